@@ -1,0 +1,335 @@
+"""A run and its parts, as the reducer sees them and the store keeps them."""
+
+from enum import StrEnum
+from typing import Final
+
+from subagents.domain.outcome import (
+    DeliveryOutcome,
+    Outcome,
+    Status,
+    Verification,
+    VerificationState,
+)
+from subagents.domain.spec import Resolved, RunSpec
+from subagents.domain.values import AttemptId, MessageId, RequestId, RunId, SessionKey, Value
+from subagents.domain.values import attempt_id as make_attempt_id
+
+
+class Phase(StrEnum):
+    """Where the run is in its life (2-lifecycle §1)."""
+
+    WAITING = "waiting"
+    QUEUED = "queued"
+    SPAWNING = "spawning"
+    RUNNING = "running"
+    ENDING = "ending"
+    VERIFYING = "verifying"
+    RETRY_WAIT = "retry_wait"
+    ANNOUNCING = "announcing"
+    ANNOUNCE_DEFERRED = "announce_deferred"
+    CLEANUP_PENDING = "cleanup_pending"
+    COMPLETED = "completed"
+    COMPLETED_GIVEUP = "completed_giveup"
+
+
+SETTLED: Final = frozenset(
+    {
+        Phase.ANNOUNCING,
+        Phase.ANNOUNCE_DEFERRED,
+        Phase.CLEANUP_PENDING,
+        Phase.COMPLETED,
+        Phase.COMPLETED_GIVEUP,
+    }
+)
+"""The outcome is known: dependants are released, the requester's slot is free."""
+
+OVER: Final = frozenset({Phase.COMPLETED, Phase.COMPLETED_GIVEUP})
+HOLDS_SLOT: Final = frozenset({Phase.SPAWNING, Phase.RUNNING})
+
+
+class Usage(Value, frozen=True):
+    """Summed over the attempts; None = unknown, never 0."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+
+
+class ReportStatus(StrEnum):
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+class Confidence(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class ReportedArtifact(Value, frozen=True):
+    path: str
+    description: str | None = None
+
+
+class Report(Value, frozen=True):
+    """The worker's own claim of completion: evidence, never the outcome."""
+
+    summary: str
+    status: ReportStatus = ReportStatus.COMPLETE
+    confidence: Confidence | None = None
+    artifacts: tuple[ReportedArtifact, ...] = ()
+    blockers: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Progress(Value, frozen=True):
+    phase: str
+    percent_complete: float | None = None
+    updated_at_ms: int = 0
+
+
+class Exit(Value, frozen=True):
+    """How the process ended; both None = it is gone and nobody recorded how."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+class StopCause(StrEnum):
+    """Why we asked the attempt to stop; stays the outcome even when it then exits 0."""
+
+    CANCEL = "cancel"
+    DEADLINE = "deadline"
+    BUDGET = "budget"
+    PARENT = "parent"
+
+
+class Evidence(Value, frozen=True):
+    """All that is known about one attempt's end, in whatever order it came."""
+
+    exit: Exit | None = None
+    exit_at_ms: int | None = None
+    drained: bool = False
+    """The stream was read to its end, so nothing more can come."""
+    result: str | None = None
+    result_bytes: int = 0
+    """Of the whole result; more than ``len(result)`` when it had to be cut."""
+    is_error: bool = False
+    """The stream's own final message said error."""
+    error: str | None = None
+    stderr_tail: str | None = None
+    stop: StopCause | None = None
+    stop_at_ms: int | None = None
+    lease_lost: bool = False
+
+
+class Attempt(Value, frozen=True):
+    """One try at the run in its runtime."""
+
+    number: int
+    session_key: SessionKey
+    requested_at_ms: int
+    retry_of: AttemptId | None = None
+    retry_reason: str | None = None
+    verification_retry: bool = False
+    started_at_ms: int | None = None
+    ended_at_ms: int | None = None
+    deadline_ms: int | None = None
+    warned: bool = False
+    turns: int = 1
+    pid: int | None = None
+    evidence: Evidence = Evidence()
+    outcome: Outcome | None = None
+    usage: Usage | None = None
+    report: Report | None = None
+    report_is_last: bool = False
+    """No tool was used after the report (2-lifecycle §6, ``requireCompletionReport``)."""
+
+
+class Dependency(Value, frozen=True):
+    """A run this one waits for, and what it came to once settled."""
+
+    run_id: RunId
+    label: str
+    outcome: Outcome | None = None
+    result: str | None = None
+
+
+class Child(Value, frozen=True):
+    """A run this one spawned; ``outcome`` is None while it is active."""
+
+    run_id: RunId
+    label: str
+    outcome: Outcome | None = None
+    result: str | None = None
+    told: bool = False
+    """Its result reached this run's agent or result text."""
+
+
+class Decision(StrEnum):
+    ANSWER = "answer"
+    APPROVE = "approve"
+    DENY = "deny"
+    DEFAULT = "default"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
+class Answer(Value, frozen=True):
+    decision: Decision
+    text: str | None
+    by: str
+    at_ms: int
+
+
+class Request(Value, frozen=True):
+    """A worker's question to its requester; durable on both sides."""
+
+    id: RequestId
+    attempt: int
+    question: str
+    asked_at_ms: int
+    deadline_ms: int
+    context: str | None = None
+    options: tuple[str, ...] = ()
+    default_answer: str | None = None
+    answer: Answer | None = None
+
+
+class Steer(Value, frozen=True):
+    """A message for the worker, until its runtime took it."""
+
+    number: int
+    message: str
+    by: str
+    at_ms: int
+
+
+class DeliveryTry(Value, frozen=True):
+    """One try at telling the requester; ``subagents why`` prints these (seed 004 part 4)."""
+
+    at_ms: int
+    target: SessionKey
+    requester_depth: int
+    nested: bool
+    route_mode: str
+    phases: tuple[str, ...]
+    outcome: DeliveryOutcome
+    idempotency_key: str
+
+
+class Delivery(Value, frozen=True):
+    """The delivery of the announcement, over all tries."""
+
+    target: SessionKey
+    tries: tuple[DeliveryTry, ...] = ()
+    tries_total: int = 0
+    first_failure_ms: int | None = None
+    failures: int = 0
+    due_ms: int | None = None
+
+
+class Cancel(Value, frozen=True):
+    """A durable intent to end the run."""
+
+    at_ms: int
+    by: str
+    reason: str | None = None
+    cascaded: bool = False
+
+
+class Run(Value, frozen=True):
+    """One delegated task from spawn to cleanup; exactly one phase; the id never changes."""
+
+    id: RunId
+    spec: RunSpec
+    resolved: Resolved
+    requester: SessionKey
+    depth: int
+    created_at_ms: int
+    phase: Phase
+    phase_since_ms: int
+    seq: int = 1
+    first_session_key: SessionKey = SessionKey("")
+    requester_run: RunId | None = None
+    retry_from: RunId | None = None
+    dependencies: tuple[Dependency, ...] = ()
+    wait_deadline_ms: int | None = None
+    attempts: tuple[Attempt, ...] = ()
+    started_at_ms: int | None = None
+    ended_at_ms: int | None = None
+    retries_used: int = 0
+    retry_due_ms: int | None = None
+    outcome: Outcome | None = None
+    result: str | None = None
+    result_bytes: int = 0
+    report: Report | None = None
+    progress: Progress | None = None
+    vacuous: bool = False
+    verification_state: VerificationState | None = None
+    verification: Verification | None = None
+    retry_attempted_at_ms: int | None = None
+    children: tuple[Child, ...] = ()
+    followed_up: bool = False
+    requests: tuple[Request, ...] = ()
+    steers: tuple[Steer, ...] = ()
+    steers_total: int = 0
+    last_steer_ms: int | None = None
+    notices: int = 0
+    paused: bool = False
+    cancel: Cancel | None = None
+    delivery: Delivery | None = None
+    announcement_consumed_ms: int | None = None
+    archived_at_ms: int | None = None
+
+    @property
+    def attempt(self) -> Attempt:
+        """The newest attempt; only in phases that have one."""
+        return self.attempts[-1]
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        return make_attempt_id(self.id, len(self.attempts))
+
+    @property
+    def session_key(self) -> SessionKey:
+        """The child session of the newest attempt, or the one promised in the receipt."""
+        return self.attempts[-1].session_key if self.attempts else self.first_session_key
+
+    @property
+    def active_children(self) -> tuple[Child, ...]:
+        return tuple(child for child in self.children if child.outcome is None)
+
+    @property
+    def pending_requests(self) -> tuple[Request, ...]:
+        return tuple(request for request in self.requests if request.answer is None)
+
+    @property
+    def is_active(self) -> bool:
+        """Counts against the requester's cap."""
+        return self.phase not in SETTLED
+
+    @property
+    def has_failed(self) -> bool:
+        return self.outcome is not None and self.outcome.status not in {Status.OK, Status.PARTIAL}
+
+
+class MessageKind(StrEnum):
+    ANNOUNCEMENT = "announcement"
+    QUESTION = "question"
+    BLOCKER = "blocker"
+    NOTICE = "notice"
+
+
+class Message(Value, frozen=True):
+    """One row of a session's inbox."""
+
+    id: MessageId
+    session_key: SessionKey
+    run_id: RunId
+    kind: MessageKind
+    created_at_ms: int
+    text: str
+    consumed: bool = False
+    """Written as consumed already: kept for the record, pushed to nobody."""

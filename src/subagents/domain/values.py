@@ -1,0 +1,52 @@
+"""The base of every domain value: frozen, keyword-only, camelCase when written down.
+
+``msgspec.Struct`` instead of a dataclass: the same declaration, but ``replace`` and JSON are in C
+(measured here: 0.15 µs against 5.4 µs for a frozen dataclass of 13 fields), and unions decode by
+their tag, so that a journal can be folded without hand-written codecs. See docs/decisions/0001.
+"""
+
+from typing import NewType, TypeVar
+
+import msgspec
+
+RunId = NewType("RunId", str)
+"""``r-`` and 10 base32 characters; never changes, also over retries."""
+
+AttemptId = NewType("AttemptId", str)
+"""``<runId>#<n>``, n from 1."""
+
+SessionKey = NewType("SessionKey", str)
+"""``agent:<agentId>:main``, ``agent:<agentId>:<name>`` or ``agent:<agentId>:subagent:<uuid>``."""
+
+RequestId = NewType("RequestId", str)
+"""A worker's question: ``<runId>:q<n>``."""
+
+MessageId = NewType("MessageId", str)
+"""An inbox message: ``<runId>:announce``, ``<runId>:q<n>``, …"""
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A frozen value; a change is ``replace(value, field=…)``."""
+
+
+V = TypeVar("V", bound=msgspec.Struct)
+
+
+def replace(value: V, /, **changes: object) -> V:
+    """Return ``value`` with ``changes``; the original stays as it was."""
+    return msgspec.structs.replace(value, **changes)
+
+
+def attempt_id(run_id: RunId, number: int) -> AttemptId:
+    return AttemptId(f"{run_id}#{number}")
+
+
+def announcement_id(run_id: RunId) -> MessageId:
+    """The id of the one announcement a run ever makes; readers dedupe by it."""
+    return MessageId(f"{run_id}:announce")
+
+
+def agent_of(session_key: SessionKey) -> str:
+    """The agent id inside a session key, ``main`` when the key has none (seed 001 "Session Key Format")."""
+    parts = session_key.split(":", 2)
+    return parts[1] if len(parts) >= 2 and parts[0] == "agent" and parts[1] else "main"  # noqa: PLR2004

@@ -1,0 +1,160 @@
+"""Every error a user, caller or worker can meet.
+
+    SubagentsError
+    ├── UsageError             2  a parameter is wrong; nothing was stored
+    │   ├── ConfigError           a key or value in subagents.toml or the environment
+    │   └── ContractError         a verification contract that cannot run
+    ├── NotFound               3  no such run, message, request or agent
+    ├── Forbidden              4  a guardrail refused; nothing was stored
+    ├── IllegalTransition      1  a broken promise inside: an event no phase expects
+    ├── Unavailable            7  daemon, store or runtime cannot serve now
+    │   ├── DaemonUnreachable
+    │   ├── StoreUnavailable
+    │   └── RuntimeUnavailable
+    ├── AlreadyRunning         1  a second process on the same state
+    └── CorruptState           1  the database cannot be trusted
+
+The number is the exit code of the command line (5-surfaces §2). ``code`` is stable: it is on
+the wire and in logs and is never renamed. ``retryable`` says whether the same call can succeed
+later without a change by the caller.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_NOT_FOUND: Final = 3
+EXIT_DENIED: Final = 4
+EXIT_RUN_UNSUCCESSFUL: Final = 5
+EXIT_VERIFICATION_FAILED: Final = 6
+EXIT_UNREACHABLE: Final = 7
+EXIT_PENDING: Final = 8
+EXIT_INTERRUPTED: Final = 130
+
+
+class SubagentsError(Exception):
+    """Something this package refuses or could not do; the message says the way out."""
+
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+    exit_code: ClassVar[int] = EXIT_FAILED
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details: Mapping[str, object] = dict(details or {})
+
+    def to_wire(self) -> dict[str, object]:
+        """The one error document of CLI, HTTP and MCP: ``{code, message, details, retryable, hint}``."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "details": dict(self.details),
+            "retryable": self.retryable,
+            "hint": self.hint,
+        }
+
+
+class UsageError(SubagentsError):
+    """A parameter is wrong; nothing was stored. Correct the named field and call again."""
+
+    code = "invalid"
+    exit_code = EXIT_USAGE
+
+
+class ConfigError(UsageError):
+    """A configuration key or value is wrong; the message names the file and the key."""
+
+    code = "config_invalid"
+
+
+class ContractError(UsageError):
+    """A verification contract that could never be checked; refused before any work is paid for."""
+
+    code = "contract_invalid"
+
+
+class NotFound(SubagentsError):
+    """Nothing by that name or id; ``subagents list`` shows what there is."""
+
+    code = "not_found"
+    exit_code = EXIT_NOT_FOUND
+
+
+class Forbidden(SubagentsError):
+    """A guardrail refused; nothing was stored. The message names the configuration key."""
+
+    code = "forbidden"
+    exit_code = EXIT_DENIED
+
+    def __init__(self, message: str, *, guardrail: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint, details={"guardrail": guardrail})
+        self.guardrail = guardrail
+
+
+class Conflict(SubagentsError):
+    """The run is in a phase in which this is not possible; nothing was changed."""
+
+    code = "conflict"
+
+
+class IllegalTransition(SubagentsError):
+    """An event that the run's phase neither expects nor knows as stale; nothing was changed."""
+
+    code = "illegal_transition"
+
+    def __init__(self, run_id: str, phase: str, event: str) -> None:
+        super().__init__(
+            f"run {run_id} in phase {phase} cannot take {event}",
+            details={"runId": run_id, "phase": phase, "event": event},
+        )
+        self.run_id, self.phase, self.event = run_id, phase, event
+
+
+class Unavailable(SubagentsError):
+    """Something needed cannot serve now; nothing was stored, the same call can be repeated."""
+
+    code = "unavailable"
+    retryable = True
+    exit_code = EXIT_UNREACHABLE
+
+
+class DaemonUnreachable(Unavailable):
+    """No daemon answers on the socket; ``subagents up`` starts it, ``subagents doctor`` says why."""
+
+    code = "daemon_unreachable"
+
+
+class StoreUnavailable(Unavailable):
+    """The database cannot be written now (disk full, read-only); reads go on."""
+
+    code = "store_unavailable"
+    exit_code = EXIT_FAILED
+
+
+class RuntimeUnavailable(Unavailable):
+    """The runtime could not start the attempt; nothing was started."""
+
+    code = "runtime_unavailable"
+    exit_code = EXIT_FAILED
+
+
+class AlreadyRunning(SubagentsError):
+    """Another process owns this state directory; use it, or stop it first."""
+
+    code = "already_running"
+
+
+class CorruptState(SubagentsError):
+    """The database failed its checks; nothing was changed. The message says how to restore."""
+
+    code = "corrupt_state"
