@@ -54,7 +54,7 @@ class SubagentsError(Exception):
         self.details: Mapping[str, object] = dict(details or {})
 
     def to_wire(self) -> dict[str, object]:
-        """The one error document of CLI, HTTP and MCP: ``{code, message, details, retryable, hint}``."""
+        """``{code, message, details, retryable, hint}``: the error document of every door."""
         return {
             "code": self.code,
             "message": self.message,
@@ -129,7 +129,7 @@ class Unavailable(SubagentsError):
 
 
 class DaemonUnreachable(Unavailable):
-    """No daemon answers on the socket; ``subagents up`` starts it, ``subagents doctor`` says why."""
+    """No daemon answers; ``subagents up`` starts it, ``subagents doctor`` says why."""
 
     code = "daemon_unreachable"
 

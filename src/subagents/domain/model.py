@@ -261,6 +261,9 @@ class Run(Value, frozen=True):
     ended_at_ms: int | None = None
     retries_used: int = 0
     retry_due_ms: int | None = None
+    next_attempt_reason: str | None = None
+    next_attempt_verifies: bool = False
+    """The next attempt repeats one that failed its contract (not its retry policy)."""
     outcome: Outcome | None = None
     result: str | None = None
     result_bytes: int = 0
@@ -309,6 +312,10 @@ class Run(Value, frozen=True):
     def is_active(self) -> bool:
         """Counts against the requester's cap."""
         return self.phase not in SETTLED
+
+    @property
+    def is_settled(self) -> bool:
+        return self.phase in SETTLED
 
     @property
     def has_failed(self) -> bool:

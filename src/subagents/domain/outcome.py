@@ -1,4 +1,4 @@
-"""How things end: attempts, runs, checks and deliveries. Closed types; ``bool`` is never an outcome."""
+"""How things end: attempts, runs, checks, deliveries. Closed types; a ``bool`` is no outcome."""
 
 from enum import StrEnum
 from typing import TypeAlias

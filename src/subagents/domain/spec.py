@@ -131,7 +131,7 @@ class Abilities(Value, frozen=True):
 
 
 class Resolved(Value, frozen=True):
-    """What the spawn came to: agent, runtime, limits. Stored, so that later edits change nothing."""
+    """What the spawn came to: agent, runtime, limits; stored, so later edits change nothing."""
 
     agent_id: str
     runtime: str
@@ -153,4 +153,4 @@ class Resolved(Value, frozen=True):
     grace_ms: int = 5000
     abilities: Abilities = Abilities()
     options: dict[str, object] = {}
-    """The agent's runtime section as configured at the spawn (argv, stdin, env, script …)."""
+    """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""

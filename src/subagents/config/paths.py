@@ -1,0 +1,193 @@
+"""Where the state of one user lives, and who may read it.
+
+Every process of one home must come to the same socket, whatever its environment: MCP clients
+start `subagents mcp` with a handful of variables, and harnesses set TMPDIR per session. So the
+socket never depends on TMPDIR, and without a runtime directory of the system it lies in the
+state directory.
+
+Only the standard library is imported here, and platformdirs only when it is asked: the command
+line reads these paths on every start.
+
+Source: 1-product "Ways to run it"; 5-surfaces §4 (socket), §6 (platforms).
+"""
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from subagents.errors import ConfigError, UsageError
+
+CONFIG_FILE_NAME: Final = "subagents.toml"
+SOCKET_NAME: Final = "subagents.sock"
+SOCKET_BYTES_MAX: Final = 107 if sys.platform == "linux" else 103
+"""`sun_path` less its NUL; macOS has four bytes fewer than Linux."""
+PRIVATE: Final = 0o700
+SHORT_PATHS: Final = Path("/tmp")  # noqa: S108  not TMPDIR: daemon and clients must agree on it; ownership is checked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paths:
+    """The files and directories of one home, all absolute; nothing exists until `ensure`."""
+
+    config_file: Path
+    """The user's `subagents.toml`; it need not exist."""
+    state_dir: Path
+    cache_dir: Path
+    runtime_dir: Path
+    socket: Path
+    """At most `SOCKET_BYTES_MAX` bytes long."""
+
+    @property
+    def database(self) -> Path:
+        return self.state_dir / "subagents.db"
+
+    @property
+    def attempts_dir(self) -> Path:
+        return self.state_dir / "attempts"
+
+    @property
+    def log_file(self) -> Path:
+        return self.state_dir / "daemon.log"
+
+    @property
+    def lock_file(self) -> Path:
+        """Held by the one daemon of this home."""
+        return self.state_dir / "subagents.lock"
+
+    @classmethod
+    def resolve(cls, environ: Mapping[str, str], *, platform: str = sys.platform) -> "Paths":
+        """Find the directories; touches nothing.
+
+        Args:
+            environ: `SUBAGENTS_HOME` (absolute, relative or with `~`; empty = unset) holds
+                everything when set. Else `XDG_RUNTIME_DIR` is read from here, and the other
+                directories come from platformdirs, which reads the process's own environment.
+            platform: As `sys.platform`.
+
+        Raises:
+            UsageError: Windows.
+            ConfigError: SUBAGENTS_HOME is `~name/…` of a user there is not.
+        """
+        if platform == "win32":
+            raise UsageError(
+                "subagents does not run on Windows: workers need POSIX processes and signals",
+                hint="run it inside WSL 2",
+            )
+        home = environ.get("SUBAGENTS_HOME", "")
+        if home:
+            root = _absolute(home)
+            return cls._below(
+                config_dir=root / "config",
+                state_dir=root / "state",
+                cache_dir=root / "cache",
+                runtime_dir=root / "run",
+            )
+        import platformdirs  # noqa: PLC0415  20 ms that a set SUBAGENTS_HOME saves
+
+        state_dir = platformdirs.user_state_path("subagents", appauthor=False)
+        return cls._below(
+            config_dir=platformdirs.user_config_path("subagents", appauthor=False),
+            state_dir=state_dir,
+            cache_dir=platformdirs.user_cache_path("subagents", appauthor=False),
+            runtime_dir=_system_runtime_dir(environ, state_dir) or state_dir / "run",
+        )
+
+    @classmethod
+    def _below(
+        cls, *, config_dir: Path, state_dir: Path, cache_dir: Path, runtime_dir: Path
+    ) -> "Paths":
+        socket = runtime_dir / SOCKET_NAME
+        if len(os.fsencode(socket)) > SOCKET_BYTES_MAX:
+            socket = SHORT_PATHS / f"subagents-{os.getuid()}-{_digest(runtime_dir)}" / "s"
+        return cls(
+            config_file=config_dir / CONFIG_FILE_NAME,
+            state_dir=state_dir,
+            cache_dir=cache_dir,
+            runtime_dir=runtime_dir,
+            socket=socket,
+        )
+
+    def ensure(self) -> None:
+        """Create the state, attempts, cache, runtime and socket directories, mode 0700. Idempotent.
+
+        A directory of ours that others may enter is closed to them.
+
+        Raises:
+            ConfigError: A directory cannot be created, is no directory, or belongs to another
+                user. Those before it may have been created.
+        """
+        for directory in (self.state_dir, self.attempts_dir, self.cache_dir, self.runtime_dir):
+            _make_private(directory)
+        if self.socket.parent != self.runtime_dir:
+            _make_private(self.socket.parent, in_shared_place=True)
+
+
+def _absolute(home: str) -> Path:
+    try:
+        return Path(home).expanduser().absolute()
+    except RuntimeError as error:
+        raise ConfigError(
+            f"SUBAGENTS_HOME={home}: no such user to expand ~ for",
+            hint="set SUBAGENTS_HOME to an absolute path",
+        ) from error
+
+
+def _system_runtime_dir(environ: Mapping[str, str], state_dir: Path) -> Path | None:
+    """A directory of our own below the system's runtime directory, None when it has none for us.
+
+    It is named after the state directory: another HOME with the same runtime directory (a test,
+    a second profile) is another home and must not meet this one's daemon.
+    """
+    for base in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{os.getuid()}"):
+        if os.path.isabs(base) and _is_ours(base):  # noqa: PTH117  a str, possibly empty
+            return Path(base) / "subagents" / _digest(state_dir)
+    return None
+
+
+def _is_ours(directory: str) -> bool:
+    try:
+        found = Path(directory).lstat()
+    except OSError:
+        # Not there, or not for us: the next candidate is asked.
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+
+
+def _make_private(directory: Path, *, in_shared_place: bool = False) -> None:
+    try:
+        missing = [parent for parent in directory.parents if not parent.exists()]
+        for each in (*reversed(missing), directory):
+            each.mkdir(mode=PRIVATE, exist_ok=True)
+        # In /tmp anybody may have put a link or a directory in the way first.
+        found = directory.lstat() if in_shared_place else directory.stat()
+    except FileExistsError as error:
+        raise ConfigError(
+            f"{directory} is in the way: it is not a directory",
+            hint="move it, or set SUBAGENTS_HOME to another directory",
+        ) from error
+    except OSError as error:
+        raise ConfigError(
+            f"cannot create {directory}: {error.strerror}",
+            hint="set SUBAGENTS_HOME to a directory you can write to",
+        ) from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise ConfigError(
+            f"{directory} is in the way: it is a link, not a directory",
+            hint="remove it, or set SUBAGENTS_HOME to a shorter path",
+        )
+    if found.st_uid != os.getuid():
+        raise ConfigError(
+            f"{directory} belongs to another user (uid {found.st_uid}, not {os.getuid()})",
+            hint="set SUBAGENTS_HOME to a directory of your own",
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        directory.chmod(PRIVATE)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:12]

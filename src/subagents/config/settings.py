@@ -1,0 +1,296 @@
+"""What `subagents.toml` can say, as frozen values; every limit names its unit and has bounds.
+
+The annotations here are the only place where a key, its bounds and its meaning are written:
+the loader's messages, the JSON Schema and docs/configuration.md are all derived from them
+(`keys.py`, `schema.py`). Adding a field adds the key everywhere.
+
+Source: 5-surfaces §5; 4-observability §7 (capability card); 2-lifecycle §2, §5, §7, §11.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from subagents.errors import ConfigError, NotFound
+
+DEFAULT_LANE: Final = "default"
+"""Its slots are `agents.defaults.subagents.max_concurrent`."""
+ANY_AGENT: Final = "*"
+RUNTIMES: Final = ("command", "scripted", "claude-code", "codex", "acp", "llm")
+"""Every runtime name there is; whether this version can start it is the wiring's to say."""
+AVAILABLE_RUNTIMES: Final = ("command", "scripted")
+
+NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
+Text = Annotated[str, Meta(min_length=1)]
+VariableName = Annotated[str, Meta(pattern=VARIABLE_PATTERN)]
+
+
+class CostTier(StrEnum):
+    FREE = "free"
+    CHEAP = "cheap"
+    MEDIUM = "medium"
+    EXPENSIVE = "expensive"
+
+
+class Stdin(StrEnum):
+    """What a `command` worker reads on its standard input."""
+
+    NONE = "none"
+    TASK = "task"
+    PROMPT = "prompt"
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One table of the file; keys are spelled as in TOML (snake_case)."""
+
+
+class SubagentDefaults(Section, frozen=True):
+    """`[agents.defaults.subagents]`: limits that hold for every agent."""
+
+    max_spawn_depth: Annotated[
+        int,
+        Meta(ge=0, le=32, description="How deep runs may spawn runs; 1 = children are leaves."),
+    ] = 1
+    max_children_per_agent: Annotated[
+        int,
+        Meta(ge=1, le=100_000, description="Active children of one requester session."),
+    ] = 5
+    max_concurrent: Annotated[
+        int, Meta(ge=1, le=10_000, description='Slots of the lane "default".')
+    ] = 8
+    archive_after_minutes: Annotated[
+        int,
+        Meta(ge=0, le=525_600, description="Ended runs are archived this long after their end."),
+    ] = 60
+    run_timeout_seconds: Annotated[
+        float, Meta(ge=0, le=31_536_000, description="Deadline of each attempt; 0 = none.")
+    ] = 0
+    announce_timeout_ms: Annotated[
+        int, Meta(ge=1, le=3_600_000, description="Longest single try to deliver an announcement.")
+    ] = 120_000
+    max_announce_chars: Annotated[
+        int,
+        Meta(ge=100, le=1_000_000, description="A longer result is cut in the announcement only."),
+    ] = 4000
+    agent: Annotated[
+        Name | None,
+        Meta(description="Agent of a spawn that names none and whose requester has none."),
+    ] = None
+
+
+class AgentSubagents(Section, frozen=True):
+    """`[agents.<id>.subagents]`: what this agent may spawn."""
+
+    allow_agents: Annotated[
+        tuple[str, ...],
+        Meta(
+            max_length=1000,
+            description='Agents it may spawn besides itself; "*" = any configured one, [] = none.',
+        ),
+    ] = ()
+
+
+class Capabilities(Section, frozen=True):
+    """`[agents.<id>.capabilities]`: the card that suggestions and `agents_list` show."""
+
+    tags: Annotated[
+        tuple[Text, ...], Meta(max_length=100, description="What it is good at, in single words.")
+    ] = ()
+    cost_tier: Annotated[CostTier | None, Meta(description="What a run costs, roughly.")] = None
+    typical_latency: Annotated[
+        Annotated[str, Meta(max_length=100)] | None,
+        Meta(description='How long a run takes, such as "90s".'),
+    ] = None
+    notes: Annotated[
+        Annotated[str, Meta(max_length=4000)] | None,
+        Meta(description="What a requester should know before choosing it."),
+    ] = None
+
+
+class Agent(Section, frozen=True):
+    """`[agents.<id>]`: a named worker definition; without `runtime` it only spawns."""
+
+    runtime: Annotated[
+        Text | None,
+        Meta(
+            description="Adapter that runs it; without one the agent can call, but not work.",
+            extra={"choices": RUNTIMES},
+        ),
+    ] = None
+    model: Annotated[Text | None, Meta(description="Model handed to the runtime.")] = None
+    description: Annotated[
+        Annotated[str, Meta(max_length=4000)] | None,
+        Meta(description="One line for people and agents who choose."),
+    ] = None
+    tools: Annotated[
+        tuple[Text, ...] | None,
+        Meta(description="Tools it may use at most; unset = the runtime's own."),
+    ] = None
+    subagents: AgentSubagents = AgentSubagents()
+    capabilities: Capabilities = Capabilities()
+    run_timeout_seconds: Annotated[
+        Annotated[float, Meta(ge=0, le=31_536_000)] | None,
+        Meta(description="Deadline of each attempt; unset = agents.defaults, 0 = none."),
+    ] = None
+    cwd: Annotated[
+        Text | None,
+        Meta(
+            description="Working directory of spawns that name none; relative to the file that "
+            "says so, ~ is the home directory."
+        ),
+    ] = None
+    lane: Annotated[Name | None, Meta(description='Lane its runs wait in; unset = "default".')] = (
+        None
+    )
+    grace_seconds: Annotated[
+        float,
+        Meta(ge=0, le=300, description="Time between TERM and KILL when an attempt is ended."),
+    ] = 5
+    command: Annotated[
+        Annotated[tuple[str, ...], Meta(min_length=1)] | None,
+        Meta(description="Program and arguments; {task} inside one argument is the task."),
+    ] = None
+    stdin: Annotated[
+        Stdin, Meta(description="What the program reads: nothing, the task, or the whole prompt.")
+    ] = Stdin.NONE
+    env: Annotated[
+        dict[VariableName, str], Meta(description="Environment variables set for its workers.")
+    ] = {}
+    pass_env: Annotated[
+        tuple[VariableName, ...],
+        Meta(description="Names of variables its workers get from the daemon's environment."),
+    ] = ()
+    script: Annotated[
+        tuple[dict[str, object], ...] | None,
+        Meta(description='Steps that the runtime "scripted" plays.'),
+    ] = None
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The runtime section, in JSON values: what `Launch.options` carries and a run stores."""
+        options: dict[str, object] = {}
+        if self.command is not None:
+            options |= {"command": list(self.command), "stdin": self.stdin.value}
+        if self.command is not None or self.env:
+            options["env"] = dict(self.env)
+        if self.command is not None or self.pass_env:
+            options["pass_env"] = list(self.pass_env)
+        if self.script is not None:
+            options["script"] = [dict(step) for step in self.script]
+        return options
+
+
+class Lane(Section, frozen=True):
+    """`[lanes.<name>]`: a named pool of slots."""
+
+    slots: Annotated[
+        int, Meta(ge=1, le=10_000, description="Runs of this lane that work at the same time.")
+    ] = 1
+
+
+class Verification(Section, frozen=True):
+    """`[verification]`."""
+
+    dangerously_allow_validation_commands: Annotated[
+        bool,
+        Meta(
+            description="Let contracts run shell commands. They are written by whoever spawns, "
+            "often a model, and run with your rights, unsandboxed."
+        ),
+    ] = False
+
+
+class Retention(Section, frozen=True):
+    """`[retention]`."""
+
+    result_retention_days: Annotated[
+        int,
+        Meta(ge=7, le=3650, description="Consumed results and their runs are kept this long."),
+    ] = 7
+
+
+class Daemon(Section, frozen=True):
+    """`[daemon]`: read once, when the daemon starts."""
+
+    lease_seconds: Annotated[
+        float,
+        Meta(ge=0.1, le=3600, description="Right to act for an attempt without renewing it."),
+    ] = 30
+    sweep_seconds: Annotated[
+        float, Meta(ge=0.1, le=3600, description="Time between two recovery passes.")
+    ] = 60
+
+
+class Settings(Section, frozen=True):
+    """Everything configured, validated.
+
+    `defaults` is `[agents.defaults.subagents]`; `agents` holds all other tables of `[agents]`.
+    """
+
+    defaults: SubagentDefaults = SubagentDefaults()
+    agents: dict[str, Agent] = {}
+    lanes: dict[str, Lane] = {}
+    verification: Verification = Verification()
+    retention: Retention = Retention()
+    daemon: Daemon = Daemon()
+
+    def agent(self, agent_id: str) -> Agent:
+        """Return the agent of that id (trimmed and lower-cased first).
+
+        Raises:
+            NotFound: The message lists the configured agents, nearest name first.
+        """
+        found = self.agents.get(agent_id.strip().lower())
+        if found is None:
+            near = nearest(agent_id, self.agents)
+            guess = f"; did you mean {near!r}?" if near else ""
+            raise NotFound(
+                f"no agent {agent_id!r} is configured{guess} "
+                f"(configured: {', '.join(sorted(self.agents)) or 'none'})",
+                hint="name a configured agent, or add [agents.<id>] to subagents.toml",
+                details={"agentId": agent_id, "configured": sorted(self.agents)},
+            )
+        return found
+
+    def run_timeout_ms(self, agent_id: str) -> int:
+        """Deadline of each attempt of that agent in milliseconds, 0 = none."""
+        own = self.agent(agent_id).run_timeout_seconds
+        return round((self.defaults.run_timeout_seconds if own is None else own) * 1000)
+
+    def lane_slots(self, lane: str) -> int:
+        """Slots of that lane.
+
+        Raises:
+            ConfigError: No such lane is configured.
+        """
+        if lane == DEFAULT_LANE:
+            return self.defaults.max_concurrent
+        if lane not in self.lanes:
+            names = ", ".join([DEFAULT_LANE, *sorted(self.lanes)])
+            raise ConfigError(
+                f"no lane {lane!r} is configured (configured: {names})",
+                hint=f"add [lanes.{lane}] with slots = N to subagents.toml",
+            )
+        return self.lanes[lane].slots
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` was probably meant to be, None when none is near.
+
+    Case and separators do not count: `maxSpawnDepth` is near `max_spawn_depth`.
+    """
+    import difflib  # noqa: PLC0415  only a wrong name needs it
+
+    spelled = {_plain(name): name for name in known}
+    near = difflib.get_close_matches(_plain(word), list(spelled), n=1, cutoff=0.6)
+    return spelled[near[0]] if near else None
+
+
+def _plain(word: str) -> str:
+    return word.strip().lower().replace("_", "").replace("-", "")

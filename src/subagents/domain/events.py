@@ -1,0 +1,230 @@
+"""Everything that can have happened to a run: facts, in the past tense, with their time inside.
+
+Journaled as ``(runId, seq, atMs, type, data)``; folding a run's events in order gives the run.
+New fields need defaults: journals written by older versions must still fold.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from subagents.domain.model import Answer, Child, DeliveryTry, Dependency, Request
+from subagents.domain.outcome import DeliveryPath, Outcome, Verification
+from subagents.domain.signals import Signal
+from subagents.domain.spec import Resolved, RunSpec
+from subagents.domain.values import RunId, SessionKey, Value
+
+
+class Fact(Value, frozen=True):
+    """Base of all events."""
+
+    at_ms: int
+
+
+class Spawned(Fact, frozen=True, tag=True):
+    """A spawn passed every guardrail; the first event of every run."""
+
+    run_id: RunId
+    spec: RunSpec
+    resolved: Resolved
+    requester: SessionKey
+    depth: int
+    session_key: SessionKey
+    requester_run: RunId | None = None
+    retry_from: RunId | None = None
+    dependencies: tuple[Dependency, ...] = ()
+    vacuous: bool = False
+
+
+class DependencySettled(Fact, frozen=True, tag=True):
+    """A run this one waits for reached its outcome; written in the same commit as that outcome."""
+
+    run_id: RunId
+    outcome: Outcome
+    result: str | None = None
+
+
+class SlotGranted(Fact, frozen=True, tag=True):
+    """The lane has room; a new attempt begins in a new child session."""
+
+    session_key: SessionKey
+
+
+class AttemptStarted(Fact, frozen=True, tag=True):
+    """The runtime confirmed that the worker (or its next turn) is there."""
+
+    attempt: int
+    turn: int = 1
+    pid: int | None = None
+    adopted: bool = False
+    vacuous: bool = False
+
+
+class AttemptStartFailed(Fact, frozen=True, tag=True):
+    """Nothing was started. ``permanent`` = the same launch can never start, so no retry."""
+
+    attempt: int
+    error: str
+    permanent: bool = False
+
+
+class SignalReceived(Fact, frozen=True, tag=True):
+    """A runtime saw something of an attempt."""
+
+    attempt: int
+    signal: Signal
+
+
+class LeaseExpired(Fact, frozen=True, tag=True):
+    """Nobody has vouched for the attempt until its lease ran out."""
+
+    attempt: int
+
+
+class TimerFired(Fact, frozen=True, tag=True):
+    """Time passed; which deadlines that means is decided by the reducer."""
+
+
+class VerificationFinished(Fact, frozen=True, tag=True):
+    attempt: int
+    verification: Verification
+
+
+class CancelRequested(Fact, frozen=True, tag=True):
+    """A durable intent, in every phase before ``announcing``; repeating it is harmless."""
+
+    by: str
+    reason: str | None = None
+    cascaded: bool = False
+
+
+class Paused(Fact, frozen=True, tag=True):
+    by: str
+
+
+class Resumed(Fact, frozen=True, tag=True):
+    by: str
+
+
+class SteerRequested(Fact, frozen=True, tag=True):
+    """A message for the worker: into the live attempt where the runtime can, else its next turn."""
+
+    by: str
+    message: str
+
+
+class SteerSettled(Fact, frozen=True, tag=True):
+    """The runtime took the message, or the attempt was gone (then it waits for the next turn)."""
+
+    number: int
+    taken: bool
+
+
+class ChildSpawned(Fact, frozen=True, tag=True):
+    child: Child
+
+
+class ChildSettled(Fact, frozen=True, tag=True):
+    child: RunId
+    outcome: Outcome
+    result: str | None = None
+
+
+class ChildTold(Fact, frozen=True, tag=True):
+    """The child's announcement was consumed by this run's own agent."""
+
+    child: RunId
+
+
+class RequestAsked(Fact, frozen=True, tag=True):
+    request: Request
+
+
+class RequestAnswered(Fact, frozen=True, tag=True):
+    """Stored before it is delivered; the first answer counts."""
+
+    request_id: str
+    answer: Answer
+
+
+class ParentNotified(Fact, frozen=True, tag=True):
+    """The worker sent a one-way message (``notify_parent``)."""
+
+    message: str
+    priority: str = "info"
+
+
+class DeliverySettled(Fact, frozen=True, tag=True):
+    """One delivery try came to an outcome."""
+
+    record: DeliveryTry
+
+
+class AnnouncementConsumed(Fact, frozen=True, tag=True):
+    """A reader took the announcement over; at most once per run."""
+
+    reader: str
+    path: DeliveryPath
+
+
+class Redelivered(Fact, frozen=True, tag=True):
+    """Somebody asked for a given-up delivery to be tried again."""
+
+    by: str
+
+
+class CleanedUp(Fact, frozen=True, tag=True):
+    """Child sessions were deleted or kept, as asked."""
+
+
+class Archived(Fact, frozen=True, tag=True):
+    """Hidden from lists; nothing was deleted."""
+
+
+Event: TypeAlias = (
+    Spawned
+    | DependencySettled
+    | SlotGranted
+    | AttemptStarted
+    | AttemptStartFailed
+    | SignalReceived
+    | LeaseExpired
+    | TimerFired
+    | VerificationFinished
+    | CancelRequested
+    | Paused
+    | Resumed
+    | SteerRequested
+    | SteerSettled
+    | ChildSpawned
+    | ChildSettled
+    | ChildTold
+    | RequestAsked
+    | RequestAnswered
+    | ParentNotified
+    | DeliverySettled
+    | AnnouncementConsumed
+    | Redelivered
+    | CleanedUp
+    | Archived
+)
+"""Every event; the union is closed, a new member without a case in the reducer is a type error."""
+
+EVENT_TYPES: Final[tuple[type[Fact], ...]] = Event.__args__
+
+_encoder = msgspec.json.Encoder()
+_decoder: Final[msgspec.json.Decoder[Event]] = msgspec.json.Decoder(Event)
+
+
+def encode_event(event: Event) -> bytes:
+    """The journal's form: JSON with the event's name under ``type``."""
+    return _encoder.encode(event)
+
+
+def decode_event(data: bytes) -> Event:
+    """The reverse of ``encode_event``.
+
+    Raises:
+        msgspec.ValidationError: Not an event of this version.
+    """
+    return _decoder.decode(data)

@@ -1,0 +1,833 @@
+"""The one place where a run changes: ``reduce(run, event)``.
+
+The rules, in the order they matter:
+
+- Legal transitions are data (``TRANSITIONS``); docs/lifecycle.md is drawn from it.
+- A late or doubled event is *stale*: journaled, changes nothing but ``seq``, is never news.
+- Anything else raises ``IllegalTransition`` and changes nothing.
+- Time and ids come inside events. Nothing here waits, reads a clock or does anything: what must
+  be done leaves as effects (after the commit) and follow-ups (in the same commit).
+- A run gets its outcome once, in ``_settle``, and with it exactly one announcement.
+
+Source: 2-lifecycle §1–§8, §10; seed 004 "V2 Plan" 1, 3 and 5.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, assert_never
+
+from subagents.domain import announcement
+from subagents.domain.delivery_policy import Done, GiveUp, TryAgain, next_step, record_try
+from subagents.domain.effects import (
+    Announce,
+    CancelChildren,
+    CleanUp,
+    ConsumeChildren,
+    Effect,
+    FollowUp,
+    MoveInbox,
+    ResolveMessages,
+    ResumeAttempt,
+    StartAttempt,
+    SteerAttempt,
+    StopAttempt,
+    TellDependants,
+    TellParent,
+    Verify,
+)
+from subagents.domain.events import (
+    AnnouncementConsumed,
+    Archived,
+    AttemptStarted,
+    AttemptStartFailed,
+    CancelRequested,
+    ChildSettled,
+    ChildSpawned,
+    ChildTold,
+    CleanedUp,
+    DeliverySettled,
+    DependencySettled,
+    Event,
+    LeaseExpired,
+    ParentNotified,
+    Paused,
+    Redelivered,
+    RequestAnswered,
+    RequestAsked,
+    Resumed,
+    SignalReceived,
+    SlotGranted,
+    Spawned,
+    SteerRequested,
+    SteerSettled,
+    TimerFired,
+    VerificationFinished,
+)
+from subagents.domain.model import (
+    Answer,
+    Attempt,
+    Cancel,
+    Child,
+    Decision,
+    Delivery,
+    Message,
+    Phase,
+    Run,
+    Steer,
+    StopCause,
+)
+from subagents.domain.outcome import Outcome, Reason, Status, Verdict, VerificationState
+from subagents.domain.reconcile import decide, merge, settle_due_ms
+from subagents.domain.retry import retry_delay_ms
+from subagents.domain.signals import ProgressSeen
+from subagents.domain.spec import Cleanup, OnDependencyFailure, OnFailure
+from subagents.domain.values import MessageId, announcement_id, attempt_id, replace
+from subagents.errors import IllegalTransition
+
+P = Phase
+_ENDS: Final = frozenset({P.ENDING, P.VERIFYING, P.RETRY_WAIT, P.ANNOUNCING})
+_HELD: Final = (P.WAITING, P.QUEUED, P.RETRY_WAIT)
+_LIVE: Final = (P.SPAWNING, P.RUNNING)
+
+TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
+    (P.WAITING, DependencySettled): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
+    (P.WAITING, TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
+    (P.QUEUED, SlotGranted): frozenset({P.SPAWNING}),
+    (P.SPAWNING, AttemptStarted): frozenset({P.RUNNING}),
+    (P.SPAWNING, AttemptStartFailed): _ENDS,
+    (P.ENDING, AttemptStarted): frozenset({P.RUNNING}),
+    (P.ENDING, AttemptStartFailed): _ENDS,
+    (P.ENDING, SignalReceived): _ENDS,
+    (P.ENDING, TimerFired): _ENDS,
+    (P.ENDING, ChildSettled): _ENDS,
+    (P.ENDING, ChildTold): frozenset({P.ENDING}),
+    (P.ENDING, CancelRequested): frozenset({P.ENDING, P.ANNOUNCING}),
+    (P.ENDING, SteerRequested): frozenset({P.ENDING}),
+    (P.VERIFYING, VerificationFinished): frozenset({P.RETRY_WAIT, P.ANNOUNCING}),
+    (P.RETRY_WAIT, TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED}),
+    (P.ANNOUNCING, DeliverySettled): frozenset(
+        {P.CLEANUP_PENDING, P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}
+    ),
+    (P.ANNOUNCING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.ANNOUNCE_DEFERRED, TimerFired): frozenset({P.ANNOUNCE_DEFERRED, P.ANNOUNCING}),
+    (P.ANNOUNCE_DEFERRED, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.ANNOUNCE_DEFERRED, Redelivered): frozenset({P.ANNOUNCING}),
+    (P.CLEANUP_PENDING, CleanedUp): frozenset({P.COMPLETED}),
+    (P.CLEANUP_PENDING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.COMPLETED, AnnouncementConsumed): frozenset({P.COMPLETED}),
+    (P.COMPLETED, Archived): frozenset({P.COMPLETED}),
+    (P.COMPLETED_GIVEUP, AnnouncementConsumed): frozenset({P.COMPLETED_GIVEUP}),
+    (P.COMPLETED_GIVEUP, Redelivered): frozenset({P.ANNOUNCING}),
+    (P.COMPLETED_GIVEUP, Archived): frozenset({P.COMPLETED_GIVEUP}),
+    **{(phase, CancelRequested): frozenset({P.ANNOUNCING}) for phase in (*_HELD, P.VERIFYING)},
+    **{(phase, CancelRequested): frozenset({phase}) for phase in _LIVE},
+    **{(phase, Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
+    **{(phase, LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
+    **{(phase, TimerFired): frozenset({phase}) | _ENDS for phase in _LIVE},
+    **{
+        (phase, kind): frozenset({phase})
+        for phase in _LIVE
+        for kind in (ChildSpawned, ChildSettled, ChildTold, RequestAsked, RequestAnswered)
+    },
+    **{(phase, ParentNotified): frozenset({phase}) for phase in _LIVE},
+}
+"""Every legal ``(phase, event)`` and the phases it may lead to."""
+
+_LATE: Final[Mapping[type, frozenset[Phase]]] = {
+    DependencySettled: frozenset(P) - {P.WAITING},
+    AttemptStarted: frozenset(P) - {P.WAITING},
+    AttemptStartFailed: frozenset(P) - {P.WAITING},
+    SignalReceived: frozenset(P) - {P.WAITING},
+    LeaseExpired: frozenset(P) - {P.WAITING},
+    TimerFired: frozenset(P),
+    VerificationFinished: frozenset(P) - {P.WAITING},
+    SteerSettled: frozenset(P) - {P.WAITING},
+    ChildSettled: frozenset(P) - {P.WAITING},
+    ChildTold: frozenset(P) - {P.WAITING},
+    RequestAnswered: frozenset(P) - {P.WAITING},
+    DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.CLEANUP_PENDING, P.COMPLETED})
+    | {P.COMPLETED_GIVEUP},
+    CleanedUp: frozenset({P.COMPLETED}),
+    CancelRequested: frozenset(
+        {P.ANNOUNCING, P.ANNOUNCE_DEFERRED, P.CLEANUP_PENDING, P.COMPLETED, P.COMPLETED_GIVEUP}
+    ),
+}
+STALE: Final = frozenset(
+    (phase, kind)
+    for kind, phases in _LATE.items()
+    for phase in phases
+    if (phase, kind) not in TRANSITIONS
+)
+"""Late or doubled facts: journaled, and nothing else."""
+
+
+class Transition(NamedTuple):
+    """The run after an event, and what must now be done about it."""
+
+    run: Run
+    effects: tuple[Effect, ...] = ()
+    followups: tuple[FollowUp, ...] = ()
+    messages: tuple[Message, ...] = ()
+    stale: bool = False
+
+
+def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0911, PLR0912 - one branch per event is the point of this function
+    """Return the run after ``event``, and what must now be done about it.
+
+    Args:
+        run: The run so far; None only for ``Spawned``.
+        event: The next fact of this run.
+
+    Raises:
+        IllegalTransition: The phase neither expects the event nor knows it as stale.
+    """
+    if run is None:
+        if not isinstance(event, Spawned):
+            raise IllegalTransition("?", "none", type(event).__name__)
+        return _spawned(event)
+    if (run.phase, type(event)) not in TRANSITIONS:
+        if (run.phase, type(event)) in STALE:
+            return _stale(run)
+        raise IllegalTransition(run.id, run.phase, type(event).__name__)
+    run = replace(run, seq=run.seq + 1)
+    match event:
+        case DependencySettled():
+            return _dependency_settled(run, event)
+        case SlotGranted():
+            return _slot_granted(run, event)
+        case AttemptStarted():
+            return _attempt_started(run, event)
+        case AttemptStartFailed():
+            return _start_failed(run, event)
+        case SignalReceived():
+            return _signal_received(run, event)
+        case LeaseExpired():
+            return _lease_expired(run, event)
+        case TimerFired(at_ms=at_ms):
+            return _timer_fired(run, at_ms)
+        case VerificationFinished():
+            return _verified(run, event)
+        case CancelRequested():
+            return _cancel_requested(run, event)
+        case Paused() | Resumed():
+            return Transition(replace(run, paused=isinstance(event, Paused)))
+        case SteerRequested():
+            return _steer_requested(run, event)
+        case SteerSettled():
+            return _steer_settled(run, event)
+        case ChildSpawned(child=child):
+            return Transition(replace(run, children=(*run.children, child)))
+        case ChildSettled():
+            return _child_settled(run, event)
+        case ChildTold(child=child_id):
+            told = tuple(
+                replace(child, told=True) if child.run_id == child_id else child
+                for child in run.children
+            )
+            return Transition(replace(run, children=told))
+        case RequestAsked(request=request):
+            asked = replace(run, requests=(*run.requests, request))
+            return Transition(asked, messages=(announcement.question(asked, request),))
+        case RequestAnswered():
+            return _request_answered(run, event)
+        case ParentNotified():
+            noticed = replace(run, notices=run.notices + 1)
+            return Transition(noticed, messages=(announcement.notice(noticed, event),))
+        case DeliverySettled():
+            return _delivery_settled(run, event)
+        case AnnouncementConsumed():
+            return _consumed(run, event)
+        case Redelivered(at_ms=at_ms):
+            return _announce_again(run, at_ms)
+        case CleanedUp(at_ms=at_ms):
+            return Transition(_enter(run, P.COMPLETED, at_ms))
+        case Archived(at_ms=at_ms):
+            return Transition(replace(run, archived_at_ms=at_ms))
+        case Spawned():
+            raise IllegalTransition(run.id, run.phase, "Spawned")
+        case _:
+            assert_never(event)
+
+
+def next_due_ms(run: Run) -> int | None:
+    """When time itself will next change this run: its earliest stored deadline, or None."""
+    match run.phase:
+        case P.WAITING:
+            return run.wait_deadline_ms
+        case P.RETRY_WAIT:
+            return None if run.paused else run.retry_due_ms
+        case P.SPAWNING | P.RUNNING:
+            return min(_live_dues(run), default=None)
+        case P.ENDING:
+            return settle_due_ms(run.attempt.evidence) if run.attempt.outcome is None else None
+        case P.ANNOUNCE_DEFERRED:
+            return run.delivery.due_ms if run.delivery else None
+        case _:
+            return None
+
+
+# -- before the first attempt -------------------------------------------------------------------
+
+
+def _spawned(event: Spawned) -> Transition:
+    unsettled = any(dependency.outcome is None for dependency in event.dependencies)
+    run = Run(
+        id=event.run_id,
+        spec=event.spec,
+        resolved=event.resolved,
+        requester=event.requester,
+        requester_run=event.requester_run,
+        retry_from=event.retry_from,
+        depth=event.depth,
+        created_at_ms=event.at_ms,
+        first_session_key=event.session_key,
+        dependencies=event.dependencies,
+        phase=P.WAITING if unsettled else P.QUEUED,
+        phase_since_ms=event.at_ms,
+        vacuous=event.vacuous,
+        verification_state=VerificationState.PENDING if event.spec.verification else None,
+        wait_deadline_ms=event.at_ms + int(event.spec.dependency_timeout_seconds * 1000)
+        if unsettled
+        else None,
+    )
+    return _check_dependencies(run, event.at_ms)
+
+
+def _dependency_settled(run: Run, event: DependencySettled) -> Transition:
+    settled = tuple(
+        replace(dependency, outcome=event.outcome, result=event.result)
+        if dependency.run_id == event.run_id and dependency.outcome is None
+        else dependency
+        for dependency in run.dependencies
+    )
+    return _check_dependencies(replace(run, dependencies=settled), event.at_ms)
+
+
+def _check_dependencies(run: Run, at_ms: int) -> Transition:
+    """Cancel on a failed dependency, queue when all are settled, else go on waiting."""
+    if run.spec.on_dependency_failure is OnDependencyFailure.CANCEL:
+        for dependency in run.dependencies:
+            outcome = dependency.outcome
+            if outcome is None or _is_usable(run, outcome):
+                continue
+            error = outcome.error or outcome.reason or "no error text"
+            text = f"Dependency run {dependency.run_id} {outcome.status}: {error}"
+            return _settle(
+                run,
+                Outcome(status=Status.ERROR, reason=Reason.DEPENDENCY_FAILED, error=text),
+                at_ms,
+            )
+    if any(dependency.outcome is None for dependency in run.dependencies):
+        return Transition(run)
+    if run.phase is P.WAITING:
+        run = _enter(replace(run, wait_deadline_ms=None), P.QUEUED, at_ms)
+    return Transition(run)
+
+
+def _is_usable(run: Run, outcome: Outcome) -> bool:
+    if outcome.status is Status.PARTIAL:
+        return run.spec.accept_partial_dependencies
+    return outcome.status is Status.OK
+
+
+def _slot_granted(run: Run, event: SlotGranted) -> Transition:
+    number = len(run.attempts) + 1
+    attempt = Attempt(
+        number=number,
+        session_key=event.session_key,
+        requested_at_ms=event.at_ms,
+        retry_of=attempt_id(run.id, number - 1) if number > 1 else None,
+        retry_reason=run.next_attempt_reason,
+        verification_retry=run.next_attempt_verifies,
+    )
+    run = replace(
+        run,
+        attempts=(*run.attempts, attempt),
+        started_at_ms=run.started_at_ms or event.at_ms,
+        next_attempt_reason=None,
+        next_attempt_verifies=False,
+        followed_up=False,
+    )
+    return Transition(_enter(run, P.SPAWNING, event.at_ms), effects=(StartAttempt(attempt=number),))
+
+
+# -- while an attempt lives ---------------------------------------------------------------------
+
+
+def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
+    attempt = run.attempt
+    is_first_turn = event.turn == 1
+    expected_turn = 1 if run.phase is P.SPAWNING else attempt.turns + 1
+    if event.attempt != attempt.number or event.turn != expected_turn:
+        return Transition(run, stale=True)
+    if is_first_turn:
+        timeout_ms = run.resolved.timeout_ms
+        deadline = event.at_ms + timeout_ms if timeout_ms else None
+        attempt = replace(attempt, started_at_ms=event.at_ms, pid=event.pid, deadline_ms=deadline)
+    else:
+        # A new turn is judged by its own end, not by the exit of the turn before.
+        evidence = replace(
+            attempt.evidence, exit=None, exit_at_ms=None, drained=False, is_error=False, error=None
+        )
+        attempt = replace(
+            attempt,
+            turns=event.turn,
+            pid=event.pid,
+            evidence=evidence,
+            outcome=None,
+            ended_at_ms=None,
+        )
+    run = _enter(
+        replace(_with_attempt(run, attempt), vacuous=run.vacuous or event.vacuous),
+        P.RUNNING,
+        event.at_ms,
+    )
+    # Messages from before the start were part of the prompt; later ones go in now.
+    pending = tuple(s for s in run.steers if s.at_ms > attempt.requested_at_ms and is_first_turn)
+    run = replace(run, steers=pending)
+    effects: tuple[Effect, ...] = tuple(
+        SteerAttempt(attempt=attempt.number, number=steer.number, message=steer.message)
+        for steer in pending
+        if run.resolved.abilities.steer
+    )
+    if run.cancel is not None and attempt.evidence.stop is None:
+        # Cancelled while its next turn was being started.
+        attempt, effects = _stop(run, StopCause.CANCEL, event.at_ms)
+        run = _with_attempt(run, attempt)
+    return Transition(run, effects=effects)
+
+
+def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
+    attempt = run.attempt
+    if event.attempt != attempt.number:
+        return Transition(run, stale=True)
+    if run.phase is P.ENDING:
+        if attempt.outcome is None:
+            return Transition(run, stale=True)
+        # The follow-up turn could not start: the children's results are appended instead.
+        untold = tuple(replace(child, told=False) for child in run.children)
+        run = _append_children(replace(run, children=untold))
+        ended = attempt.outcome if run.cancel is None else _cancelled(run.cancel)
+        return _conclude(run, ended, event.at_ms)
+    outcome = Outcome(status=Status.ERROR, reason=Reason.START_FAILED, error=event.error)
+    if run.cancel is not None:
+        outcome = _cancelled(run.cancel)
+    attempt = replace(attempt, ended_at_ms=event.at_ms, outcome=outcome)
+    run = _with_attempt(run, attempt)
+    if event.permanent:
+        return _settle(run, outcome, event.at_ms)
+    return _conclude(run, outcome, event.at_ms)
+
+
+def _signal_received(run: Run, event: SignalReceived) -> Transition:
+    if event.attempt != run.attempt.number or run.attempt.outcome is not None:
+        return Transition(run, stale=True)
+    if isinstance(event.signal, ProgressSeen):
+        progress = replace(event.signal.progress, updated_at_ms=event.at_ms)
+        return Transition(replace(run, progress=progress))
+    attempt = merge(run.attempt, event.signal, at_ms=event.at_ms)
+    return _weigh(_with_attempt(run, attempt), event.at_ms)
+
+
+def _lease_expired(run: Run, event: LeaseExpired) -> Transition:
+    attempt = run.attempt
+    if event.attempt != attempt.number or attempt.outcome is not None:
+        return Transition(run, stale=True)
+    evidence = replace(attempt.evidence, lease_lost=True)
+    return _weigh(_with_attempt(run, replace(attempt, evidence=evidence)), event.at_ms)
+
+
+def _weigh(run: Run, at_ms: int) -> Transition:
+    """Ask the reconciler whether the attempt is over, and go on from there."""
+    attempt = run.attempt
+    outcome = decide(attempt, at_ms=at_ms)
+    if outcome is None:
+        settling = attempt.evidence.exit is not None and run.phase is not P.ENDING
+        return Transition(_enter(run, P.ENDING, at_ms) if settling else run)
+    run = _with_attempt(run, replace(attempt, ended_at_ms=at_ms, outcome=outcome))
+    run, resolved = _close_requests(run, at_ms)
+    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT}
+    if run.active_children and (ended_by_us or outcome.reason is Reason.BUDGET):
+        followups += (CancelChildren(by=run.id, reason=f"parent run ended: {outcome.status}"),)
+    return _join(_after_children(run, at_ms), followups)
+
+
+def _after_children(run: Run, at_ms: int) -> Transition:
+    """The attempt is over: wait for live descendants, tell the agent of ended ones, or go on."""
+    outcome = run.attempt.outcome
+    if outcome is None or run.active_children:
+        return Transition(run if run.phase is P.ENDING else _enter(run, P.ENDING, at_ms))
+    if run.cancel is not None and outcome.status is not Status.CANCELLED:
+        outcome = _cancelled(run.cancel)
+    untold = tuple(child for child in run.children if not child.told)
+    wants_turn = bool(untold or run.steers) and outcome.status in {Status.OK, Status.PARTIAL}
+    if wants_turn and run.resolved.abilities.resume and not run.followed_up:
+        return _follow_up(run, untold, at_ms)
+    return _conclude(_append_children(run), outcome, at_ms)
+
+
+def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
+    """One more turn in the same session, with all the children's results and waiting messages."""
+    message = announcement.follow_up(untold, run.steers)
+    run = replace(_enter(run, P.ENDING, at_ms), followed_up=True, steers=(), children=_told(run))
+    attempt = run.attempt
+    effect = ResumeAttempt(attempt=attempt.number, turn=attempt.turns + 1, message=message)
+    consumed: tuple[FollowUp, ...] = (
+        (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
+    )
+    return Transition(run, effects=(effect,), followups=consumed)
+
+
+def _append_children(run: Run) -> Run:
+    """Without a turn to tell it in, the children's results become part of this run's result."""
+    untold = tuple(
+        child
+        for child in run.children
+        if not child.told and child.outcome and child.outcome.status is not Status.CANCELLED
+    )
+    if not untold or run.attempt.outcome is None or run.attempt.outcome.status is Status.CANCELLED:
+        return run
+    evidence = run.attempt.evidence
+    text = announcement.append_children(evidence.result, untold)
+    attempt = replace(run.attempt, evidence=replace(evidence, result=text, result_bytes=0))
+    return _with_attempt(run, attempt)
+
+
+def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
+    """The attempt came to ``outcome``: try again, verify, or settle the run."""
+    delay = retry_delay_ms(
+        run.spec,
+        outcome,
+        retries_used=run.retries_used,
+        first_start_ms=run.started_at_ms or run.created_at_ms,
+        now_ms=at_ms,
+    )
+    if delay is not None and run.cancel is None:
+        return Transition(
+            replace(
+                _enter(run, P.RETRY_WAIT, at_ms),
+                retries_used=run.retries_used + 1,
+                retry_due_ms=at_ms + delay,
+                next_attempt_reason=outcome.error or str(outcome.reason),
+            )
+        )
+    is_checkable = outcome.status in {Status.OK, Status.PARTIAL} and (
+        outcome.reason is not Reason.BUDGET
+    )
+    if run.spec.verification is not None and is_checkable:
+        run = replace(_enter(run, P.VERIFYING, at_ms), verification_state=VerificationState.RUNNING)
+        return Transition(run, effects=(Verify(attempt=run.attempt.number),))
+    return _settle(run, outcome, at_ms)
+
+
+def _live_dues(run: Run) -> list[int]:
+    attempt = run.attempt
+    dues = [request.deadline_ms for request in run.pending_requests]
+    settle = settle_due_ms(attempt.evidence)
+    if settle is not None:
+        dues.append(settle)
+    if attempt.deadline_ms is not None and attempt.evidence.stop is None:
+        warn = _warn_at_ms(run, attempt)
+        dues.append(attempt.deadline_ms if warn is None else warn)
+    return dues
+
+
+def _warn_at_ms(run: Run, attempt: Attempt) -> int | None:
+    if attempt.warned or attempt.deadline_ms is None or not run.resolved.abilities.steer:
+        return None
+    return attempt.deadline_ms - run.resolved.timeout_ms // 10
+
+
+def _timer_fired(run: Run, at_ms: int) -> Transition:
+    match run.phase:
+        case P.WAITING:
+            return _wait_timed_out(run, at_ms)
+        case P.RETRY_WAIT:
+            if run.paused or run.retry_due_ms is None or at_ms < run.retry_due_ms:
+                return Transition(run, stale=True)
+            return Transition(_enter(replace(run, retry_due_ms=None), P.QUEUED, at_ms))
+        case P.ANNOUNCE_DEFERRED:
+            due = run.delivery.due_ms if run.delivery else None
+            if due is None or at_ms < due:
+                return Transition(run, stale=True)
+            return _announce_again(run, at_ms)
+        case P.ENDING:
+            if run.attempt.outcome is not None:
+                return Transition(run, stale=True)
+            return _weigh(run, at_ms)
+        case _:
+            return _live_timer(run, at_ms)
+
+
+def _wait_timed_out(run: Run, at_ms: int) -> Transition:
+    if run.wait_deadline_ms is None or at_ms < run.wait_deadline_ms:
+        return Transition(run, stale=True)
+    late = next(d for d in run.dependencies if d.outcome is None)
+    waited_ms = int(run.spec.dependency_timeout_seconds * 1000)
+    text = f"Timed out after {waited_ms}ms waiting for run {late.run_id}"
+    outcome = Outcome(status=Status.TIMEOUT, reason=Reason.DEPENDENCY_TIMEOUT, error=text)
+    return _settle(run, outcome, at_ms)
+
+
+def _live_timer(run: Run, at_ms: int) -> Transition:
+    run, resolved = _expire_requests(run, at_ms)
+    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    attempt = run.attempt
+    effects: tuple[Effect, ...] = ()
+    warn = _warn_at_ms(run, attempt)
+    deadline = attempt.deadline_ms
+    if deadline is not None and attempt.evidence.stop is None:
+        if at_ms >= deadline:
+            attempt, effects = _stop(run, StopCause.DEADLINE, at_ms)
+        elif warn is not None and at_ms >= warn:
+            text = announcement.deadline_warning(deadline - at_ms)
+            attempt = replace(attempt, warned=True)
+            number = run.steers_total + 1
+            run = replace(run, steers_total=number)
+            effects = (SteerAttempt(attempt=attempt.number, number=number, message=text),)
+    run = _with_attempt(run, attempt)
+    if attempt.evidence.exit is not None:
+        return _join(_weigh(run, at_ms), followups)
+    return Transition(run, effects=effects, followups=followups)
+
+
+def _stop(run: Run, cause: StopCause, at_ms: int) -> tuple[Attempt, tuple[Effect, ...]]:
+    evidence = replace(run.attempt.evidence, stop=cause, stop_at_ms=at_ms)
+    attempt = replace(run.attempt, evidence=evidence)
+    return attempt, (StopAttempt(attempt=attempt.number, grace_ms=run.resolved.grace_ms),)
+
+
+def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
+    cancel = Cancel(at_ms=event.at_ms, by=event.by, reason=event.reason, cascaded=event.cascaded)
+    if run.cancel is not None:
+        return Transition(run, stale=True)
+    run = replace(run, cancel=cancel)
+    followups: tuple[FollowUp, ...] = ()
+    if run.active_children:
+        reason = event.reason or "parent run cancelled"
+        followups = (CancelChildren(by=event.by, reason=reason),)
+    if run.phase in _LIVE:
+        if run.attempt.evidence.stop is not None:
+            return Transition(run, followups=followups)
+        cause = StopCause.PARENT if event.cascaded else StopCause.CANCEL
+        attempt, effects = _stop(run, cause, event.at_ms)
+        return Transition(_with_attempt(run, attempt), effects=effects, followups=followups)
+    if run.phase is P.ENDING:
+        # The worker is gone; only its descendants (or a stream's last words) are awaited.
+        return Transition(run, followups=followups)
+    return _join(_settle(run, _cancelled(cancel), event.at_ms), followups)
+
+
+def _cancelled(cancel: Cancel) -> Outcome:
+    reason = Reason.PARENT_ENDED if cancel.cascaded else Reason.CANCELLED_BY_CALLER
+    return Outcome(status=Status.CANCELLED, reason=reason, error=cancel.reason)
+
+
+def _steer_requested(run: Run, event: SteerRequested) -> Transition:
+    number = run.steers_total + 1
+    steer = Steer(number=number, message=event.message, by=event.by, at_ms=event.at_ms)
+    run = replace(
+        run,
+        steers=(*run.steers, steer),
+        steers_total=number,
+        last_steer_ms=event.at_ms,
+    )
+    if run.phase is P.RUNNING and run.resolved.abilities.steer:
+        effect = SteerAttempt(attempt=run.attempt.number, number=number, message=event.message)
+        return Transition(run, effects=(effect,))
+    return Transition(run)
+
+
+def _steer_settled(run: Run, event: SteerSettled) -> Transition:
+    if not event.taken:
+        return Transition(run)
+    return Transition(replace(run, steers=tuple(s for s in run.steers if s.number != event.number)))
+
+
+def _child_settled(run: Run, event: ChildSettled) -> Transition:
+    settled = tuple(
+        replace(child, outcome=event.outcome, result=event.result)
+        if child.run_id == event.child and child.outcome is None
+        else child
+        for child in run.children
+    )
+    run = replace(run, children=settled)
+    return _after_children(run, event.at_ms) if run.phase is P.ENDING else Transition(run)
+
+
+# -- questions ----------------------------------------------------------------------------------
+
+
+def _request_answered(run: Run, event: RequestAnswered) -> Transition:
+    asked = {request.id: request for request in run.pending_requests}
+    request = asked.get(event.request_id)  # type: ignore[call-overload]  # str on the wire, RequestId here
+    if request is None:
+        return Transition(run, stale=True)
+    answered = _answer(run, request.id, event.answer)
+    return Transition(answered, followups=(ResolveMessages(messages=(MessageId(request.id),)),))
+
+
+def _answer(run: Run, request_id: str, answer: Answer) -> Run:
+    requests = tuple(
+        replace(request, answer=answer) if request.id == request_id else request
+        for request in run.requests
+    )
+    return replace(run, requests=requests)
+
+
+def _expire_requests(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:
+    late = tuple(r for r in run.pending_requests if r.deadline_ms <= at_ms)
+    for request in late:
+        decision = Decision.TIMEOUT if request.default_answer is None else Decision.DEFAULT
+        answer = Answer(decision=decision, text=request.default_answer, by="deadline", at_ms=at_ms)
+        run = _answer(run, request.id, answer)
+    return run, tuple(MessageId(request.id) for request in late)
+
+
+def _close_requests(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:
+    pending = run.pending_requests
+    for request in pending:
+        answer = Answer(decision=Decision.CANCELLED, text=None, by="attempt ended", at_ms=at_ms)
+        run = _answer(run, request.id, answer)
+    return run, tuple(MessageId(request.id) for request in pending)
+
+
+# -- after the last attempt ---------------------------------------------------------------------
+
+
+def _verified(run: Run, event: VerificationFinished) -> Transition:
+    attempt_outcome = run.attempt.outcome
+    if event.attempt != run.attempt.number or attempt_outcome is None:
+        return Transition(run, stale=True)
+    contract = run.spec.verification
+    verification = event.verification
+    passed = verification.verdict is Verdict.PASSED
+    run = replace(
+        run,
+        verification=verification,
+        verification_state=VerificationState.PASSED if passed else VerificationState.FAILED,
+    )
+    if passed or contract is None:
+        return _settle(run, attempt_outcome, event.at_ms)
+    text = "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
+    if verification.verdict is Verdict.COULD_NOT_CHECK:
+        # Says nothing about the work, so the worker is not paid to do it again.
+        outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)
+        return _settle(run, outcome, event.at_ms)
+    if contract.on_failure is OnFailure.RETRY_ONCE and run.retry_attempted_at_ms is None:
+        return Transition(
+            replace(
+                _enter(run, P.RETRY_WAIT, event.at_ms),
+                retry_attempted_at_ms=event.at_ms,
+                retry_due_ms=event.at_ms,
+                next_attempt_reason=text,
+                next_attempt_verifies=True,
+                verification_state=VerificationState.PENDING,
+            )
+        )
+    outcome = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=text)
+    step = _settle(run, outcome, event.at_ms)
+    if contract.on_failure is OnFailure.ESCALATE:
+        step = step._replace(messages=(*step.messages, announcement.escalation(step.run)))
+    return step
+
+
+def _settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
+    """Give the run its outcome, once, and the one announcement that goes with it."""
+    last = run.attempts[-1] if run.attempts else None
+    run = replace(
+        _enter(run, P.ANNOUNCING, at_ms),
+        outcome=outcome,
+        ended_at_ms=at_ms,
+        result=last.evidence.result if last else None,
+        result_bytes=last.evidence.result_bytes if last else 0,
+        report=last.report if last else None,
+        retry_due_ms=None,
+        wait_deadline_ms=None,
+        paused=False,
+        steers=(),
+        delivery=Delivery(target=run.requester, tries_total=0),
+    )
+    quiet = outcome.reason is Reason.PARENT_ENDED
+    message = announcement.announcement(run, consumed=quiet)
+    followups: tuple[FollowUp, ...] = (
+        TellDependants(outcome=outcome, result=announcement.result_for_others(run)),
+    )
+    if run.requester_run is not None:
+        result = announcement.result_for_others(run)
+        followups += (TellParent(outcome=outcome, result=result),)
+    if run.children:
+        # What its agent never read still belongs to somebody.
+        told = tuple(c.run_id for c in run.children if not c.told)
+        if told and outcome.status is not Status.CANCELLED:
+            followups += (ConsumeChildren(children=told),)
+        followups += (MoveInbox(source=run.first_session_key),)
+    return Transition(
+        run,
+        effects=(Announce(delivery_id=announcement_id(run.id), number=1),),
+        followups=followups,
+        messages=(message,),
+    )
+
+
+def _announce_again(run: Run, at_ms: int) -> Transition:
+    delivery = run.delivery or Delivery(target=run.requester)
+    if run.phase is P.COMPLETED_GIVEUP:
+        delivery = replace(delivery, first_failure_ms=None, failures=0)
+    run = replace(_enter(run, P.ANNOUNCING, at_ms), delivery=replace(delivery, due_ms=None))
+    effect = Announce(delivery_id=announcement_id(run.id), number=delivery.tries_total + 1)
+    return Transition(run, effects=(effect,))
+
+
+def _delivery_settled(run: Run, event: DeliverySettled) -> Transition:
+    delivery = record_try(run.delivery or Delivery(target=run.requester), event.record)
+    run = replace(run, delivery=delivery)
+    match next_step(run.id, delivery):
+        case Done():
+            return _clean_up(run, event.at_ms)
+        case TryAgain(due_ms=due_ms):
+            run = replace(run, delivery=replace(delivery, due_ms=due_ms))
+            return Transition(_enter(run, P.ANNOUNCE_DEFERRED, event.at_ms))
+        case GiveUp():
+            return Transition(_enter(run, P.COMPLETED_GIVEUP, event.at_ms))
+
+
+def _clean_up(run: Run, at_ms: int) -> Transition:
+    effect = CleanUp(delete=run.spec.cleanup is Cleanup.DELETE)
+    return Transition(_enter(run, P.CLEANUP_PENDING, at_ms), effects=(effect,))
+
+
+def _consumed(run: Run, event: AnnouncementConsumed) -> Transition:
+    if run.announcement_consumed_ms is not None:
+        return Transition(run, stale=True)
+    run = replace(run, announcement_consumed_ms=event.at_ms)
+    if run.phase in {P.ANNOUNCING, P.ANNOUNCE_DEFERRED}:
+        return _clean_up(run, event.at_ms)
+    return Transition(run)
+
+
+# -- small steps --------------------------------------------------------------------------------
+
+
+def _enter(run: Run, phase: Phase, at_ms: int) -> Run:
+    return replace(run, phase=phase, phase_since_ms=at_ms)
+
+
+def _with_attempt(run: Run, attempt: Attempt) -> Run:
+    return replace(run, attempts=(*run.attempts[:-1], attempt))
+
+
+def _told(run: Run) -> tuple[Child, ...]:
+    return tuple(replace(child, told=True) for child in run.children)
+
+
+def _stale(run: Run) -> Transition:
+    return Transition(replace(run, seq=run.seq + 1), stale=True)
+
+
+def _join(step: Transition, followups: tuple[FollowUp, ...]) -> Transition:
+    return step._replace(followups=(*followups, *step.followups))

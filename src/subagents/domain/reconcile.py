@@ -1,0 +1,165 @@
+"""Many signals of one attempt → one terminal outcome (2-lifecycle §5; seed 004 part 3).
+
+Signals may come late, doubled or in any order. They are merged into ``Evidence``, and ``decide``
+looks only at the merged evidence, so their order cannot matter. Rules, strongest first:
+
+1. A stop that we asked for (cancel, deadline, budget) stays the outcome, also when the process
+   then exits 0.
+2. Exit evidence beats text: a non-zero exit is an error whatever the worker wrote.
+3. A worker's report can lower an outcome (it says itself that it failed), never raise one.
+4. No exit evidence and the lease over: lost.
+"""
+
+import signal as _signals
+from typing import Final
+
+from subagents.domain.model import Attempt, Evidence, Exit, Report, ReportStatus, StopCause
+from subagents.domain.outcome import OK, Outcome, Reason, Status
+from subagents.domain.signals import (
+    Exited,
+    ProgressSeen,
+    ReportSeen,
+    ResultSeen,
+    Signal,
+    ToolSeen,
+    UsageSeen,
+    Vanished,
+)
+from subagents.domain.values import replace
+
+SETTLE_MS: Final = 2_000
+"""After the exit, so long a stream's final result still counts when the stream was not drained."""
+
+ERROR_CHARS_MAX: Final = 2_000
+
+
+def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
+    """Return the attempt with one more signal; merging the same one twice changes nothing."""
+    evidence = attempt.evidence
+    match signal:
+        case Exited():
+            if evidence.exit is not None and evidence.exit != Exit():
+                return attempt if evidence.drained else _with(attempt, drained=signal.drained)
+            return _with(
+                attempt,
+                exit=signal.exit,
+                exit_at_ms=evidence.exit_at_ms or at_ms,
+                drained=signal.drained or evidence.drained,
+                stderr_tail=signal.stderr_tail or evidence.stderr_tail,
+            )
+        case Vanished():
+            if evidence.exit is not None:
+                return attempt
+            return _with(attempt, lease_lost=True, error=evidence.error or signal.error)
+        case ResultSeen():
+            return _with(
+                attempt,
+                result=signal.text,
+                result_bytes=signal.bytes_total,
+                is_error=signal.is_error,
+                error=signal.error if signal.is_error else evidence.error,
+            )
+        case ReportSeen():
+            return replace(attempt, report=signal.report, report_is_last=True)
+        case ToolSeen():
+            return replace(attempt, report_is_last=False)
+        case UsageSeen():
+            return replace(attempt, usage=signal.usage)
+        case ProgressSeen():
+            return attempt
+
+
+def _with(attempt: Attempt, **changes: object) -> Attempt:
+    return replace(attempt, evidence=replace(attempt.evidence, **changes))
+
+
+def settle_due_ms(evidence: Evidence) -> int | None:
+    """When an exit whose stream was not drained stops waiting for the stream."""
+    if evidence.exit_at_ms is None or evidence.drained:
+        return None
+    return evidence.exit_at_ms + SETTLE_MS
+
+
+def decide(attempt: Attempt, *, at_ms: int) -> Outcome | None:
+    """The attempt's one outcome, or None while more evidence must be awaited."""
+    evidence = attempt.evidence
+    if evidence.exit is None:
+        return _lost(evidence) if evidence.lease_lost else None
+    due = settle_due_ms(evidence)
+    if due is not None and at_ms < due:
+        return None
+    return _stopped(evidence) or _exited(evidence, evidence.exit) or _reported(attempt.report)
+
+
+def _lost(evidence: Evidence) -> Outcome:
+    stopped = _stopped(evidence)
+    if stopped is not None:
+        return stopped
+    text = evidence.error or "the worker is gone and its exit was never seen"
+    return Outcome(status=Status.LOST, reason=Reason.LEASE_LOST, error=text[:ERROR_CHARS_MAX])
+
+
+def _stopped(evidence: Evidence) -> Outcome | None:
+    match evidence.stop:
+        case None:
+            return None
+        case StopCause.CANCEL:
+            return Outcome(status=Status.CANCELLED, reason=Reason.CANCELLED_BY_CALLER)
+        case StopCause.PARENT:
+            return Outcome(status=Status.CANCELLED, reason=Reason.PARENT_ENDED)
+        case StopCause.DEADLINE:
+            return Outcome(
+                status=Status.TIMEOUT,
+                reason=Reason.DEADLINE,
+                error="stopped at its deadline (runTimeoutSeconds)",
+            )
+        case StopCause.BUDGET:
+            return Outcome(
+                status=Status.PARTIAL, reason=Reason.BUDGET, error="stopped: budget used up"
+            )
+
+
+def _exited(evidence: Evidence, exit_: Exit) -> Outcome | None:
+    if exit_.signal is not None:
+        return _error(
+            Reason.SIGNAL, f"signal:{exit_.signal} ({signal_name(exit_.signal)})", evidence
+        )
+    if exit_.code is None:
+        return Outcome(
+            status=Status.LOST, reason=Reason.EXIT_UNKNOWN, error="its exit status was not recorded"
+        )
+    if exit_.code != 0:
+        return _error(Reason.EXIT_CODE, f"exit code {exit_.code}", evidence)
+    if evidence.is_error:
+        return _error(
+            Reason.RUNTIME_ERROR, evidence.error or "the worker ended with an error", evidence
+        )
+    return None
+
+
+def _error(reason: Reason, text: str, evidence: Evidence) -> Outcome:
+    tail = (evidence.stderr_tail or "").strip()
+    error = f"{text}: {tail}" if tail else text
+    return Outcome(status=Status.ERROR, reason=reason, error=error[:ERROR_CHARS_MAX])
+
+
+def _reported(report: Report | None) -> Outcome:
+    if report is None or report.status is ReportStatus.COMPLETE:
+        return OK
+    if report.status is ReportStatus.PARTIAL:
+        return Outcome(
+            status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error=_blockers(report)
+        )
+    return Outcome(status=Status.ERROR, reason=Reason.REPORTED_FAILED, error=_blockers(report))
+
+
+def _blockers(report: Report) -> str:
+    return "; ".join(report.blockers)[:ERROR_CHARS_MAX] or report.summary[:ERROR_CHARS_MAX]
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9; the number's own text when it has no name here."""
+    try:
+        return _signals.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

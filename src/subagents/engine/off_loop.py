@@ -1,0 +1,142 @@
+"""Blocking work on daemon threads, so that work which never returns holds nobody up.
+
+``asyncio.to_thread`` and ``concurrent.futures`` join their threads when the process ends: one read
+from a dead network disk and the daemon never stops. Here a stuck thread is left behind: it costs
+one of at most ``threads_max`` places and dies with the process. Give work that can get stuck
+(verification) a pool of its own, apart from the one that carries database commits.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Final, Generic, TypeVar
+
+T = TypeVar("T")
+
+THREADS_MAX: Final = 32
+
+
+class DaemonThreads:
+    """The real ``OffLoop``: a pool of daemon threads that grows on demand and reuses idle ones.
+
+    Args:
+        name: Shown in thread names.
+        threads_max: 1 or more. With one thread, work runs one after the other in the order given.
+    """
+
+    def __init__(self, name: str, *, threads_max: int = THREADS_MAX) -> None:
+        if threads_max < 1:
+            raise ValueError(f"threads_max must be 1 or more, not {threads_max}")
+        self._name = name
+        self._threads_max = threads_max
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        # Exact counts, not ThreadPoolExecutor's semaphore: that one can count a thread as idle
+        # which just got stuck, and work would wait behind it although the pool may still grow.
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._pending = 0
+        self._started = 0
+        self._closed = False
+
+    def __call__(self, work: Callable[[], T], /) -> "asyncio.Future[T]":
+        """Run ``work`` on a thread; the future belongs to the running loop.
+
+        Cancelling the future abandons work that has begun (it runs on, its result is dropped) and
+        skips work that has not.
+
+        Raises:
+            RuntimeError: The pool is closed, or no loop is running; nothing was run.
+        """
+        loop = asyncio.get_running_loop()
+        job = _Task(work, loop, loop.create_future())
+        with self._lock:
+            if self._closed:
+                raise RuntimeError(f"{self._name} is closed")
+            self._queue.put(job)
+            self._pending += 1
+            if self._pending > self._idle and self._started < self._threads_max:
+                self._started += 1
+                self._idle += 1
+                threading.Thread(
+                    target=self._serve, name=f"{self._name}-{self._started}", daemon=True
+                ).start()
+        return job.future
+
+    @property
+    def threads(self) -> int:
+        """How many threads were started so far; at most ``threads_max``."""
+        return self._started
+
+    def close(self) -> None:
+        """Take no more work and let idle threads end; never waits for a stuck one. Idempotent.
+
+        Work given before is still done unless the process ends first.
+        """
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for _ in range(self._started):
+                self._queue.put(None)
+
+    def _serve(self) -> None:
+        while True:
+            job = self._queue.get()
+            if job is None:
+                return
+            with self._lock:
+                self._idle -= 1
+                self._pending -= 1
+            job.run()
+            del job  # or the result would stay alive until the next piece of work
+            with self._lock:
+                self._idle += 1
+
+
+class _Job:
+    """What a thread takes from the queue; the result type stays inside ``_Task``."""
+
+    def run(self) -> None:
+        raise NotImplementedError
+
+
+class _Task(_Job, Generic[T]):
+    def __init__(
+        self,
+        work: Callable[[], T],
+        loop: asyncio.AbstractEventLoop,
+        future: "asyncio.Future[T]",
+    ) -> None:
+        self.work, self.loop, self.future = work, loop, future
+
+    def run(self) -> None:
+        if self.future.cancelled():
+            return
+        try:
+            result = self.work()
+        except BaseException as error:  # noqa: BLE001  # belongs to the caller, whatever it is
+            self._tell(self._fail, error)
+        else:
+            self._tell(self._finish, result)
+
+    def _tell(self, callback: Callable[..., None], value: object) -> None:
+        try:
+            self.loop.call_soon_threadsafe(callback, value)
+        except RuntimeError:
+            # The loop was closed meanwhile: nobody is left who could be told.
+            if not self.loop.is_closed():
+                raise
+
+    def _finish(self, result: T) -> None:
+        if not self.future.done():
+            self.future.set_result(result)
+
+    def _fail(self, error: BaseException) -> None:
+        if self.future.done():
+            return
+        if isinstance(error, StopIteration):  # a future refuses to carry it
+            wrapped = RuntimeError("work raised StopIteration")
+            wrapped.__cause__ = error
+            error = wrapped
+        self.future.set_exception(error)

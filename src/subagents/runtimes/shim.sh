@@ -1,0 +1,87 @@
+# Runs one worker and records how it ended, so that no worker depends on the daemon.
+#
+#     /bin/sh shim.sh DIR PROGRAM [ARGUMENT...]        (started in a session of its own)
+#
+# DIR holds, each file written by one process only:
+#     stdin   given: a regular file, a FIFO (kept open, never blocks), or absent = /dev/null
+#     claim   created by whoever may start the worker; then this shim's identity
+#     pid     shim and worker: process id and start ticks; boot id; session id (last line = complete)
+#     out err what the worker wrote
+#     exit    "code N", "signal N", or "never" (the worker was not started); ends with a newline
+#
+# Rules kept here:
+# - Nothing is forked but the worker: a fork fails exactly when the machine is in trouble. Hence no
+#   mv: a file counts as written when its last line is complete.
+# - The worker runs in the foreground: background jobs of a non-interactive shell ignore SIGINT.
+# - Signals get a handler that does nothing: ignoring them would be inherited by the worker, while
+#   handlers are reset in it. So TERM to the whole group ends the worker, and this shim records it.
+# - Names start with subagents_shim_: another name could be a variable that is meant for the worker.
+# - All is in { }, so that it is read before it runs: an upgrade may replace this file meanwhile.
+#
+# Limit: sh tells a death by signal N as status 128+N, so a worker that itself exits with 129 to 192
+# is recorded as ended by a signal.
+{
+    subagents_shim_dir=$1
+    shift
+    trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
+
+    # O_EXCL: of any number of shims for one DIR exactly one goes on.
+    set -C
+    true >"$subagents_shim_dir/claim" || exit 0
+    set +C
+
+    # Sets pid, ticks and session of the process whose stat file is $1 ("-" where there is no /proc).
+    subagents_shim_stat() {
+        subagents_shim_pid=- subagents_shim_ticks=- subagents_shim_session=-
+        [ -r "$1" ] && read -r subagents_shim_line <"$1" || return 0
+        subagents_shim_pid=${subagents_shim_line%% *}
+        set -f
+        # The name in parentheses may hold anything; what follows the last one is numbers.
+        set -- ${subagents_shim_line##*) }
+        set +f
+        subagents_shim_session=$4 subagents_shim_ticks=${20}
+    }
+
+    subagents_shim_boot=-
+    if [ -r /proc/sys/kernel/random/boot_id ]; then
+        read -r subagents_shim_boot </proc/sys/kernel/random/boot_id
+    fi
+    subagents_shim_stat "/proc/$$/stat"
+    subagents_shim_own="shim $$ $subagents_shim_ticks"
+    printf '%s\nboot %s\n' "$subagents_shim_own" "$subagents_shim_boot" >"$subagents_shim_dir/claim"
+
+    (
+        if [ -p "$subagents_shim_dir/stdin" ]; then
+            exec <>"$subagents_shim_dir/stdin"
+        elif [ -f "$subagents_shim_dir/stdin" ]; then
+            exec <"$subagents_shim_dir/stdin"
+        else
+            exec </dev/null
+        fi
+        exec >>"$subagents_shim_dir/out"
+        exec 2>>"$subagents_shim_dir/err"
+        # $$ is still the shim here; /proc/self is whoever opens it.
+        subagents_shim_stat /proc/self/stat
+        [ "$subagents_shim_pid" != - ] || subagents_shim_pid=$(exec sh -c 'echo "$PPID"')
+        # No worker without a record of it.
+        printf '%s\nworker %s %s\nboot %s\nsession %s\n' "$subagents_shim_own" \
+            "$subagents_shim_pid" "$subagents_shim_ticks" "$subagents_shim_boot" \
+            "$subagents_shim_session" >"$subagents_shim_dir/pid" || exit 1
+        exec "$@"
+    )
+    subagents_shim_status=$?
+
+    if ! [ -s "$subagents_shim_dir/pid" ]; then
+        subagents_shim_how=never
+    elif [ "$subagents_shim_status" -gt 128 ] && [ "$subagents_shim_status" -le 192 ]; then
+        subagents_shim_how="signal $((subagents_shim_status - 128))"
+    else
+        subagents_shim_how="code $subagents_shim_status"
+    fi
+    # A full disk delays the record, it never loses it; a deleted directory needs none.
+    until printf '%s\n' "$subagents_shim_how" >"$subagents_shim_dir/exit"; do
+        [ -d "$subagents_shim_dir" ] || exit 1
+        command -p sleep 1
+    done
+    exit 0
+}

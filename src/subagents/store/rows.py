@@ -1,0 +1,118 @@
+"""Row ↔ domain. A run is two JSON columns: ``origin`` (asked and resolved, written once) and ``state``."""
+
+from typing import Final
+
+import msgspec
+
+from subagents.domain.model import OVER, Message, MessageKind, Run
+from subagents.domain.spec import Mode, Resolved, RunSpec
+from subagents.domain.values import MessageId, RunId, SessionKey, Value, replace
+from subagents.ports import InboxRow
+
+
+class Origin(Value, frozen=True):
+    """What never changes after the spawn."""
+
+    spec: RunSpec
+    resolved: Resolved
+
+
+_BLANK_SPEC: Final = RunSpec(task="")
+_BLANK_RESOLVED: Final = Resolved(
+    agent_id="", runtime="", mode=Mode.RUN, label="", cwd="", lane="", lane_slots=0
+)
+_encode: Final = msgspec.json.Encoder().encode
+_decode_run: Final = msgspec.json.Decoder(Run).decode
+_decode_origin: Final = msgspec.json.Decoder(Origin).decode
+
+
+def origin_of(run: Run) -> bytes:
+    return _encode(Origin(spec=run.spec, resolved=run.resolved))
+
+
+def state_of(run: Run) -> bytes:
+    """The run without its origin: rewriting a 256 KiB task at every transition buys nothing."""
+    return _encode(replace(run, spec=_BLANK_SPEC, resolved=_BLANK_RESOLVED))
+
+
+def run_from(origin: bytes, state: bytes) -> Run:
+    """The reverse of ``origin_of`` and ``state_of``.
+
+    Raises:
+        msgspec.DecodeError: The columns do not hold a run.
+    """
+    stored = _decode_origin(origin)
+    return replace(_decode_run(state), spec=stored.spec, resolved=stored.resolved)
+
+
+def inserted(run: Run) -> tuple[object, ...]:
+    """Parameters of ``insert_run``."""
+    return (
+        run.id,
+        run.seq,
+        run.phase.value,
+        run.resolved.label,
+        run.resolved.agent_id,
+        run.requester,
+        run.requester_run,
+        run.first_session_key,
+        run.phase in OVER,
+        run.resolved.mode is Mode.SESSION,
+        run.created_at_ms,
+        run.ended_at_ms,
+        run.archived_at_ms,
+        origin_of(run),
+        state_of(run),
+    )
+
+
+def updated(run: Run) -> tuple[object, ...]:
+    """Parameters of ``update_run``."""
+    return (
+        run.seq,
+        run.phase.value,
+        run.phase in OVER,
+        run.ended_at_ms,
+        run.archived_at_ms,
+        state_of(run),
+        run.id,
+    )
+
+
+def message_inserted(message: Message) -> tuple[object, ...]:
+    """Parameters of ``insert_message``."""
+    return (
+        message.id,
+        message.session_key,
+        message.run_id,
+        message.kind.value,
+        message.created_at_ms,
+        message.text,
+        message.created_at_ms if message.consumed else None,
+        "not expected" if message.consumed else None,
+    )
+
+
+def inbox_row_from(row: tuple[object, ...]) -> InboxRow:
+    number, message_id, session, run_id, kind, created, text, consumed_at, consumed_by = row
+    return InboxRow(
+        number=_int(number),
+        message=Message(
+            id=MessageId(str(message_id)),
+            session_key=SessionKey(str(session)),
+            run_id=RunId(str(run_id)),
+            kind=MessageKind(str(kind)),
+            created_at_ms=_int(created),
+            text=str(text),
+            consumed=consumed_at is not None,
+        ),
+        consumed_at_ms=None if consumed_at is None else _int(consumed_at),
+        consumed_by=None if consumed_by is None else str(consumed_by),
+    )
+
+
+def _int(value: object) -> int:
+    if not isinstance(value, int):
+        msg = f"expected an integer column, found {value!r}"
+        raise TypeError(msg)
+    return value
