@@ -288,7 +288,7 @@ class Store(Protocol):
     def close(self) -> None: ...
 
     def load_open(self) -> Sequence[Run]:
-        """Every run that is not over, oldest first."""
+        """Every run that is not over, with its ended children, oldest first."""
         ...
 
     def load_outbox(self) -> Sequence[OutboxEntry]:

@@ -6,6 +6,7 @@ is written from it, and so is the table in docs/configuration.md.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -30,6 +31,7 @@ from subagents.config.settings import (
 SHOWN_CHARS_MAX: Final = 60
 AGENT_DEPTH: Final = 2
 """`agents.<id>`: where an agent's own keys begin."""
+JSON_INTEGER_MAX: Final = 2**63 - 1
 BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 PATTERN_WORDS: Final = {
     NAME_PATTERN: "a name of at most 64 lower-case letters, digits, _ and -, "
@@ -174,7 +176,7 @@ def _unknown(path: tuple[str, ...], table: Table) -> Problem:
         everywhere = {key.rsplit(".", 1)[-1]: key for key, _ in leaves()}
         near = nearest(name, everywhere)
         guess = everywhere[near] if near else None
-        if guess and path[0] == "agents" and len(path) > AGENT_DEPTH:
+        if guess and path[0] == "agents" and len(path) > AGENT_DEPTH and path[1] != "defaults":
             guess = guess.replace("agents.<id>.", f"agents.{path[1]}.")
     text = f"unknown key {dotted(path)}"
     return Problem(
@@ -200,14 +202,14 @@ def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iter
         yield Problem(path, f"{path} {unreadable}")
     elif not _fits(value, kind, key.choices):
         shown = _kind_of(value) if key.is_secret else _shown(value)
+        if isinstance(kind, inspect.DictType) and isinstance(value, dict):
+            shown = "a table that holds something else"
         guess = nearest(value, key.choices) if isinstance(value, str) else None
         near = f"; did you mean {_shown(guess)}?" if guess else ""
         yield Problem(path, f"{path} must be {_allowed(kind, key.choices)}, not {shown}{near}")
 
 
-def _fits(  # noqa: PLR0911  one return for each type there is
-    value: object, kind: inspect.Type, choices: tuple[str, ...]
-) -> bool:
+def _fits(value: object, kind: inspect.Type, choices: tuple[str, ...]) -> bool:
     match kind:
         case inspect.BoolType():
             return isinstance(value, bool)
@@ -258,12 +260,14 @@ def _is_json(value: object) -> bool:
         return all(_is_json(item) for item in value.values())
     if isinstance(value, list):
         return all(_is_json(item) for item in value)
-    return isinstance(value, str | int | float | bool) and _unreadable_text(value) is None
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return abs(value) <= JSON_INTEGER_MAX
+    return isinstance(value, str) and _unreadable_text(value) is None
 
 
-def _allowed(  # noqa: PLR0911  one return for each type there is
-    kind: inspect.Type, choices: tuple[str, ...] = ()
-) -> str:
+def _allowed(kind: inspect.Type, choices: tuple[str, ...] = ()) -> str:
     if choices:
         return "one of " + ", ".join(_shown(choice) for choice in choices)
     match kind:
@@ -301,6 +305,9 @@ def _shown(value: object) -> str:
             return "a table"
         case list():
             return "a list"
+        case int() if abs(value) > JSON_INTEGER_MAX:
+            # Python refuses to spell integers of more than 4,300 digits.
+            return "a number that large" if value > 0 else "a number that small"
         case _:
             text = str(value)
     return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}…"

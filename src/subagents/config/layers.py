@@ -38,6 +38,8 @@ from subagents.config.sources import (
 )
 from subagents.errors import ConfigError
 
+TYPO_LIKENESS: Final = 0.85
+"""`comand` is a typo of `command`; `gemini` is not one of `main`."""
 CACHED_MAX: Final = 64
 """Working directories whose configuration is remembered."""
 
@@ -73,7 +75,8 @@ class Config(msgspec.Struct, frozen=True):
             key = keys.dotted(path)
             if value is not None and value != {}:
                 origin = self.origins.get(key, DEFAULT)
-                yield Leaf(key, value, origin, is_secret="env" in path[2:-1])
+                shown = list(value) if isinstance(value, tuple) else value
+                yield Leaf(key, shown, origin, is_secret="env" in path[2:-1])
 
 
 def load(
@@ -146,8 +149,8 @@ class ConfigCache:
     def _fingerprint(self, cwd: Path | None) -> object:
         return (
             [
-                (name, value)
-                for name, value in self._environ.items()
+                (name, self._environ[name])
+                for name in self._environ
                 if name.startswith(PREFIX) or name in ("PATH", "HOME")
             ],
             [identity(file) for file in find_files(cwd, self._paths.config_file)],
@@ -246,6 +249,6 @@ def _warnings(settings: Settings, origins: Mapping[str, str]) -> Iterator[str]:
             if name == ANY_AGENT or name in settings.agents:
                 continue
             # An agent that is not there yet may be allowed ahead; a near miss is a typo.
-            if nearest(name, settings.agents):
+            if nearest(name, settings.agents, likeness=TYPO_LIKENESS):
                 origin = origins.get(key, DEFAULT)
                 yield f"{origin}: {_not_configured(key, name, settings.agents)}"

@@ -280,15 +280,15 @@ class Settings(Section, frozen=True):
         return self.lanes[lane].slots
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
     """The known word that `word` was probably meant to be, None when none is near.
 
-    Case and separators do not count: `maxSpawnDepth` is near `max_spawn_depth`.
+    Case and separators do not count: `maxSpawnDepth` is near `max_spawn_depth`. `likeness`: 0 to 1.
     """
     import difflib  # noqa: PLC0415  only a wrong name needs it
 
     spelled = {_plain(name): name for name in known}
-    near = difflib.get_close_matches(_plain(word), list(spelled), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(_plain(word), list(spelled), n=1, cutoff=likeness)
     return spelled[near[0]] if near else None
 
 

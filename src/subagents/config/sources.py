@@ -111,7 +111,8 @@ def read(file: Path) -> Layer:
     text = _text(file)
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
+        # A TOMLDecodeError, or Python's own refusal of an integer of thousands of digits.
         at = SYNTAX_POSITION.search(str(error))
         where = f":{at[1]}:{at[2]}" if at else f":{text.count(chr(10)) + 1}"
         reason = (
@@ -201,7 +202,7 @@ def assignment(origin: str, path: list[str], value: object, base: Path | None) -
 def _toml_value(text: str) -> list[object]:
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return []
     # "1\nother = 2" parses too, but is not one value.
     return [parsed["value"]] if list(parsed) == ["value"] else []

@@ -124,6 +124,16 @@ class ResolveMessages(Value, frozen=True, tag=True):
     messages: tuple[MessageId, ...]
 
 
+class MarkTold(Value, frozen=True, tag=True):
+    """The announcement was read: the run that spawned this one knows its result."""
+
+
 FollowUp: TypeAlias = (
-    TellDependants | TellParent | CancelChildren | ConsumeChildren | MoveInbox | ResolveMessages
+    TellDependants
+    | TellParent
+    | CancelChildren
+    | ConsumeChildren
+    | MoveInbox
+    | ResolveMessages
+    | MarkTold
 )

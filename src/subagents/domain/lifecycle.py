@@ -24,6 +24,7 @@ from subagents.domain.effects import (
     ConsumeChildren,
     Effect,
     FollowUp,
+    MarkTold,
     MoveInbox,
     ResolveMessages,
     ResumeAttempt,
@@ -174,7 +175,7 @@ class Transition(NamedTuple):
     stale: bool = False
 
 
-def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0911, PLR0912 - one branch per event is the point of this function
+def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 - one branch per event is the point of this function
     """Return the run after ``event``, and what must now be done about it.
 
     Args:
@@ -805,9 +806,10 @@ def _consumed(run: Run, event: AnnouncementConsumed) -> Transition:
     if run.announcement_consumed_ms is not None:
         return Transition(run, stale=True)
     run = replace(run, announcement_consumed_ms=event.at_ms)
+    known: tuple[FollowUp, ...] = (MarkTold(),) if run.requester_run is not None else ()
     if run.phase in {P.ANNOUNCING, P.ANNOUNCE_DEFERRED}:
-        return _clean_up(run, event.at_ms)
-    return Transition(run)
+        return _join(_clean_up(run, event.at_ms), known)
+    return Transition(run, followups=known)
 
 
 # -- small steps --------------------------------------------------------------------------------

@@ -272,7 +272,7 @@ def _missing_keys(document: object, required: tuple[str, ...]) -> list[str]:
 
 def _lacking(item: object, required: tuple[str, ...]) -> str:
     missing = [key for key in required if not (isinstance(item, dict) and key in item)]
-    more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""  # noqa: PLR2004
+    more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
     return ", ".join(repr(key) for key in missing[:10]) + more
 
 

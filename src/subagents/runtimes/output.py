@@ -22,12 +22,20 @@ the key are neither split nor decoded, so a key written with JSON escapes is not
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from subagents.domain.model import Confidence, Progress, Report, ReportedArtifact, ReportStatus, Usage
+from subagents.domain.model import (
+    Confidence,
+    Progress,
+    Report,
+    ReportedArtifact,
+    ReportStatus,
+    Usage,
+)
 from subagents.domain.signals import (
     ProgressSeen,
     ReportSeen,
@@ -50,6 +58,11 @@ STDERR_BYTES_MAX: Final = 4_096
 POLL_MIN_S: Final = 0.05
 POLL_MAX_S: Final = 1.0
 _CONTINUATION: Final = range(0x80, 0xC0)
+_MAY_BEGIN: Final = b"{ \t\r"
+"""Bytes an event's line can begin with; the rest is not worth a look."""
+
+_NUL_ESCAPE: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+"""A NUL in a JSON string: databases and terminals choke on it, and no worker means it."""
 
 
 class _Event(msgspec.Struct, frozen=True, tag_field="subagents", rename="camel"):
@@ -96,7 +109,7 @@ class _Text(_Event, frozen=True, tag="text"):
 
 
 _AnyEvent: TypeAlias = _Result | _Report | _Usage | _Progress | _Tool | _Text
-_DECODER: Final = msgspec.json.Decoder(_AnyEvent)
+_DECODER: Final[msgspec.json.Decoder[_AnyEvent]] = msgspec.json.Decoder(_AnyEvent)
 
 
 def decode(line: bytes, *, key: str) -> Signal | None:
@@ -110,9 +123,9 @@ def decode(line: bytes, *, key: str) -> Signal | None:
         case _Result() as event:
             return ResultSeen(
                 key=key,
-                text=_without_nul(event.text),
+                text=event.text,
                 is_error=event.is_error,
-                error=None if event.error is None else _without_nul(event.error),
+                error=event.error,
             )
         case _Report() as event:
             return ReportSeen(
@@ -144,14 +157,9 @@ def _event(line: bytes) -> _AnyEvent | None:
     if len(line) > LINE_BYTES_MAX or not line.lstrip().startswith(b"{"):
         return None
     try:
-        return _DECODER.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _DECODER.decode(_NUL_ESCAPE.sub(rb"\1\\ufffd", line))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-def _without_nul(text: str) -> str:
-    # Databases and terminals choke on it, and no worker means it.
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 class Line(NamedTuple):
@@ -163,7 +171,7 @@ class Line(NamedTuple):
 
 
 class Lines:
-    """Cuts a stream of bytes into the lines that hold ``MARK``; the others are only counted."""
+    """Cuts a stream of bytes into the lines that may be events; the others are only counted."""
 
     def __init__(self, offset: int) -> None:
         self._offset = offset
@@ -204,7 +212,7 @@ class Lines:
         while at >= 0:
             start = data.rfind(b"\n", 0, at) + 1
             stop = data.find(b"\n", at)
-            if stop - start <= LINE_BYTES_MAX:
+            if stop - start <= LINE_BYTES_MAX and data[start] in _MAY_BEGIN:
                 yield Line(self._offset + start, self._offset + stop + 1, data[start:stop])
             at = data.find(MARK, stop, end)
 
@@ -217,7 +225,7 @@ class Output:
     """
 
     def __init__(self, path: str, attempt_id: AttemptId, *, cursor: int) -> None:
-        self._path = path
+        self.path = path
         self._attempt_id = attempt_id
         self._cursor = cursor
         self._lines = Lines(cursor)
@@ -236,7 +244,7 @@ class Output:
         lines: list[Line] = []
         budget = READ_BYTES_MAX
         more = True
-        with contextlib.suppress(FileNotFoundError), open(self._path, "rb", buffering=0) as file:  # noqa: PTH123
+        with contextlib.suppress(FileNotFoundError), open(self.path, "rb", buffering=0) as file:  # noqa: PTH123
             file.seek(self.position)
             while more and budget > 0:
                 wanted = CHUNK_BYTES if until is None else min(CHUNK_BYTES, until - self.position)
@@ -274,16 +282,16 @@ class Output:
     def _result_before_cursor(self) -> bool:
         if self._cursor == 0:
             return False
-        before = Output(self._path, self._attempt_id, cursor=0)
+        before = Output(self.path, self._attempt_id, cursor=0)
         more = True
-        while more and not before._result_seen:  # noqa: SLF001  # of this class
+        while more and not before._result_seen:
             _, more = before.read(until=self._cursor)
         # The cursor may stand after an unterminated last line.
-        before._signals(before._lines.finish())  # noqa: SLF001
-        return before._result_seen  # noqa: SLF001
+        before._signals(before._lines.finish())
+        return before._result_seen
 
     def _tail_as_result(self) -> ResultSeen:
-        data, size = tail(self._path, RESULT_BYTES_MAX, end=self.position)
+        data, size = tail(self.path, RESULT_BYTES_MAX, end=self.position)
         return ResultSeen(
             key=f"{self._attempt_id}:result",
             text=clean(_spoken(data)),
@@ -330,7 +338,8 @@ def tail(path: str, bytes_max: int, *, end: int | None = None) -> tuple[bytes, i
 
 def clean(data: bytes) -> str:
     """Text for people and databases: invalid UTF-8 and NUL replaced, trailing newlines stripped."""
-    return _without_nul(data.decode("utf-8", "replace")).rstrip("\n")
+    text = data.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return text.rstrip("\n")
 
 
 class Poller:

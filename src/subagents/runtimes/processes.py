@@ -17,7 +17,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,6 +25,9 @@ from typing import Final, NamedTuple
 from subagents.domain.values import AttemptId
 from subagents.errors import RuntimeUnavailable
 from subagents.ports import Clock, OffLoop
+
+if sys.platform != "linux":
+    import psutil  # type: ignore[import-untyped]
 
 ATTEMPT_VARIABLE: Final = "SUBAGENTS_ATTEMPT"
 ROOT_VARIABLE: Final = "SUBAGENTS_ATTEMPTS_DIR"
@@ -210,30 +213,53 @@ def scan() -> tuple[Process, ...]:
 def members(
     processes: Sequence[Process], marker: Marker, *, shim: Identity | None
 ) -> tuple[Process, ...]:
-    """The attempt's processes among ``processes``, without its shim and without ourselves."""
-    shim_pid = 0 if shim is None else shim.pid
+    """The attempt's processes among ``processes``, without its shim.
+
+    Never ourselves, nor what leads to us, nor what we or another attempt of ours started: the
+    daemon may itself carry a marker, when a worker's command started it.
+    """
+    by_pid = {each.pid: each for each in processes}
     carriers = {each.pid for each in processes if each.marker == marker}
-    # The number of a session may be in use again once all its processes ended; one carrier in it
-    # proves that it is still the shim's.
-    ours = any(each.session == shim_pid for each in processes if each.pid in carriers)
-    chosen = carriers | {each.pid for each in processes if ours and each.session == shim_pid}
+    spared = _spared(by_pid, marker) - carriers | {0, 1, os.getpid()}
+    chosen = carriers | _in_session_of(shim, processes, carriers)
     children: dict[int, list[int]] = {}
     for each in processes:
         children.setdefault(each.parent, []).append(each.pid)
+    chosen -= spared
     unseen = list(chosen)
     while unseen:
         for child in children.get(unseen.pop(), ()):
-            if child not in chosen:
+            if child not in chosen and child not in spared:
                 chosen.add(child)
                 unseen.append(child)
-    spared = {os.getpid(), 1}
-    return tuple(
-        each
-        for each in processes
-        if each.pid in chosen
-        and each.pid not in spared
-        and not (shim is not None and each.pid == shim.pid and each.start == shim.start)
-    )
+    if shim is not None and shim.pid in chosen and by_pid[shim.pid].start == shim.start:
+        chosen.discard(shim.pid)
+    return tuple(by_pid[pid] for pid in chosen)
+
+
+def _in_session_of(
+    shim: Identity | None, processes: Sequence[Process], carriers: set[int]
+) -> set[int]:
+    if shim is None or shim.pid <= 1:
+        return set()
+    session = {each.pid for each in processes if each.session == shim.pid}
+    # The number of a session may be in use again once all its processes ended; one carrier in it
+    # proves that it is still the shim's.
+    return session if session & carriers else set()
+
+
+def _spared(by_pid: Mapping[int, Process], marker: Marker) -> set[int]:
+    """Our own ancestors, and the workers of other attempts of this installation."""
+    spared = {
+        each.pid
+        for each in by_pid.values()
+        if each.marker is not None and each.marker != marker and each.marker.root == marker.root
+    }
+    pid = os.getpid()
+    while pid in by_pid and by_pid[pid].parent not in spared:
+        pid = by_pid[pid].parent
+        spared.add(pid)
+    return spared
 
 
 def orphans(root: str, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
@@ -390,32 +416,34 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def _alive_elsewhere(identity: Identity) -> bool:
-    if sys.platform == "linux":
-        return False
-    import psutil  # noqa: PLC0415  # not a dependency on Linux
+if sys.platform != "linux":
 
-    try:
-        process = psutil.Process(identity.pid)
-        created_s = float(process.create_time())
-        return created_s <= identity.recorded_s + 1 and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-def _scan_elsewhere() -> tuple[Process, ...]:
-    if sys.platform == "linux":
-        return ()
-    import psutil  # noqa: PLC0415  # not a dependency on Linux
-
-    found = []
-    for each in psutil.process_iter():
+    def _alive_elsewhere(identity: Identity) -> bool:
         try:
-            environ = "\0".join(f"{key}={value}" for key, value in each.environ().items())
+            process = psutil.Process(identity.pid)
+            created_s = float(process.create_time())
+            dead = process.status() == psutil.STATUS_ZOMBIE
         except psutil.Error:
-            environ = ""
-        with contextlib.suppress(psutil.Error, ProcessLookupError, PermissionError):
-            found.append(
-                Process(each.pid, each.ppid(), os.getsid(each.pid), "-", _marker(environ.encode()))
-            )
-    return tuple(found)
+            return False
+        return not dead and created_s <= identity.recorded_s + 1
+
+    def _scan_elsewhere() -> tuple[Process, ...]:
+        found = []
+        for each in psutil.process_iter():
+            try:
+                environ = "\0".join(f"{key}={value}" for key, value in each.environ().items())
+            except psutil.Error:
+                environ = ""
+            with contextlib.suppress(psutil.Error, ProcessLookupError, PermissionError):
+                marker = _marker(environ.encode())
+                found.append(Process(each.pid, each.ppid(), os.getsid(each.pid), "-", marker))
+        return tuple(found)
+
+else:
+
+    def _alive_elsewhere(identity: Identity) -> bool:
+        """False: without a start time nothing proves which process has this id."""
+        return identity.start != "-"
+
+    def _scan_elsewhere() -> tuple[Process, ...]:
+        return ()

@@ -1,4 +1,4 @@
-"""Row ↔ domain. A run is two JSON columns: ``origin`` (asked and resolved, written once) and ``state``."""
+"""Row ↔ domain. A run is two JSON columns: ``origin``, written once, and ``state``."""
 
 from typing import Final
 

@@ -53,7 +53,10 @@ ON CONFLICT (requester, key) DO UPDATE SET run_id = excluded.run_id,
   created_at_ms = excluded.created_at_ms;
 
 -- name: load_open
-SELECT origin, state FROM run WHERE is_over = 0 ORDER BY created_at_ms, rowid;
+-- Ended children of an open run belong to it until it has told their results.
+SELECT origin, state FROM run
+WHERE is_over = 0 OR requester_run IN (SELECT run_id FROM run WHERE is_over = 0)
+ORDER BY created_at_ms, rowid;
 
 -- name: load_outbox
 SELECT run_id, seq, i, effect FROM outbox ORDER BY run_id, seq, i;

@@ -1,0 +1,97 @@
+# One door for the laptop, the hook and CI: `make check`. `make help` lists the rest.
+# .venv is made once and again when pyproject.toml changes or the checkout moves.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+WORKERS ?= 2
+SEEDS ?= 10000
+SMOKE_SEEDS ?= 200
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.made-for
+# The first of these that is 3.11 or later; PYTHON=/path/to/python3 chooses another.
+PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.14; do \
+	"$$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$each" && break; \
+	done)
+
+# A moved checkout has an environment that points to the old place.
+ifneq ($(shell [ "$$(cat $(STAMP) 2>/dev/null)" = "$$(pwd -P)" ] || echo moved),)
+$(STAMP): FORCE
+endif
+
+.PHONY: help setup demo test check format-check lint types imports pytest smoke docs docs-check \
+	simulate bench format clean FORCE
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
+		printf '  make %-12s %s\n' "$$target" "$$text"; done
+
+setup: $(STAMP) ## make .venv with everything
+
+$(STAMP): pyproject.toml
+	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "subagents needs Python 3.11 or later; found: $$(python3 --version 2>&1 || true)." >&2; \
+		echo "Install it, or name it: make $(or $(MAKECMDGOALS),setup) PYTHON=/path/to/python3.11" >&2; exit 1; fi
+	@echo "Preparing .venv with $(PYTHON) (once; this takes a minute)"
+	@if [ -e $(STAMP) ] && [ "$$(cat $(STAMP))" != "$$(pwd -P)" ]; then rm -rf $(VENV); fi
+	@rm -f $(STAMP)
+	@$(call install,uv) || $(call install,pip) || { \
+		echo "Preparing .venv failed. On Debian and Ubuntu: apt install python3-venv." >&2; exit 1; }
+	@pwd -P > $(STAMP)
+
+# uv where there is one, but it does not read pip's configuration (a company's index, say): when
+# it fails, pip has a go.
+uv = command -v uv >/dev/null 2>&1 \
+	&& { $(PY) -c '' 2>/dev/null || uv venv --quiet --python "$(PYTHON)" $(VENV); } \
+	&& uv pip install --quiet --python $(PY) -e '.[dev,bench]'
+pip = { $(PY) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV); } \
+	&& $(PY) -m pip install -qq --disable-pip-version-check -e '.[dev,bench]'
+install = { $($(1)); }
+
+demo: setup ## real work by a small fleet, without a model or a key
+	@$(PY) -m subagents.cli.main demo
+
+test: pytest smoke ## all default tests
+
+pytest: setup
+	$(PY) -m pytest -q -n $(WORKERS)
+
+smoke: setup
+	$(PY) -m subagents.testing.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
+
+check: format-check lint types imports test docs-check simulate ## all that must hold before a commit
+
+format-check: setup
+	$(PY) -m ruff format --check .
+
+lint: setup
+	$(PY) -m ruff check .
+
+types: setup
+	$(PY) -m mypy --strict src tests bench
+
+imports: setup
+	$(VENV)/bin/lint-imports
+
+docs: setup ## write the generated parts of docs/
+	$(PY) -m subagents.config.schema --write docs/configuration.md
+
+docs-check: setup
+	$(PY) -m subagents.config.schema --check docs/configuration.md
+
+simulate: setup ## the engine against seeded crashes, late and doubled signals
+	$(PY) -m subagents.testing.simulator --seeds $(SEEDS) --workers $(WORKERS)
+
+bench: setup ## measure; results go to bench/results
+	$(PY) -m bench
+
+format: setup ## format and mend what can be mended
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+clean: ## remove all that make makes
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

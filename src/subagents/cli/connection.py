@@ -1,0 +1,108 @@
+"""Which daemon a command speaks to, in whose name, and whether it may start one.
+
+``run``, ``spawn``, ``plan run``, ``retry``, ``wait`` and ``up`` start the daemon. Commands that
+only look do not, so that a daemon stopped on purpose stays stopped; but one that crashed leaves
+its socket behind, and then any command brings it back: its runs went on meanwhile.
+
+Source: 1-product "Ways to run it"; 5-surfaces §2.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from subagents.client import DEFAULT_SESSION, Client, Document, ensure_daemon
+from subagents.config.paths import Paths
+from subagents.errors import DaemonUnreachable, UsageError
+
+RECONNECT_S: Final = 30.0
+"""How long a wait looks for a daemon that went away before it gives up."""
+RECONNECT_POLL_S: Final = 0.2
+POLL_S: Final = 20.0
+"""One long poll; less than any time limit between here and the daemon."""
+
+T = TypeVar("T")
+
+
+def session() -> str:
+    """The caller's session: a worker's own, else the user's."""
+    return os.environ.get("SUBAGENTS_SESSION_KEY") or DEFAULT_SESSION
+
+
+def paths() -> Paths:
+    return Paths.resolve(os.environ)
+
+
+def worker_socket() -> str | None:
+    """The socket a worker was given; its daemon is never started from here."""
+    return os.environ.get("SUBAGENTS_SOCKET") or None
+
+
+def connect(*, starts: bool = False) -> Client:
+    """A client of this home's daemon, or of the one whose worker this is.
+
+    Args:
+        starts: Start the daemon when none answers.
+
+    Raises:
+        DaemonUnreachable: It could not be started. Without ``starts`` the first call says so.
+    """
+    given = worker_socket()
+    if given is not None:
+        return Client(given, session=session())
+    home = paths()
+    if starts or home.socket.exists():
+        ensure_daemon(home)
+    return Client(home.socket, session=session())
+
+
+def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:
+    """Repeat ``call`` while the daemon is away, starting it where that is allowed.
+
+    Only for calls that may be repeated. A daemon that was told to stop is not started again.
+
+    Raises:
+        DaemonUnreachable: It did not come back in time.
+    """
+    due = time.monotonic() + for_s
+    while True:
+        try:
+            return call()
+        except DaemonUnreachable:
+            if time.monotonic() >= due:
+                raise
+            if worker_socket() is None:
+                home = paths()
+                if home.socket.exists():
+                    ensure_daemon(home)
+        time.sleep(RECONNECT_POLL_S)
+
+
+def caller_cwd() -> str:
+    """The working directory.
+
+    Raises:
+        UsageError: It was deleted.
+    """
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError as error:
+        raise UsageError(
+            "the working directory does not exist any more", hint="cd to another one"
+        ) from error
+
+
+def config_environment() -> dict[str, str]:
+    """The variables that set configuration keys: they hold for the runs spawned from here."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("SUBAGENTS_") and "__" in name
+    }
+
+
+def place() -> Document:
+    """What a spawn tells of where it was called."""
+    return {"cwd": caller_cwd(), "configEnv": config_environment()}

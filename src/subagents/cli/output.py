@@ -1,0 +1,199 @@
+"""What goes to the terminal and how: data on stdout, everything else on stderr.
+
+Rich is imported only when stdout is a terminal, and never for one plain line.
+
+Source: 5-surfaces §2.
+"""
+
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from subagents.errors import SubagentsError, UsageError
+
+PLAIN_CELL_CHARS_MAX: Final = 72
+STYLES: Final = {
+    "ok": "green",
+    "passed": "green",
+    "running": "cyan",
+    "spawning": "cyan",
+    "verifying": "cyan",
+    "partial": "yellow",
+    "retry_wait": "yellow",
+    "blocked": "yellow",
+    "warn": "yellow",
+    "question": "yellow",
+    "waiting": "dim",
+    "queued": "dim",
+    "error": "red",
+    "failed": "red",
+    "fail": "red",
+    "timeout": "red",
+    "lost": "red",
+    "blocker": "red",
+    "undelivered": "red",
+    "cancelled": "magenta",
+}
+
+_CONTROL: Final = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def is_tty() -> bool:
+    """Whether stdout is a terminal that takes more than plain lines."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def has_colour() -> bool:
+    return is_tty() and not os.environ.get("NO_COLOR")
+
+
+def harmless(text: str) -> str:
+    """``text`` without escape sequences and control characters, except tab and line feed.
+
+    Workers' texts reach the terminal of the person who asked; they may not move its cursor, write
+    its clipboard or hide lines.
+    """
+    return _CONTROL.sub("", text)
+
+
+def one_line(text: str, *, chars_max: int = PLAIN_CELL_CHARS_MAX) -> str:
+    """The first words of ``text`` on one line, harmless."""
+    # Whole texts can be megabytes; a line needs only their beginning.
+    joined = " ".join(harmless(text[: chars_max * 8]).split())
+    return joined if len(joined) <= chars_max else f"{joined[: chars_max - 1]}…"
+
+
+def data(text: str) -> None:
+    """Write a worker's text to stdout: as it is into a pipe, harmless on a terminal."""
+    shown = harmless(text) if sys.stdout.isatty() else text
+    sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")
+
+
+def line(text: str = "") -> None:
+    """One line of data."""
+    sys.stdout.write(f"{harmless(text)}\n")
+
+
+def note(text: str) -> None:
+    """One line for the person, on stderr."""
+    sys.stderr.write(f"{harmless(text)}\n")
+    sys.stderr.flush()
+
+
+def document(value: object) -> None:
+    """One JSON document on stdout: indented on a terminal, one line in a pipe."""
+    raw = msgspec.json.encode(value)
+    if sys.stdout.isatty():
+        raw = msgspec.json.format(raw, indent=2)
+    sys.stdout.write(f"{raw.decode()}\n")
+
+
+def failure(error: SubagentsError, *, as_json: bool) -> None:
+    """Say what went wrong: the error document on stdout, or message and hint on stderr."""
+    if as_json:
+        document(error.to_wire())
+        return
+    note(f"subagents: {error.message}")
+    if error.hint:
+        note(f"  hint: {error.hint}")
+
+
+def styled(text: str, word: str) -> str:
+    """``text`` in the colour of a phase, outcome or kind; plain without a colour terminal."""
+    codes = {
+        "green": "32",
+        "cyan": "36",
+        "yellow": "33",
+        "red": "31",
+        "magenta": "35",
+        "dim": "2",
+        "bold": "1",
+    }
+    style = STYLES.get(word, word)
+    if not has_colour() or style not in codes:
+        return text
+    return f"\x1b[{codes[style]}m{text}\x1b[0m"
+
+
+def styled_line(text: str, head: str, word: str) -> None:
+    """A line of data that begins with ``head`` in the colour of ``word``."""
+    sys.stdout.write(f"{styled(harmless(head), word)}{harmless(text)}\n")
+
+
+def table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, styles: Mapping[int, int] | None = None
+) -> None:
+    """Rows under headers: a Rich table on a terminal, aligned columns otherwise.
+
+    Args:
+        headers: One word each.
+        rows: As many cells as headers; the last column takes what room is left.
+        styles: Column → the column whose word gives it its colour.
+    """
+    clean = [[one_line(cell) for cell in row] for row in rows]
+    if is_tty():
+        _rich_table(headers, clean, styles or {})
+        return
+    widths = [
+        max(cells_wide(row[column]) for row in [list(headers), *clean])
+        for column in range(len(headers))
+    ]
+    for row in [[header.upper() for header in headers], *clean]:
+        padded = [
+            cell + " " * (width - cells_wide(cell)) for cell, width in zip(row, widths, strict=True)
+        ]
+        sys.stdout.write(f"{'  '.join(padded).rstrip()}\n")
+
+
+def cells_wide(text: str) -> int:
+    """Terminal cells that ``text`` takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def _rich_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], styles: Mapping[int, int]
+) -> None:
+    from rich.console import Console  # noqa: PLC0415  60 ms, for terminals only
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for index, header in enumerate(headers):
+        is_last = index == len(headers) - 1
+        shown.add_column(
+            header.upper(), no_wrap=True, overflow="ellipsis", ratio=1 if is_last else None
+        )
+    for row in rows:
+        cells = [
+            Text(cell, style=STYLES.get(row[styles[index]], "") if index in styles else "")
+            for index, cell in enumerate(row)
+        ]
+        shown.add_row(*cells)
+    Console(highlight=False).print(shown)
+
+
+def is_confirmed(question: str, *, yes: bool, flag: str = "--yes") -> bool:
+    """Ask on a terminal; elsewhere ``--yes`` must have been given.
+
+    Raises:
+        UsageError: Nobody can be asked and the flag is missing; nothing was done.
+    """
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{question} Nobody is here to be asked.", hint=f"say so: {flag}")
+    sys.stderr.write(f"{harmless(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -1,0 +1,108 @@
+"""Walks a route once: direct, steered, queued; every door tried is on record.
+
+Transport only. What the outcome means for the run is decided in ``domain.delivery_policy``.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from subagents.domain import announcement, routing
+from subagents.domain.model import DeliveryTry, Message, Run
+from subagents.domain.outcome import (
+    Delivered,
+    DeliveryFailed,
+    DeliveryOutcome,
+    DeliveryPath,
+)
+from subagents.domain.values import announcement_id, replace
+from subagents.engine.ledger import Ledger
+from subagents.errors import StoreUnavailable, SubagentsError
+from subagents.ports import Clock, Courier
+
+log = logging.getLogger(__name__)
+
+
+class Delivering:
+    """One delivery try at a time per run; couriers by the first word of the phase's name."""
+
+    def __init__(
+        self, ledger: Ledger, clock: Clock, couriers: Mapping[str, Sequence[Courier]]
+    ) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._couriers = couriers
+
+    async def deliver(self, run: Run, number: int) -> DeliveryTry:
+        """Try every door of the run's route until one is certain; returns the trace of this try."""
+        target = self._ledger.living_inbox(run)
+        if target != run.requester:
+            # The session that asked is gone: the message goes to whoever asked for *it*.
+            self._ledger.move_inbox(run.requester, target)
+        route = routing.route(run)
+        outcome, tried = await self._outcome(run, replace(_message(run), session_key=target), route)
+        return DeliveryTry(
+            at_ms=self._clock.now_ms(),
+            target=target,
+            requester_depth=run.depth - 1,
+            nested=run.requester_run is not None,
+            route_mode=route.mode,
+            phases=tried,
+            outcome=outcome,
+            idempotency_key=f"{announcement_id(run.id)}/{number}",
+        )
+
+    async def _outcome(
+        self, run: Run, message: Message, route: routing.Route
+    ) -> tuple[DeliveryOutcome, tuple[str, ...]]:
+        if run.announcement_consumed_ms is not None:
+            return Delivered(path=DeliveryPath.PULLED), ("consumed-already",)
+        skipped = routing.skip_reason(run)
+        if skipped is not None:
+            return skipped, ()
+        tried: list[str] = []
+        refused: DeliveryOutcome | None = None
+        for phase in route.phases:
+            door = phase.partition("-")[0]
+            if door == "queue":
+                # The inbox row was committed with the outcome: it cannot fail any more. After a
+                # courier that failed for now, the try is repeated while the row waits.
+                tried.append(phase)
+                if refused is not None and _is_retryable(refused):
+                    return refused, tuple(tried)
+                return Delivered(path=DeliveryPath.QUEUED), tuple(tried)
+            for courier in self._couriers.get(door, ()):
+                outcome = await self._try(courier, run, message)
+                if outcome is None:
+                    continue
+                tried.append(phase)
+                if isinstance(outcome, Delivered):
+                    self._consumed(run, outcome.path, courier.name)
+                    return outcome, tuple(tried)
+                refused = outcome
+        return refused or Delivered(path=DeliveryPath.QUEUED), tuple(tried)
+
+    async def _try(self, courier: Courier, run: Run, message: Message) -> DeliveryOutcome | None:
+        try:
+            return await courier.deliver(run, message)
+        except StoreUnavailable:
+            raise
+        except SubagentsError as error:
+            return DeliveryFailed(retryable=error.retryable, error=error.message)
+        except Exception as error:
+            log.exception("courier %s failed for %s", courier.name, run.id)
+            return DeliveryFailed(retryable=True, error=repr(error))
+
+    def _consumed(self, run: Run, path: DeliveryPath, reader: str) -> None:
+        """A courier that carried the text has handed it over: no other door does so again."""
+        live = self._ledger.live.get(run.id)
+        if live is not None and live.announcement_consumed_ms is None:
+            self._ledger.consume(live, reader=reader, path=path)
+
+
+def _message(run: Run) -> Message:
+    return announcement.announcement(run, consumed=False)
+
+
+def _is_retryable(outcome: DeliveryOutcome) -> bool:
+    return isinstance(outcome, DeliveryFailed) and outcome.retryable
+

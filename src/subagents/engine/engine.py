@@ -1,0 +1,449 @@
+"""The engine: what every door calls, and the life of its parts.
+
+``start`` reads the store, takes the leases over and goes on with everything; ``stop`` ends the
+tasks and leaves workers running. When a commit fails the engine throws its memory away, waits
+until the store can be written again and starts over from the disk: see ``ledger``.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from subagents.config.settings import Settings
+from subagents.domain import admission
+from subagents.domain.events import (
+    CancelRequested,
+    Paused,
+    Redelivered,
+    Resumed,
+    SteerRequested,
+)
+from subagents.domain.model import Decision, Phase, Progress, Report, Request, Run
+from subagents.domain.spec import RunSpec
+from subagents.domain.values import (
+    AttemptId,
+    RequestId,
+    RunId,
+    SessionKey,
+    Value,
+    attempt_id,
+    replace,
+)
+from subagents.engine.delivery import Delivering
+from subagents.engine.launch import ref_of
+from subagents.engine.ledger import Ledger
+from subagents.engine.mailbox import Mailbox, WaitResult
+from subagents.engine.outbox import Outbox
+from subagents.engine.queries import Queries
+from subagents.engine.spawn import Receipt, Spawner
+from subagents.engine.supervise import Supervisor
+from subagents.engine.sweep import Sweep, SweepReport
+from subagents.engine.tasks import Tasks
+from subagents.engine.timers import Timers
+from subagents.engine.verification import Verifier
+from subagents.errors import Conflict, StoreUnavailable
+from subagents.ports import (
+    Batch,
+    Clock,
+    Courier,
+    Ids,
+    InboxRow,
+    Lease,
+    OffLoop,
+    OutboxEntry,
+    Runtime,
+    Store,
+)
+
+log = logging.getLogger(__name__)
+
+RECOVER_S: Final = 1.0
+"""Between two looks whether the store can be written again."""
+
+
+class Recovery(Value, frozen=True):
+    """What a start decided about one open run (8-field-failures: multica #1326)."""
+
+    run_id: RunId
+    phase: Phase
+    decision: str
+
+
+async def _no_orphans(_expected: set[AttemptId]) -> list[tuple[str, int]]:
+    return []
+
+
+class Engine:
+    """One node: the ledger, and everything that acts on what it committed."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        runtimes: Mapping[str, Runtime],
+        couriers: Mapping[str, Sequence[Courier]],
+        clock: Clock,
+        ids: Ids,
+        off_loop: OffLoop,
+        verifier: Verifier,
+        settings: Settings,
+        owner: str,
+        worker_env: Callable[[Run], Mapping[str, str]] = lambda _run: {},
+        orphans: Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]] = _no_orphans,
+    ) -> None:
+        lease_ms = int(settings.daemon.lease_seconds * 1000)
+        self._store, self._clock, self._off_loop = store, clock, off_loop
+        self._runtimes = runtimes
+        self._owner = owner
+        self.ledger = Ledger(store, off_loop, clock, ids, lease_ms=lease_ms)
+        self.queries = Queries(self.ledger, store, off_loop)
+        self._mailbox = Mailbox(self.ledger, store, off_loop, clock)
+        self._timers = Timers(self.ledger, clock)
+        self._supervisor = Supervisor(self.ledger, clock, runtimes, lease_ms=lease_ms)
+        delivering = Delivering(self.ledger, clock, couriers)
+        self._outbox = Outbox(self.ledger, clock, runtimes, verifier, delivering, worker_env)
+        self._spawner = Spawner(
+            self.ledger, self.queries, store, off_loop, clock, ids, runtimes, verifier
+        )
+        self._sweep = Sweep(
+            self.ledger,
+            self._mailbox,
+            store,
+            off_loop,
+            clock,
+            settings,
+            orphans=orphans,
+            forget=self._forget,
+        )
+        self._tasks = Tasks()
+        self._life = Tasks()
+        self._epoch = 0
+        self.recoveries: tuple[Recovery, ...] = ()
+        self.ledger.listen(on_commit=self._committed, on_failure=self._failed)
+
+    # -- life ------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Take the store over and go on with everything that is open.
+
+        Raises:
+            AlreadyRunning: Another process holds the store.
+            CorruptState: The store cannot be trusted; nothing was changed.
+        """
+        self._epoch = await self._off_loop(lambda: self._store.open(self._owner))
+        await self._go_on()
+
+    async def _go_on(self) -> None:
+        await self.ledger.load(self._owner, self._epoch)
+        await self._spawner.load()
+        outbox = await self._off_loop(self._store.load_outbox)
+        leases = {held.run_id: held for held in await self._off_loop(self._store.load_leases)}
+        self.recoveries = _decisions(self.ledger.published.values(), outbox, leases)
+        for run in self.ledger.published.values():
+            self._timers.arm(run)
+        self._supervisor.adopt(leases)
+        self._supervisor.renew()
+        for entry in outbox:
+            self._outbox.add(entry)
+        self.ledger.fill_lanes()
+        self._tasks.start(self.ledger.run(), "ledger")
+        self._tasks.start(self._timers.run(), "timers")
+        self._tasks.start(self._supervisor.keep_leases(), "leases")
+        self._tasks.start(self._sweep.run(), "sweep")
+
+    async def stop(self) -> None:
+        """End all tasks and close the store; workers that can outlive us go on."""
+        await self._life.stop()
+        await self._outbox.stop()
+        await self._supervisor.stop()
+        try:
+            await self.ledger.committed()
+        except StoreUnavailable:
+            log.warning("stopping with uncommitted changes: the store cannot be written")
+        await self._tasks.stop()
+        await self._off_loop(self._store.close)
+
+    def _committed(self, batch: Batch) -> None:
+        self._mailbox.on_commit(batch)
+        self._timers.on_commit(batch)
+        self._supervisor.on_commit(batch)
+        self._outbox.on_commit(batch)
+
+    def _failed(self, error: StoreUnavailable) -> None:
+        log.error("a commit failed, starting over from the disk: %s", error)
+        self._mailbox.wake_all()
+        self._life.start(self._recover(), "recover")
+
+    async def _recover(self) -> None:
+        """Memory is ahead of the disk: forget it, wait for the store, load, go on."""
+        await self._outbox.stop()
+        await self._supervisor.stop()
+        await self._tasks.stop()
+        while True:
+            await self._clock.sleep(RECOVER_S)
+            try:
+                await self._off_loop(self._store.probe)
+            except StoreUnavailable as error:
+                log.warning("the store cannot be written yet: %s", error)
+                continue
+            break
+        await self._go_on()
+        log.info("the store can be written again; %s runs are open", len(self.ledger.live))
+
+    @property
+    def degraded(self) -> str | None:
+        """Why nothing can be changed now; None while all is well."""
+        failure = self.ledger.failure
+        return failure.message if failure is not None else None
+
+    @property
+    def live_attempts(self) -> int:
+        return self._supervisor.live_attempts
+
+    # -- spawning --------------------------------------------------------------------------
+
+    async def spawn(
+        self,
+        spec: RunSpec,
+        *,
+        requester: SessionKey,
+        settings: Settings,
+        cwd: str,
+        is_operator: bool = True,
+    ) -> Receipt:
+        """Store one new run and return its receipt before any agent starts; see ``Spawner``."""
+        receipts = await self.spawn_batch(
+            [spec], requester=requester, settings=settings, cwd=cwd, is_operator=is_operator
+        )
+        return receipts[0]
+
+    async def spawn_batch(
+        self,
+        specs: Sequence[RunSpec],
+        *,
+        requester: SessionKey,
+        settings: Settings,
+        cwd: str,
+        is_operator: bool = True,
+    ) -> tuple[Receipt, ...]:
+        """Store all of these runs or none; they may depend on each other by label."""
+        return await self._spawner.spawn(
+            specs, requester=requester, settings=settings, cwd=cwd, is_operator=is_operator
+        )
+
+    async def retry(self, run_id: RunId, *, requester: SessionKey, settings: Settings) -> Receipt:
+        """A new run from the stored parameters of an ended one.
+
+        Raises:
+            Conflict: The run has not ended.
+        """
+        run = await self.queries.run(run_id)
+        if not run.is_settled:
+            raise Conflict(f"run {run_id} is {run.phase}; cancel it first")
+        spec = replace(
+            run.spec,
+            agent_id=run.resolved.agent_id,
+            chain_after=None,
+            depends_on=tuple(d.run_id for d in run.dependencies),
+            idempotency_key=None,
+        )
+        receipts = await self._spawner.spawn(
+            [spec],
+            requester=requester,
+            settings=settings,
+            cwd=run.resolved.cwd,
+            is_operator=True,
+            retry_from=run.id,
+        )
+        return receipts[0]
+
+    # -- control ---------------------------------------------------------------------------
+
+    async def cancel(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
+        """Store the intent to end the run and all its descendants; repeating it is harmless.
+
+        Returns:
+            The run: settled ones are returned as they are.
+        """
+        run = await self.queries.run(run_id)
+        if run.is_settled:
+            return run
+        event = CancelRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
+        return await self.ledger.apply(run_id, event)
+
+    async def steer(self, run_id: RunId, message: str, *, by: str) -> str:
+        """Put a message into the live attempt (``steered``), or keep it for the next (``queued``).
+
+        Raises:
+            UsageError: Empty or longer than 4,000 characters.
+            Forbidden: Sooner than 2 s after the last, or a run that steers itself.
+            Conflict: The run has ended, or its runtime takes no messages and no turn will follow.
+        """
+        run = await self.queries.run(run_id)
+        now = self._clock.now_ms()
+        admission.check_steer(run, message, by=by, now_ms=now)
+        if run.is_settled or run.phase is Phase.VERIFYING:
+            raise Conflict(f"run {run_id} is {run.phase}: there is no attempt to steer")
+        abilities = run.resolved.abilities
+        is_live = run.phase in {Phase.SPAWNING, Phase.RUNNING, Phase.ENDING}
+        if is_live and not (abilities.steer or abilities.resume):
+            raise Conflict(
+                f'runtime "{run.resolved.runtime}" takes no messages while it runs',
+                hint="cancel the run and start it again with another task",
+            )
+        await self.ledger.apply(run_id, SteerRequested(at_ms=now, by=by, message=message))
+        return "steered" if is_live and abilities.steer else "queued"
+
+    async def pause(self, run_id: RunId, *, by: str) -> Run:
+        """Hold a waiting or queued run, or a live one before its next turn.
+
+        Raises:
+            Conflict: Too late, or its runtime has no turns.
+        """
+        run = await self.queries.run(run_id)
+        held = {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}
+        if run.phase not in held and not (
+            run.phase in {Phase.SPAWNING, Phase.RUNNING} and run.resolved.abilities.resume
+        ):
+            raise Conflict(f"run {run_id} is {run.phase} and cannot be paused")
+        return await self.ledger.apply(run_id, Paused(at_ms=self._clock.now_ms(), by=by))
+
+    async def resume(self, run_id: RunId, *, by: str) -> Run:
+        """Let a paused run go on; harmless for one that is not paused.
+
+        Raises:
+            Conflict: The run has ended.
+        """
+        run = await self.queries.run(run_id)
+        if not run.paused:
+            if run.is_settled:
+                raise Conflict(f"run {run_id} is {run.phase}")
+            return run
+        return await self.ledger.apply(run_id, Resumed(at_ms=self._clock.now_ms(), by=by))
+
+    async def redeliver(self, run_id: RunId, *, by: str) -> Run:
+        """Try a given-up (or deferred) delivery again now.
+
+        Raises:
+            Conflict: Nothing was given up.
+        """
+        run = await self.queries.run(run_id)
+        if run.phase not in {Phase.COMPLETED_GIVEUP, Phase.ANNOUNCE_DEFERRED}:
+            raise Conflict(f"run {run_id} is {run.phase}: its delivery was not given up")
+        return await self.ledger.apply(run_id, Redelivered(at_ms=self._clock.now_ms(), by=by))
+
+    # -- mailbox ---------------------------------------------------------------------------
+
+    async def wait(
+        self,
+        run_ids: Sequence[RunId],
+        *,
+        session: SessionKey,
+        until: str = "any",
+        timeout_s: float = 30.0,
+        reader: str,
+    ) -> WaitResult:
+        """See ``Mailbox.wait``."""
+        return await self._mailbox.wait(
+            run_ids,
+            session=self.inbox_of(session),
+            until=until,
+            timeout_s=timeout_s,
+            reader=reader,
+        )
+
+    async def offer_inbox(
+        self, session: SessionKey, *, reader: str, limit: int = 100
+    ) -> tuple[InboxRow, ...]:
+        """See ``Mailbox.offer_inbox``."""
+        return await self._mailbox.offer_inbox(self.inbox_of(session), reader=reader, limit=limit)
+
+    async def acknowledge(self, message_ids: Iterable[str], *, reader: str) -> int:
+        """See ``Mailbox.acknowledge``."""
+        return await self._mailbox.acknowledge(message_ids, reader=reader)
+
+    async def ask(
+        self,
+        run_id: RunId,
+        question: str,
+        *,
+        context: str | None = None,
+        options: tuple[str, ...] = (),
+        timeout_s: float = 600.0,
+        default_answer: str | None = None,
+    ) -> Request:
+        """See ``Mailbox.ask``."""
+        return await self._mailbox.ask(
+            run_id,
+            question,
+            context=context,
+            options=options,
+            timeout_s=timeout_s,
+            default_answer=default_answer,
+        )
+
+    async def answer_of(self, request_id: RequestId, *, wait_s: float) -> Request:
+        """See ``Mailbox.answer_of``."""
+        return await self._mailbox.answer_of(request_id, wait_s=wait_s)
+
+    async def answer(
+        self, request_id: RequestId, text: str, *, decision: Decision, by: str
+    ) -> bool:
+        """See ``Mailbox.answer``."""
+        return await self._mailbox.answer(request_id, text, decision=decision, by=by)
+
+    async def notify(self, run_id: RunId, message: str, *, priority: str = "info") -> None:
+        """See ``Mailbox.notify``."""
+        await self._mailbox.notify(run_id, message, priority=priority)
+
+    async def report(self, run_id: RunId, report: Report) -> None:
+        """See ``Mailbox.report``."""
+        await self._mailbox.report(run_id, report)
+
+    async def progress(self, run_id: RunId, progress: Progress) -> None:
+        """See ``Mailbox.progress``."""
+        await self._mailbox.progress(run_id, progress)
+
+    def inbox_of(self, session: SessionKey) -> SessionKey:
+        """The session under which a caller's runs and messages are kept.
+
+        A worker's is its run's first session, whichever attempt speaks.
+        """
+        run_id = self.ledger.index.run_of(session)
+        run = self.ledger.published.get(run_id) if run_id is not None else None
+        return run.first_session_key if run is not None else session
+
+    # -- upkeep ----------------------------------------------------------------------------
+
+    async def sweep(self) -> SweepReport:
+        """One recovery pass now; see ``Sweep``."""
+        return await self._sweep.once()
+
+    async def _forget(self, run_id: RunId) -> None:
+        """Delete the attempts' own files of a run that is about to be pruned."""
+        run = await self.queries.run(run_id)
+        runtime = self._runtimes.get(run.resolved.runtime)
+        if runtime is None or not run.attempts:
+            return
+        for attempt in run.attempts:
+            name = attempt_id(run.id, attempt.number)
+            await runtime.forget(replace(ref_of(run), attempt_id=name, number=attempt.number))
+
+
+def _decisions(
+    runs: Iterable[Run], outbox: Iterable[OutboxEntry], leases: Mapping[RunId, Lease]
+) -> tuple[Recovery, ...]:
+    effects = {entry.run_id: type(entry.effect).__name__ for entry in outbox}
+    return tuple(
+        Recovery(run_id=run.id, phase=run.phase, decision=_decision(run, effects, leases))
+        for run in runs
+    )
+
+
+def _decision(run: Run, effects: Mapping[RunId, str], leases: Mapping[RunId, Lease]) -> str:
+    if run.id in effects:
+        return f"perform {effects[run.id]} again"
+    if run.phase is Phase.RUNNING:
+        cursor = leases[run.id].cursor if run.id in leases else 0
+        return f"adopt attempt {len(run.attempts)} and read on from {cursor}"
+    return f"go on in phase {run.phase}"

@@ -1,0 +1,48 @@
+"""What a runtime is handed: composed from the committed run, by value, for every attempt alike."""
+
+from collections.abc import Mapping
+
+from subagents.domain import prompt
+from subagents.domain.model import Run
+from subagents.ports import AttemptRef, Launch
+
+
+def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
+    """The newest attempt of ``run``, ready to start."""
+    attempt, resolved = run.attempt, run.resolved
+    deadline = None
+    if resolved.timeout_ms:
+        deadline = attempt.requested_at_ms + resolved.timeout_ms
+    return Launch(
+        attempt_id=run.attempt_id,
+        run_id=run.id,
+        number=attempt.number,
+        session_key=attempt.session_key,
+        requester=run.requester,
+        agent_id=resolved.agent_id,
+        label=resolved.label,
+        task=run.spec.task,
+        prompt=prompt.compose(run),
+        previous_results=prompt.dependency_results(run),
+        system_prompt=prompt.system_prompt(run),
+        cwd=resolved.cwd,
+        options=resolved.options,
+        retry_reason=attempt.retry_reason,
+        deadline_ms=deadline,
+        model=resolved.model,
+        thinking=resolved.thinking,
+        tools=resolved.effective_tools,
+        tools_deny=resolved.tools_deny,
+        env=dict(env),
+    )
+
+
+def ref_of(run: Run) -> AttemptRef:
+    """Names the newest attempt to its runtime."""
+    return AttemptRef(
+        attempt_id=run.attempt_id,
+        run_id=run.id,
+        number=len(run.attempts),
+        options=run.resolved.options,
+        turns=run.attempt.turns,
+    )

@@ -1,0 +1,421 @@
+"""The one door: every change to a run goes through ``apply``.
+
+Reduce in memory, commit in groups, act after the commit (2-lifecycle §12; docs/decisions/0002):
+
+- ``apply_now`` reduces at once, in memory, with all follow-ups for other runs and the lanes that
+  this may fill: they belong to the same commit.
+- One task writes the collected batch; what arrives meanwhile forms the next one. A lone event
+  costs one fsync, a thousand together cost one fsync.
+- Nothing is observable before its commit: callers wait for ``committed``, readers see
+  ``published``, effects start from ``on_commit``.
+- A failed commit means memory is ahead of the disk. Everything in memory is then thrown away:
+  ``on_failure`` hears of it once, and every call raises until somebody loads the ledger again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import assert_never
+
+from subagents.domain.effects import (
+    CancelChildren,
+    ConsumeChildren,
+    FollowUp,
+    MarkTold,
+    MoveInbox,
+    ResolveMessages,
+    TellDependants,
+    TellParent,
+)
+from subagents.domain.events import (
+    AnnouncementConsumed,
+    CancelRequested,
+    ChildSettled,
+    ChildTold,
+    DependencySettled,
+    Event,
+    SlotGranted,
+)
+from subagents.domain.lifecycle import Transition, reduce
+from subagents.domain.model import HOLDS_SLOT, OVER, Run
+from subagents.domain.outcome import DeliveryPath
+from subagents.domain.values import RunId, SessionKey, announcement_id
+from subagents.engine.index import Index
+from subagents.errors import NotFound, StoreUnavailable
+from subagents.ports import (
+    Batch,
+    Clock,
+    Ids,
+    JournalEntry,
+    Lease,
+    OffLoop,
+    OutboxEntry,
+    Store,
+)
+
+CommitListener = Callable[[Batch], None]
+FailureListener = Callable[[StoreUnavailable], None]
+
+
+class Ledger:
+    """All open runs in memory, and the group commit that makes their changes durable."""
+
+    def __init__(
+        self, store: Store, off_loop: OffLoop, clock: Clock, ids: Ids, *, lease_ms: int
+    ) -> None:
+        self._store = store
+        self._off_loop = off_loop
+        self._clock = clock
+        self._ids = ids
+        self._lease_ms = lease_ms
+        self._on_commit: list[CommitListener] = []
+        self._on_failure: list[FailureListener] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        self.owner = ""
+        self.epoch = 0
+        self.live: dict[RunId, Run] = {}
+        """Reduced; may be ahead of the disk. For decisions of the engine only."""
+        self.published: dict[RunId, Run] = {}
+        """Committed. For everything that somebody can see."""
+        self.index = Index()
+        self._keys: dict[RunId, set[str]] = {}
+        self._batch = Batch()
+        self._committed: asyncio.Future[None] | None = None
+        self._has_work = asyncio.Event()
+        self._in_flight: asyncio.Future[None] | None = None
+        self._failure: StoreUnavailable | None = None
+
+    def listen(self, *, on_commit: CommitListener, on_failure: FailureListener) -> None:
+        """``on_commit`` hears of every durable batch, in order, before its callers do."""
+        self._on_commit.append(on_commit)
+        self._on_failure.append(on_failure)
+
+    @property
+    def failure(self) -> StoreUnavailable | None:
+        """Why nothing can be changed now; None while all is well."""
+        return self._failure
+
+    # -- loading ---------------------------------------------------------------------------
+
+    async def load(self, owner: str, epoch: int) -> None:
+        """Forget everything in memory and read the open runs from the store."""
+        self._reset()
+        self.owner, self.epoch = owner, epoch
+        runs = await self._off_loop(self._store.load_open)
+        keys = await self._off_loop(self._store.load_keys)
+        for run in runs:
+            self.live[run.id] = self.published[run.id] = run
+            self.index.put(None, run)
+        self._keys = {run_id: set(found) for run_id, found in keys.items()}
+
+    async def bring(self, run_id: RunId) -> Run:
+        """Return the run, loading it back into memory when it was over and gone from there.
+
+        Raises:
+            NotFound: No such run.
+        """
+        run = self.live.get(run_id)
+        if run is not None:
+            return run
+        stored = await self._off_loop(lambda: self._store.run(run_id))
+        if stored is None:
+            raise NotFound(f"run {run_id} does not exist")
+        keys = await self._off_loop(lambda: self._store.load_keys([run_id]))
+        # Somebody else may have brought it while this call waited.
+        if run_id not in self.live:
+            self.live[run_id] = self.published[run_id] = stored
+            self._keys[run_id] = set(keys.get(run_id, ()))
+            self.index.put(None, stored)
+        return self.live[run_id]
+
+    # -- the door --------------------------------------------------------------------------
+
+    async def apply(self, run_id: RunId, event: Event, *, key: str | None = None) -> Run:
+        """Apply one event durably and return the run as it then was.
+
+        Args:
+            run_id: An open run, or one that ``bring`` returned.
+            event: What happened.
+            key: Unique within the run; the same key again changes nothing.
+
+        Raises:
+            IllegalTransition: Nothing was changed.
+            StoreUnavailable: The commit failed; nothing of it is durable.
+        """
+        await self.bring(run_id)
+        run = self.apply_now(run_id, event, key=key)
+        await self.committed()
+        return run
+
+    def apply_now(
+        self,
+        run_id: RunId,
+        event: Event,
+        *,
+        key: str | None = None,
+        performed: OutboxEntry | None = None,
+    ) -> Run:
+        """Reduce in memory and put all that follows into the next commit; see ``apply``.
+
+        ``performed`` is the effect that ``event`` answers: it leaves the outbox in that commit.
+        """
+        self._require_usable()
+        if performed is not None:
+            self.mark_performed(performed)
+        run = self.live.get(run_id)
+        if key is not None and key in self._keys.get(run_id, ()):
+            return self._known(run_id)
+        step = reduce(run, event)
+        self._record(step, event, key=key, is_new=run is None)
+        self._settle_followups(((step.run, f) for f in step.followups), event.at_ms)
+        return self.live[step.run.id]
+
+    def consume(self, run: Run, *, reader: str, path: DeliveryPath) -> bool:
+        """Hand the announcement of a settled live run over to ``reader``; False = it was before."""
+        self._require_usable()
+        if run.announcement_consumed_ms is not None:
+            return False
+        now = self._clock.now_ms()
+        event = AnnouncementConsumed(at_ms=now, reader=reader, path=path)
+        self._settle_followups(self._consume(run, event), now)
+        return True
+
+    def _settle_followups(self, followups: Iterable[tuple[Run, FollowUp]], at_ms: int) -> None:
+        """Apply all that follows for other runs, and give out the slots this made free."""
+        pending = deque(followups)
+        while pending:
+            source, followup = pending.popleft()
+            pending.extend(self._follow(source, followup, at_ms))
+        self._fill_lanes(at_ms)
+
+    def mark_performed(self, entry: OutboxEntry) -> None:
+        """The effect is done and needs no event (any more)."""
+        self._require_usable()
+        self._batch.performed.append((entry.run_id, entry.seq, entry.index))
+        self._has_work.set()
+
+    def consume_message(self, message_id: str, reader: str) -> None:
+        """Record that a message other than an announcement was taken over."""
+        self._require_usable()
+        self._batch.consumed.append((message_id, self._clock.now_ms(), reader))
+        self._has_work.set()
+
+    def move_inbox(self, source: SessionKey, target: SessionKey) -> None:
+        """Unread messages change hands in the next commit."""
+        self._require_usable()
+        self._batch.moved.append((source, target))
+        self._has_work.set()
+
+    def remember(self, requester: SessionKey, key: str, run_id: RunId) -> None:
+        """Store an idempotency key with the run it made."""
+        self._batch.idempotency.append((requester, key, run_id, self._clock.now_ms()))
+
+    def renew_lease(self, run: Run, cursor: int) -> None:
+        """Extend this node's right to act for the run's attempt."""
+        if self._failure is None:
+            self._batch.leases[run.id] = self._lease(run, cursor)
+            self._has_work.set()
+
+    def _lease(self, run: Run, cursor: int) -> Lease:
+        return Lease(
+            run_id=run.id,
+            attempt=len(run.attempts),
+            owner=self.owner,
+            epoch=self.epoch,
+            until_ms=self._clock.now_ms() + self._lease_ms,
+            cursor=cursor,
+        )
+
+    def _require_usable(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _known(self, run_id: RunId) -> Run:
+        run = self.live.get(run_id)
+        if run is None:
+            raise NotFound(f"run {run_id} does not exist")
+        return run
+
+    def _record(self, step: Transition, event: Event, *, key: str | None, is_new: bool) -> None:
+        run, batch = step.run, self._batch
+        before = None if is_new else self.live[run.id]
+        self.live[run.id] = run
+        batch.runs[run.id] = run
+        if is_new:
+            batch.created.add(run.id)
+        batch.journal.append(
+            JournalEntry(run_id=run.id, seq=run.seq, at_ms=event.at_ms, event=event, key=key)
+        )
+        if key is not None:
+            self._keys.setdefault(run.id, set()).add(key)
+        for number, effect in enumerate(step.effects):
+            batch.outbox.append(
+                OutboxEntry(run_id=run.id, seq=run.seq, index=number, effect=effect)
+            )
+        batch.messages.extend(step.messages)
+        self._track_lease(before, run)
+        self.index.put(before, run)
+        self._has_work.set()
+
+    def _track_lease(self, before: Run | None, run: Run) -> None:
+        held = before is not None and before.phase in HOLDS_SLOT
+        holds = run.phase in HOLDS_SLOT
+        if holds and not held:
+            self._batch.leases[run.id] = self._lease(run, 0)
+        elif held and not holds:
+            self._batch.leases[run.id] = None
+
+    def _follow(
+        self, source: Run, followup: FollowUp, at_ms: int
+    ) -> Iterable[tuple[Run, FollowUp]]:
+        """Apply one follow-up and return those it causes in turn."""
+        match followup:
+            case TellDependants(outcome=outcome, result=result):
+                event = DependencySettled(
+                    at_ms=at_ms, run_id=source.id, outcome=outcome, result=result
+                )
+                for dependant in self.index.take_dependants(source.id):
+                    yield from self._step(dependant, event)
+            case TellParent(outcome=outcome, result=result):
+                if source.requester_run in self.live:
+                    settled = ChildSettled(
+                        at_ms=at_ms, child=source.id, outcome=outcome, result=result
+                    )
+                    yield from self._step(source.requester_run, settled)
+            case CancelChildren(by=by, reason=reason):
+                cancel = CancelRequested(at_ms=at_ms, by=by, reason=reason, cascaded=True)
+                for child in source.active_children:
+                    if child.run_id in self.live:
+                        yield from self._step(child.run_id, cancel)
+            case ConsumeChildren(children=children):
+                read = AnnouncementConsumed(
+                    at_ms=at_ms, reader=source.session_key, path=DeliveryPath.PULLED
+                )
+                for child_id in children:
+                    child_run = self.live.get(child_id)
+                    if child_run is not None and child_run.announcement_consumed_ms is None:
+                        yield from self._consume(child_run, read)
+            case MoveInbox(source=session):
+                self._batch.moved.append((session, self.living_inbox(source)))
+            case ResolveMessages(messages=messages):
+                self._batch.consumed.extend((m, at_ms, "answered") for m in messages)
+            case MarkTold():
+                parent = self.live.get(source.requester_run) if source.requester_run else None
+                if parent is not None and not parent.is_settled:
+                    yield from self._step(parent.id, ChildTold(at_ms=at_ms, child=source.id))
+            case _:
+                assert_never(followup)
+
+    def _consume(
+        self, run: Run, event: AnnouncementConsumed
+    ) -> Iterable[tuple[Run, FollowUp]]:
+        """The run's event and the inbox row's mark, in one commit."""
+        self._batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
+        return self._step(run.id, event)
+
+    def _step(self, run_id: RunId, event: Event) -> list[tuple[Run, FollowUp]]:
+        step = reduce(self.live[run_id], event)
+        self._record(step, event, key=None, is_new=False)
+        return [(step.run, followup) for followup in step.followups]
+
+    def living_inbox(self, run: Run) -> SessionKey:
+        """The inbox of the nearest ancestor that still works, in the end the top-level session."""
+        current = run
+        while current.requester_run is not None:
+            parent = self.live.get(current.requester_run)
+            if parent is None:
+                break
+            if not parent.is_settled:
+                return parent.first_session_key
+            current = parent
+        return current.requester
+
+    def fill_lanes(self) -> None:
+        """Give out free slots; needed once after loading."""
+        self._fill_lanes(self._clock.now_ms())
+
+    def _fill_lanes(self, at_ms: int) -> None:
+        for run_id in self.index.grants():
+            run = self.live[run_id]
+            session = (
+                SessionKey(f"agent:{run.resolved.agent_id}:subagent:{self._ids.session_uuid()}")
+                if run.attempts
+                else run.first_session_key
+            )
+            self._step(run_id, SlotGranted(at_ms=at_ms, session_key=session))
+
+    # -- the group commit ------------------------------------------------------------------
+
+    async def committed(self) -> None:
+        """Return once everything applied so far is durable.
+
+        Raises:
+            StoreUnavailable: It is not, and never will be.
+        """
+        self._require_usable()
+        if not self._has_work.is_set() and self._in_flight is None:
+            return
+        if not self._has_work.is_set() and self._in_flight is not None:
+            await asyncio.shield(self._in_flight)
+            return
+        if self._committed is None:
+            self._committed = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._committed)
+
+    async def run(self) -> None:
+        """Write batches until cancelled or until one fails."""
+        while self._failure is None:
+            await self._has_work.wait()
+            batch, done = self._swap()
+            self._in_flight = done
+            try:
+                await self._off_loop(lambda batch=batch: self._store.commit(batch))  # type: ignore[misc]  # the default binds this batch
+            except StoreUnavailable as error:
+                self._fail(error, done)
+                return
+            self._publish(batch)
+            self._in_flight = None
+            if not done.done():
+                done.set_result(None)
+
+    def _swap(self) -> tuple[Batch, asyncio.Future[None]]:
+        batch, self._batch = self._batch, Batch()
+        done = self._committed or asyncio.get_running_loop().create_future()
+        self._committed = None
+        self._has_work.clear()
+        return batch, done
+
+    def _publish(self, batch: Batch) -> None:
+        self.published.update(batch.runs)
+        for listener in self._on_commit:
+            listener(batch)
+        for run in batch.runs.values():
+            self._evict(run)
+
+    def _evict(self, run: Run) -> None:
+        """Runs that are over leave memory, children together with their parent."""
+        if run.phase not in OVER or self.live.get(run.id) is not run:
+            return
+        parent = self.live.get(run.requester_run) if run.requester_run else None
+        if parent is not None and parent.phase not in OVER:
+            return
+        for leaving in (run.id, *(child.run_id for child in run.children)):
+            child = self.live.get(leaving)
+            if child is not None and child.phase in OVER and leaving not in self._batch.runs:
+                self.index.drop(child)
+                self.live.pop(leaving)
+                self.published.pop(leaving)
+                self._keys.pop(leaving, None)
+
+    def _fail(self, error: StoreUnavailable, done: asyncio.Future[None]) -> None:
+        self._failure = error
+        self._in_flight = None
+        for future in (done, self._committed):
+            if future is not None and not future.done():
+                future.set_exception(error)
+                future.exception()  # nobody may be waiting
+        for listener in self._on_failure:
+            listener(error)
+

@@ -1,0 +1,413 @@
+"""Waiting, the inbox and questions: the doors through which agents hear of each other.
+
+A message is *offered* to one reader at a time: the offer is a lease in memory, the consumption is
+a commit. A reader that dies before it acknowledges loses nothing; after the lease (or a restart)
+the message is offered again, and its id lets readers dedupe (2-lifecycle §7).
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from subagents.domain import admission
+from subagents.domain.events import ParentNotified, RequestAnswered, RequestAsked, SignalReceived
+from subagents.domain.model import (
+    Answer,
+    Decision,
+    MessageKind,
+    Progress,
+    Report,
+    Request,
+    Run,
+)
+from subagents.domain.outcome import DeliveryPath
+from subagents.domain.signals import ProgressSeen, ReportSeen
+from subagents.domain.values import (
+    MessageId,
+    RequestId,
+    RunId,
+    SessionKey,
+    Value,
+    announcement_id,
+)
+from subagents.engine.ledger import Ledger
+from subagents.errors import Conflict, Forbidden, NotFound, UsageError
+from subagents.ports import Batch, Clock, InboxRow, OffLoop, Store
+
+OFFER_MS: Final = 60_000
+"""How long a reader has to acknowledge what it was offered."""
+
+WAIT_S_MAX: Final = 600.0
+WAIT_RUNS_MAX: Final = 1_000
+REQUEST_TIMEOUT_S_MAX: Final = 7 * 24 * 3600.0
+PROGRESS_INTERVAL_MS: Final = 30_000
+ANNOUNCE_SUFFIX: Final = ":announce"
+
+
+class WaitResult(Value, frozen=True):
+    """What ``wait`` found; a timeout is no error, what is missing is named."""
+
+    completed: tuple[Run, ...] = ()
+    pending: tuple[Run, ...] = ()
+    missing: tuple[str, ...] = ()
+    offered: tuple[MessageId, ...] = ()
+    """Announcements leased to this reader: acknowledge them to consume them."""
+
+
+class Mailbox:
+    """Everything between a session and its runs that is not spawning."""
+
+    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, clock: Clock) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._off_loop = off_loop
+        self._clock = clock
+        self._offers: dict[str, tuple[str, int]] = {}
+        self._waiters: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+
+    def on_commit(self, batch: Batch) -> None:
+        """Wake everybody who waits for one of these runs, or for anything of their requester."""
+        if not self._waiters:
+            return
+        for run in batch.runs.values():
+            for name in (run.id, run.requester):
+                for waiter in self._waiters.get(name, ()):
+                    waiter.set()
+
+    def wake_all(self) -> None:
+        """The ledger failed: let every waiter find out."""
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                waiter.set()
+
+    # -- waiting ---------------------------------------------------------------------------
+
+    async def wait(
+        self,
+        run_ids: Sequence[RunId],
+        *,
+        session: SessionKey,
+        until: str,
+        timeout_s: float,
+        reader: str,
+    ) -> WaitResult:
+        """Wait until any or all of the runs have their outcome, at most ``timeout_s`` seconds.
+
+        Args:
+            run_ids: At most 1,000; empty = all of the session's: the active ones and those whose
+                announcement nobody has read.
+            session: Who waits.
+            until: ``any`` or ``all``.
+            timeout_s: 0 to 600; 0 = look once.
+            reader: To whom announcements are offered.
+
+        Raises:
+            UsageError: A bound was broken; nothing was offered.
+        """
+        if until not in {"any", "all"}:
+            raise UsageError(f'until must be "any" or "all", not "{until}"')
+        if len(run_ids) > WAIT_RUNS_MAX:
+            raise UsageError(f"runIds has {len(run_ids)} entries, at most {WAIT_RUNS_MAX}")
+        deadline_ms = self._clock.now_ms() + int(min(max(timeout_s, 0), WAIT_S_MAX) * 1000)
+        names: list[str] = [*run_ids] if run_ids else [session]
+        woken = asyncio.Event()
+        for name in names:
+            self._waiters[name].add(woken)
+        try:
+            while True:
+                woken.clear()
+                found = await self._look(run_ids, session, reader)
+                is_enough = not found.pending if until == "all" else bool(found.completed)
+                left_ms = deadline_ms - self._clock.now_ms()
+                if is_enough or left_ms <= 0 or not found.pending:
+                    return self._offer_completed(found, reader)
+                await self._wait_for(woken, left_ms / 1000)
+        finally:
+            for name in names:
+                self._waiters[name].discard(woken)
+                if not self._waiters[name]:
+                    del self._waiters[name]
+
+    async def _wait_for(self, woken: asyncio.Event, seconds: float) -> None:
+        waking = asyncio.ensure_future(woken.wait())
+        sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waking.cancel()
+            sleeping.cancel()
+
+    async def _look(
+        self, run_ids: Sequence[RunId], session: SessionKey, reader: str
+    ) -> WaitResult:
+        if not run_ids:
+            return await self._look_at_session(session, reader)
+        completed: list[Run] = []
+        pending: list[Run] = []
+        missing: list[str] = []
+        for run_id in dict.fromkeys(run_ids):
+            run = self._ledger.published.get(run_id)
+            if run is None:
+                run = await self._off_loop(lambda wanted=run_id: self._store.run(wanted))  # type: ignore[misc]  # the default binds this id
+            if run is None:
+                missing.append(run_id)
+            else:
+                (completed if run.is_settled else pending).append(run)
+        return WaitResult(
+            completed=tuple(completed), pending=tuple(pending), missing=tuple(missing)
+        )
+
+    async def _look_at_session(self, session: SessionKey, reader: str) -> WaitResult:
+        open_runs = [
+            run
+            for run_id in self._ledger.index.active(session)
+            if (run := self._ledger.published.get(run_id)) is not None and not run.is_settled
+        ]
+        unread = await self._unread(session, reader, limit=WAIT_RUNS_MAX)
+        completed: list[Run] = []
+        for row in unread:
+            if row.message.kind is not MessageKind.ANNOUNCEMENT:
+                continue
+            run = self._ledger.published.get(row.message.run_id)
+            if run is None:
+                run_id = row.message.run_id
+                run = await self._off_loop(lambda wanted=run_id: self._store.run(wanted))  # type: ignore[misc]  # the default binds this id
+            if run is not None and run.is_settled:
+                completed.append(run)
+        return WaitResult(completed=tuple(completed), pending=tuple(open_runs))
+
+    def _offer_completed(self, found: WaitResult, reader: str) -> WaitResult:
+        offered = tuple(
+            announcement_id(run.id)
+            for run in found.completed
+            if not self._is_consumed(run) and self._offer(announcement_id(run.id), reader)
+        )
+        return WaitResult(
+            completed=found.completed,
+            pending=found.pending,
+            missing=found.missing,
+            offered=offered,
+        )
+
+    def _is_consumed(self, run: Run) -> bool:
+        newest = self._ledger.live.get(run.id, run)
+        return newest.announcement_consumed_ms is not None
+
+    # -- the inbox -------------------------------------------------------------------------
+
+    async def offer_inbox(
+        self, session: SessionKey, *, reader: str, limit: int = 100
+    ) -> tuple[InboxRow, ...]:
+        """Lease the session's unread messages to ``reader``, oldest first."""
+        unread = await self._unread(session, reader, limit=limit)
+        return tuple(row for row in unread if self._offer(row.message.id, reader))
+
+    async def _unread(
+        self, session: SessionKey, reader: str, *, limit: int
+    ) -> Sequence[InboxRow]:
+        found = await self._off_loop(
+            lambda: self._store.inbox(session, unconsumed=True, limit=limit)
+        )
+        return [row for row in found if self._is_free(row.message.id, reader)]
+
+    def _is_free(self, message_id: str, reader: str) -> bool:
+        offer = self._offers.get(message_id)
+        return offer is None or offer[0] == reader or offer[1] <= self._clock.now_ms()
+
+    def _offer(self, message_id: str, reader: str) -> bool:
+        if not self._is_free(message_id, reader):
+            return False
+        self._offers[message_id] = (reader, self._clock.now_ms() + OFFER_MS)
+        return True
+
+    def forget_offers(self) -> int:
+        """Drop offers whose lease is over; returns how many."""
+        now = self._clock.now_ms()
+        over = [message_id for message_id, (_, until) in self._offers.items() if until <= now]
+        for message_id in over:
+            del self._offers[message_id]
+        return len(over)
+
+    async def acknowledge(self, message_ids: Iterable[str], *, reader: str) -> int:
+        """Consume messages for good; returns how many this call consumed.
+
+        A message that somebody consumed before is left alone: repeating is harmless. Questions
+        are consumed by their answer, not by being read.
+
+        Raises:
+            NotFound: No such message; those before it in the list were consumed.
+        """
+        consumed = 0
+        for message_id in dict.fromkeys(message_ids):
+            if message_id.endswith(ANNOUNCE_SUFFIX):
+                run = await self._ledger.bring(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
+                if not run.is_settled:
+                    raise NotFound(f"message {message_id} does not exist")
+                consumed += self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED)
+            else:
+                consumed += await self._consume_other(message_id, reader)
+            self._offers.pop(message_id, None)
+        await self._ledger.committed()
+        return consumed
+
+    async def _consume_other(self, message_id: str, reader: str) -> int:
+        row = await self._off_loop(lambda: self._store.message(message_id))
+        if row is None:
+            raise NotFound(f"message {message_id} does not exist")
+        if row.consumed_at_ms is not None or row.message.kind is MessageKind.QUESTION:
+            return 0
+        self._ledger.consume_message(message_id, reader)
+        return 1
+
+    # -- worker → requester ----------------------------------------------------------------
+
+    async def ask(
+        self,
+        run_id: RunId,
+        question: str,
+        *,
+        context: str | None = None,
+        options: tuple[str, ...] = (),
+        timeout_s: float = 600.0,
+        default_answer: str | None = None,
+    ) -> Request:
+        """Put a question into the requester's inbox; it is durable when this returns.
+
+        Raises:
+            UsageError: Empty question, or a timeout outside (0, 7 days].
+            Conflict: The run's attempt is not live.
+            Forbidden: A limit of 3-tools ``request_orchestrator``, named.
+        """
+        if not question.strip():
+            raise UsageError("question must not be empty")
+        if not 0 < timeout_s <= REQUEST_TIMEOUT_S_MAX:
+            raise UsageError(f"timeoutSeconds must be in (0, {REQUEST_TIMEOUT_S_MAX:.0f}]")
+        run = self._live_attempt(run_id)
+        now = self._clock.now_ms()
+        siblings = [
+            sibling
+            for other in self._ledger.index.active(run.requester)
+            if (sibling := self._ledger.live.get(other)) is not None
+        ]
+        waiting = admission.pending_questions(siblings)
+        admission.check_request(run, pending_at_requester=len(waiting), now_ms=now)
+        request = Request(
+            id=RequestId(f"{run_id}:q{len(run.requests) + 1}"),
+            attempt=len(run.attempts),
+            question=question,
+            context=context,
+            options=options,
+            asked_at_ms=now,
+            deadline_ms=now + int(timeout_s * 1000),
+            default_answer=default_answer,
+        )
+        await self._ledger.apply(run_id, RequestAsked(at_ms=now, request=request))
+        return request
+
+    async def answer_of(self, request_id: RequestId, *, wait_s: float) -> Request:
+        """The question as it stands, after waiting at most ``wait_s`` seconds for its answer.
+
+        Raises:
+            NotFound: No such question.
+        """
+        run_id = RunId(request_id.rpartition(":")[0])
+        deadline_ms = self._clock.now_ms() + int(min(max(wait_s, 0), WAIT_S_MAX) * 1000)
+        woken = asyncio.Event()
+        self._waiters[run_id].add(woken)
+        try:
+            while True:
+                woken.clear()
+                request = await self._request(run_id, request_id)
+                left_ms = deadline_ms - self._clock.now_ms()
+                if request.answer is not None or left_ms <= 0:
+                    return request
+                await self._wait_for(woken, left_ms / 1000)
+        finally:
+            self._waiters[run_id].discard(woken)
+            if not self._waiters[run_id]:
+                del self._waiters[run_id]
+
+    async def _request(self, run_id: RunId, request_id: str) -> Request:
+        run = self._ledger.published.get(run_id)
+        if run is None:
+            run = await self._off_loop(lambda: self._store.run(run_id))
+        for request in run.requests if run is not None else ():
+            if request.id == request_id:
+                return request
+        raise NotFound(f"request {request_id} does not exist", hint="see: subagents attention")
+
+    async def answer(
+        self, request_id: RequestId, text: str, *, decision: Decision, by: str
+    ) -> bool:
+        """Store an answer; False = somebody (or the deadline) answered before.
+
+        Raises:
+            NotFound: No such question.
+        """
+        run_id = RunId(request_id.rpartition(":")[0])
+        request = await self._request(run_id, request_id)
+        if request.answer is not None:
+            return False
+        now = self._clock.now_ms()
+        answer = Answer(decision=decision, text=text, by=by, at_ms=now)
+        event = RequestAnswered(at_ms=now, request_id=request_id, answer=answer)
+        run = await self._ledger.apply(run_id, event)
+        stored = next(r for r in run.requests if r.id == request_id)
+        return stored.answer == answer
+
+    async def notify(self, run_id: RunId, message: str, *, priority: str = "info") -> None:
+        """One way, into the requester's inbox (3-tools ``notify_parent``).
+
+        Raises:
+            UsageError: Empty message or unknown priority.
+            Conflict: The run's attempt is not live.
+        """
+        if not message.strip():
+            raise UsageError("message must not be empty")
+        if priority not in {"info", "question", "blocker"}:
+            raise UsageError(f'priority must be info, question or blocker, not "{priority}"')
+        self._live_attempt(run_id)
+        event = ParentNotified(at_ms=self._clock.now_ms(), message=message, priority=priority)
+        await self._ledger.apply(run_id, event)
+
+    async def report(self, run_id: RunId, report: Report) -> None:
+        """The worker's own claim of completion; the last one counts.
+
+        Raises:
+            Conflict: The run's attempt is not live.
+        """
+        run = self._live_attempt(run_id)
+        signal = ReportSeen(key="", report=report)
+        event = SignalReceived(
+            at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal
+        )
+        await self._ledger.apply(run_id, event)
+
+    async def progress(self, run_id: RunId, progress: Progress) -> None:
+        """The worker's latest progress, at most one per 30 s.
+
+        Raises:
+            Conflict: The run's attempt is not live.
+            Forbidden: Too soon; nothing was stored.
+        """
+        run = self._live_attempt(run_id)
+        now = self._clock.now_ms()
+        if run.progress is not None and now - run.progress.updated_at_ms < PROGRESS_INTERVAL_MS:
+            left = (PROGRESS_INTERVAL_MS - now + run.progress.updated_at_ms) // 1000 + 1
+            raise Forbidden(
+                f"rate_limited: one progress report per 30 seconds, again in {left} s",
+                guardrail="rate_limited",
+            )
+        signal = ProgressSeen(key="", progress=progress)
+        event = SignalReceived(at_ms=now, attempt=len(run.attempts), signal=signal)
+        await self._ledger.apply(run_id, event)
+
+    def _live_attempt(self, run_id: RunId) -> Run:
+        run = self._ledger.live.get(run_id)
+        if run is None:
+            raise NotFound(f"run {run_id} is not open")
+        if not run.attempts or run.attempt.outcome is not None or run.is_settled:
+            raise Conflict(f"run {run_id} has no live attempt (phase {run.phase})")
+        return run
+

@@ -1,0 +1,241 @@
+"""Performs committed effects, at least once, each run's in order; results come back as events.
+
+Effects are short. What takes long is watched instead, and its end arrives as a signal. After a
+crash the outbox is performed again: every performer is safe to repeat.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final, assert_never
+
+from subagents.domain.effects import (
+    Announce,
+    CleanUp,
+    ResumeAttempt,
+    StartAttempt,
+    SteerAttempt,
+    StopAttempt,
+    Verify,
+)
+from subagents.domain.events import (
+    AttemptStarted,
+    AttemptStartFailed,
+    CleanedUp,
+    DeliverySettled,
+    Event,
+    SteerSettled,
+    VerificationFinished,
+)
+from subagents.domain.model import Phase, Run
+from subagents.domain.outcome import Check, CheckType, Verdict, Verification
+from subagents.domain.values import RunId, replace
+from subagents.engine.delivery import Delivering
+from subagents.engine.launch import launch_of, ref_of
+from subagents.engine.ledger import Ledger
+from subagents.engine.tasks import Tasks
+from subagents.engine.verification import Verifier
+from subagents.errors import RuntimeUnavailable, StoreUnavailable, SubagentsError
+from subagents.ports import Batch, Clock, OutboxEntry, Runtime
+
+log = logging.getLogger(__name__)
+
+RETRY_FIRST_S: Final = 0.5
+RETRY_S_MAX: Final = 30.0
+"""An effect that fails for reasons of ours is tried again for ever, ever more seldom."""
+
+
+class Outbox:
+    """One worker per run with effects to perform."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        runtimes: Mapping[str, Runtime],
+        verifier: Verifier,
+        delivering: Delivering,
+        worker_env: Callable[[Run], Mapping[str, str]],
+    ) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._runtimes = runtimes
+        self._verifier = verifier
+        self._delivering = delivering
+        self._worker_env = worker_env
+        self._queues: dict[RunId, deque[OutboxEntry]] = {}
+        self._tasks = Tasks()
+
+    def on_commit(self, batch: Batch) -> None:
+        for entry in batch.outbox:
+            self.add(entry)
+
+    def add(self, entry: OutboxEntry) -> None:
+        """Queue one committed effect behind the earlier ones of its run."""
+        queue = self._queues.get(entry.run_id)
+        if queue is not None:
+            queue.append(entry)
+            return
+        self._queues[entry.run_id] = deque((entry,))
+        self._tasks.start(self._drain(entry.run_id), f"outbox {entry.run_id}")
+
+    @property
+    def pending(self) -> int:
+        """Effects not performed yet."""
+        return sum(len(queue) for queue in self._queues.values())
+
+    async def stop(self) -> None:
+        await self._tasks.stop()
+        self._queues.clear()
+
+    async def _drain(self, run_id: RunId) -> None:
+        queue = self._queues[run_id]
+        delay_s = RETRY_FIRST_S
+        while queue:
+            try:
+                await self._perform(queue[0])
+            except StoreUnavailable:
+                # The ledger failed and will be loaded again, with this effect still in the store.
+                return
+            except Exception:
+                log.exception("effect %s failed, again in %s s", queue[0].key, delay_s)
+                await self._clock.sleep(delay_s)
+                delay_s = min(delay_s * 2, RETRY_S_MAX)
+                continue
+            queue.popleft()
+            delay_s = RETRY_FIRST_S
+        del self._queues[run_id]
+
+    async def _perform(self, entry: OutboxEntry) -> None:
+        run = self._ledger.published.get(entry.run_id)
+        if run is None:
+            run = await self._ledger.bring(entry.run_id)
+        event = await self._answer(run, entry)
+        if event is None:
+            self._ledger.mark_performed(entry)
+        else:
+            self._ledger.apply_now(entry.run_id, event, key=entry.key, performed=entry)
+
+    async def _answer(self, run: Run, entry: OutboxEntry) -> Event | None:
+        """Perform one effect; the event it is answered by, None = nothing more to say."""
+        match entry.effect:
+            case StartAttempt(attempt=number):
+                return await self._start(run, number) if _is_current(run, number) else None
+            case ResumeAttempt():
+                return await self._resume(run, entry.effect)
+            case StopAttempt(attempt=number, grace_ms=grace_ms):
+                if _is_current(run, number):
+                    await self._runtime(run).stop(ref_of(run), grace_s=grace_ms / 1000)
+                return None
+            case SteerAttempt():
+                return await self._steer(run, entry)
+            case Verify(attempt=number):
+                return await self._verify(run, number)
+            case Announce(number=number):
+                record = await self._delivering.deliver(run, number)
+                return DeliverySettled(at_ms=self._clock.now_ms(), record=record)
+            case CleanUp(delete=delete):
+                if delete:
+                    await self._delete_sessions(run)
+                return CleanedUp(at_ms=self._clock.now_ms())
+            case _:
+                assert_never(entry.effect)
+
+    def _runtime(self, run: Run) -> Runtime:
+        runtime = self._runtimes.get(run.resolved.runtime)
+        if runtime is None:
+            raise RuntimeUnavailable(f'runtime "{run.resolved.runtime}" is not available here')
+        return runtime
+
+    async def _start(self, run: Run, number: int) -> Event:
+        live = self._ledger.live.get(run.id, run)
+        if live.cancel is not None:
+            return self._start_failed(number, "cancelled before it was started")
+        vacuous = False
+        try:
+            contract = run.spec.verification
+            if contract is not None and number == 1 and run.dependencies and not run.vacuous:
+                # What the dependencies left behind is not this run's work.
+                vacuous = await self._verifier.baseline(contract, run.resolved.cwd)
+            started = await self._runtime(run).start(launch_of(run, self._worker_env(run)))
+        except SubagentsError as error:
+            return self._start_failed(number, error.message, permanent=not error.retryable)
+        return AttemptStarted(
+            at_ms=self._clock.now_ms(),
+            attempt=number,
+            pid=started.pid,
+            adopted=started.adopted,
+            vacuous=vacuous,
+        )
+
+    def _start_failed(self, number: int, error: str, *, permanent: bool = False) -> Event:
+        return AttemptStartFailed(
+            at_ms=self._clock.now_ms(), attempt=number, error=error, permanent=permanent
+        )
+
+    async def _resume(self, run: Run, effect: ResumeAttempt) -> Event | None:
+        if not _is_current(run, effect.attempt):
+            return None
+        ref = replace(ref_of(run), turns=effect.turn)
+        try:
+            started = await self._runtime(run).resume(ref, effect.message)
+        except SubagentsError as error:
+            return self._start_failed(effect.attempt, error.message)
+        return AttemptStarted(
+            at_ms=self._clock.now_ms(), attempt=effect.attempt, turn=effect.turn, pid=started.pid
+        )
+
+    async def _steer(self, run: Run, entry: OutboxEntry) -> Event | None:
+        effect = entry.effect
+        if not isinstance(effect, SteerAttempt):
+            return None
+        taken = _is_current(run, effect.attempt) and run.phase is Phase.RUNNING
+        if taken:
+            try:
+                await self._runtime(run).steer(ref_of(run), effect.message, key=entry.key)
+            except RuntimeUnavailable:
+                taken = False
+        return SteerSettled(at_ms=self._clock.now_ms(), number=effect.number, taken=taken)
+
+    async def _verify(self, run: Run, number: int) -> Event | None:
+        contract = run.spec.verification
+        if contract is None or not _is_current(run, number):
+            return None
+        try:
+            verification = await self._verifier.verify(
+                contract,
+                workspace=run.resolved.cwd,
+                report=run.attempt.report,
+                report_is_last=run.attempt.report_is_last,
+                marker_env={"SUBAGENTS_RUN_ID": run.id},
+            )
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            # A checker that breaks says nothing about the work: no retry of the worker.
+            log.exception("verification of %s could not run", run.id)
+            broken = Check(
+                type=CheckType.ARTIFACT,
+                target="verification",
+                passed=False,
+                reason=f"the checker failed: {error!r}",
+                could_not_check=True,
+            )
+            verification = Verification(verdict=Verdict.COULD_NOT_CHECK, checks=(broken,))
+        now = self._clock.now_ms()
+        return VerificationFinished(
+            at_ms=now, attempt=number, verification=replace(verification, verified_at_ms=now)
+        )
+
+    async def _delete_sessions(self, run: Run) -> None:
+        for attempt in run.attempts:
+            ref = replace(
+                ref_of(run), attempt_id=f"{run.id}#{attempt.number}", number=attempt.number
+            )
+            await self._runtime(run).forget(ref)
+
+
+def _is_current(run: Run, number: int) -> bool:
+    return len(run.attempts) == number
+
+

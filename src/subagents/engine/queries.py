@@ -1,0 +1,180 @@
+"""Read models. Open runs are answered from what was committed last, ended ones from the store."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from subagents.domain.admission import pending_questions
+from subagents.domain.model import SETTLED, MessageKind, Phase, Run
+from subagents.domain.values import RequestId, RunId, SessionKey, Value
+from subagents.engine.ledger import Ledger
+from subagents.errors import NotFound, UsageError
+from subagents.ports import InboxRow, JournalEntry, OffLoop, RunFilter, Store
+
+TREE_NODES_MAX: Final = 1_000
+PREFIX_CHARS_MIN: Final = 3
+
+
+class RunNode(Value, frozen=True):
+    """A run with the runs its agent spawned."""
+
+    run: Run
+    children: tuple["RunNode", ...] = ()
+
+
+class AttentionItem(Value, frozen=True):
+    """Something a person should look at."""
+
+    kind: str
+    """``question``, ``blocker``, ``undelivered`` or ``failed``."""
+    run: Run
+    text: str
+    since_ms: int
+    request_id: RequestId | None = None
+
+
+class Queries:
+    """Everything that looks and changes nothing."""
+
+    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._off_loop = off_loop
+
+    async def run(self, run_id: RunId) -> Run:
+        """One run by id.
+
+        Raises:
+            NotFound: No such run.
+        """
+        run = self._ledger.published.get(run_id)
+        if run is None:
+            run = await self._off_loop(lambda: self._store.run(run_id))
+        if run is None:
+            raise NotFound(f"run {run_id} does not exist", hint="see: subagents list")
+        return run
+
+    async def resolve(self, selector: str, session: SessionKey | None) -> RunId:
+        """The run meant by an id, ``last``, a label (its newest run) or a unique id prefix.
+
+        Labels and ``last`` look at the caller's own runs first, then at everybody's.
+
+        Raises:
+            NotFound: Nothing fits.
+            UsageError: A prefix fits several runs; the message lists them.
+        """
+        if selector in self._ledger.published:
+            return RunId(selector)
+        for requester in dict.fromkeys((session, None)):
+            label = None if selector == "last" else selector
+            where = RunFilter(requester=requester, label=label, limit=1, archived=True)
+            found = await self._off_loop(lambda where=where: self._store.runs(where))  # type: ignore[misc]  # the default binds this filter
+            if found:
+                return found[0].id
+        by_prefix: Sequence[RunId] = ()
+        if len(selector) >= PREFIX_CHARS_MIN or selector.startswith("r-"):
+            by_prefix = await self._off_loop(lambda: self._store.find(selector))
+        if not by_prefix and not selector.startswith("r-"):
+            by_prefix = await self._off_loop(lambda: self._store.find(f"r-{selector}"))
+        if len(by_prefix) > 1 and selector not in by_prefix:
+            raise UsageError(f'"{selector}" fits several runs: {", ".join(by_prefix)}')
+        if not by_prefix:
+            raise NotFound(f'no run "{selector}"', hint="see: subagents list")
+        return RunId(selector) if selector in by_prefix else by_prefix[0]
+
+    async def runs(self, where: RunFilter) -> tuple[Run, ...]:
+        """Newest first."""
+        return tuple(await self._off_loop(lambda: self._store.runs(where)))
+
+    async def count(self, where: RunFilter) -> int:
+        return await self._off_loop(lambda: self._store.count(where))
+
+    async def journal(
+        self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
+    ) -> tuple[JournalEntry, ...]:
+        """A page of the run's events, in order."""
+        return tuple(
+            await self._off_loop(
+                lambda: self._store.journal(run_id, after_seq=after_seq, limit=limit)
+            )
+        )
+
+    async def tree(self, run_id: RunId) -> RunNode:
+        """The run and all its descendants, at most 1,000.
+
+        Raises:
+            NotFound: No such run.
+        """
+        root = await self.run(run_id)
+        children: dict[RunId, list[Run]] = {}
+        pending, seen = [root], 1
+        while pending and seen < TREE_NODES_MAX:
+            parent = pending.pop()
+            if not parent.children:
+                continue
+            found = [await self.run(child.run_id) for child in parent.children]
+            children[parent.id] = found
+            pending.extend(found)
+            seen += len(found)
+        return _node(root, children)
+
+    async def roots(self, session: SessionKey) -> tuple[RunNode, ...]:
+        """The trees of a session's runs that are not archived, oldest first, at most 50."""
+        found = await self.runs(RunFilter(requester=session, limit=50))
+        return tuple([await self.tree(run.id) for run in reversed(found)])
+
+    async def inbox(
+        self, session: SessionKey | None, *, unconsumed: bool = False, limit: int = 200
+    ) -> tuple[InboxRow, ...]:
+        """Messages without taking or offering any."""
+        return tuple(
+            await self._off_loop(
+                lambda: self._store.inbox(session, unconsumed=unconsumed, limit=limit)
+            )
+        )
+
+    async def attention(self, session: SessionKey | None = None) -> tuple[AttentionItem, ...]:
+        """What needs a person: questions, blockers, deliveries given up, failures nobody read."""
+        published = tuple(self._ledger.published.values())
+        mine = [run for run in published if session is None or run.requester == session]
+        items = [
+            AttentionItem(
+                kind="question",
+                run=run,
+                text=request.question,
+                since_ms=request.asked_at_ms,
+                request_id=request.id,
+            )
+            for run, request in pending_questions(mine)
+        ]
+        given_up = RunFilter(requester=session, phases=(Phase.COMPLETED_GIVEUP,), limit=100)
+        items += [
+            AttentionItem(
+                kind="undelivered",
+                run=run,
+                text="delivery was given up; the result is kept",
+                since_ms=run.phase_since_ms,
+            )
+            for run in await self.runs(given_up)
+        ]
+        for row in await self.inbox(session, unconsumed=True, limit=500):
+            if row.message.kind is MessageKind.BLOCKER:
+                run = await self.run(row.message.run_id)
+                items.append(_unread(run, "blocker", row))
+            elif row.message.kind is MessageKind.ANNOUNCEMENT:
+                run = await self.run(row.message.run_id)
+                if run.phase in SETTLED and run.has_failed:
+                    items.append(_unread(run, "failed", row))
+        return tuple(items)
+
+
+def _unread(run: Run, kind: str, row: InboxRow) -> AttentionItem:
+    text = row.message.text
+    if kind == "failed" and run.outcome is not None:
+        text = run.outcome.error or str(run.outcome.reason)
+    return AttentionItem(kind=kind, run=run, text=text, since_ms=row.message.created_at_ms)
+
+
+def _node(run: Run, children: dict[RunId, list[Run]]) -> RunNode:
+    return RunNode(
+        run=run, children=tuple(_node(child, children) for child in children.get(run.id, ()))
+    )

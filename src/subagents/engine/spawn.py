@@ -1,0 +1,522 @@
+"""Spawning: every guardrail first, then one commit, then the receipt.
+
+The order is that of 2-lifecycle §2. What may need the disk or time (dependencies that ended long
+ago, schemas, the baseline of the contract) is asked first; the decisions that two racing spawns
+must not both win (children, idempotency) are taken and counted in one step without an ``await``.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.domain import admission, contract
+from subagents.domain.announcement import result_for_others
+from subagents.domain.events import ChildSpawned, Spawned
+from subagents.domain.model import Child, Dependency, Phase, Run
+from subagents.domain.spec import (
+    BATCH_RUNS_MAX,
+    IDEMPOTENCY_KEY_CHARS_MAX,
+    IDEMPOTENCY_WINDOW_MS,
+    LABEL_CHARS_MAX,
+    RETRY_COUNT_MAX,
+    RETRY_DELAY_MS_MAX,
+    TASK_BYTES_MAX,
+    Resolved,
+    RunSpec,
+)
+from subagents.domain.values import RunId, SessionKey, Value, agent_of
+from subagents.engine.ledger import Ledger
+from subagents.engine.queries import Queries
+from subagents.engine.verification import Verifier, check_schemas
+from subagents.errors import Conflict, Forbidden, NotFound, StoreUnavailable, UsageError
+from subagents.ports import Clock, Ids, OffLoop, Runtime, Store
+
+LABEL_FROM_TASK_CHARS: Final = 32
+
+
+class Receipt(Value, frozen=True):
+    """What an accepted spawn answers."""
+
+    run: Run
+    warnings: tuple[str, ...] = ()
+    repeated: bool = False
+    """The idempotency key was known: this is the run of the first call."""
+
+
+class _Draft(Value, frozen=True):
+    """A spec that passed every guardrail but the counted ones."""
+
+    spec: RunSpec
+    run_id: RunId
+    session_key: SessionKey
+    resolved: Resolved
+    labels: tuple[str, ...]
+    """Dependencies as asked, in order."""
+    vacuous: bool
+
+
+class Spawner:
+    """Turns specs into runs."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        queries: Queries,
+        store: Store,
+        off_loop: OffLoop,
+        clock: Clock,
+        ids: Ids,
+        runtimes: Mapping[str, Runtime],
+        verifier: Verifier,
+    ) -> None:
+        self._ledger = ledger
+        self._queries = queries
+        self._store = store
+        self._off_loop = off_loop
+        self._clock = clock
+        self._ids = ids
+        self._runtimes = runtimes
+        self._verifier = verifier
+        self._idempotent: dict[tuple[SessionKey, str], tuple[RunId, int]] = {}
+
+    async def load(self) -> None:
+        """Read the idempotency keys that still count."""
+        since = self._clock.now_ms() - IDEMPOTENCY_WINDOW_MS
+        found = await self._off_loop(lambda: self._store.load_idempotency(since))
+        self._idempotent = {(r, key): (run_id, at) for r, key, run_id, at in found}
+
+    async def spawn(
+        self,
+        specs: Sequence[RunSpec],
+        *,
+        requester: SessionKey,
+        settings: Settings,
+        cwd: str,
+        is_operator: bool,
+        retry_from: RunId | None = None,
+    ) -> tuple[Receipt, ...]:
+        """Store all of these runs, or none, and return their receipts.
+
+        Args:
+            specs: At most 1,000; they may name each other by label.
+            requester: Who spawns and hears of the ends.
+            settings: The configuration that holds where the caller is.
+            cwd: Working directory of specs that name none; absolute.
+            is_operator: A person or their program: may use any agent.
+            retry_from: The run whose parameters are used again.
+
+        Raises:
+            UsageError: A parameter; nothing was stored.
+            Forbidden: A guardrail, named; nothing was stored.
+            NotFound: An agent or dependency; nothing was stored.
+            StoreUnavailable: The database cannot take new runs now; nothing was stored.
+
+        Source: 2-lifecycle §2, §3; seed 001 "Spawn Flow"; seed 002 "Edge Cases".
+        """
+        if not specs:
+            raise UsageError("nothing to spawn")
+        if len(specs) > BATCH_RUNS_MAX:
+            raise UsageError(f"batch has {len(specs)} runs, at most {BATCH_RUNS_MAX}")
+        if not await self._off_loop(self._store.has_room):
+            raise StoreUnavailable(
+                "the disk of the database is almost full: no new runs are accepted",
+                hint="free disk space; runs that were accepted go on",
+            )
+        parent = self._parent(requester)
+        inbox = parent.first_session_key if parent is not None else requester
+        if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
+            return (Receipt(run=await self._queries.run(known), repeated=True),)
+        drafts = [
+            await self._draft(
+                spec,
+                parent=parent,
+                requester=inbox,
+                settings=settings,
+                cwd=cwd,
+                is_operator=is_operator,
+            )
+            for spec in specs
+        ]
+        found = await self._dependencies(drafts, inbox)
+        if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
+            # The same key came in while this call was looking things up.
+            return (Receipt(run=await self._queries.run(known), repeated=True),)
+        parent = self._parent(requester)
+        self._count(parent, inbox, settings, len(specs))
+        runs = self._store_all(
+            drafts, found, parent=parent, requester=inbox, retry_from=retry_from
+        )
+        await self._ledger.committed()
+        return tuple(
+            Receipt(run=self._ledger.published.get(run.id, run), warnings=_warnings(run))
+            for run in runs
+        )
+
+    # -- guardrails, in order --------------------------------------------------------------
+
+    def _parent(self, requester: SessionKey) -> Run | None:
+        """The run whose agent spawns; None = a top-level session."""
+        run_id = self._ledger.index.run_of(requester)
+        parent = self._ledger.live.get(run_id) if run_id is not None else None
+        if parent is None:
+            if ":subagent:" in requester:
+                raise Forbidden(f"session {requester} has ended", guardrail="session")
+            return None
+        if parent.phase not in {Phase.SPAWNING, Phase.RUNNING} or parent.cancel is not None:
+            raise Conflict(f"run {parent.id} is {parent.phase}: it can spawn no more")
+        return parent
+
+    def _known(self, spec: RunSpec, requester: SessionKey) -> RunId | None:
+        if spec.idempotency_key is None:
+            return None
+        found = self._idempotent.get((requester, spec.idempotency_key))
+        if found is None or self._clock.now_ms() - found[1] > IDEMPOTENCY_WINDOW_MS:
+            return None
+        return found[0]
+
+    def _count(
+        self, parent: Run | None, requester: SessionKey, settings: Settings, asked: int
+    ) -> None:
+        most = settings.defaults.max_children_per_agent
+        active = self._ledger.index.active_count(requester)
+        admission.check_children(active + asked - 1, most)
+        if parent is not None:
+            admission.check_depth(parent.depth, settings.defaults.max_spawn_depth)
+
+    async def _draft(
+        self,
+        spec: RunSpec,
+        *,
+        parent: Run | None,
+        requester: SessionKey,
+        settings: Settings,
+        cwd: str,
+        is_operator: bool,
+    ) -> _Draft:
+        check_parameters(spec)
+        mode = admission.resolve_mode(spec)
+        depth = parent.depth if parent is not None else 0
+        admission.check_depth(depth, settings.defaults.max_spawn_depth)
+        agent_id, agent = self._agent(spec, parent, requester, settings, is_operator=is_operator)
+        runtime = self._runtime(agent_id, agent)
+        runtime.check(agent.options)
+        deny = tuple(dict.fromkeys((*spec.tools_deny, *(parent.resolved.tools_deny if parent else ()))))
+        same_agent = parent is not None and parent.resolved.agent_id == agent_id
+        inherited = parent.resolved.effective_tools if parent is not None and same_agent else None
+        tools = admission.effective_tools(
+            agent.tools, allow=spec.tools_allow, deny=deny, inherited_allow=inherited
+        )
+        if (spec.tools_allow is not None or deny) and not runtime.abilities.scope_tools:
+            raise Forbidden(
+                f'runtime "{runtime.name}" cannot enforce tool scoping', guardrail="tools"
+            )
+        lane = spec.lane or agent.lane or DEFAULT_LANE
+        workspace = await self._workspace(spec.cwd or (agent.cwd or cwd))
+        timeout_ms = (
+            settings.run_timeout_ms(agent_id)
+            if spec.run_timeout_seconds is None
+            else round(spec.run_timeout_seconds * 1000)
+        )
+        resolved = Resolved(
+            agent_id=agent_id,
+            runtime=runtime.name,
+            mode=mode,
+            label=spec.label or label_from(spec.task),
+            cwd=workspace,
+            lane=lane,
+            lane_slots=settings.lane_slots(lane),
+            model=spec.model or agent.model,
+            thinking=spec.thinking,
+            timeout_ms=timeout_ms,
+            effective_tools=tools,
+            tools_deny=deny,
+            max_spawn_depth=settings.defaults.max_spawn_depth,
+            max_announce_chars=settings.defaults.max_announce_chars,
+            grace_ms=round(agent.grace_seconds * 1000),
+            abilities=runtime.abilities,
+            options=agent.options,
+        )
+        vacuous = await self._check_contract(spec, settings, workspace)
+        return _Draft(
+            spec=spec,
+            run_id=self._ids.run_id(),
+            session_key=SessionKey(f"agent:{agent_id}:subagent:{self._ids.session_uuid()}"),
+            resolved=resolved,
+            labels=_asked_dependencies(spec),
+            vacuous=vacuous,
+        )
+
+    def _agent(
+        self,
+        spec: RunSpec,
+        parent: Run | None,
+        requester: SessionKey,
+        settings: Settings,
+        *,
+        is_operator: bool,
+    ) -> tuple[str, Agent]:
+        own = parent.resolved.agent_id if parent is not None else agent_of(requester)
+        wanted = spec.agent_id
+        if wanted is None:
+            own_agent = settings.agents.get(own)
+            has_runtime = own_agent is not None and own_agent.runtime is not None
+            wanted = own if has_runtime else settings.defaults.agent
+        if wanted is None:
+            names = ", ".join(sorted(settings.agents)) or "none"
+            raise UsageError(
+                f"agentId is missing and agents.defaults.subagents.agent is not set "
+                f"(configured agents: {names})"
+            )
+        wanted = wanted.strip().lower()
+        if parent is not None or not is_operator:
+            own_section = settings.agents.get(own)
+            allow = own_section.subagents.allow_agents if own_section is not None else ()
+            admission.check_allowed(wanted, requester_agent=own, allow_agents=allow)
+        return wanted, settings.agent(wanted)
+
+    def _runtime(self, agent_id: str, agent: Agent) -> Runtime:
+        if agent.runtime is None:
+            raise UsageError(f"agents.{agent_id}.runtime is not set: it can call, but not work")
+        runtime = self._runtimes.get(agent.runtime)
+        if runtime is None:
+            known = ", ".join(sorted(self._runtimes))
+            raise UsageError(
+                f'agents.{agent_id}.runtime "{agent.runtime}" is not available in this version '
+                f"(available: {known})"
+            )
+        return runtime
+
+    async def _workspace(self, cwd: str) -> str:
+        path = Path(cwd)
+        if not path.is_absolute():
+            raise UsageError(f'cwd must be absolute, not "{cwd}"')
+        if not await self._off_loop(path.is_dir):
+            raise UsageError(f'cwd "{cwd}" is not a directory')
+        return str(path)
+
+    async def _check_contract(self, spec: RunSpec, settings: Settings, workspace: str) -> bool:
+        """Refuse a contract that cannot run; whether it is met already, before any work."""
+        wanted = spec.verification
+        if wanted is None:
+            return False
+        allowed = settings.verification.dangerously_allow_validation_commands
+        contract.validate(wanted, commands_allowed=allowed)
+        if any(artifact.schema is not None for artifact in wanted.artifacts):
+            await self._off_loop(lambda: check_schemas(wanted))
+        return await self._verifier.baseline(wanted, workspace)
+
+    # -- dependencies ----------------------------------------------------------------------
+
+    async def _dependencies(
+        self, drafts: Sequence[_Draft], requester: SessionKey
+    ) -> dict[str, Dependency]:
+        """Every dependency asked for, by the name it was asked by; ended ones with their outcome."""
+        here = {draft.resolved.label: draft.run_id for draft in drafts if draft.spec.label}
+        if len(here) != sum(1 for draft in drafts if draft.spec.label):
+            labels = [draft.resolved.label for draft in drafts if draft.spec.label]
+            twice = next(label for label in labels if labels.count(label) > 1)
+            raise UsageError(f'label "{twice}" is used twice in this batch')
+        found: dict[str, Dependency] = {}
+        for name in dict.fromkeys(name for draft in drafts for name in draft.labels):
+            if name in here:
+                found[name] = Dependency(run_id=here[name], label=name)
+                continue
+            try:
+                run = await self._queries.run(await self._queries.resolve(name, requester))
+            except NotFound as error:
+                raise UsageError(f"Dependency run not found: {name}") from error
+            if run.requester != requester:
+                raise UsageError(f"Dependency run not found: {name}")
+            found[name] = _dependency(run)
+        self._refuse_cycles(drafts, found)
+        return found
+
+    def _refuse_cycles(self, drafts: Sequence[_Draft], found: Mapping[str, Dependency]) -> None:
+        names = {draft.run_id: draft.resolved.label for draft in drafts}
+        edges = {
+            draft.run_id: [found[name].run_id for name in draft.labels] for draft in drafts
+        }
+        for draft in drafts:
+            path = admission.find_cycle(
+                edges[draft.run_id], lambda run_id: edges.get(run_id, ()), {draft.run_id}
+            )
+            if path is not None:
+                raise admission.circular(
+                    names.get(run_id, run_id) for run_id in (draft.run_id, *path)
+                )
+
+    def _refuse_waiting_ancestors(
+        self, parent: Run | None, draft: _Draft, dependencies: Sequence[Dependency]
+    ) -> None:
+        """A run may not wait for an ancestor, which itself waits for this run to end."""
+        ancestors: set[RunId] = set()
+        current = parent
+        while current is not None:
+            ancestors.add(current.id)
+            current = self._ledger.live.get(current.requester_run or RunId(""))
+        if not ancestors:
+            return
+
+        def waits_for(run_id: RunId) -> list[RunId]:
+            run = self._ledger.live.get(run_id)
+            if run is None:
+                return []
+            unsettled = [d.run_id for d in run.dependencies if d.outcome is None]
+            return unsettled + [child.run_id for child in run.active_children]
+
+        start = [d.run_id for d in dependencies if d.outcome is None]
+        path = admission.find_cycle(start, waits_for, ancestors)
+        if path is not None:
+            own = draft.resolved.label
+            raise admission.circular((own, *(self._label(run_id) for run_id in path), own))
+
+    def _label(self, run_id: RunId) -> str:
+        run = self._ledger.live.get(run_id)
+        return run.resolved.label if run is not None else run_id
+
+    # -- storing ---------------------------------------------------------------------------
+
+    def _store_all(
+        self,
+        drafts: Sequence[_Draft],
+        found: Mapping[str, Dependency],
+        *,
+        parent: Run | None,
+        requester: SessionKey,
+        retry_from: RunId | None,
+    ) -> list[Run]:
+        """No await in here: what was counted and what is stored are one step."""
+        newest = {
+            name: self._newest(dependency) for name, dependency in found.items()
+        }
+        for draft in drafts:
+            self._refuse_waiting_ancestors(parent, draft, [newest[n] for n in draft.labels])
+        now = self._clock.now_ms()
+        runs: list[Run] = []
+        for draft in _dependencies_first(drafts, newest):
+            event = Spawned(
+                at_ms=now,
+                run_id=draft.run_id,
+                spec=draft.spec,
+                resolved=draft.resolved,
+                requester=requester,
+                requester_run=parent.id if parent is not None else None,
+                depth=parent.depth + 1 if parent is not None else 1,
+                session_key=draft.session_key,
+                retry_from=retry_from,
+                dependencies=tuple(self._newest(newest[name]) for name in draft.labels),
+                vacuous=draft.vacuous,
+            )
+            if parent is not None:
+                child = Child(run_id=draft.run_id, label=draft.resolved.label)
+                self._ledger.apply_now(parent.id, ChildSpawned(at_ms=now, child=child))
+            run = self._ledger.apply_now(draft.run_id, event)
+            runs.append(run)
+            if draft.spec.idempotency_key is not None:
+                self._ledger.remember(requester, draft.spec.idempotency_key, run.id)
+                self._idempotent[requester, draft.spec.idempotency_key] = (run.id, now)
+        order = {draft.run_id: number for number, draft in enumerate(drafts)}
+        return sorted(runs, key=lambda run: order[run.id])
+
+    def _newest(self, dependency: Dependency) -> Dependency:
+        """The dependency as it is at this instant: it may have ended since it was looked up."""
+        run = self._ledger.live.get(dependency.run_id)
+        return dependency if run is None else _dependency(run)
+
+
+def _dependency(run: Run) -> Dependency:
+    settled = run.outcome if run.is_settled else None
+    return Dependency(
+        run_id=run.id,
+        label=run.resolved.label,
+        outcome=settled,
+        result=result_for_others(run) if settled is not None else None,
+    )
+
+
+def _dependencies_first(
+    drafts: Sequence[_Draft], found: Mapping[str, Dependency]
+) -> list[_Draft]:
+    """An order in which every run of the batch comes after those it waits for."""
+    by_id = {draft.run_id: draft for draft in drafts}
+    ordered: dict[RunId, _Draft] = {}
+    stack = [(draft, False) for draft in reversed(drafts)]
+    while stack:
+        draft, is_ready = stack.pop()
+        if draft.run_id in ordered:
+            continue
+        if is_ready:
+            ordered[draft.run_id] = draft
+            continue
+        stack.append((draft, True))
+        needed = [found[name].run_id for name in draft.labels]
+        stack.extend((by_id[run_id], False) for run_id in needed if run_id in by_id)
+    return list(ordered.values())
+
+
+def _asked_dependencies(spec: RunSpec) -> tuple[str, ...]:
+    chained = (spec.chain_after,) if spec.chain_after is not None else ()
+    return tuple(dict.fromkeys((*chained, *spec.depends_on)))
+
+
+def _warnings(run: Run) -> tuple[str, ...]:
+    if not run.vacuous:
+        return ()
+    return (
+        "the verification contract is met already, before any work: it proves nothing (vacuous)",
+    )
+
+
+def label_from(task: str) -> str:
+    """A label for a run that was given none: the beginning of its task, on one line."""
+    words = " ".join(task.split())
+    if len(words) <= LABEL_FROM_TASK_CHARS:
+        return words or "task"
+    return words[: LABEL_FROM_TASK_CHARS - 1].rstrip() + "…"
+
+
+def check_parameters(spec: RunSpec) -> None:  # noqa: C901 - a flat list of bounds, one line each
+    """Bounds of every spawn parameter, for callers that do not come through a surface.
+
+    Raises:
+        UsageError: Names the parameter and what is allowed.
+    """
+    if not spec.task.strip():
+        raise UsageError("task must not be empty")
+    if "\0" in spec.task:
+        raise UsageError("task must not contain NUL bytes")
+    if len(_utf8("task", spec.task)) > TASK_BYTES_MAX:
+        raise UsageError(f"task is longer than {TASK_BYTES_MAX} bytes")
+    if spec.label is not None:
+        if not spec.label.strip() or len(spec.label) > LABEL_CHARS_MAX:
+            raise UsageError(f"label must have 1 to {LABEL_CHARS_MAX} characters")
+        if not _utf8("label", spec.label).decode().isprintable():
+            raise UsageError("label must be printable text on one line")
+    if not 0 <= spec.retry_count <= RETRY_COUNT_MAX:
+        raise UsageError(f"retryCount must be 0 to {RETRY_COUNT_MAX}, not {spec.retry_count}")
+    if not 0 <= spec.retry_delay <= RETRY_DELAY_MS_MAX:
+        raise UsageError(f"retryDelay must be 0 to {RETRY_DELAY_MS_MAX} ms")
+    if spec.retry_max_time is not None and spec.retry_max_time < 0:
+        raise UsageError("retryMaxTime must not be negative")
+    timeout_s = spec.run_timeout_seconds
+    if timeout_s is not None and not 0 <= timeout_s <= TIMEOUT_S_MAX:
+        raise UsageError(f"runTimeoutSeconds must be 0 (none) to {TIMEOUT_S_MAX}")
+    if not 0 < spec.dependency_timeout_seconds <= TIMEOUT_S_MAX:
+        raise UsageError(f"dependencyTimeoutSeconds must be more than 0, at most {TIMEOUT_S_MAX}")
+    if abs(spec.priority) > PRIORITY_MAX:
+        raise UsageError(f"priority must be -{PRIORITY_MAX} to {PRIORITY_MAX}")
+    key = spec.idempotency_key
+    if key is not None and not 1 <= len(key) <= IDEMPOTENCY_KEY_CHARS_MAX:
+        raise UsageError(f"idempotencyKey must have 1 to {IDEMPOTENCY_KEY_CHARS_MAX} characters")
+
+
+TIMEOUT_S_MAX: Final = 30 * 24 * 3600
+PRIORITY_MAX: Final = 1_000_000
+
+
+def _utf8(name: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{name} is not valid Unicode text") from error

@@ -1,0 +1,188 @@
+"""Watches live attempts and turns what their runtimes see into events; keeps their leases.
+
+One task per live attempt, restarted when its runtime fails. The lease is renewed only while the
+attempt is really being watched: a watcher that stays broken lets the lease run out, and then the
+attempt is lost instead of running for ever unseen.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from subagents.domain.events import LeaseExpired, SignalReceived
+from subagents.domain.model import HOLDS_SLOT, Phase, Run
+from subagents.domain.signals import TERMINAL, Signal, Vanished
+from subagents.domain.values import RunId
+from subagents.engine.launch import ref_of
+from subagents.engine.ledger import Ledger
+from subagents.engine.tasks import Tasks
+from subagents.errors import StoreUnavailable
+from subagents.ports import Batch, Clock, Lease, Runtime
+
+log = logging.getLogger(__name__)
+
+COALESCE_S: Final = 1.0
+"""Of progress, usage and results only the newest within so long becomes an event: a worker that
+prints a million progress lines costs a million reads, not a million commits."""
+
+WATCH_AGAIN_S: Final = 1.0
+
+
+@dataclass(slots=True)
+class _Watched:
+    """One attempt (and turn) under watch."""
+
+    turns: int
+    cursor: int
+    seen_ms: int
+    held: dict[str, Signal] = field(default_factory=dict)
+    flush_at_ms: int = 0
+
+
+class Supervisor:
+    """Starts and ends watching as committed runs need it."""
+
+    def __init__(
+        self, ledger: Ledger, clock: Clock, runtimes: Mapping[str, Runtime], *, lease_ms: int
+    ) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._runtimes = runtimes
+        self._lease_ms = lease_ms
+        self._watched: dict[RunId, _Watched] = {}
+        self._cursors: dict[RunId, int] = {}
+        self._tasks = Tasks()
+
+    @property
+    def live_attempts(self) -> int:
+        return len(self._watched)
+
+    def adopt(self, leases: Mapping[RunId, Lease]) -> None:
+        """After a restart: go on watching where the leases say reading stopped."""
+        self._cursors = {run_id: lease.cursor for run_id, lease in leases.items()}
+        for run in tuple(self._ledger.published.values()):
+            self._look_at(run)
+
+    def on_commit(self, batch: Batch) -> None:
+        for run in batch.runs.values():
+            self._look_at(run)
+
+    def _look_at(self, run: Run) -> None:
+        if run.phase not in {Phase.RUNNING, Phase.ENDING} or run.attempt.outcome is not None:
+            return
+        watched = self._watched.get(run.id)
+        if watched is not None and watched.turns >= run.attempt.turns:
+            return
+        if run.attempt.evidence.exit is not None:
+            return
+        cursor = self._cursors.pop(run.id, 0) if run.attempt.turns == 1 else 0
+        watched = _Watched(turns=run.attempt.turns, cursor=cursor, seen_ms=self._clock.now_ms())
+        self._watched[run.id] = watched
+        self._tasks.start(self._watch(run, watched), f"watch {run.attempt_id}")
+
+    async def stop(self) -> None:
+        """Stop watching; the workers go on."""
+        await self._tasks.stop()
+        self._watched.clear()
+
+    async def _watch(self, run: Run, watched: _Watched) -> None:
+        try:
+            while not await self._watch_once(run, watched):
+                await self._clock.sleep(WATCH_AGAIN_S)
+        except StoreUnavailable:
+            return  # the ledger failed; after it is loaded again the attempt is looked at anew
+        finally:
+            if self._watched.get(run.id) is watched:
+                del self._watched[run.id]
+
+    async def _watch_once(self, run: Run, watched: _Watched) -> bool:
+        """Follow the attempt until it ended (True) or its runtime failed (False)."""
+        runtime = self._runtimes.get(run.resolved.runtime)
+        if runtime is None:
+            text = f'runtime "{run.resolved.runtime}" is not available here'
+            self._apply(run, Vanished(key=f"{run.attempt_id}:vanished", error=text))
+            return True
+        try:
+            async for signal, cursor in runtime.watch(ref_of(run), cursor=watched.cursor):
+                watched.cursor = cursor
+                watched.seen_ms = self._clock.now_ms()
+                if isinstance(signal, TERMINAL):
+                    self._flush(run, watched)
+                    self._apply(run, signal)
+                    return True
+                self._hold(run, watched, signal)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("watching %s failed", run.attempt_id)
+            return False
+        return not self._is_live(run)
+
+    def _hold(self, run: Run, watched: _Watched, signal: Signal) -> None:
+        now = self._clock.now_ms()
+        if not watched.held:
+            watched.flush_at_ms = now + int(COALESCE_S * 1000)
+        watched.held.pop(type(signal).__name__, None)
+        watched.held[type(signal).__name__] = signal
+        if now >= watched.flush_at_ms:
+            self._flush(run, watched)
+
+    def _flush(self, run: Run, watched: _Watched) -> None:
+        held, watched.held = watched.held, {}
+        for signal in held.values():
+            self._apply(run, signal)
+
+    def flush_due(self) -> None:
+        """Signals held back long enough become events; asked regularly by the lease keeper."""
+        now = self._clock.now_ms()
+        for run_id, watched in tuple(self._watched.items()):
+            run = self._ledger.published.get(run_id)
+            if run is not None and watched.held and now >= watched.flush_at_ms:
+                self._flush(run, watched)
+
+    def _apply(self, run: Run, signal: Signal) -> None:
+        if run.id not in self._ledger.live:
+            return
+        event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
+        # A follow-up turn ends with signals of its own under the keys of the turn before.
+        turn = "" if run.attempt.turns == 1 else f"/turn{run.attempt.turns}"
+        self._ledger.apply_now(run.id, event, key=f"{signal.key}{turn}")
+
+    def _is_live(self, run: Run) -> bool:
+        live = self._ledger.live.get(run.id)
+        return (
+            live is not None
+            and live.phase in HOLDS_SLOT
+            and len(live.attempts) == len(run.attempts)
+        )
+
+    # -- leases ----------------------------------------------------------------------------
+
+    async def keep_leases(self) -> None:
+        """Renew at a third of the lease's time, until cancelled."""
+        beat_s = min(self._lease_ms / 3000, COALESCE_S)
+        renewed_ms = self._clock.now_ms()
+        while True:
+            await self._clock.sleep(beat_s)
+            self.flush_due()
+            if self._clock.now_ms() - renewed_ms >= self._lease_ms // 3:
+                renewed_ms = self._clock.now_ms()
+                self.renew()
+
+    def renew(self) -> None:
+        """Extend the lease of every attempt that is being watched; end those that nobody watches.
+
+        An attempt that is still being started has no watcher yet and keeps its lease.
+        """
+        for run in tuple(self._ledger.live.values()):
+            if run.phase is Phase.SPAWNING:
+                self._ledger.renew_lease(run, 0)
+            elif run.phase is Phase.RUNNING:
+                watched = self._watched.get(run.id)
+                if watched is not None:
+                    self._ledger.renew_lease(run, watched.cursor)
+                elif self._clock.now_ms() - run.phase_since_ms > self._lease_ms:
+                    expired = LeaseExpired(at_ms=self._clock.now_ms(), attempt=len(run.attempts))
+                    self._ledger.apply_now(run.id, expired)
+

@@ -1,0 +1,77 @@
+"""Wakes runs at their stored due times.
+
+A wake-up is a hint: the reducer decides from the time inside ``TimerFired`` what is due, and the
+sweep asks the same question for every run, so a lost or early wake-up costs time, never a run.
+"""
+
+import asyncio
+import heapq
+from typing import Final
+
+from subagents.domain.events import TimerFired
+from subagents.domain.lifecycle import next_due_ms
+from subagents.domain.model import Run
+from subagents.domain.values import RunId
+from subagents.engine.ledger import Ledger
+from subagents.ports import Batch, Clock
+
+LOOK_MS_MAX: Final = 5_000
+"""The wall clock can jump forward (suspend, NTP): look at it at least this often."""
+
+
+class Timers:
+    """A heap of ``(due, run)`` over the committed runs."""
+
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._heap: list[tuple[int, RunId]] = []
+        self._due: dict[RunId, int] = {}
+        self._changed = asyncio.Event()
+
+    def on_commit(self, batch: Batch) -> None:
+        for run in batch.runs.values():
+            self.arm(run)
+
+    def arm(self, run: Run) -> None:
+        """Take over the run's newest due time."""
+        due = next_due_ms(run)
+        if due is None:
+            self._due.pop(run.id, None)
+        elif self._due.get(run.id) != due:
+            self._due[run.id] = due
+            heapq.heappush(self._heap, (due, run.id))
+            if self._heap[0] == (due, run.id):
+                self._changed.set()
+
+    async def run(self) -> None:
+        """Fire due timers until cancelled."""
+        while True:
+            self.fire_due()
+            self._changed.clear()
+            wait_ms = LOOK_MS_MAX
+            if self._heap:
+                wait_ms = min(max(self._heap[0][0] - self._clock.now_ms(), 1), LOOK_MS_MAX)
+            await self._sleep(wait_ms / 1000)
+
+    async def _sleep(self, seconds: float) -> None:
+        sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+        waking = asyncio.ensure_future(self._changed.wait())
+        try:
+            await asyncio.wait((sleeping, waking), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            waking.cancel()
+
+    def fire_due(self) -> int:
+        """Tell every due run that time passed; returns how many were told."""
+        now, fired = self._clock.now_ms(), 0
+        while self._heap and self._heap[0][0] <= now:
+            due, run_id = heapq.heappop(self._heap)
+            if self._due.get(run_id) != due:
+                continue  # a newer due time replaced this one
+            del self._due[run_id]
+            if run_id in self._ledger.live:
+                self._ledger.apply_now(run_id, TimerFired(at_ms=now))
+                fired += 1
+        return fired

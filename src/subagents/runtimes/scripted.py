@@ -1,0 +1,211 @@
+"""Plays a script instead of running a program: tests, demos, benchmarks.
+
+Options: ``script``, a list of steps played in order; ``{"attempt": N}`` begins the steps of
+attempt N (without one, every attempt plays the same). Steps:
+
+``{"sleep_ms": N}`` · ``{"result": TEXT}`` · ``{"error": TEXT}`` (a result that says error) ·
+``{"report": {…}}`` · ``{"progress": {…}}`` · ``{"usage": {…}}`` · ``{"tool": NAME}`` ·
+``{"write": {"path": P, "text": T}}`` (relative to the working directory) ·
+``{"fail_start": TEXT}`` · ``{"exit": CODE}`` · ``{"signal": N}`` · ``{"hang": true}`` (until
+stopped). The end is exit 0.
+
+It lives in this process: after a restart its attempts cannot be adopted and are lost.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from subagents.domain.model import Exit, Progress, Report, Usage
+from subagents.domain.signals import (
+    Exited,
+    ProgressSeen,
+    ReportSeen,
+    ResultSeen,
+    Signal,
+    ToolSeen,
+    UsageSeen,
+    Vanished,
+)
+from subagents.domain.spec import Abilities
+from subagents.domain.values import AttemptId
+from subagents.errors import ConfigError, RuntimeUnavailable
+from subagents.ports import AttemptRef, Clock, Launch, StartedInfo
+
+Step = Mapping[str, object]
+
+STEPS: Final = frozenset(
+    {
+        *("attempt", "sleep_ms", "result", "error", "report", "progress", "usage", "tool"),
+        *("write", "fail_start", "exit", "signal", "hang"),
+    }
+)
+SIGTERM: Final = 15
+
+
+@dataclass(slots=True)
+class _Played:
+    """One attempt as far as it was played."""
+
+    steps: list[Step]
+    cwd: str
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    messages: dict[str, str] = field(default_factory=dict)
+
+
+class ScriptedRuntime:
+    """See the module's text; steers are recorded, a follow-up turn answers with its message."""
+
+    name = "scripted"
+    abilities = Abilities(steer=True, resume=True, scope_tools=True, usage=True)
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._attempts: dict[AttemptId, _Played] = {}
+
+    def check(self, options: Mapping[str, object]) -> None:
+        """See ``ports.Runtime.check``."""
+        for number, step in enumerate(_script(options)):
+            for name in step:
+                if name not in STEPS:
+                    raise ConfigError(
+                        f'script step {number} has the unknown key "{name}" '
+                        f"(known: {', '.join(sorted(STEPS))})"
+                    )
+
+    async def start(self, launch: Launch) -> StartedInfo:
+        """See ``ports.Runtime.start``."""
+        if launch.attempt_id in self._attempts:
+            return StartedInfo(adopted=True)
+        steps = _steps_of(_script(launch.options), launch.number)
+        for step in steps:
+            if "fail_start" in step:
+                raise RuntimeUnavailable(str(step["fail_start"]))
+        self._attempts[launch.attempt_id] = _Played(steps=steps, cwd=launch.cwd)
+        return StartedInfo()
+
+    async def watch(self, ref: AttemptRef, *, cursor: int) -> AsyncIterator[tuple[Signal, int]]:
+        """See ``ports.Runtime.watch``; the cursor counts steps."""
+        played = self._attempts.get(ref.attempt_id)
+        if played is None:
+            text = "a scripted attempt does not outlive its process"
+            yield Vanished(key=f"{ref.attempt_id}:vanished", error=text), cursor
+            return
+        if ref.turns > 1:
+            key = f"{ref.attempt_id}:turn{ref.turns}"
+            yield ResultSeen(key=f"{key}:result", text=played.messages[f"turn{ref.turns}"]), cursor
+            yield Exited(key=f"{key}:exit", exit=Exit(code=0), drained=True), cursor
+            return
+        ended = Exit(code=0)
+        for number, step in enumerate(played.steps):
+            if played.stopped.is_set():
+                break
+            if "exit" in step or "signal" in step:
+                ended = Exit(code=_whole(step.get("exit")), signal=_whole(step.get("signal")))
+                break
+            if number < cursor:
+                continue
+            signal = await self._play(step, played, f"{ref.attempt_id}:{number}")
+            if signal is not None:
+                yield signal, number + 1
+        if played.stopped.is_set():
+            ended = Exit(signal=SIGTERM)
+        yield Exited(key=f"{ref.attempt_id}:exit", exit=ended, drained=True), len(played.steps)
+
+    async def _play(self, step: Step, played: _Played, key: str) -> Signal | None:
+        for name, value in step.items():
+            match name:
+                case "sleep_ms":
+                    await self._sleep(played, float(str(value)) / 1000)
+                case "hang":
+                    await played.stopped.wait()
+                case "write":
+                    _write(Path(played.cwd), value)
+                case _:
+                    return _signal(name, value, key)
+        return None
+
+    async def _sleep(self, played: _Played, seconds: float) -> None:
+        sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+        stopping = asyncio.ensure_future(played.stopped.wait())
+        try:
+            await asyncio.wait((sleeping, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            stopping.cancel()
+
+    async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:  # noqa: ARG002 - it obeys at once
+        """See ``ports.Runtime.stop``."""
+        played = self._attempts.get(ref.attempt_id)
+        if played is not None:
+            played.stopped.set()
+
+    async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
+        """See ``ports.Runtime.steer``."""
+        played = self._attempts.get(ref.attempt_id)
+        if played is None:
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
+        played.messages[key] = message
+
+    async def resume(self, ref: AttemptRef, message: str) -> StartedInfo:
+        """See ``ports.Runtime.resume``."""
+        played = self._attempts.get(ref.attempt_id)
+        if played is None:
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} cannot be resumed")
+        played.messages[f"turn{ref.turns}"] = message
+        return StartedInfo()
+
+    async def forget(self, ref: AttemptRef) -> None:
+        """See ``ports.Runtime.forget``."""
+        self._attempts.pop(ref.attempt_id, None)
+
+
+def _signal(name: str, value: object, key: str) -> Signal | None:
+    match name:
+        case "result":
+            return ResultSeen(key=key, text=str(value))
+        case "error":
+            return ResultSeen(key=key, text="", is_error=True, error=str(value))
+        case "report":
+            return ReportSeen(key=key, report=msgspec.convert(value, Report))
+        case "progress":
+            return ProgressSeen(key=key, progress=msgspec.convert(value, Progress))
+        case "usage":
+            return UsageSeen(key=key, usage=msgspec.convert(value, Usage))
+        case "tool":
+            return ToolSeen(key=key, name=str(value))
+        case _:
+            return None
+
+
+def _script(options: Mapping[str, object]) -> list[Step]:
+    script = options.get("script", [])
+    if not isinstance(script, list) or not all(isinstance(step, dict) for step in script):
+        raise ConfigError("script must be a list of tables")
+    return script
+
+
+def _steps_of(script: list[Step], attempt: int) -> list[Step]:
+    chosen: list[Step] = []
+    current = None
+    for step in script:
+        if "attempt" in step:
+            current = _whole(step["attempt"])
+        elif current in {None, attempt}:
+            chosen.append(step)
+    return chosen
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _write(cwd: Path, value: object) -> None:
+    if isinstance(value, dict):
+        target = cwd / str(value["path"])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(str(value["text"]), "utf-8")

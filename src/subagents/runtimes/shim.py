@@ -1,0 +1,358 @@
+"""Attempts as processes behind a shim: started once, followed through files, adopted again.
+
+The daemon holds no pipe and is no parent that matters: ``shim.sh`` starts the worker and records
+its end, and everything known of an attempt is in its directory. So a worker outlives the daemon,
+and a new daemon goes on where the old one was killed.
+
+Nothing here calls fsync: after a power cut the worker is gone as well, and an attempt whose files
+are missing or torn is reported as vanished.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from subagents.domain.model import Exit
+from subagents.domain.signals import Exited, Signal, Vanished
+from subagents.domain.values import AttemptId, RunId
+from subagents.errors import RuntimeUnavailable, UsageError
+from subagents.ports import AttemptRef, Clock, OffLoop, StartedInfo
+from subagents.runtimes.output import STDERR_BYTES_MAX, Output, Poller, clean, tail
+from subagents.runtimes.processes import (
+    Census,
+    Identity,
+    Marker,
+    alive,
+    end_tree,
+    on_end,
+    orphans,
+    reap,
+)
+
+SHELL: Final = "/bin/sh"
+SHIM: Final = Path(__file__).with_name("shim.sh")
+
+START_BOUND_S: Final = 5.0
+"""So long a claimed attempt may take to show its worker; usually it takes 3 ms."""
+
+_STOPPED: Final = "stopped\n"
+"""The claim of an attempt that was stopped before it started: it never will."""
+
+
+class Place:
+    """The directory of one attempt, and what its files say. Reading them takes microseconds."""
+
+    def __init__(self, root: Path, run_id: RunId, number: int) -> None:
+        if not run_id or "/" in run_id or run_id.startswith("."):
+            raise UsageError(f"run id {run_id!r} cannot name a directory")
+        self.path = root / run_id / str(number)
+
+    @property
+    def out(self) -> str:
+        return str(self.path / "out")
+
+    @property
+    def err(self) -> str:
+        return str(self.path / "err")
+
+    @property
+    def is_claimed(self) -> bool:
+        return (self.path / "claim").exists()
+
+    @property
+    def was_stopped(self) -> bool:
+        return self._text("claim")[0] == _STOPPED
+
+    def shim(self) -> Identity | None:
+        """Whoever may start the worker; None until it has written itself down."""
+        for name, last in (("claim", "boot"), ("pid", "session")):
+            text, at_s = self._text(name)
+            identity = _identity(_records(text, last=last), "shim", at_s)
+            if identity is not None:
+                return identity
+        return None
+
+    def worker(self) -> Identity | None:
+        """The worker; None until it runs."""
+        text, at_s = self._text("pid")
+        return _identity(_records(text, last="session"), "worker", at_s)
+
+    def exit(self) -> Exit | None:
+        """How the worker ended; None while that is not recorded, or when it never ran."""
+        text, _ = self._text("exit")
+        match text.split(" ") if text.endswith("\n") else ():
+            case ["code", code]:
+                return Exit(code=int(code))
+            case ["signal", number]:
+                return Exit(signal=int(number))
+        return None
+
+    def out_bytes(self) -> int:
+        """Size of the standard output so far."""
+        try:
+            return (self.path / "out").stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def create(self, files: Mapping[str, bytes]) -> None:
+        """Make the directory with ``files``; a file that is there already is replaced whole."""
+        for path in (self.path.parent.parent, self.path.parent, self.path):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, content in files.items():
+            # Two starters may write the same at once, and a worker may read already.
+            draft = self.path / f".{name}.{os.getpid()}.{threading.get_ident()}"
+            draft.write_bytes(content)
+            draft.chmod(0o600)
+            draft.replace(self.path / name)
+
+    def claim_as_stopped(self) -> None:
+        """Claim it so that no shim ever will; nothing when it is claimed already."""
+        # Where no file can be made (a full disk), no shim can claim it either.
+        with contextlib.suppress(OSError):
+            self.create({})
+            with (self.path / "claim").open("x") as claim:
+                claim.write(_STOPPED)
+
+    def delete(self) -> None:
+        """Delete the directory, and the run's when this was its last attempt. Idempotent."""
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.path)
+        with contextlib.suppress(OSError):  # other attempts are still there, or it is gone
+            self.path.parent.rmdir()
+
+    def _text(self, name: str) -> tuple[str, float]:
+        path = self.path / name
+        try:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                return file.read(4096), os.fstat(file.fileno()).st_mtime
+        except FileNotFoundError:
+            return "", 0.0
+
+
+def _records(text: str, *, last: str) -> dict[str, list[str]]:
+    """The lines by their first word; empty unless the ``last`` one is complete."""
+    if not text.endswith("\n"):
+        return {}
+    records = {words[0]: words[1:] for words in map(str.split, text.splitlines()) if words}
+    return records if last in records else {}
+
+
+def _identity(records: Mapping[str, list[str]], name: str, at_s: float) -> Identity | None:
+    match records.get(name), records.get("boot"):
+        case [pid, start], [boot] if pid.isdecimal():
+            return Identity(int(pid), start, boot, at_s)
+    return None
+
+
+class Command(NamedTuple):
+    """What a shim is to run."""
+
+    argv: Sequence[bytes]
+    env: Mapping[bytes, bytes]
+    cwd: bytes
+    files: Mapping[str, bytes]
+    """Put into the attempt directory before; ``stdin`` is what the worker reads."""
+
+
+class ProcessAttempts:
+    """Starts, follows and ends attempts that are processes; the base of every process runtime.
+
+    Args:
+        root: Holds ``<runId>/<number>/``; created when missing. One installation, one root.
+        clock: Only waits.
+        off_loop: Carries starting processes, reading output and looking at all processes.
+    """
+
+    def __init__(self, root: Path, clock: Clock, off_loop: OffLoop) -> None:
+        self.root = Path(os.path.abspath(root))  # noqa: PTH100  # resolve() would follow links
+        self._clock = clock
+        self._off_loop = off_loop
+        self._census = Census(off_loop)
+        self._poller = Poller()
+        self._children: set[int] = set()
+
+    def place(self, ref: AttemptRef) -> Place:
+        return Place(self.root, ref.run_id, ref.number)
+
+    def marker(self, attempt_id: AttemptId) -> Marker:
+        return Marker(attempt_id, str(self.root))
+
+    async def start(self, place: Place, command: Callable[[], Command]) -> StartedInfo:
+        """Start the attempt, or adopt it when anybody started it before.
+
+        Args:
+            place: Where.
+            command: Called only when nobody did; may refuse with UsageError.
+
+        Raises:
+            RuntimeUnavailable: Nothing was started (no room for files or processes).
+            UsageError: As ``command`` raises, or its arguments are too long; nothing was started.
+        """
+        self._reap()
+        shim_pid = await self._off_loop(partial(self._launch, place, command))
+        await self._settle(place, shim_pid)
+        if not place.is_claimed:
+            raise RuntimeUnavailable(
+                f"the attempt directory {place.path} could not be claimed; is its disk full "
+                "or read-only? Nothing was started"
+            )
+        worker, shim = place.worker(), place.shim()
+        adopted = shim_pid is None or shim is None or shim.pid != shim_pid
+        return StartedInfo(pid=None if worker is None else worker.pid, adopted=adopted)
+
+    async def watch(
+        self, attempt_id: AttemptId, place: Place, *, cursor: int
+    ) -> AsyncIterator[tuple[Signal, int]]:
+        """Yield the attempt's signals; see ``ports.Runtime.watch``.
+
+        Needs nothing but the directory, so that it serves a new daemon as well. Ends with
+        ``Exited``, also when the exit was not recorded but its end was seen, or ``Vanished``.
+        """
+        await self._settle(place, None)
+        output = Output(place.out, attempt_id, cursor=cursor)
+        seen_alive = False
+        # The shim first: it ends when the exit is on record. Without it (it was killed) the worker
+        # is awaited, and how it ended stays unknown.
+        for identify in (place.shim, place.worker):
+            identity = identify()
+            if identity is None or not alive(identity):
+                continue
+            seen_alive = seen_alive or identify == place.worker
+            async with contextlib.aclosing(self._follow(identity, output)) as signals:
+                async for pair in signals:
+                    yield pair
+            if place.exit() is not None:
+                break
+        self._reap()
+        # Children that the worker left behind may write for ever; its own output ends here.
+        written = await self._off_loop(place.out_bytes)
+        more = True
+        while more:
+            found, more = await self._off_loop(partial(output.read, until=written))
+            for pair in found:
+                yield pair
+        for pair in await self._off_loop(output.finish):
+            yield pair
+        yield await self._off_loop(partial(_last, attempt_id, place, seen_alive)), output.position
+
+    async def stop(self, attempt_id: AttemptId, place: Place, *, grace_s: float) -> None:
+        """End every process of the attempt; see ``processes.end_tree``.
+
+        One that was not started never will be: a start that comes late finds it claimed.
+        """
+        await self._off_loop(place.claim_as_stopped)
+        await end_tree(
+            self.marker(attempt_id),
+            shim=place.shim(),
+            grace_s=grace_s,
+            census=self._census,
+            clock=self._clock,
+        )
+        self._reap()
+
+    async def forget(self, place: Place) -> None:
+        """Delete the attempt's directory. Idempotent.
+
+        Raises:
+            RuntimeUnavailable: Not all could be deleted; repeating goes on.
+        """
+        try:
+            await self._off_loop(place.delete)
+        except OSError as error:
+            raise RuntimeUnavailable(f"cannot delete {place.path}: {error}") from error
+
+    async def orphans(self, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
+        """``(attempt id, pid)`` of processes of attempts of this root that are not in ``known``."""
+        return await self._off_loop(partial(orphans, str(self.root), frozenset(known)))
+
+    def _launch(self, place: Place, command: Callable[[], Command]) -> int | None:
+        """Start a shim unless the attempt is claimed; returns its pid. Blocking."""
+        if place.is_claimed:
+            return None
+        what = command()
+        try:
+            place.create(what.files)
+            shim = subprocess.Popen(
+                [SHELL, str(SHIM), str(place.path), *what.argv],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=what.cwd,
+                env=what.env,
+                start_new_session=True,
+            )
+        except OSError as error:
+            if error.errno == errno.E2BIG:
+                raise UsageError(
+                    "the command line and environment are longer than this system takes; "
+                    'hand the task over with `stdin = "task"`'
+                ) from error
+            raise RuntimeUnavailable(f"cannot start a worker: {error}") from error
+        # Popen must not wait for it, nor complain that nobody did: ``_reap`` does.
+        shim.returncode = 0
+        self._children.add(shim.pid)
+        return shim.pid
+
+    async def _settle(self, place: Place, shim_pid: int | None) -> None:
+        """Wait, ``START_BOUND_S`` at most, until the worker runs or clearly never will."""
+        loop = asyncio.get_running_loop()
+        until_s, pause_s = loop.time() + START_BOUND_S, 0.001
+        while place.worker() is None and loop.time() < until_s:
+            shim = place.shim()
+            self._reap()
+            # A claim may be empty for a moment; a shim that lost the claim ends at once.
+            unclaimed = shim_pid not in self._children and not place.is_claimed
+            if unclaimed or place.was_stopped or (shim is not None and not alive(shim)):
+                return
+            await self._clock.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, 0.05)
+
+    async def _follow(
+        self, identity: Identity, output: Output
+    ) -> AsyncGenerator[tuple[Signal, int], None]:
+        """Yield signals while the process lives; some output may be left to read after it."""
+        news = asyncio.Event()
+        with self._poller.follow(output.path, news), on_end(identity, news.set):
+            while alive(identity):
+                found, more = await self._off_loop(output.read)
+                for pair in found:
+                    yield pair
+                if not more:
+                    await news.wait()
+                    news.clear()
+
+    def _reap(self) -> None:
+        for pid in tuple(self._children):
+            if reap(pid):
+                self._children.discard(pid)
+
+
+def _last(attempt_id: AttemptId, place: Place, seen_alive: bool) -> Signal:  # noqa: FBT001
+    exit_ = place.exit()
+    if exit_ is None and not seen_alive:
+        return Vanished(key=f"{attempt_id}:vanished", error=_why_vanished(place))
+    stderr, _ = tail(place.err, STDERR_BYTES_MAX)
+    return Exited(
+        key=f"{attempt_id}:exit",
+        exit=exit_ or Exit(),
+        drained=True,
+        stderr_tail=clean(stderr) or None,
+    )
+
+
+def _why_vanished(place: Place) -> str:
+    if not place.is_claimed:
+        return "the worker was never started: it has no attempt directory"
+    if place.was_stopped:
+        return "the worker was stopped before it started"
+    if place.worker() is None:
+        return "the worker was claimed but never ran"
+    return "the worker is gone and its exit was not recorded (killed with its shim, or a reboot)"

@@ -1,0 +1,367 @@
+"""One call of the daemon: what it may use, who makes it, what it said, how it is answered.
+
+On the Unix socket the operating system has let in only the user who owns the daemon. The session
+named in a header therefore tells callers apart, it does not keep them out: a worker that speaks
+under its own session key is held to its own subtree, and that is a guardrail, not a lock.
+
+Source: 3-tools "Who is calling"; 5-surfaces §4; 2-lifecycle §2 item 5.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from subagents.config.layers import Config
+from subagents.config.paths import Paths
+from subagents.config.settings import nearest
+from subagents.domain.model import Run
+from subagents.domain.values import RunId, SessionKey
+from subagents.engine.engine import Engine
+from subagents.engine.queries import Queries
+from subagents.errors import Conflict, Forbidden, Unavailable, UsageError
+from subagents.surfaces.explain import Lane
+
+BODY_BYTES_MAX: Final = 1024 * 1024
+SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
+"""A task of 256 KiB can take six times as much when its characters are escaped."""
+PLAN_BODY_BYTES_MAX: Final = 64 * 1024 * 1024
+DRAIN_BYTES_MAX: Final = 16 * 1024 * 1024
+"""How much of a body that is too large is still read, so that its sender hears the answer."""
+DEFAULT_SESSION: Final = "agent:main:main"
+SESSION: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
+READER: Final = re.compile(r"[!-~]{1,200}")
+DEPTH_MAX: Final = 64
+"""More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
+
+T = TypeVar("T")
+
+
+class BodyTooLarge(UsageError):
+    """The request body is larger than the call allows; nothing was stored."""
+
+
+class OutputPage(msgspec.Struct, frozen=True):
+    """Part of what an attempt wrote."""
+
+    data: bytes
+    offset: int
+    """Of the first byte of ``data``."""
+    total_bytes: int
+
+
+class Orphan(msgspec.Struct, frozen=True):
+    """A process of an attempt that no run owns any more."""
+
+    attempt_id: str
+    pid: int
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the wiring can look at."""
+
+    open_runs: int
+    live_attempts: int
+    problems: tuple[str, ...] = ()
+    """What the database finds wrong with itself."""
+    degraded: str | None = None
+    """Why nothing can be written now; None while all is well."""
+    orphans: tuple[Orphan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonInfo:
+    """What never changes while this process lives."""
+
+    version: str
+    schema: int
+    """Of the database."""
+    pid: int
+    started_at_ms: int
+
+
+def wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _lane_unknown(_run: Run) -> Lane | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything the daemon's calls use; put together in ``wiring``."""
+
+    engine: Engine
+    queries: Queries
+    load_config: Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
+    """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``."""
+    paths: Paths
+    info: DaemonInfo
+    read_output: Callable[[Run, int, str, int, int], OutputPage]
+    """``(run, attempt, "out" or "err", offset, limit)``; blocking, called in a thread."""
+    diagnose: Callable[[], Coroutine[object, object, Diagnosis]]
+    lane_load: Callable[[Run], Lane | None] = _lane_unknown
+    now_ms: Callable[[], int] = wall_ms
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by a signal or ``POST /v1/shutdown``; long polls end, then the daemon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who makes a call."""
+
+    session: SessionKey
+    reader: str
+    """Names the client process: offers of the inbox are made to it."""
+    is_worker: bool
+    is_operator: bool
+    """A person's own client. Workers, and clients that say they speak for an agent, are none."""
+
+    @classmethod
+    def of(cls, request: Request) -> "Caller":
+        """Read the caller from the headers.
+
+        ``X-Subagents-Session``, ``X-Subagents-Reader``, and ``X-Subagents-Caller: agent`` from a
+        client that is driven by an agent (MCP): it gets no operator's rights.
+
+        Raises:
+            UsageError: A header is malformed.
+        """
+        session = request.headers.get("x-subagents-session", DEFAULT_SESSION)
+        if not SESSION.fullmatch(session):
+            raise UsageError(
+                "X-Subagents-Session must be a session key such as agent:main:main",
+                details={"field": "X-Subagents-Session"},
+            )
+        reader = request.headers.get("x-subagents-reader", session)
+        if not READER.fullmatch(reader):
+            raise UsageError(
+                "X-Subagents-Reader must be 1 to 200 printable characters",
+                details={"field": "X-Subagents-Reader"},
+            )
+        is_worker = session.split(":", 2)[2].startswith("subagent:")
+        speaks_for_agent = request.headers.get("x-subagents-caller", "") == "agent"
+        return cls(
+            session=SessionKey(session),
+            reader=reader,
+            is_worker=is_worker,
+            is_operator=not is_worker and not speaks_for_agent,
+        )
+
+
+def services(request: Request) -> Services:
+    found: Services = request.app.state.services
+    return found
+
+
+# -- whose run is it ----------------------------------------------------------------------------
+
+
+async def run_of(request: Request, caller: Caller) -> Run:
+    """The run that the path's selector names, when the caller may touch it.
+
+    Raises:
+        NotFound: No such run.
+        Forbidden: It is somebody else's.
+    """
+    return await find_run(services(request), request.path_params["sel"], caller)
+
+
+async def find_run(used: Services, selector: str, caller: Caller) -> Run:
+    """As ``run_of``, for a selector that came in a body."""
+    run_id = await used.queries.resolve(selector, caller.session)
+    run = await used.queries.run(run_id)
+    await require_own(used, run, caller)
+    return run
+
+
+async def require_own(used: Services, run: Run, caller: Caller) -> None:
+    """Refuse somebody else's run; the operator may touch every run.
+
+    Raises:
+        Forbidden: The run is not in the caller's tree.
+    """
+    if caller.is_operator:
+        return
+    current = run
+    for _ in range(DEPTH_MAX):
+        if caller.session == current.requester or caller.session in sessions(current):
+            return
+        if current.requester_run is None:
+            break
+        current = await used.queries.run(current.requester_run)
+    raise Forbidden(
+        f"run {run.id} belongs to another session; {caller.session} can read and touch only the"
+        " runs below it",
+        guardrail="ownership",
+        hint="see yours: subagents list",
+    )
+
+
+def sessions(run: Run) -> frozenset[SessionKey]:
+    """Every session a worker of this run speaks or spoke under."""
+    return frozenset({run.first_session_key, *(each.session_key for each in run.attempts)})
+
+
+async def own_attempt(used: Services, run_id: RunId, caller: Caller) -> Run:
+    """The run on whose behalf its worker speaks: report, progress, notify, ask.
+
+    Raises:
+        Forbidden: The caller is another run's worker.
+        Conflict: The caller is the worker of an earlier attempt, which is over.
+    """
+    run = await used.queries.run(run_id)
+    if caller.session == run.session_key or caller.is_operator:
+        return run
+    if caller.session in sessions(run):
+        raise Conflict(
+            f"attempt {len(run.attempts)} of run {run.id} is under way; this worker's is over",
+            hint="end this process; what it says now changes nothing",
+        )
+    raise Forbidden(f"only the worker of run {run.id} can speak for it", guardrail="ownership")
+
+
+def require_operator(caller: Caller, act: str) -> None:
+    """Refuse what only a person may do.
+
+    Raises:
+        Forbidden: The caller is a worker or speaks for an agent.
+    """
+    if not caller.is_operator:
+        raise Forbidden(f"{act} is for the operator, not for {caller.session}", guardrail="role")
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+async def body_of(request: Request, *, bytes_max: int = BODY_BYTES_MAX) -> bytes:
+    """The request's body.
+
+    Raises:
+        BodyTooLarge: Over the limit; what came up to then was thrown away.
+    """
+    kept = bytearray()
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > bytes_max + DRAIN_BYTES_MAX:
+            break
+        if size <= bytes_max:
+            kept += chunk
+    if size > bytes_max:
+        raise BodyTooLarge(
+            f"the request body must have at most {bytes_max} bytes", details={"max": bytes_max}
+        )
+    return bytes(kept)
+
+
+def query_of(request: Request, known: Sequence[str]) -> Mapping[str, str]:
+    """The query's parameters, each at most once.
+
+    Raises:
+        UsageError: An unknown one, with the nearest known, or one given twice.
+    """
+    found: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name not in known:
+            near = nearest(name, known)
+            guess = f': did you mean "{near}"?' if near else ""
+            raise UsageError(
+                f'unknown query parameter "{name}"{guess}',
+                hint=f"known: {', '.join(known) or 'none'}",
+                details={"field": name},
+            )
+        if name in found:
+            raise UsageError(f"{name} is given twice", details={"field": name})
+        if "\0" in value:
+            raise UsageError(f"{name} must not contain a NUL byte", details={"field": name})
+        found[name] = value
+    return found
+
+
+def number_in(query: Mapping[str, str], name: str, *, default: int, low: int = 0, high: int) -> int:
+    """A whole number of the query.
+
+    Raises:
+        UsageError: Not a number, or outside ``low`` to ``high``.
+    """
+    text = query.get(name)
+    if text is None:
+        return default
+    # int() alone takes "1_000", " 7 " and digits of every script.
+    if not re.fullmatch(r"-?[0-9]{1,18}", text) or not low <= int(text) <= high:
+        raise UsageError(
+            f'{name} must be a whole number from {low} to {high}, not "{text[:40]}"',
+            details={"field": name, "min": low, "max": high},
+        )
+    return int(text)
+
+
+def flag_in(query: Mapping[str, str], name: str) -> bool:
+    """``1``/``true`` or ``0``/``false``; absent is false.
+
+    Raises:
+        UsageError: Anything else.
+    """
+    text = query.get(name, "0").lower()
+    if text not in {"0", "1", "true", "false"}:
+        raise UsageError(f'{name} must be 1 or 0, not "{text[:40]}"', details={"field": name})
+    return text in {"1", "true"}
+
+
+# -- answering ----------------------------------------------------------------------------------
+
+
+def answer(document: Mapping[str, object], *, status: int = 200) -> Response:
+    content = msgspec.json.encode(document)
+    return Response(content, status_code=status, media_type="application/json")
+
+
+async def while_connected(
+    request: Request, used: Services, work: Coroutine[object, object, T]
+) -> T:
+    """Do ``work`` unless the client goes away or the daemon stops first; then it is cancelled.
+
+    Whoever waits for nobody must not take messages for a reader that is gone. Call it after the
+    body was read.
+
+    Raises:
+        ClientDisconnect: Nobody would read an answer.
+        Unavailable: The daemon is stopping; the same call to the next one can succeed.
+    """
+    working: asyncio.Task[T] = asyncio.create_task(_run(work))
+    leaving = asyncio.create_task(_disconnected(request))
+    stopping = asyncio.create_task(_set(used.stopping))
+    helpers = (leaving, stopping)
+    try:
+        await asyncio.wait({working, *helpers}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_gone = leaving.done()
+        for task in (working, *helpers):
+            task.cancel()
+        await asyncio.gather(working, *helpers, return_exceptions=True)
+    if is_gone:
+        raise ClientDisconnect
+    if not working.cancelled():
+        return working.result()
+    raise Unavailable("the daemon is stopping", hint="call again: the next one goes on")
+
+
+async def _run(work: Coroutine[object, object, T]) -> T:
+    return await work
+
+
+async def _set(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

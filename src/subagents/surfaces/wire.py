@@ -1,0 +1,564 @@
+"""Outside input, parsed once: JSON becomes domain values here, and nothing behind re-checks it.
+
+Every refusal names the field by its path (``verification.artifacts[0].minItems``) and says what
+is allowed; nothing was stored. HTTP and MCP share this file.
+
+Source: 5-surfaces §7; 2-lifecycle §2 item 1; 3-tools (parameters).
+"""
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from subagents.config.settings import nearest
+from subagents.domain.contract import PATH_BYTES_MAX
+from subagents.domain.model import Decision, Progress, Report, ReportedArtifact
+from subagents.domain.spec import (
+    BATCH_RUNS_MAX,
+    IDEMPOTENCY_KEY_CHARS_MAX,
+    LABEL_CHARS_MAX,
+    RETRY_COUNT_MAX,
+    RETRY_DELAY_MS_MAX,
+    TASK_BYTES_MAX,
+    RunSpec,
+)
+from subagents.domain.values import Value
+from subagents.errors import UsageError
+
+TIMEOUT_SECONDS_MAX: Final = 30 * 24 * 3600
+"""30 days: whoever means longer means none (0)."""
+RETRY_TIME_MS_MAX: Final = TIMEOUT_SECONDS_MAX * 1000
+PRIORITY_MAX: Final = 1_000_000
+NAME_CHARS_MAX: Final = 255
+"""Of a model, tool, tag, lane or agent name."""
+LIST_ITEMS_MAX: Final = 1000
+"""Of dependencies, tools, tags and retry patterns."""
+WAIT_SECONDS_MAX: Final = 600
+WAIT_RUNS_MAX: Final = 1000
+INBOX_LIMIT_MAX: Final = 1000
+MESSAGE_CHARS_MAX: Final = 4000
+"""Of a steer, a notice, a question, a cancel reason or a report's summary line."""
+ANSWER_CHARS_MAX: Final = 64 * 1024
+REPORT_CHARS_MAX: Final = 64 * 1024
+CONFIG_ENTRIES_MAX: Final = 500
+TOKENS_MAX: Final = 10**12
+COST_USD_MAX: Final = 10**6
+SHOWN_CHARS_MAX: Final = 60
+"""Of a wrong value, in the message that refuses it."""
+MISREAD_BYTES_MAX: Final = 1024 * 1024
+"""Up to this size a body that does not decode is read again, only to name the wrong field."""
+
+T = TypeVar("T", bound=msgspec.Struct)
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=TIMEOUT_SECONDS_MAX)]
+Message = Annotated[str, msgspec.Meta(min_length=1, max_length=MESSAGE_CHARS_MAX)]
+
+
+class Body(Value, frozen=True, forbid_unknown_fields=True):
+    """A request's JSON object."""
+
+
+class SpawnBody(Body, frozen=True):
+    spec: RunSpec
+    cwd: str | None = None
+    config_env: dict[str, str] = {}
+    overrides: dict[str, object] = {}
+
+
+class PlanBody(Body, frozen=True):
+    specs: tuple[RunSpec, ...]
+    cwd: str | None = None
+    config_env: dict[str, str] = {}
+    overrides: dict[str, object] = {}
+
+
+class CancelBody(Body, frozen=True):
+    reason: Message | None = None
+
+
+class SteerBody(Body, frozen=True):
+    message: Message
+
+
+class WaitBody(Body, frozen=True):
+    run_ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=WAIT_RUNS_MAX)] = ()
+    until: str = "any"
+    timeout_seconds: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 30
+
+
+class InboxBody(Body, frozen=True):
+    limit: Annotated[int, msgspec.Meta(ge=1, le=INBOX_LIMIT_MAX)] = 50
+
+
+class AckBody(Body, frozen=True):
+    message_ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=INBOX_LIMIT_MAX)]
+
+
+class AskBody(Body, frozen=True):
+    run_id: str
+    question: Message
+    context: Annotated[str, msgspec.Meta(max_length=ANSWER_CHARS_MAX)] | None = None
+    options: Annotated[tuple[Message, ...], msgspec.Meta(max_length=20)] = ()
+    timeout_seconds: Annotated[float, msgspec.Meta(ge=1, le=TIMEOUT_SECONDS_MAX)] = 600
+    default_answer: Annotated[str, msgspec.Meta(max_length=ANSWER_CHARS_MAX)] | None = None
+
+
+class RespondBody(Body, frozen=True):
+    response: Annotated[str, msgspec.Meta(max_length=ANSWER_CHARS_MAX)]
+    decision: str = "answer"
+
+
+class NotifyBody(Body, frozen=True):
+    message: Message
+    priority: str = "info"
+
+
+class ProgressBody(Body, frozen=True):
+    """``level`` and ``metrics`` are checked and, in this version, not kept."""
+
+    phase: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    percent_complete: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
+    level: str | None = None
+    metrics: dict[str, str | float] = {}
+
+
+class Range(NamedTuple):
+    """Inclusive bounds of a number."""
+
+    low: float
+    high: float
+
+
+_NUMBERS: Final[Mapping[str, Range]] = {
+    "runTimeoutSeconds": Range(0, TIMEOUT_SECONDS_MAX),
+    "dependencyTimeoutSeconds": Range(0.001, TIMEOUT_SECONDS_MAX),
+    "retryCount": Range(0, RETRY_COUNT_MAX),
+    "retryDelay": Range(0, RETRY_DELAY_MS_MAX),
+    "retryMaxTime": Range(0, RETRY_TIME_MS_MAX),
+    "priority": Range(-PRIORITY_MAX, PRIORITY_MAX),
+}
+_BUDGET_NUMBERS: Final[Mapping[str, Range]] = {
+    "maxTokens": Range(1, TOKENS_MAX),
+    "maxCostUsd": Range(0.000_001, COST_USD_MAX),
+    "maxRuns": Range(1, 1_000_000),
+    "maxSeconds": Range(0.001, TIMEOUT_SECONDS_MAX),
+}
+_NAMES: Final[Mapping[str, int]] = {
+    "label": LABEL_CHARS_MAX,
+    "agentId": NAME_CHARS_MAX,
+    "model": NAME_CHARS_MAX,
+    "thinking": NAME_CHARS_MAX,
+    "chainAfter": NAME_CHARS_MAX,
+    "lane": NAME_CHARS_MAX,
+    "idempotencyKey": IDEMPOTENCY_KEY_CHARS_MAX,
+}
+"""One-line texts and the most characters each may have."""
+_NAME_LISTS: Final = ("dependsOn", "retryOn", "toolsAllow", "toolsDeny", "tags")
+
+
+# -- whole requests -----------------------------------------------------------------------------
+
+
+def parse_spawn(body: bytes) -> SpawnBody:
+    """The body of ``POST /v1/runs``.
+
+    Raises:
+        UsageError: Names the field and what is allowed.
+    """
+    raw = _object(parse_json(body))
+    _refuse_unknown(raw, SpawnBody)
+    spec = parse_spec(raw.get("spec"), at="spec.") if "spec" in raw else None
+    if spec is None:
+        raise UsageError("spec is required: the spawn parameters", details={"field": "spec"})
+    rest = decode({**raw, "spec": {"task": "-"}}, SpawnBody)
+    _check_surroundings(rest.cwd, rest.config_env, rest.overrides)
+    return msgspec.structs.replace(rest, spec=spec)
+
+
+def parse_plan(body: bytes) -> PlanBody:
+    """The body of ``POST /v1/plans``: 1 to 1000 specs, each as for a spawn.
+
+    Raises:
+        UsageError: Names the field (``specs[3].retryCount``) and what is allowed.
+    """
+    raw = _object(parse_json(body))
+    _refuse_unknown(raw, PlanBody)
+    specs = raw.get("specs")
+    if not isinstance(specs, list) or not 1 <= len(specs) <= BATCH_RUNS_MAX:
+        found = len(specs) if isinstance(specs, list) else "none"
+        raise UsageError(
+            f"specs must be a list of 1 to {BATCH_RUNS_MAX} runs, not {found}",
+            hint="split a larger plan, or submit it in stages",
+            details={"field": "specs"},
+        )
+    parsed = tuple(parse_spec(each, at=f"specs[{i}].") for i, each in enumerate(specs))
+    rest = decode({**raw, "specs": []}, PlanBody)
+    _check_surroundings(rest.cwd, rest.config_env, rest.overrides)
+    return msgspec.structs.replace(rest, specs=parsed)
+
+
+def parse_spec(raw: object, *, at: str = "") -> RunSpec:
+    """Spawn parameters, as JSON values with the names of 3-tools.
+
+    Args:
+        raw: A JSON object; ``dependsOn`` may be a single text.
+        at: Put before every field name in messages.
+
+    Raises:
+        UsageError: Names the first wrong field and what is allowed.
+    """
+    if not isinstance(raw, dict):
+        raise UsageError(f"{at.rstrip('.') or 'the spec'} must be an object of spawn parameters")
+    depends_on = raw.get("dependsOn")
+    if isinstance(depends_on, str):
+        raw = {**raw, "dependsOn": [depends_on]}
+    spec = decode(raw, RunSpec, at=at)
+    _check_spec(spec, at)
+    return spec
+
+
+def parse_body(body: bytes, kind: type[T]) -> T:
+    """Any other body; an empty one is the empty object.
+
+    Raises:
+        UsageError: Names the field and what is allowed.
+    """
+    return decode(_object(parse_json(body)) if body.strip() else {}, kind)
+
+
+def parse_report(body: bytes) -> Report:
+    """The worker's report; every text together at most 64 Ki characters."""
+    raw = _object(parse_json(body))
+    _refuse_unknown(raw, Report)
+    artifacts = raw.get("artifacts")
+    for index, artifact in enumerate(artifacts if isinstance(artifacts, list) else ()):
+        if isinstance(artifact, dict):
+            _refuse_unknown(artifact, ReportedArtifact, inside=f"artifacts[{index}].")
+    report = decode(raw, Report)
+    if not report.summary.strip():
+        raise UsageError("summary must not be empty", details={"field": "summary"})
+    size = sum(len(text) for _, text in _texts(raw, ""))
+    if size > REPORT_CHARS_MAX:
+        raise UsageError(f"the report must have at most {REPORT_CHARS_MAX} characters, not {size}")
+    return report
+
+
+def parse_progress(body: bytes, *, now_ms: int) -> Progress:
+    """The worker's progress, stamped with the time it arrived."""
+    given = parse_body(body, ProgressBody)
+    levels = ("L0_operational", "L1_plan_update", "L2_detail")
+    if given.level is not None:
+        one_of("level", given.level, levels)
+    return Progress(
+        phase=given.phase, percent_complete=given.percent_complete, updated_at_ms=now_ms
+    )
+
+
+def parse_decision(word: str) -> Decision:
+    """What an answer may decide; the other decisions are the engine's own."""
+    allowed = (Decision.ANSWER, Decision.APPROVE, Decision.DENY)
+    return Decision(one_of("decision", word, allowed))
+
+
+def one_of(field: str, word: str, allowed: Sequence[str]) -> str:
+    """``word`` when it is allowed.
+
+    Raises:
+        UsageError: Lists what is allowed, and the nearest.
+    """
+    if word in allowed:
+        return word
+    listed = " or ".join(f'"{each}"' for each in allowed)
+    raise UsageError(
+        f'{field} must be {listed}, not "{_cut(word)}"{_guess(word, allowed)}',
+        details={"field": field, "allowed": list(allowed)},
+    )
+
+
+# -- decoding -----------------------------------------------------------------------------------
+
+
+def parse_json(body: bytes) -> object:
+    """JSON values.
+
+    Raises:
+        UsageError: Not UTF-8, not JSON, or nested too deeply.
+    """
+    try:
+        value: object = msgspec.json.decode(body)
+    except UnicodeDecodeError as error:
+        raise UsageError("the request body is not valid UTF-8") from error
+    except RecursionError as error:
+        raise UsageError("the request body is nested too deeply") from error
+    except msgspec.MsgspecError as error:
+        value = _misread(body, str(error))
+    return value
+
+
+def _misread(body: bytes, complaint: str) -> object:
+    """Read again what was refused for one value, so that the refusal can name its field."""
+    if len(body) <= MISREAD_BYTES_MAX:
+        try:
+            value: object = json.loads(body)
+        except (ValueError, RecursionError):
+            # Then it is no JSON at all, and the first complaint is the right one.
+            pass
+        else:
+            return value
+    raise UsageError(f"the request body is not JSON: {complaint}")
+
+
+def _object(raw: object) -> dict[str, object]:
+    if not isinstance(raw, dict):
+        raise UsageError("the request body must be a JSON object")
+    return raw
+
+
+def decode(raw: object, kind: type[T], *, at: str = "") -> T:
+    """JSON values as ``kind``; unknown names are refused with the nearest known one.
+
+    Raises:
+        UsageError: Names the field (after ``at``) and what is allowed.
+    """
+    for path, text in _texts(raw, at.rstrip(".")):
+        _check_text(path, text)
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _refusal(str(error), kind, at) from error
+
+
+_AT: Final = re.compile(r" - at `(?:key in )?\$\.?(?P<path>.*)`$")
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
+_MISSING: Final = re.compile(r"Object missing required field `(?P<name>.*)`")
+_ENUM: Final = re.compile(r"Invalid enum value (?P<value>.*)", re.DOTALL)
+_EXPECTED: Final = re.compile(r"Expected (?P<wanted>.*), got `(?P<found>.*)`")
+_BOUND: Final = re.compile(r"Expected (?P<wanted>.*)")
+_STEP: Final = re.compile(r"[^.\[\]]+|\[(?:\d+|\.\.\.)\]")
+
+_WORDS: Final[Mapping[str, str]] = {
+    "str": "text",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def _refusal(message: str, kind: type[msgspec.Struct], at: str) -> UsageError:
+    """Our words for msgspec's complaint."""
+    found = _AT.search(message)
+    path = found["path"] if found else ""
+    text = message[: found.start()] if found else message
+    field = f"{at}{path}" if path else at.rstrip(".") or "the request body"
+    inside = f"{field}." if path else at
+    if match := _UNKNOWN.match(text):
+        return _unknown(match["name"], inside, _struct_fields(_type_at(kind, path)))
+    if match := _MISSING.match(text):
+        name = f"{inside}{match['name']}"
+        return UsageError(f"{name} is required", details={"field": name})
+    if match := _ENUM.match(text):
+        allowed = _enum_values(_type_at(kind, path))
+        listed = " or ".join(f'"{each}"' for each in allowed)
+        word = match["value"].strip("'\"")
+        return UsageError(
+            f'{field} must be {listed}, not "{_cut(word)}"{_guess(word, allowed)}',
+            details={"field": field, "allowed": allowed},
+        )
+    if match := _EXPECTED.match(text):
+        wanted, got = _in_words(match["wanted"]), _in_words(match["found"])
+        return UsageError(f"{field} must be {wanted}, not {got}", details={"field": field})
+    if match := _BOUND.match(text):
+        wanted = match["wanted"].replace("`", "")
+        return UsageError(f"{field} must be {wanted}", details={"field": field})
+    return UsageError(f"{field}: {text}", details={"field": field})
+
+
+def _unknown(name: str, inside: str, known: Sequence[str]) -> UsageError:
+    return UsageError(
+        f'unknown parameter "{inside}{_cut(name)}"{_guess(name, known)}',
+        hint=f"known: {', '.join(sorted(known))}" if known else None,
+        details={"field": f"{inside}{name}", "known": sorted(known)},
+    )
+
+
+def _refuse_unknown(
+    raw: Mapping[str, object], kind: type[msgspec.Struct], *, inside: str = ""
+) -> None:
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for name in raw:
+        if name not in known:
+            raise _unknown(name, inside, known)
+
+
+def _guess(word: str, known: Sequence[str]) -> str:
+    near = nearest(word, known)
+    return f': did you mean "{near}"?' if near else ""
+
+
+def _in_words(types: str) -> str:
+    names = [name.strip(" `") for name in types.split("|")]
+    return " or ".join(_WORDS.get(name, name) for name in names)
+
+
+def _type_at(kind: type[msgspec.Struct], path: str) -> inspect.Type:
+    here = inspect.type_info(kind)
+    for step in _STEP.findall(path):
+        if step.startswith("["):
+            items = _member(here, (inspect.VarTupleType, inspect.ListType))
+            here = items.item_type if items else here
+            continue
+        struct = _member(here, (inspect.StructType,))
+        fields = {each.encode_name: each.type for each in struct.fields} if struct else {}
+        here = fields.get(step, here)
+    return here
+
+
+S = TypeVar("S", bound=inspect.Type)
+
+
+def _member(here: inspect.Type, kinds: tuple[type[S], ...]) -> S | None:
+    """``here``, or the member of the union ``here``, that is one of ``kinds``."""
+    members = here.types if isinstance(here, inspect.UnionType) else (here,)
+    return next((member for member in members if isinstance(member, kinds)), None)
+
+
+def _struct_fields(here: inspect.Type) -> list[str]:
+    struct = _member(here, (inspect.StructType,))
+    return [each.encode_name for each in struct.fields] if struct else []
+
+
+def _enum_values(here: inspect.Type) -> list[str]:
+    enum = _member(here, (inspect.EnumType,))
+    return [str(each.value) for each in enum.cls] if enum else []
+
+
+# -- values -------------------------------------------------------------------------------------
+
+
+def _texts(raw: object, path: str) -> list[tuple[str, str]]:
+    """Every text in ``raw``, names included, with the path it stands at."""
+    found: list[tuple[str, str]] = []
+    left: list[tuple[str, object]] = [(path, raw)]
+    while left:
+        here, value = left.pop()
+        if isinstance(value, str):
+            found.append((here, value))
+        elif isinstance(value, list):
+            left += [(f"{here}[{i}]", item) for i, item in enumerate(value)]
+        elif isinstance(value, dict):
+            found += [(f"a name in {here or 'the body'}", name) for name in value]
+            left += [(f"{here}.{name}" if here else name, item) for name, item in value.items()]
+    return found
+
+
+def _check_text(field: str, text: str) -> None:
+    if "\0" in text:
+        raise UsageError(f"{field} must not contain a NUL byte", details={"field": field})
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"{field} must be valid UTF-8: it has half a surrogate pair at character {error.start}",
+            details={"field": field},
+        ) from error
+
+
+def _check_spec(spec: RunSpec, at: str) -> None:
+    size = len(spec.task.encode())
+    if size > TASK_BYTES_MAX:
+        raise UsageError(
+            f"{at}task must be at most {TASK_BYTES_MAX} bytes (256 KiB), not {size}",
+            hint="put the material into a file and name its path in the task",
+            details={"field": f"{at}task", "bytes": size, "max": TASK_BYTES_MAX},
+        )
+    if not spec.task.strip():
+        raise UsageError(f"{at}task must not be empty", details={"field": f"{at}task"})
+    values = {each.encode_name: getattr(spec, each.name) for each in msgspec.structs.fields(spec)}
+    for name, bounds in _NUMBERS.items():
+        _check_number(f"{at}{name}", values[name], bounds)
+    for name, most in _NAMES.items():
+        if values[name] is not None:
+            check_name(f"{at}{name}", values[name], chars_max=most)
+    for name in _NAME_LISTS:
+        items = values[name] or ()
+        if len(items) > LIST_ITEMS_MAX:
+            raise UsageError(
+                f"{at}{name} must have at most {LIST_ITEMS_MAX} entries, not {len(items)}",
+                details={"field": f"{at}{name}"},
+            )
+        for index, item in enumerate(items):
+            check_name(f"{at}{name}[{index}]", item, chars_max=NAME_CHARS_MAX)
+    if spec.cwd is not None:
+        check_path(f"{at}cwd", spec.cwd)
+    if spec.budget is not None:
+        for name, bounds in _BUDGET_NUMBERS.items():
+            key = {each.encode_name: each.name for each in msgspec.structs.fields(spec.budget)}
+            _check_number(f"{at}budget.{name}", getattr(spec.budget, key[name]), bounds)
+
+
+def _check_number(field: str, value: float | None, bounds: Range) -> None:
+    # A comparison with NaN is false, so it is refused here too.
+    if value is None or bounds.low <= value <= bounds.high:
+        return
+    # Tens of thousands of digits would fill the message, and Python refuses to print them.
+    is_printable = isinstance(value, float) or abs(value) < 10**30
+    shown = f"{value}" if is_printable and not math.isnan(value) else "that"
+    raise UsageError(
+        f"{field} must be {bounds.low:g} to {bounds.high:.10g}, not {shown}",
+        details={"field": field, "min": bounds.low, "max": bounds.high},
+    )
+
+
+def check_name(field: str, text: str, *, chars_max: int) -> None:
+    """Refuse an empty, too long or multi-line name, and one with control characters.
+
+    Names are printed into inbox lines and terminals; a line break in one could pose as a message.
+    """
+    if not text.strip():
+        raise UsageError(f"{field} must not be empty", details={"field": field})
+    if len(text) > chars_max:
+        raise UsageError(
+            f"{field} must have at most {chars_max} characters, not {len(text)}",
+            details={"field": field, "max": chars_max},
+        )
+    if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in text):
+        raise UsageError(
+            f"{field} must be one line without control characters", details={"field": field}
+        )
+
+
+def check_path(field: str, text: str) -> None:
+    """Refuse a path that no file can have."""
+    size = len(text.encode())
+    if not 1 <= size <= PATH_BYTES_MAX:
+        raise UsageError(
+            f"{field} must be a path of 1 to {PATH_BYTES_MAX} bytes, not {size}",
+            details={"field": field},
+        )
+
+
+def _check_surroundings(
+    cwd: str | None, config_env: Mapping[str, str], overrides: Mapping[str, object]
+) -> None:
+    if cwd is not None:
+        check_path("cwd", cwd)
+        if not Path(cwd).is_absolute():
+            raise UsageError(f'cwd must be an absolute path, not "{_cut(cwd)}"')
+    for field, entries in (("configEnv", config_env), ("overrides", overrides)):
+        if len(entries) > CONFIG_ENTRIES_MAX:
+            raise UsageError(
+                f"{field} must have at most {CONFIG_ENTRIES_MAX} entries, not {len(entries)}"
+            )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}…"

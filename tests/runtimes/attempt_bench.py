@@ -1,0 +1,147 @@
+"""Real attempts for the tests of the process runtimes; whatever a test leaves running is ended."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from subagents.domain.signals import Exited, ResultSeen, Signal, Vanished
+from subagents.domain.values import AttemptId, RunId, SessionKey, attempt_id
+from subagents.ports import AttemptRef, Launch
+from subagents.runtimes.command import CommandRuntime
+from subagents.runtimes.processes import orphans, reap
+from subagents.runtimes.shim import Place
+
+T = TypeVar("T")
+RUN = RunId("r-bench")
+BOUND_S = 20.0
+
+
+class RealClock:
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def off_loop(work: Callable[[], T], /) -> Awaitable[T]:
+    return asyncio.to_thread(work)
+
+
+class Bench:
+    """An attempts directory of its own, and short ways to start and read attempts in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "attempts"
+        self.cwd = root / "work"
+        self.cwd.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        killed: set[int] = set()
+        while left := self.carriers():
+            killed.update(left)
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        for pid in killed:
+            reap(pid)
+
+    def runtime(self) -> CommandRuntime:
+        return CommandRuntime(self.root, RealClock(), off_loop)
+
+    def launch(self, *argv: str, number: int = 1, **options: object) -> Launch:
+        """A launch with ``options``; vary other fields with ``replace``."""
+        return Launch(
+            attempt_id=attempt_id(RUN, number),
+            run_id=RUN,
+            number=number,
+            session_key=SessionKey("agent:build:subagent:1"),
+            requester=SessionKey("agent:main:main"),
+            agent_id="build",
+            label="bench",
+            task="do it",
+            prompt="Task: do it",
+            previous_results="",
+            system_prompt="",
+            cwd=str(self.cwd),
+            options={"command": list(argv), **options},
+        )
+
+    def ref(self, number: int = 1) -> AttemptRef:
+        return AttemptRef(attempt_id=attempt_id(RUN, number), run_id=RUN, number=number)
+
+    def place(self, number: int = 1) -> Place:
+        return Place(self.root, RUN, number)
+
+    def carriers(self) -> list[int]:
+        """Live processes of any attempt of this bench, shims included."""
+        return [pid for _, pid in orphans(str(self.root), frozenset[AttemptId]())]
+
+    def ended(self, *argv: str) -> "Ended":
+        """Start ``argv`` and read it to its end."""
+        return self.ended_launch(self.launch(*argv))
+
+    def ended_launch(self, launch: Launch) -> "Ended":
+        async def go() -> Ended:
+            runtime = self.runtime()
+            await runtime.start(launch)
+            return await self.read(runtime, number=launch.number)
+
+        return asyncio.run(go())
+
+    async def read(self, runtime: CommandRuntime, *, cursor: int = 0, number: int = 1) -> "Ended":
+        async with asyncio.timeout(BOUND_S):
+            pairs = [pair async for pair in runtime.watch(self.ref(number), cursor=cursor)]
+        return Ended(pairs)
+
+
+class Ended:
+    """Everything that was seen of an attempt."""
+
+    def __init__(self, pairs: list[tuple[Signal, int]]) -> None:
+        self.pairs = pairs
+        self.signals = [signal for signal, _ in pairs]
+
+    @property
+    def exited(self) -> Exited:
+        assert isinstance(self.signals[-1], Exited), self.signals[-1]
+        return self.signals[-1]
+
+    @property
+    def vanished(self) -> Vanished:
+        assert isinstance(self.signals[-1], Vanished), self.signals[-1]
+        return self.signals[-1]
+
+    @property
+    def result(self) -> ResultSeen:
+        return [each for each in self.signals if isinstance(each, ResultSeen)][-1]
+
+
+def until(what: str, condition: Callable[[], T], *, bound_s: float = BOUND_S) -> T:
+    """Return the condition's first true value; fail after ``bound_s``."""
+    end = time.monotonic() + bound_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"{what}: not within {bound_s} s"
+        time.sleep(0.005)
+
+
+async def until_async(what: str, condition: Callable[[], T], *, bound_s: float = BOUND_S) -> T:
+    return await asyncio.to_thread(until, what, condition, bound_s=bound_s)

@@ -1,0 +1,252 @@
+"""Any program is a worker: what it is given, what it never sees, and what is refused before."""
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attempt_bench import Bench, Ended
+
+from subagents.domain.model import Exit
+from subagents.domain.spec import Abilities
+from subagents.domain.values import replace
+from subagents.errors import ConfigError, RuntimeUnavailable, SubagentsError, UsageError
+from subagents.runtimes.command import ARGUMENT_BYTES_MAX, TASK_VARIABLE_BYTES_MAX
+from subagents.runtimes.output import RESULT_BYTES_MAX
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Bench(tmp_path) as bench:
+        yield bench
+
+
+def _env(ended: Ended) -> dict[str, str]:
+    lines = ended.result.text.splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+@pytest.mark.requirement("runtimes:task-as-argument")
+def test_the_task_is_one_argument_and_no_shell_of_ours_reads_it(bench: Bench) -> None:
+    task = "two  words; $(touch hacked) {prompt} 'q' \\ *"
+    launch = bench.launch("printf", "[%s]", "{task}", "-{task}-", "{prompt}")
+    ended = bench.ended_launch(replace(launch, task=task, prompt="the prompt"))
+
+    assert ended.result.text == f"[{task}][-{task}-][the prompt]"
+    assert not (bench.cwd / "hacked").exists()
+
+
+@pytest.mark.requirement("runtimes:stdin")
+@pytest.mark.parametrize(
+    ("stdin", "previous", "expected"),
+    [
+        (None, "", ""),
+        (None, "b\na\n", "b\na"),
+        ("none", "b\na\n", "b\na"),
+        ("task", "b\na\n", "do it"),
+        ("prompt", "", "Task: do it"),
+    ],
+)
+def test_stdin_is_what_the_agent_asks_for_or_the_results_before(
+    bench: Bench, stdin: str | None, previous: str, expected: str
+) -> None:
+    launch = bench.launch("cat") if stdin is None else bench.launch("cat", stdin=stdin)
+    launch = replace(launch, previous_results=previous)
+    assert bench.ended_launch(launch).result.text == expected
+
+
+@pytest.mark.requirement("runtimes:env-allow-list")
+def test_the_daemons_secrets_never_reach_a_worker(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = ("OPENAI_API_KEY", "SSH_AUTH_SOCK", "DATABASE_URL", "SUBAGENTS_TOKEN", "LC", "PATHS")
+    for name in secrets:
+        monkeypatch.setenv(name, "planted-secret")
+    monkeypatch.setenv("LC_TIME", "C")
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    ended = bench.ended("sh", "-c", "env; cat /proc/$PPID/environ")
+
+    assert "planted-secret" not in ended.result.text
+    assert _env(ended)["LC_TIME"] == "C"
+    assert _env(ended)["XDG_DATA_HOME"] == "/data"
+    assert _env(ended)["HOME"] == os.environ["HOME"]
+    assert _env(ended)["PWD"] == str(bench.cwd)
+
+
+@pytest.mark.requirement("runtimes:env-allow-list")
+def test_pass_env_lets_names_and_prefixes_through_and_env_sets_more(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "AWS_A", "AWS_B", "AWSOME"):
+        monkeypatch.setenv(name, f"daemon-{name}")
+    launch = bench.launch(
+        "env", pass_env=["OPENAI_API_KEY", "AWS_*"], env={"AWS_B": "set", "dir": "kept"}
+    )
+    env = _env(bench.ended_launch(replace(launch, env={"SUBAGENTS_SOCKET": "/s"})))
+
+    assert env["OPENAI_API_KEY"] == "daemon-OPENAI_API_KEY"
+    assert env["AWS_A"] == "daemon-AWS_A"
+    assert env["AWS_B"] == "set"
+    assert env["dir"] == "kept"  # the shim has variables too; none of them is in the way
+    assert env["SUBAGENTS_SOCKET"] == "/s"
+    assert "AWSOME" not in env
+
+
+@pytest.mark.requirement("runtimes:worker-variables")
+def test_a_worker_is_told_who_it_is_and_where_its_task_is(bench: Bench) -> None:
+    launch = replace(bench.launch("env"), retry_reason="bad\0" + "\N{SNOWMAN}" * 5_000)
+    env = _env(bench.ended_launch(launch))
+
+    assert env["SUBAGENTS_RUN_ID"] == launch.run_id
+    assert env["SUBAGENTS_ATTEMPT"] == launch.attempt_id
+    assert env["SUBAGENTS_ATTEMPT_NUMBER"] == "1"
+    assert env["SUBAGENTS_SESSION_KEY"] == launch.session_key
+    assert env["SUBAGENTS_AGENT_ID"] == "build"
+    assert env["SUBAGENTS_TASK"] == "do it"
+    assert Path(env["SUBAGENTS_TASK_FILE"]).read_text() == "do it"
+    assert Path(env["SUBAGENTS_PROMPT_FILE"]).read_text() == "Task: do it"
+    assert re.fullmatch("bad\N{SNOWMAN}+", env["SUBAGENTS_RETRY_REASON"])
+    assert 4_000 < len(env["SUBAGENTS_RETRY_REASON"].encode()) <= 4_096
+
+
+@pytest.mark.requirement("runtimes:large-task")
+@pytest.mark.parametrize("task", ["x" * (TASK_VARIABLE_BYTES_MAX + 1), "a\0b"], ids=["long", "nul"])
+def test_a_task_that_fits_no_variable_is_in_its_file_and_on_stdin(bench: Bench, task: str) -> None:
+    script = 'cat > stdin; cp "$SUBAGENTS_TASK_FILE" file; echo "${SUBAGENTS_TASK-unset}"'
+    launch = replace(bench.launch("sh", "-c", script, stdin="task"), task=task)
+
+    assert bench.ended_launch(launch).result.text == "unset"
+    assert (bench.cwd / "stdin").read_text() == task
+    assert (bench.cwd / "file").read_text() == task
+
+
+def _refusal(bench: Bench, *argv: str, **fields: object) -> SubagentsError:
+    launch = replace(bench.launch(*argv), **fields)
+    with pytest.raises(UsageError) as refused:
+        asyncio.run(bench.runtime().start(launch))
+    assert not bench.place().path.exists()  # nothing was claimed or written
+    return refused.value
+
+
+@pytest.mark.requirement("runtimes:refused-before-start")
+def test_an_argument_that_is_too_long_is_refused_with_the_way_out(bench: Bench) -> None:
+    fits = replace(bench.launch("printf", "%.1s", "{task}"), task="x" * ARGUMENT_BYTES_MAX)
+    refusal = _refusal(bench, "echo", "{task}", task="x" * (ARGUMENT_BYTES_MAX + 1))
+
+    assert refusal.message == (
+        "`command`: an argument of 131,072 bytes is too long with the task in it (at most "
+        '131,071); hand the task over with `stdin = "task"` or read $SUBAGENTS_TASK_FILE'
+    )
+    assert bench.ended_launch(fits).exited.exit == Exit(code=0)
+
+
+@pytest.mark.requirement("runtimes:refused-before-start")
+def test_a_command_line_that_is_too_long_in_all_is_refused(bench: Bench) -> None:
+    launch = replace(bench.launch("echo", *(["{task}"] * 100)), task="x" * 100_000)
+    with pytest.raises(UsageError, match="longer than this system takes"):
+        asyncio.run(bench.runtime().start(launch))
+    assert not bench.place().is_claimed
+
+
+@pytest.mark.requirement("runtimes:refused-before-start")
+def test_what_can_never_start_is_refused_and_nothing_is_claimed(bench: Bench) -> None:
+    (bench.cwd / "plain").write_text("no program")
+    argument = "the task contains a NUL character, which no argument can hold"
+
+    assert "no program 'no-such-program' on the worker's PATH" in (
+        _refusal(bench, "no-such-program").message
+    )
+    assert _refusal(bench, "./gone").message == f"`command`: there is no program {bench.cwd}/gone"
+    assert "/plain is not executable; chmod +x it" in _refusal(bench, "./plain").message
+    assert argument in _refusal(bench, "echo", "{task}", task="a\0b").message
+    assert _refusal(bench, "true", cwd="/no/such/place").message == (
+        "the working directory /no/such/place does not exist; name it in `cwd`"
+    )
+
+
+@pytest.mark.requirement("runtimes:relative-program")
+def test_a_relative_program_is_found_in_the_workers_directory(bench: Bench) -> None:
+    program = bench.cwd / "tool"
+    program.write_text("#!/bin/sh\necho here\n")
+    program.chmod(0o755)
+
+    assert bench.ended("./tool").result.text == "here"
+
+
+@pytest.mark.requirement("runtimes:options-checked")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "missing required field `command`; `command` is a list of words"),
+        ({"command": []}, "`command` is a list of words"),
+        ({"command": "echo hi"}, 'for a shell line use ["bash", "-c", "…"]'),
+        ({"command": ["{task}"]}, "must begin with a program"),
+        ({"command": [""]}, "must begin with a program"),
+        ({"command": ["a\0"]}, "NUL"),
+        ({"command": ["a"], "stdin": "tty"}, '`stdin` is "none", "task" or "prompt"'),
+        ({"command": ["a"], "stdn": "task"}, "knows no option `stdn`; did you mean `stdin`?"),
+        ({"command": ["a"], "zzz": 1}, "known are command, stdin, env, pass_env"),
+        ({"command": ["a"], "env": {"A-B": "1"}}, "letters, digits and _"),
+        ({"command": ["a"], "env": {"A": 1}}, "Expected `str`, got `int`"),
+        ({"command": ["a"], "pass_env": ["*"]}, "in `pass_env` also a last *"),
+        ({"command": ["a"], "pass_env": ["SUBAGENTS_*"]}, "are set by subagents; remove it"),
+        ({"command": ["a"], "env": {"SUBAGENTS_ATTEMPT": "x"}}, "are set by subagents; remove it"),
+    ],
+)
+def test_options_with_which_nothing_could_start_are_refused(
+    bench: Bench, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        bench.runtime().check(options)
+    assert message in refused.value.message
+
+
+@pytest.mark.requirement("runtimes:abilities")
+def test_command_declares_what_it_can_do_and_refuses_the_rest(bench: Bench) -> None:
+    runtime = bench.runtime()
+    runtime.check({"command": ["bash", "-c", "{task}"], "stdin": "prompt", "pass_env": ["A_*"]})
+
+    assert runtime.name == "command"
+    assert runtime.abilities == Abilities(survives_daemon=True, usage=True)
+    with pytest.raises(RuntimeUnavailable, match="cannot steer"):
+        asyncio.run(runtime.steer(bench.ref(), "hello", key="k"))
+    with pytest.raises(RuntimeUnavailable, match="cannot resume"):
+        asyncio.run(runtime.resume(bench.ref(), "hello"))
+
+
+@pytest.mark.requirement("runtimes:stderr-tail")
+def test_the_end_of_stderr_comes_with_the_exit(bench: Bench) -> None:
+    ended = bench.ended("sh", "-c", "yes early | head -n 4000 >&2; printf 'why\\377' >&2; exit 1")
+
+    assert ended.exited.exit == Exit(code=1)
+    assert ended.exited.drained
+    assert ended.exited.stderr_tail is not None
+    assert ended.exited.stderr_tail.endswith("early\nwhy\ufffd")
+    assert len(ended.exited.stderr_tail) <= 4_096
+
+
+HUGE_BYTES = 100_000_000
+
+
+@pytest.mark.requirement("runtimes:bounded-memory")
+def test_200_mb_of_output_are_read_in_bounded_memory(bench: Bench) -> None:
+    """Half of it in lines with some key in them, half of it one line without end."""
+    script = (
+        f"yes 'a line of text with \"subagents\" in it' | head -c {HUGE_BYTES}; "
+        f"head -c {HUGE_BYTES} /dev/zero; printf '\\nthe end'"
+    )
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+    before = _peak_kib()
+    ended = bench.ended("sh", "-c", script)
+
+    assert _peak_kib() - before < 50 * 1024
+    assert ended.result.text.endswith("the end")
+    assert len(ended.result.text) <= RESULT_BYTES_MAX
+    assert ended.result.bytes_total == 2 * HUGE_BYTES + len("\nthe end")
+
+
+def _peak_kib() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
