@@ -195,5 +195,3 @@ def lane_key(run: Run) -> tuple[str, int]:
     with one shared pool a lane of 1 would deadlock at the first nested spawn.
     """
     return (run.resolved.lane, run.depth)
-
-

@@ -105,4 +105,3 @@ def _message(run: Run) -> Message:
 
 def _is_retryable(outcome: DeliveryOutcome) -> bool:
     return isinstance(outcome, DeliveryFailed) and outcome.retryable
-

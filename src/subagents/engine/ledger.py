@@ -308,9 +308,7 @@ class Ledger:
             case _:
                 assert_never(followup)
 
-    def _consume(
-        self, run: Run, event: AnnouncementConsumed
-    ) -> Iterable[tuple[Run, FollowUp]]:
+    def _consume(self, run: Run, event: AnnouncementConsumed) -> Iterable[tuple[Run, FollowUp]]:
         """The run's event and the inbox row's mark, in one commit."""
         self._batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
         return self._step(run.id, event)
@@ -418,4 +416,3 @@ class Ledger:
                 future.exception()  # nobody may be waiting
         for listener in self._on_failure:
             listener(error)
-

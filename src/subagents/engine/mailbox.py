@@ -138,9 +138,7 @@ class Mailbox:
             waking.cancel()
             sleeping.cancel()
 
-    async def _look(
-        self, run_ids: Sequence[RunId], session: SessionKey, reader: str
-    ) -> WaitResult:
+    async def _look(self, run_ids: Sequence[RunId], session: SessionKey, reader: str) -> WaitResult:
         if not run_ids:
             return await self._look_at_session(session, reader)
         completed: list[Run] = []
@@ -203,9 +201,7 @@ class Mailbox:
         unread = await self._unread(session, reader, limit=limit)
         return tuple(row for row in unread if self._offer(row.message.id, reader))
 
-    async def _unread(
-        self, session: SessionKey, reader: str, *, limit: int
-    ) -> Sequence[InboxRow]:
+    async def _unread(self, session: SessionKey, reader: str, *, limit: int) -> Sequence[InboxRow]:
         found = await self._off_loop(
             lambda: self._store.inbox(session, unconsumed=True, limit=limit)
         )
@@ -379,9 +375,7 @@ class Mailbox:
         """
         run = self._live_attempt(run_id)
         signal = ReportSeen(key="", report=report)
-        event = SignalReceived(
-            at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal
-        )
+        event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
         await self._ledger.apply(run_id, event)
 
     async def progress(self, run_id: RunId, progress: Progress) -> None:
@@ -410,4 +404,3 @@ class Mailbox:
         if not run.attempts or run.attempt.outcome is not None or run.is_settled:
             raise Conflict(f"run {run_id} has no live attempt (phase {run.phase})")
         return run
-

@@ -237,5 +237,3 @@ class Outbox:
 
 def _is_current(run: Run, number: int) -> bool:
     return len(run.attempts) == number
-
-

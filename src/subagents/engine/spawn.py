@@ -144,9 +144,7 @@ class Spawner:
             return (Receipt(run=await self._queries.run(known), repeated=True),)
         parent = self._parent(requester)
         self._count(parent, inbox, settings, len(specs))
-        runs = self._store_all(
-            drafts, found, parent=parent, requester=inbox, retry_from=retry_from
-        )
+        runs = self._store_all(drafts, found, parent=parent, requester=inbox, retry_from=retry_from)
         await self._ledger.committed()
         return tuple(
             Receipt(run=self._ledger.published.get(run.id, run), warnings=_warnings(run))
@@ -201,7 +199,9 @@ class Spawner:
         agent_id, agent = self._agent(spec, parent, requester, settings, is_operator=is_operator)
         runtime = self._runtime(agent_id, agent)
         runtime.check(agent.options)
-        deny = tuple(dict.fromkeys((*spec.tools_deny, *(parent.resolved.tools_deny if parent else ()))))
+        deny = tuple(
+            dict.fromkeys((*spec.tools_deny, *(parent.resolved.tools_deny if parent else ())))
+        )
         same_agent = parent is not None and parent.resolved.agent_id == agent_id
         inherited = parent.resolved.effective_tools if parent is not None and same_agent else None
         tools = admission.effective_tools(
@@ -334,9 +334,7 @@ class Spawner:
 
     def _refuse_cycles(self, drafts: Sequence[_Draft], found: Mapping[str, Dependency]) -> None:
         names = {draft.run_id: draft.resolved.label for draft in drafts}
-        edges = {
-            draft.run_id: [found[name].run_id for name in draft.labels] for draft in drafts
-        }
+        edges = {draft.run_id: [found[name].run_id for name in draft.labels] for draft in drafts}
         for draft in drafts:
             path = admission.find_cycle(
                 edges[draft.run_id], lambda run_id: edges.get(run_id, ()), {draft.run_id}
@@ -387,9 +385,7 @@ class Spawner:
         retry_from: RunId | None,
     ) -> list[Run]:
         """No await in here: what was counted and what is stored are one step."""
-        newest = {
-            name: self._newest(dependency) for name, dependency in found.items()
-        }
+        newest = {name: self._newest(dependency) for name, dependency in found.items()}
         for draft in drafts:
             self._refuse_waiting_ancestors(parent, draft, [newest[n] for n in draft.labels])
         now = self._clock.now_ms()
@@ -435,9 +431,7 @@ def _dependency(run: Run) -> Dependency:
     )
 
 
-def _dependencies_first(
-    drafts: Sequence[_Draft], found: Mapping[str, Dependency]
-) -> list[_Draft]:
+def _dependencies_first(drafts: Sequence[_Draft], found: Mapping[str, Dependency]) -> list[_Draft]:
     """An order in which every run of the batch comes after those it waits for."""
     by_id = {draft.run_id: draft for draft in drafts}
     ordered: dict[RunId, _Draft] = {}

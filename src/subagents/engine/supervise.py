@@ -185,4 +185,3 @@ class Supervisor:
                 elif self._clock.now_ms() - run.phase_since_ms > self._lease_ms:
                     expired = LeaseExpired(at_ms=self._clock.now_ms(), attempt=len(run.attempts))
                     self._ledger.apply_now(run.id, expired)
-
