@@ -79,10 +79,10 @@ def test_the_daemons_secrets_never_reach_a_worker(
 def test_pass_env_lets_names_and_prefixes_through_and_env_sets_more(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("OPENAI_API_KEY", "AWS_A", "AWS_B", "AWSOME"):
+    for name in ("OPENAI_API_KEY", "AWS_A", "AWS_B", "AWSOME", "SUBAGENTS_TOKEN"):
         monkeypatch.setenv(name, f"daemon-{name}")
     launch = bench.launch(
-        "env", pass_env=["OPENAI_API_KEY", "AWS_*"], env={"AWS_B": "set", "dir": "kept"}
+        "env", pass_env=["OPENAI_API_KEY", "AWS_*", "SUB*"], env={"AWS_B": "set", "dir": "kept"}
     )
     env = _env(bench.ended_launch(replace(launch, env={"SUBAGENTS_SOCKET": "/s"})))
 
@@ -92,6 +92,7 @@ def test_pass_env_lets_names_and_prefixes_through_and_env_sets_more(
     assert env["dir"] == "kept"  # the shim has variables too; none of them is in the way
     assert env["SUBAGENTS_SOCKET"] == "/s"
     assert "AWSOME" not in env
+    assert "SUBAGENTS_TOKEN" not in env
 
 
 @pytest.mark.requirement("runtimes:worker-variables")

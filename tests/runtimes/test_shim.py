@@ -92,6 +92,28 @@ def test_starting_at_the_same_time_in_several_processes_gives_one_worker(bench: 
     assert sorted(answer[1] for answer in answers) == ["False", "True", "True", "True"]
 
 
+@pytest.mark.requirement("runtimes:one-worker")
+@pytest.mark.parametrize("shell", SHELLS)
+def test_of_many_shims_for_one_attempt_exactly_one_runs_the_worker(
+    tmp_path: Path, shell: str
+) -> None:
+    ran = tmp_path / "ran"
+    shims = [
+        subprocess.Popen(
+            [*_shell(shell), str(SHIM), str(tmp_path), "sh", "-c", f"echo $$ >> {ran}"],
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(20)
+    ]
+
+    assert [shim.wait(timeout=20) for shim in shims] == [0] * 20
+    assert len(ran.read_text().split()) == 1
+
+
+def _shell(name: str) -> list[str]:
+    return [name, "sh"] if name == "busybox" else [name]
+
+
 @pytest.mark.requirement("runtimes:exit-recorded")
 @pytest.mark.parametrize(
     ("script", "exit_"),
@@ -113,9 +135,15 @@ def test_the_exit_is_what_the_worker_ended_with(bench: Bench, script: str, exit_
 def test_every_shell_records_the_end_of_a_worker_when_the_whole_group_is_signalled(
     tmp_path: Path, shell: str
 ) -> None:
-    argv = [shell, "sh"] if shell == "busybox" else [shell]
     shim = subprocess.Popen(
-        [*argv, str(SHIM), str(tmp_path), "sh", "-c", "kill -TERM 0; kill -TERM 0; sleep 60"],
+        [
+            *_shell(shell),
+            str(SHIM),
+            str(tmp_path),
+            "sh",
+            "-c",
+            "kill -TERM 0; kill -TERM 0; sleep 60",
+        ],
         start_new_session=True,
         stderr=subprocess.DEVNULL,
     )
@@ -264,6 +292,18 @@ def test_a_claim_whose_shim_died_before_the_worker_ran_is_not_started_again(benc
     assert not (bench.cwd / "ran").exists()
 
 
+@pytest.mark.requirement("runtimes:output-is-bounded-at-exit")
+def test_what_children_write_after_the_worker_ended_is_not_waited_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.ended("sh", "-c", "echo mine; echo theirs")
+    monkeypatch.setattr(Place, "out_bytes", lambda _place: len("mine\n"))
+    ended = asyncio.run(bench.read(bench.runtime()))
+
+    assert ended.result.text == "mine"
+    assert ended.pairs[-1][1] == len("mine\n")
+
+
 @pytest.mark.requirement("runtimes:no-zombies")
 def test_ended_workers_leave_no_zombie_and_no_descriptor(bench: Bench) -> None:
     async def go() -> None:
@@ -329,7 +369,8 @@ def test_a_fifo_as_stdin_blocks_nobody_and_feeds_a_line(bench: Bench) -> None:
         runtime, place = bench.runtime(), bench.place()
         place.create({})
         os.mkfifo(place.path / "stdin")
-        await runtime.start(bench.launch("sh", "-c", "read line; echo got $line"))
+        started = await runtime.start(bench.launch("sh", "-c", "read line; echo got $line"))
+        assert started.pid is not None  # it runs before anybody writes
         (place.path / "stdin").write_text("a line\n")
         return await bench.read(runtime)
 

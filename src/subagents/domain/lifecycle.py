@@ -454,7 +454,13 @@ def _weigh(run: Run, at_ms: int) -> Transition:
     ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT}
     if run.active_children and (ended_by_us or outcome.reason is Reason.BUDGET):
         followups += (CancelChildren(by=run.id, reason=f"parent run ended: {outcome.status}"),)
-    return _join(_after_children(run, at_ms), followups)
+    step = _join(_after_children(run, at_ms), followups)
+    if run.resolved.abilities.survives_daemon:
+        # A worker that ended by itself can leave children behind; before anything is verified or
+        # tried again they end too.
+        reap = StopAttempt(attempt=attempt.number, grace_ms=run.resolved.grace_ms)
+        step = step._replace(effects=(reap, *step.effects))
+    return step
 
 
 def _after_children(run: Run, at_ms: int) -> Transition:

@@ -10,9 +10,10 @@ Source: 3-tools "Who is calling"; 5-surfaces §4; 2-lifecycle §2 item 5.
 import asyncio
 import re
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -21,11 +22,13 @@ from starlette.responses import Response
 from subagents.config.layers import Config
 from subagents.config.paths import Paths
 from subagents.config.settings import nearest
+from subagents.domain.admission import lane_key
 from subagents.domain.model import Run
 from subagents.domain.values import RunId, SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.queries import Queries
 from subagents.errors import Conflict, Forbidden, Unavailable, UsageError
+from subagents.ports import OffLoop
 from subagents.surfaces.explain import Lane
 
 BODY_BYTES_MAX: Final = 1024 * 1024
@@ -56,25 +59,6 @@ class OutputPage(msgspec.Struct, frozen=True):
     total_bytes: int
 
 
-class Orphan(msgspec.Struct, frozen=True):
-    """A process of an attempt that no run owns any more."""
-
-    attempt_id: str
-    pid: int
-
-
-class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """What only the wiring can look at."""
-
-    open_runs: int
-    live_attempts: int
-    problems: tuple[str, ...] = ()
-    """What the database finds wrong with itself."""
-    degraded: str | None = None
-    """Why nothing can be written now; None while all is well."""
-    orphans: tuple[Orphan, ...] = ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonInfo:
     """What never changes while this process lives."""
@@ -90,10 +74,6 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _lane_unknown(_run: Run) -> Lane | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Everything the daemon's calls use; put together in ``wiring``."""
@@ -105,12 +85,20 @@ class Services:
     paths: Paths
     info: DaemonInfo
     read_output: Callable[[Run, int, str, int, int], OutputPage]
-    """``(run, attempt, "out" or "err", offset, limit)``; blocking, called in a thread."""
-    diagnose: Callable[[], Coroutine[object, object, Diagnosis]]
-    lane_load: Callable[[Run], Lane | None] = _lane_unknown
+    """``(run, attempt, "out" or "err", offset, limit)``; blocking, called through ``off_loop``."""
+    check_database: Callable[[], Sequence[str]]
+    """What the database finds wrong with itself; blocking, called through ``off_loop``."""
+    orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
+    """``(attempt id, pid)`` of every marked process that no open run owns."""
+    off_loop: OffLoop
     now_ms: Callable[[], int] = wall_ms
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by a signal or ``POST /v1/shutdown``; long polls end, then the daemon."""
+
+    def lane_of(self, run: Run) -> Lane:
+        """How full the run's lane is now."""
+        used = self.engine.ledger.index.held(lane_key(run))
+        return Lane(used=used, slots=run.resolved.lane_slots)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,15 +159,31 @@ async def run_of(request: Request, caller: Caller) -> Run:
         NotFound: No such run.
         Forbidden: It is somebody else's.
     """
-    return await find_run(services(request), request.path_params["sel"], caller)
+    return await find_run(services(request), path_part(request, "sel"), caller)
+
+
+def path_part(request: Request, name: str) -> str:
+    """A variable part of the path, with its escapes resolved (``RawPaths`` left them alone).
+
+    Raises:
+        UsageError: The escapes are not UTF-8.
+    """
+    try:
+        return unquote(request.path_params[name], errors="strict")
+    except UnicodeDecodeError as error:
+        raise UsageError("the path must be valid UTF-8") from error
 
 
 async def find_run(used: Services, selector: str, caller: Caller) -> Run:
     """As ``run_of``, for a selector that came in a body."""
-    run_id = await used.queries.resolve(selector, caller.session)
-    run = await used.queries.run(run_id)
+    run = await used.queries.run(await resolve(used, selector, caller))
     await require_own(used, run, caller)
     return run
+
+
+async def resolve(used: Services, selector: str, caller: Caller) -> RunId:
+    """The id of the run that a selector names; the caller's own runs come first."""
+    return await used.queries.resolve(selector, used.engine.inbox_of(caller.session))
 
 
 async def require_own(used: Services, run: Run, caller: Caller) -> None:

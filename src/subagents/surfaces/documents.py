@@ -1,4 +1,4 @@
-"""Domain values as the documents of the wire: camelCase, times in ms under names like ``createdAt``.
+"""Domain values as the documents of the wire: camelCase, times in ms named ``createdAt``.
 
 Nothing unknown is turned into a zero: usage, percentages and times that nobody reported are null.
 Values of an agent's ``env`` are configuration secrets and are never shown.

@@ -1,0 +1,155 @@
+"""The daemon's HTTP application: the routes, and one error document for everything that fails.
+
+On the Unix socket there is no Host or Origin to check: no browser can reach it.
+
+Source: 5-surfaces §4 (RFC 9457 problem documents with our ``code``), §7.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
+
+from subagents.errors import (
+    AlreadyRunning,
+    Conflict,
+    Forbidden,
+    NotFound,
+    SubagentsError,
+    Unavailable,
+    UsageError,
+)
+from subagents.surfaces import routes_daemon, routes_inbox, routes_runs
+from subagents.surfaces.call import (
+    BodyTooLarge,
+    DaemonInfo,
+    OutputPage,
+    Services,
+)
+
+__all__ = ["DaemonInfo", "OutputPage", "Services", "create_app"]
+
+log = logging.getLogger(__name__)
+
+CLIENT_GONE: Final = 499
+"""Nobody reads this answer; the number is nginx's."""
+_STATUS: Final[Mapping[type[SubagentsError], int]] = {
+    BodyTooLarge: 413,
+    UsageError: 422,
+    NotFound: 404,
+    Forbidden: 403,
+    Conflict: 409,
+    AlreadyRunning: 409,
+    Unavailable: 503,
+}
+_SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
+
+
+def create_app(services: Services) -> Starlette:
+    """The application that answers for ``services``; nothing is started by it."""
+    handlers: dict[object, ExceptionHandler] = {
+        SubagentsError: refused,
+        HTTPException: unroutable,
+        ClientDisconnect: abandoned,
+        Exception: broken,
+    }
+    app = Starlette(
+        routes=[*routes_runs.ROUTES, *routes_inbox.ROUTES, *routes_daemon.ROUTES],
+        exception_handlers=handlers,
+        middleware=[Middleware(RawPaths)],
+    )
+    app.router.redirect_slashes = False
+    app.state.services = services
+    return app
+
+
+class RawPaths:
+    """Routes by the path as it was sent: a label in it may contain an escaped slash."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
+        await self._app(scope, receive, send)
+
+
+def status_of(error: SubagentsError) -> int:
+    """The HTTP status of an error; 500 for a broken promise of ours."""
+    for kind in type(error).__mro__:
+        if kind in _STATUS:
+            return _STATUS[kind]
+    return 500
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """One document for every ``SubagentsError``; refused spawns also say so in ``status``."""
+    if not isinstance(error, SubagentsError):
+        raise error
+    status = status_of(error)
+    if status == 500:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    document: dict[str, object] = {**error.to_wire(), "status": status}
+    if request.method == "POST" and request.url.path in _SPAWNS:
+        is_forbidden = isinstance(error, Forbidden)
+        document["status"] = "forbidden" if is_forbidden else "error"
+        document["error"] = error.message
+    return _problem(document, status)
+
+
+async def unroutable(request: Request, error: Exception) -> Response:
+    """Unknown paths and methods, in the same form."""
+    if not isinstance(error, HTTPException):
+        raise error
+    texts = {
+        404: f"no such path: {request.url.path}",
+        405: f"{request.method} is not possible at {request.url.path}",
+    }
+    code = {404: "not_found", 405: "invalid"}.get(error.status_code, "error")
+    document: dict[str, object] = {
+        "code": code,
+        "message": texts.get(error.status_code, str(error.detail)),
+        "details": {},
+        "retryable": False,
+        "hint": None,
+        "status": error.status_code,
+    }
+    return _problem(document, error.status_code, error.headers)
+
+
+async def abandoned(_request: Request, _error: Exception) -> Response:
+    """The client went away; there is nobody to answer."""
+    return Response(status_code=CLIENT_GONE)
+
+
+async def broken(request: Request, _error: Exception) -> Response:
+    """A mistake of ours; the server logs the traceback, the caller is told where."""
+    file = request.app.state.services.paths.log_file
+    document: dict[str, object] = {
+        "code": "internal",
+        "message": "the daemon failed to answer this call; its log says why",
+        "details": {"log": str(file)},
+        "retryable": False,
+        "hint": f"see {file}",
+        "status": 500,
+    }
+    return _problem(document, 500)
+
+
+def _problem(
+    document: Mapping[str, object], status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    return Response(
+        msgspec.json.encode(document),
+        status_code=status,
+        headers=headers,
+        media_type="application/problem+json",
+    )

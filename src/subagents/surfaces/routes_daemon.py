@@ -1,0 +1,190 @@
+"""The daemon itself: health, version, configuration, agents, sweep, diagnostics, shutdown.
+
+Source: 5-surfaces §4, §5; 2-lifecycle §11; 4-observability §9.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.config.paths import Paths
+from subagents.config.settings import ANY_AGENT, Agent, Settings
+from subagents.domain.values import agent_of
+from subagents.errors import UsageError
+from subagents.surfaces import documents, wire
+from subagents.surfaces.call import (
+    Caller,
+    Services,
+    answer,
+    query_of,
+    require_operator,
+    services,
+)
+
+
+async def healthz(_request: Request) -> Response:
+    """GET /healthz: the process answers; nothing else is looked at."""
+    return answer({"status": "ok"})
+
+
+async def readyz(request: Request) -> Response:
+    """GET /readyz: 200 when new runs are accepted, else 503 with the reason."""
+    used = services(request)
+    degraded = used.engine.degraded
+    if used.stopping.is_set():
+        degraded = "the daemon is stopping"
+    if degraded is not None:
+        return answer({"status": "degraded", "degraded": degraded}, status=503)
+    return answer({"status": "ok", "degraded": None})
+
+
+async def version(request: Request) -> Response:
+    """GET /version."""
+    used = services(request)
+    return answer(
+        {
+            "version": used.info.version,
+            "schema": used.info.schema,
+            "pid": used.info.pid,
+            "startedAt": used.info.started_at_ms,
+            "database": str(used.paths.database),
+        }
+    )
+
+
+async def agents(request: Request) -> Response:
+    """GET /v1/agents: the configured workers, and whether the caller may spawn them."""
+    used, caller = services(request), Caller.of(request)
+    settings = used.load_config(_cwd(request), {}, {}).settings
+    own = agent_of(caller.session)
+    found = [
+        {
+            "id": agent_id,
+            "runtime": agent.runtime,
+            "description": agent.description,
+            "tags": list(agent.capabilities.tags),
+            "costTier": agent.capabilities.cost_tier,
+            "typicalLatency": agent.capabilities.typical_latency,
+            "notes": agent.capabilities.notes,
+            "allowed": caller.is_operator or _is_allowed(settings, own, agent_id),
+        }
+        for agent_id, agent in sorted(settings.agents.items())
+        if _can_work(agent)
+    ]
+    return answer({"agents": found})
+
+
+def _can_work(agent: Agent) -> bool:
+    return agent.runtime is not None
+
+
+def _is_allowed(settings: Settings, own: str, wanted: str) -> bool:
+    caller = settings.agents.get(own)
+    allowed: Sequence[str] = caller.subagents.allow_agents if caller is not None else ()
+    return wanted == own or wanted in allowed or ANY_AGENT in allowed
+
+
+async def config(request: Request) -> Response:
+    """GET /v1/config: every effective value and where it came from; secrets are hidden."""
+    used = services(request)
+    loaded = used.load_config(_cwd(request), {}, {})
+    values = [
+        {
+            "key": leaf.key,
+            "value": documents.HIDDEN if leaf.is_secret else leaf.value,
+            "origin": leaf.origin,
+        }
+        for leaf in loaded.leaves()
+    ]
+    return answer(
+        {
+            "files": [str(file) for file in loaded.files],
+            "warnings": list(loaded.warnings),
+            "values": values,
+        }
+    )
+
+
+def _cwd(request: Request) -> str | None:
+    cwd = query_of(request, ("cwd",)).get("cwd")
+    if cwd is not None:
+        wire.check_path("cwd", cwd)
+        if not Path(cwd).is_absolute():
+            raise UsageError("cwd must be an absolute path", details={"field": "cwd"})
+    return cwd
+
+
+async def sweep(request: Request) -> Response:
+    """POST /v1/sweep: the recovery pass, now."""
+    used = services(request)
+    require_operator(Caller.of(request), "sweep")
+    found = await used.engine.sweep()
+    return answer(
+        {
+            "archived": found.archived,
+            "pruned": found.pruned,
+            "redriven": found.redriven,
+            "orphans": [_orphan(*each) for each in found.orphans],
+        }
+    )
+
+
+async def diagnostics(request: Request) -> Response:
+    """GET /v1/diagnostics: what ``doctor`` shows of the running daemon."""
+    used = services(request)
+    problems = await used.off_loop(used.check_database)
+    database_bytes, free_bytes = await used.off_loop(lambda: _sizes(used.paths))
+    return answer(
+        {
+            "daemonPid": used.info.pid,
+            "uptimeSeconds": max(used.now_ms() - used.info.started_at_ms, 0) // 1000,
+            "openRuns": len(used.engine.ledger.published),
+            "liveAttempts": used.engine.live_attempts,
+            "database": {
+                "path": str(used.paths.database),
+                "bytes": database_bytes,
+                "problems": list(problems),
+            },
+            "disk": {"freeBytes": free_bytes},
+            "socket": str(used.paths.socket),
+            "attemptsDir": str(used.paths.attempts_dir),
+            "degraded": used.engine.degraded,
+            "orphans": [_orphan(*each) for each in await used.orphans()],
+        }
+    )
+
+
+def _orphan(attempt_id: str, pid: int) -> documents.Document:
+    return {"attemptId": attempt_id, "pid": pid}
+
+
+def _sizes(paths: Paths) -> tuple[int, int]:
+    """Bytes of the database with its write-ahead log, and of free disk space beside it."""
+    files = (paths.database, paths.database.with_name(f"{paths.database.name}-wal"))
+    sizes = [file.stat().st_size for file in files if file.exists()]
+    return sum(sizes), shutil.disk_usage(paths.state_dir).free
+
+
+async def shutdown(request: Request) -> Response:
+    """POST /v1/shutdown: stop serving; workers go on, the next daemon adopts them."""
+    used: Services = services(request)
+    require_operator(Caller.of(request), "shutdown")
+    used.stopping.set()
+    return answer({"status": "stopping", "pid": used.info.pid}, status=202)
+
+
+ROUTES: Final = (
+    Route("/healthz", healthz, methods=["GET"]),
+    Route("/readyz", readyz, methods=["GET"]),
+    Route("/version", version, methods=["GET"]),
+    Route("/v1/agents", agents, methods=["GET"]),
+    Route("/v1/config", config, methods=["GET"]),
+    Route("/v1/sweep", sweep, methods=["POST"]),
+    Route("/v1/diagnostics", diagnostics, methods=["GET"]),
+    Route("/v1/shutdown", shutdown, methods=["POST"]),
+)

@@ -1,0 +1,248 @@
+"""Messages between a run and its requester: wait, inbox, questions, reports.
+
+Source: 2-lifecycle §7 (offer, acknowledge, consume once); 3-tools, both tables.
+"""
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.domain.model import Report, Run
+from subagents.domain.values import MessageId, RequestId, RunId
+from subagents.engine.queries import AttentionItem
+from subagents.errors import Forbidden, NotFound, SubagentsError
+from subagents.surfaces import documents, wire
+from subagents.surfaces.call import (
+    Caller,
+    Services,
+    answer,
+    body_of,
+    find_run,
+    flag_in,
+    number_in,
+    own_attempt,
+    path_part,
+    query_of,
+    require_own,
+    resolve,
+    services,
+    sessions,
+    while_connected,
+)
+
+UNTIL: Final = ("any", "all")
+PRIORITIES: Final = ("info", "question", "blocker")
+
+
+# -- for requesters -----------------------------------------------------------------------------
+
+
+async def wait(request: Request) -> Response:
+    """POST /v1/wait: hold the line until any or all of the runs ended, at most 600 s.
+
+    Never an error on timeout. What ended is offered to the reader of this call; acknowledging
+    consumes it.
+    """
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_body(await body_of(request), wire.WaitBody)
+    until = wire.one_of("until", body.until, UNTIL)
+    run_ids: list[RunId] = []
+    errors: list[documents.Document] = []
+    for selector in dict.fromkeys(body.run_ids):
+        try:
+            run_ids.append((await find_run(used, selector, caller)).id)
+        except SubagentsError as error:
+            errors.append({"runId": selector, "error": error.message})
+    if body.run_ids and not run_ids:
+        return answer({"completed": [], "pending": [], "errors": errors, "messages": []})
+    found = await while_connected(
+        request,
+        used,
+        used.engine.wait(
+            run_ids,
+            session=caller.session,
+            until=until,
+            timeout_s=body.timeout_seconds,
+            reader=caller.reader,
+        ),
+    )
+    now_ms = used.now_ms()
+    errors += [{"runId": each, "error": f"run {each} does not exist"} for each in found.missing]
+    return answer(
+        {
+            "completed": [documents.item(run) for run in found.completed],
+            "pending": [documents.pending(run, now_ms) for run in found.pending],
+            "errors": errors,
+            "messages": list(found.offered),
+        }
+    )
+
+
+async def take_inbox(request: Request) -> Response:
+    """POST /v1/inbox: offer unread messages to this reader; acknowledging consumes them."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_body(await body_of(request), wire.InboxBody)
+    rows = await used.engine.offer_inbox(caller.session, reader=caller.reader, limit=body.limit)
+    found = [documents.message(row.message, number=row.number) for row in rows]
+    return answer({"messages": found})
+
+
+async def look_at_inbox(request: Request) -> Response:
+    """GET /v1/inbox: unread messages, with ``all=1`` the read ones too; takes nothing."""
+    used, caller = services(request), Caller.of(request)
+    query = query_of(request, ("all", "limit"))
+    limit = number_in(query, "limit", default=200, low=1, high=wire.INBOX_LIMIT_MAX)
+    rows = await used.queries.inbox(
+        used.engine.inbox_of(caller.session), unconsumed=not flag_in(query, "all"), limit=limit
+    )
+    return answer({"messages": [documents.inbox_row(row) for row in rows]})
+
+
+async def acknowledge(request: Request) -> Response:
+    """POST /v1/inbox/ack: consume messages; repeating is harmless."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_body(await body_of(request), wire.AckBody)
+    message_ids = [MessageId(each) for each in body.message_ids]
+    if not caller.is_operator:
+        for run_id in dict.fromkeys(RunId(each.partition(":")[0]) for each in message_ids):
+            await require_own(used, await used.queries.run(run_id), caller)
+    return answer({"consumed": await used.engine.acknowledge(message_ids, reader=caller.reader)})
+
+
+async def attention(request: Request) -> Response:
+    """GET /v1/attention: what needs a person; the operator sees everybody's."""
+    used, caller = services(request), Caller.of(request)
+    found = await used.queries.attention(
+        None if caller.is_operator else used.engine.inbox_of(caller.session)
+    )
+    return answer({"items": [_attention_item(each) for each in found]})
+
+
+def _attention_item(item: AttentionItem) -> documents.Document:
+    return {
+        "kind": item.kind,
+        "runId": item.run.id,
+        "label": item.run.resolved.label,
+        "text": item.text,
+        "requestId": item.request_id,
+        "since": item.since_ms,
+    }
+
+
+async def respond(request: Request) -> Response:
+    """POST /v1/requests/{id}/respond: the first answer counts."""
+    used, caller = services(request), Caller.of(request)
+    run, request_id = await _request_run(request, used, caller)
+    if not caller.is_operator and caller.session in sessions(run):
+        raise Forbidden("a worker cannot answer its own question", guardrail="ownership")
+    body = wire.parse_body(await body_of(request), wire.RespondBody)
+    decision = wire.parse_decision(body.decision)
+    taken = await used.engine.answer(
+        request_id, body.response, decision=decision, by=caller.session
+    )
+    word = "answered" if taken else "already answered"
+    stored = await _request_document(used, request_id, wait_s=0.0)
+    return answer({**stored, "status": word})
+
+
+# -- for workers --------------------------------------------------------------------------------
+
+
+async def ask(request: Request) -> Response:
+    """POST /v1/requests: a question for the requester, durable on return."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_body(await body_of(request), wire.AskBody)
+    run_id = await resolve(used, body.run_id, caller)
+    run = await own_attempt(used, run_id, caller)
+    asked = await used.engine.ask(
+        run.id,
+        body.question,
+        context=body.context,
+        options=body.options,
+        timeout_s=body.timeout_seconds,
+        default_answer=body.default_answer,
+    )
+    return answer(documents.request(run, asked), status=201)
+
+
+async def answer_of(request: Request) -> Response:
+    """GET /v1/requests/{id}: the question, after waiting ``waitSeconds`` for its answer."""
+    used, caller = services(request), Caller.of(request)
+    query = query_of(request, ("waitSeconds",))
+    wait_s = number_in(query, "waitSeconds", default=0, high=wire.WAIT_SECONDS_MAX)
+    _, request_id = await _request_run(request, used, caller)
+    waiting = _request_document(used, request_id, wait_s=float(wait_s))
+    return answer(await while_connected(request, used, waiting))
+
+
+async def report(request: Request) -> Response:
+    """POST /v1/runs/{sel}/report: the worker's claim of completion; the last one counts."""
+    used = services(request)
+    run = await _spoken_for(request)
+    given: Report = wire.parse_report(await body_of(request))
+    await used.engine.report(run.id, given)
+    return answer({"runId": run.id, "status": "stored"})
+
+
+async def progress(request: Request) -> Response:
+    """POST /v1/runs/{sel}/progress: at most one per 30 s."""
+    used = services(request)
+    run = await _spoken_for(request)
+    given = wire.parse_progress(await body_of(request), now_ms=used.now_ms())
+    await used.engine.progress(run.id, given)
+    return answer({"runId": run.id, "status": "stored"})
+
+
+async def notify(request: Request) -> Response:
+    """POST /v1/runs/{sel}/notify: one way, into the requester's inbox."""
+    used = services(request)
+    run = await _spoken_for(request)
+    body = wire.parse_body(await body_of(request), wire.NotifyBody)
+    priority = wire.one_of("priority", body.priority, PRIORITIES)
+    await used.engine.notify(run.id, body.message, priority=priority)
+    return answer({"runId": run.id, "status": "stored"})
+
+
+async def _spoken_for(request: Request) -> Run:
+    used, caller = services(request), Caller.of(request)
+    run_id = await resolve(used, path_part(request, "sel"), caller)
+    return await own_attempt(used, run_id, caller)
+
+
+async def _request_run(request: Request, used: Services, caller: Caller) -> tuple[Run, RequestId]:
+    """The run that asked, when the caller may see it."""
+    request_id = RequestId(path_part(request, "id"))
+    run_id = RunId(request_id.rpartition(":")[0])
+    try:
+        run = await used.queries.run(run_id)
+    except NotFound as error:
+        raise NotFound(
+            f"request {request_id} does not exist", hint="see: subagents attention"
+        ) from error
+    await require_own(used, run, caller)
+    return run, request_id
+
+
+async def _request_document(
+    used: Services, request_id: RequestId, *, wait_s: float
+) -> documents.Document:
+    found = await used.engine.answer_of(request_id, wait_s=wait_s)
+    run = await used.queries.run(RunId(request_id.rpartition(":")[0]))
+    return documents.request(run, found)
+
+
+ROUTES: Final = (
+    Route("/v1/wait", wait, methods=["POST"]),
+    Route("/v1/inbox", take_inbox, methods=["POST"]),
+    Route("/v1/inbox", look_at_inbox, methods=["GET"]),
+    Route("/v1/inbox/ack", acknowledge, methods=["POST"]),
+    Route("/v1/attention", attention, methods=["GET"]),
+    Route("/v1/requests", ask, methods=["POST"]),
+    Route("/v1/requests/{id}", answer_of, methods=["GET"]),
+    Route("/v1/requests/{id}/respond", respond, methods=["POST"]),
+    Route("/v1/runs/{sel}/report", report, methods=["POST"]),
+    Route("/v1/runs/{sel}/progress", progress, methods=["POST"]),
+    Route("/v1/runs/{sel}/notify", notify, methods=["POST"]),
+)

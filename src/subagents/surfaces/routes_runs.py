@@ -1,0 +1,413 @@
+"""``/v1/runs``, ``/v1/plans`` and ``/v1/tree``: start runs, look at them, change them.
+
+Source: 5-surfaces §4; 2-lifecycle §2, §10; 3-tools ``sessions_spawn``, ``sessions_list``.
+"""
+
+import codecs
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.config.layers import Config
+from subagents.domain.model import Phase, Run
+from subagents.domain.spec import IDEMPOTENCY_KEY_CHARS_MAX
+from subagents.domain.values import RunId, SessionKey, replace
+from subagents.engine.queries import RunNode
+from subagents.errors import Forbidden, NotFound, UsageError
+from subagents.ports import JournalEntry, RunFilter
+from subagents.surfaces import documents, explain, wire
+from subagents.surfaces.call import (
+    PLAN_BODY_BYTES_MAX,
+    SPAWN_BODY_BYTES_MAX,
+    Caller,
+    OutputPage,
+    Services,
+    answer,
+    body_of,
+    find_run,
+    flag_in,
+    number_in,
+    query_of,
+    run_of,
+    services,
+)
+
+LIST_LIMIT_MAX: Final = 1000
+LIST_LIMIT: Final = 50
+OFFSET_MAX: Final = 10**9
+TIMELINE_LIMIT: Final = 200
+TIMELINE_LIMIT_MAX: Final = 1000
+JOURNAL_PAGE: Final = 500
+STEPS_MAX: Final = 500
+"""Newest lines of ``why``; the whole journal is in the timeline."""
+LOG_BYTES: Final = 64 * 1024
+LOG_BYTES_MAX: Final = 1024 * 1024
+LOG_TAIL_LINES_MAX: Final = 10_000
+STREAMS: Final = ("out", "err")
+ATTEMPT_MAX: Final = 10_000
+
+
+# -- start --------------------------------------------------------------------------------------
+
+
+async def spawn(request: Request) -> Response:
+    """POST /v1/runs: one run, or the first one of the same idempotency key."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_spawn(await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX))
+    spec = body.spec
+    key = request.headers.get("idempotency-key")
+    if key is not None and spec.idempotency_key is None:
+        wire.check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
+        spec = replace(spec, idempotency_key=key)
+    config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
+    receipt = await used.engine.spawn(
+        spec,
+        requester=caller.session,
+        settings=config.settings,
+        cwd=body.cwd or "/",
+        is_operator=caller.is_operator,
+    )
+    document = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
+    return answer(document, status=201)
+
+
+async def spawn_plan(request: Request) -> Response:
+    """POST /v1/plans: all of the runs or none; they name each other by label."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
+    config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
+    receipts = await used.engine.spawn_batch(
+        body.specs,
+        requester=caller.session,
+        settings=config.settings,
+        cwd=body.cwd or "/",
+        is_operator=caller.is_operator,
+    )
+    found = [
+        documents.receipt(each.run, warnings=each.warnings, repeated=each.repeated)
+        for each in receipts
+    ]
+    return answer({"receipts": found}, status=201)
+
+
+async def retry(request: Request) -> Response:
+    """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    config = used.load_config(run.resolved.cwd, {}, {})
+    receipt = await used.engine.retry(run.id, requester=caller.session, settings=config.settings)
+    document = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
+    return answer(document, status=201)
+
+
+def _config_of(
+    used: Services,
+    caller: Caller,
+    cwd: str | None,
+    config_env: Mapping[str, str],
+    overrides: Mapping[str, object],
+) -> Config:
+    """The configuration where the caller is.
+
+    Raises:
+        Forbidden: An agent tried to bring limits of its own along.
+    """
+    if (config_env or overrides) and not caller.is_operator:
+        raise Forbidden(
+            "configuration from the caller (configEnv, overrides) is taken from the operator only",
+            guardrail="config",
+            hint="unset the SUBAGENTS_…__… variables",
+        )
+    return used.load_config(cwd, config_env, overrides)
+
+
+# -- look ---------------------------------------------------------------------------------------
+
+
+async def list_runs(request: Request) -> Response:
+    """GET /v1/runs: newest first; an agent sees its own tree."""
+    used, caller = services(request), Caller.of(request)
+    known = ("label", "phase", "agentId", "requester", "tree", "archived", "limit", "offset")
+    query = query_of(request, known)
+    limit = number_in(query, "limit", default=LIST_LIMIT, low=1, high=LIST_LIMIT_MAX)
+    offset = number_in(query, "offset", default=0, high=OFFSET_MAX)
+    where = RunFilter(
+        requester=SessionKey(query["requester"]) if "requester" in query else None,
+        phases=_phases(query.get("phase")),
+        label=query.get("label"),
+        agent_id=query.get("agentId"),
+        archived=flag_in(query, "archived"),
+        limit=limit,
+        offset=offset,
+    )
+    if "tree" in query:
+        root = await find_run(used, query["tree"], caller)
+        matching = [run for run in _flat(await used.queries.tree(root.id)) if _fits(run, where)]
+        found, total = matching[offset : offset + limit], len(matching)
+    else:
+        if not caller.is_operator:
+            where = replace(where, requester=used.engine.inbox_of(caller.session))
+        found, total = list(await used.queries.runs(where)), await used.queries.count(where)
+    now_ms = used.now_ms()
+    rows = [documents.row(run, now_ms, lane=used.lane_of(run)) for run in found]
+    return answer({"runs": rows, "total": total, "limit": limit, "offset": offset})
+
+
+def _phases(text: str | None) -> tuple[Phase, ...] | None:
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    return tuple(Phase(wire.one_of("phase", word, list(Phase))) for word in words)
+
+
+def _flat(root: RunNode) -> Iterator[Run]:
+    pending = [root]
+    while pending:
+        found = pending.pop()
+        yield found.run
+        pending += reversed(found.children)
+
+
+def _fits(run: Run, where: RunFilter) -> bool:
+    return (
+        (where.requester is None or run.requester == where.requester)
+        and (where.phases is None or run.phase in where.phases)
+        and (where.label is None or run.resolved.label == where.label)
+        and (where.agent_id is None or run.resolved.agent_id == where.agent_id)
+        and (where.archived or run.archived_at_ms is None)
+    )
+
+
+async def show(request: Request) -> Response:
+    """GET /v1/runs/{sel}: everything, but at most 4,000 characters of the result."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    return answer(documents.detail(run, used.now_ms(), lane=used.lane_of(run)))
+
+
+async def status(request: Request) -> Response:
+    """GET /v1/runs/{sel}/status: the row alone."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    return answer(documents.row(run, used.now_ms(), lane=used.lane_of(run)))
+
+
+async def result(request: Request) -> Response:
+    """GET /v1/runs/{sel}/result: the whole stored result."""
+    return answer(documents.result(await run_of(request, Caller.of(request))))
+
+
+async def tree(request: Request) -> Response:
+    """GET /v1/runs/{sel}/tree: the run and all below it."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    return answer(_node(await used.queries.tree(run.id), used.now_ms()))
+
+
+async def roots(request: Request) -> Response:
+    """GET /v1/tree: the trees of the caller's session."""
+    used, caller = services(request), Caller.of(request)
+    found = await used.queries.roots(used.engine.inbox_of(caller.session))
+    now_ms = used.now_ms()
+    return answer({"roots": [_node(each, now_ms) for each in found]})
+
+
+def _node(found: RunNode, now_ms: int) -> documents.Document:
+    children = [_node(child, now_ms) for child in found.children]
+    return documents.node(found.run, children, now_ms)
+
+
+async def timeline(request: Request) -> Response:
+    """GET /v1/runs/{sel}/timeline: a page of events, each with the phase after it."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    query = query_of(request, ("afterSeq", "limit"))
+    after_seq = number_in(query, "afterSeq", default=0, high=OFFSET_MAX)
+    limit = number_in(query, "limit", default=TIMELINE_LIMIT, low=1, high=TIMELINE_LIMIT_MAX)
+    events: list[documents.Document] = []
+    folded: Run | None = None
+    seq = 0
+    # A phase is known only from the events before it, so every page folds from the start; one
+    # page of the journal is in memory at a time.
+    while len(events) <= limit:
+        page = await used.queries.journal(run.id, after_seq=seq, limit=JOURNAL_PAGE)
+        if not page:
+            break
+        seq = page[-1].seq
+        for each in explain.fold(page, folded):
+            folded = each.run
+            if each.entry.seq > after_seq and len(events) <= limit:
+                events.append(documents.event(each))
+    more = len(events) > limit
+    shown = events[:limit]
+    return answer({"runId": run.id, "events": shown, "nextSeq": shown[-1]["seq"] if more else None})
+
+
+async def why(request: Request) -> Response:
+    """GET /v1/runs/{sel}/why: one sentence for now, one line per event, every delivery try."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    entries = await _whole_journal(used, run.id)
+    sentence = explain.why_now(
+        run,
+        used.now_ms(),
+        lane=used.lane_of(run),
+        paused_by=explain.paused_by(entries) if run.paused else None,
+    )
+    tries = run.delivery.tries if run.delivery else ()
+    return answer(
+        {
+            "runId": run.id,
+            "phase": run.phase,
+            "why": sentence,
+            "steps": [documents.step(each) for each in explain.steps(entries)[-STEPS_MAX:]],
+            "deliveryTries": [documents.delivery_try(each) for each in tries],
+        }
+    )
+
+
+async def _whole_journal(used: Services, run_id: RunId) -> list[JournalEntry]:
+    entries: list[JournalEntry] = []
+    while True:
+        after_seq = entries[-1].seq if entries else 0
+        page = await used.queries.journal(run_id, after_seq=after_seq, limit=JOURNAL_PAGE)
+        if not page:
+            return entries
+        entries += page
+
+
+async def log(request: Request) -> Response:
+    """GET /v1/runs/{sel}/log: what an attempt wrote, by byte offset or its last lines."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    query = query_of(request, ("stream", "attempt", "tail", "offset", "limit"))
+    stream = wire.one_of("stream", query.get("stream", "out"), STREAMS)
+    newest = len(run.attempts)
+    number = number_in(query, "attempt", default=newest, low=1, high=ATTEMPT_MAX)
+    if newest == 0:
+        page, offset = OutputPage(data=b"", offset=0, total_bytes=0), 0
+        return answer(_log_document(run, None, stream, page, offset))
+    if number > newest:
+        raise NotFound(f"run {run.id} has {newest} attempts, no attempt {number}")
+    if "tail" in query and "offset" in query:
+        raise UsageError("tail and offset exclude each other: tail counts lines from the end")
+    limit = number_in(query, "limit", default=LOG_BYTES, low=1, high=LOG_BYTES_MAX)
+    if "tail" in query:
+        lines = number_in(query, "tail", default=0, high=LOG_TAIL_LINES_MAX)
+        end = await used.off_loop(lambda: used.read_output(run, number, stream, 0, 0))
+        start = max(end.total_bytes - LOG_BYTES_MAX, 0)
+        page = await used.off_loop(
+            lambda: used.read_output(run, number, stream, start, LOG_BYTES_MAX)
+        )
+        page = _last_lines(page, lines)
+    else:
+        offset = number_in(query, "offset", default=0, high=2**62)
+        page = await used.off_loop(lambda: used.read_output(run, number, stream, offset, limit))
+    return answer(_log_document(run, number, stream, page, page.offset))
+
+
+def _last_lines(page: OutputPage, lines: int) -> OutputPage:
+    kept = b"".join(page.data.splitlines(keepends=True)[-lines:]) if lines else b""
+    offset = page.offset + len(page.data) - len(kept)
+    return OutputPage(data=kept, offset=offset, total_bytes=page.total_bytes)
+
+
+def _log_document(
+    run: Run, number: int | None, stream: str, page: OutputPage, offset: int
+) -> documents.Document:
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    text = decoder.decode(page.data)
+    # Half a character at the end is left for the next page, but the last page has no next.
+    half, _ = decoder.getstate()
+    if half and (offset + len(page.data) >= page.total_bytes or len(half) == len(page.data)):
+        text += decoder.decode(b"", final=True)
+        half = b""
+    return {
+        "runId": run.id,
+        "attempt": number,
+        "stream": stream,
+        "text": text,
+        "offset": offset,
+        "nextOffset": offset + len(page.data) - len(half),
+        "totalBytes": page.total_bytes,
+    }
+
+
+# -- change -------------------------------------------------------------------------------------
+
+
+async def cancel(request: Request) -> Response:
+    """POST /v1/runs/{sel}/cancel: the durable intent; a run that ended says so."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    body = wire.parse_body(await body_of(request), wire.CancelBody)
+    ended = run.is_settled
+    if not ended:
+        run = await used.engine.cancel(run.id, by=caller.session, reason=body.reason)
+    return answer(
+        {
+            "runId": run.id,
+            "label": run.resolved.label,
+            "phase": run.phase,
+            "status": "already ended" if ended else "cancelling",
+            "outcome": documents.outcome(run.outcome),
+        }
+    )
+
+
+async def steer(request: Request) -> Response:
+    """POST /v1/runs/{sel}/steer: a message for the worker, now or for its next turn."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    body = wire.parse_body(await body_of(request), wire.SteerBody)
+    taken = await used.engine.steer(run.id, body.message, by=caller.session)
+    return answer({"runId": run.id, "status": taken})
+
+
+async def pause(request: Request) -> Response:
+    """POST /v1/runs/{sel}/pause."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    return _row(used, await used.engine.pause(run.id, by=caller.session))
+
+
+async def resume(request: Request) -> Response:
+    """POST /v1/runs/{sel}/resume."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    return _row(used, await used.engine.resume(run.id, by=caller.session))
+
+
+async def redeliver(request: Request) -> Response:
+    """POST /v1/runs/{sel}/redeliver: try a given-up or deferred delivery again now."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    return _row(used, await used.engine.redeliver(run.id, by=caller.session))
+
+
+def _row(used: Services, run: Run) -> Response:
+    return answer(documents.row(run, used.now_ms(), lane=used.lane_of(run)))
+
+
+ROUTES: Final = (
+    Route("/v1/runs", spawn, methods=["POST"]),
+    Route("/v1/runs", list_runs, methods=["GET"]),
+    Route("/v1/plans", spawn_plan, methods=["POST"]),
+    Route("/v1/tree", roots, methods=["GET"]),
+    Route("/v1/runs/{sel}", show, methods=["GET"]),
+    Route("/v1/runs/{sel}/status", status, methods=["GET"]),
+    Route("/v1/runs/{sel}/result", result, methods=["GET"]),
+    Route("/v1/runs/{sel}/tree", tree, methods=["GET"]),
+    Route("/v1/runs/{sel}/timeline", timeline, methods=["GET"]),
+    Route("/v1/runs/{sel}/why", why, methods=["GET"]),
+    Route("/v1/runs/{sel}/log", log, methods=["GET"]),
+    Route("/v1/runs/{sel}/cancel", cancel, methods=["POST"]),
+    Route("/v1/runs/{sel}/steer", steer, methods=["POST"]),
+    Route("/v1/runs/{sel}/pause", pause, methods=["POST"]),
+    Route("/v1/runs/{sel}/resume", resume, methods=["POST"]),
+    Route("/v1/runs/{sel}/retry", retry, methods=["POST"]),
+    Route("/v1/runs/{sel}/redeliver", redeliver, methods=["POST"]),
+)

@@ -1,0 +1,193 @@
+"""The composition root: the only place that names concrete adapters."""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from subagents import __version__
+from subagents.config.layers import Config, ConfigCache, load
+from subagents.config.paths import Paths
+from subagents.domain.admission import lane_key
+from subagents.domain.model import Run
+from subagents.domain.values import AttemptId
+from subagents.engine.engine import Engine
+from subagents.engine.off_loop import DaemonThreads
+from subagents.engine.system import RandomIds, SystemClock
+from subagents.engine.verification import Verifier
+from subagents.ports import Runtime
+from subagents.runtimes.command import CommandRuntime
+from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.runtimes.shim import Place
+from subagents.store.named_sql import migrations
+from subagents.store.sqlite import SqliteStore
+from subagents.surfaces.call import (
+    DaemonInfo,
+    Diagnosis,
+    Orphan,
+    OutputPage,
+    Services,
+    wall_ms,
+)
+from subagents.surfaces.explain import Lane
+
+T = TypeVar("T")
+
+STORE_THREADS = 8
+"""One commit at a time, the rest read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An engine with its real adapters, and what looks past the engine."""
+
+    engine: Engine
+    store: SqliteStore
+    command: CommandRuntime
+    paths: Paths
+    threads: tuple[DaemonThreads, ...]
+
+    async def stop(self) -> None:
+        """Stop the engine; workers go on."""
+        await self.engine.stop()
+        for threads in self.threads:
+            threads.close()
+
+
+def build_node(paths: Paths, config: Config) -> Node:
+    """Put an engine together for one state directory; nothing is opened yet."""
+    clock = SystemClock()
+    off_loop = DaemonThreads("store", threads_max=STORE_THREADS)
+    checks = DaemonThreads("verification")
+    processes = DaemonThreads("processes")
+    store = SqliteStore(paths.database)
+    command = CommandRuntime(paths.attempts_dir, clock, processes)
+    runtimes: dict[str, Runtime] = {"command": command, "scripted": ScriptedRuntime(clock)}
+    settings = config.settings
+    commands_allowed = settings.verification.dangerously_allow_validation_commands
+
+    async def orphans(expected: set[AttemptId]) -> list[tuple[str, int]]:
+        return [(attempt, pid) for attempt, pid in await command.orphans(expected)]
+
+    engine = Engine(
+        store=store,
+        runtimes=runtimes,
+        couriers={},
+        clock=clock,
+        ids=RandomIds(),
+        off_loop=off_loop,
+        verifier=Verifier(checks, clock, commands_allowed=commands_allowed),
+        settings=settings,
+        owner=f"{os.uname().nodename}:{os.getpid()}",
+        worker_env=lambda run: worker_env(run, paths, os.environ),
+        orphans=orphans,
+    )
+    return Node(engine, store, command, paths, (off_loop, checks, processes))
+
+
+def worker_env(run: Run, paths: Paths, environ: Mapping[str, str]) -> dict[str, str]:
+    """What lets a worker talk back: the socket, and a PATH on which our command is found."""
+    env = {"SUBAGENTS_SOCKET": str(paths.socket)}
+    configured = run.resolved.options.get("env")
+    path = environ.get("PATH", os.defpath)
+    own = Path(sys.executable).parent
+    is_missing = shutil.which("subagents", path=path) is None and (own / "subagents").exists()
+    if is_missing and not (isinstance(configured, dict) and "PATH" in configured):
+        env["PATH"] = f"{path}{os.pathsep}{own}"
+    return env
+
+
+def services_of(node: Node, environ: Mapping[str, str]) -> Services:
+    """What the daemon's calls use."""
+    cache = ConfigCache(environ, node.paths)
+
+    def load_config(
+        cwd: str | None, variables: Mapping[str, str], overrides: Mapping[str, object]
+    ) -> Config:
+        where = Path(cwd) if cwd is not None else None
+        if not variables and not overrides:
+            return cache.load(where)
+        merged = {**environ, **variables}
+        return load(where, merged, paths=node.paths, overrides=overrides)
+
+    def read_output(run: Run, attempt: int, stream: str, offset: int, limit: int) -> OutputPage:
+        place = Place(node.paths.attempts_dir, run.id, attempt)
+        return _page(Path(place.out if stream == "out" else place.err), offset, limit)
+
+    async def diagnose() -> Diagnosis:
+        problems = await asyncio.to_thread(node.store.check)
+        expected = {
+            run.attempt_id for run in node.engine.ledger.published.values() if run.attempts
+        }
+        found = await node.command.orphans(expected)
+        return Diagnosis(
+            open_runs=len(node.engine.ledger.published),
+            live_attempts=node.engine.live_attempts,
+            problems=tuple(problems),
+            degraded=node.engine.degraded,
+            orphans=tuple(Orphan(attempt_id=attempt, pid=pid) for attempt, pid in found),
+        )
+
+    def lane_load(run: Run) -> Lane:
+        return Lane(
+            used=node.engine.ledger.index.held(lane_key(run)), slots=run.resolved.lane_slots
+        )
+
+    return Services(
+        engine=node.engine,
+        queries=node.engine.queries,
+        load_config=load_config,
+        paths=node.paths,
+        info=DaemonInfo(
+            version=__version__,
+            schema=migrations("sqlite")[-1][0],
+            pid=os.getpid(),
+            started_at_ms=wall_ms(),
+        ),
+        read_output=read_output,
+        diagnose=diagnose,
+        lane_load=lane_load,
+    )
+
+
+def _page(path: Path, offset: int, limit: int) -> OutputPage:
+    """``limit`` bytes from ``offset``; a negative offset counts from the end."""
+    try:
+        with path.open("rb") as file:
+            total = file.seek(0, os.SEEK_END)
+            start = max(total + offset, 0) if offset < 0 else min(offset, total)
+            file.seek(start)
+            return OutputPage(data=file.read(limit), offset=start, total_bytes=total)
+    except FileNotFoundError:
+        return OutputPage(data=b"", offset=0, total_bytes=0)
+
+
+def serve(*, foreground: bool = True) -> None:
+    """Run the daemon of this user (or ``SUBAGENTS_HOME``) until it is told to stop.
+
+    Args:
+        foreground: Log to the terminal too.
+
+    Raises:
+        AlreadyRunning: Another daemon holds the state directory; the message names it.
+        CorruptState: The database cannot be trusted; nothing was changed.
+        ConfigError: The user's file or the environment is wrong.
+    """
+    from subagents.surfaces.daemon import run_daemon  # noqa: PLC0415 - the web server, only here
+
+    environ = dict(os.environ)
+    paths = Paths.resolve(environ)
+    paths.ensure()
+    config = load(None, environ, paths=paths)
+    node = build_node(paths, config)
+    _run(run_daemon(services_of(node, environ), paths=paths, foreground=foreground))
+    for threads in node.threads:
+        threads.close()
+
+
+def _run(work: Coroutine[object, object, T]) -> T:
+    return asyncio.run(work)
