@@ -4,15 +4,13 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from subagents import __version__
 from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
-from subagents.domain.admission import lane_key
 from subagents.domain.model import Run
 from subagents.domain.values import AttemptId
 from subagents.engine.engine import Engine
@@ -27,15 +25,10 @@ from subagents.store.named_sql import migrations
 from subagents.store.sqlite import SqliteStore
 from subagents.surfaces.call import (
     DaemonInfo,
-    Diagnosis,
-    Orphan,
     OutputPage,
     Services,
     wall_ms,
 )
-from subagents.surfaces.explain import Lane
-
-T = TypeVar("T")
 
 STORE_THREADS = 8
 """One commit at a time, the rest read."""
@@ -118,24 +111,9 @@ def services_of(node: Node, environ: Mapping[str, str]) -> Services:
         place = Place(node.paths.attempts_dir, run.id, attempt)
         return _page(Path(place.out if stream == "out" else place.err), offset, limit)
 
-    async def diagnose() -> Diagnosis:
-        problems = await asyncio.to_thread(node.store.check)
-        expected = {
-            run.attempt_id for run in node.engine.ledger.published.values() if run.attempts
-        }
-        found = await node.command.orphans(expected)
-        return Diagnosis(
-            open_runs=len(node.engine.ledger.published),
-            live_attempts=node.engine.live_attempts,
-            problems=tuple(problems),
-            degraded=node.engine.degraded,
-            orphans=tuple(Orphan(attempt_id=attempt, pid=pid) for attempt, pid in found),
-        )
-
-    def lane_load(run: Run) -> Lane:
-        return Lane(
-            used=node.engine.ledger.index.held(lane_key(run)), slots=run.resolved.lane_slots
-        )
+    async def orphans() -> list[tuple[str, int]]:
+        live = {r.attempt_id for r in node.engine.ledger.published.values() if r.attempts}
+        return [(attempt, pid) for attempt, pid in await node.command.orphans(live)]
 
     return Services(
         engine=node.engine,
@@ -149,8 +127,9 @@ def services_of(node: Node, environ: Mapping[str, str]) -> Services:
             started_at_ms=wall_ms(),
         ),
         read_output=read_output,
-        diagnose=diagnose,
-        lane_load=lane_load,
+        check_database=node.store.check,
+        orphans=orphans,
+        off_loop=node.threads[0],
     )
 
 
@@ -166,11 +145,8 @@ def _page(path: Path, offset: int, limit: int) -> OutputPage:
         return OutputPage(data=b"", offset=0, total_bytes=0)
 
 
-def serve(*, foreground: bool = True) -> None:
-    """Run the daemon of this user (or ``SUBAGENTS_HOME``) until it is told to stop.
-
-    Args:
-        foreground: Log to the terminal too.
+def serve() -> None:
+    """Run the daemon of this user (or of ``SUBAGENTS_HOME``) until it is told to stop.
 
     Raises:
         AlreadyRunning: Another daemon holds the state directory; the message names it.
@@ -181,13 +157,9 @@ def serve(*, foreground: bool = True) -> None:
 
     environ = dict(os.environ)
     paths = Paths.resolve(environ)
-    paths.ensure()
     config = load(None, environ, paths=paths)
+    paths.ensure()
     node = build_node(paths, config)
-    _run(run_daemon(services_of(node, environ), paths=paths, foreground=foreground))
+    asyncio.run(run_daemon(services_of(node, environ), paths=paths, log_path=paths.log_file))
     for threads in node.threads:
         threads.close()
-
-
-def _run(work: Coroutine[object, object, T]) -> T:
-    return asyncio.run(work)
