@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Self
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -168,7 +168,7 @@ class Client:
             self._connection.close()
             self._connection = None
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -266,7 +266,7 @@ class AsyncClient:
             _, _, writer = self._idle.pop()
             await _close(writer)
 
-    async def __aenter__(self) -> "AsyncClient":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

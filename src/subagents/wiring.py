@@ -4,7 +4,8 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,18 +95,21 @@ def worker_env(run: Run, paths: Paths, environ: Mapping[str, str]) -> dict[str, 
     return env
 
 
-def services_of(node: Node, environ: Mapping[str, str]) -> Services:
-    """What the daemon's calls use."""
+def services_of(
+    node: Node, environ: Mapping[str, str], overrides: Mapping[str, object] | None = None
+) -> Services:
+    """What the daemon's calls use; ``overrides`` hold for every call, stronger than its files."""
+    standing = dict(overrides or {})
     cache = ConfigCache(environ, node.paths)
 
     def load_config(
-        cwd: str | None, variables: Mapping[str, str], overrides: Mapping[str, object]
+        cwd: str | None, variables: Mapping[str, str], flags: Mapping[str, object]
     ) -> Config:
         where = Path(cwd) if cwd is not None else None
-        if not variables and not overrides:
+        if not variables and not flags and not standing:
             return cache.load(where)
         merged = {**environ, **variables}
-        return load(where, merged, paths=node.paths, overrides=overrides)
+        return load(where, merged, paths=node.paths, overrides={**standing, **flags})
 
     def read_output(run: Run, attempt: int, stream: str, offset: int, limit: int) -> OutputPage:
         place = Place(node.paths.attempts_dir, run.id, attempt)
@@ -143,6 +147,39 @@ def _page(path: Path, offset: int, limit: int) -> OutputPage:
             return OutputPage(data=file.read(limit), offset=start, total_bytes=total)
     except FileNotFoundError:
         return OutputPage(data=b"", offset=0, total_bytes=0)
+
+
+@asynccontextmanager
+async def embedded(
+    paths: Paths, environ: Mapping[str, str], *, overrides: Mapping[str, object]
+) -> AsyncIterator[None]:
+    """The daemon inside this process and loop, until the block ends.
+
+    Raises:
+        AlreadyRunning: Another daemon owns that home; nothing was touched.
+        CorruptState: The database cannot be trusted; nothing was changed.
+        ConfigError: The configuration is wrong; nothing was started.
+    """
+    from subagents.surfaces.daemon import serve_until_stopped  # noqa: PLC0415 - the web server
+
+    config = load(None, environ, paths=paths, overrides=overrides)
+    paths.ensure()
+    node = build_node(paths, config)
+    services = services_of(node, environ, overrides)
+    ready = asyncio.Event()
+    serving = asyncio.create_task(serve_until_stopped(services, paths=paths, ready=ready))
+    starting = asyncio.create_task(ready.wait())
+    try:
+        await asyncio.wait({serving, starting}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            await serving
+        yield
+    finally:
+        starting.cancel()
+        services.stopping.set()
+        await serving
+        for threads in node.threads:
+            threads.close()
 
 
 def serve() -> None:

@@ -28,8 +28,8 @@ def steer(
 ) -> int:
     """Tell a live worker something; where its runtime cannot listen now, it waits.
 
-    Examples
-    --------
+    For example:
+
         subagents steer last 'leave the vendored files out'
 
         subagents steer docs 'stop after chapter 2' --json
@@ -57,15 +57,17 @@ def answer(
 ) -> int:
     """Answer a worker's question.
 
-    Examples
-    --------
+    For example:
+
         subagents answer r-0123456789:q1 'yes, drop the column'
 
         subagents answer last --decision deny
     """
     if not text and decision == "answer":
         raise UsageError(
-            "the answer is missing", hint=f"subagents answer {request} 'yes'", details={"field": "text"}
+            "the answer is missing",
+            hint=f"subagents answer {request} 'yes'",
+            details={"field": "text"},
         )
     with connect() as client:
         request_id = request if ":q" in request else _only_question(client, request)
@@ -88,8 +90,8 @@ def _only_question(client: Client, selector: str) -> str:
 def pause(*runs: Runs, json: Json = False) -> int:
     """Hold runs: what has not started stays, what runs is interrupted where its runtime can.
 
-    Examples
-    --------
+    For example:
+
         subagents pause nightly
 
         subagents pause phase:queued
@@ -100,8 +102,8 @@ def pause(*runs: Runs, json: Json = False) -> int:
 def resume(*runs: Runs, json: Json = False) -> int:
     """Let paused runs go on.
 
-    Examples
-    --------
+    For example:
+
         subagents resume nightly
 
         subagents resume tree:nightly
@@ -135,8 +137,8 @@ def cancel(
 
     More than one run is confirmed on a terminal, and needs --yes elsewhere.
 
-    Examples
-    --------
+    For example:
+
         subagents cancel last
 
         subagents cancel phase:queued --reason 'wrong branch' --yes
@@ -163,8 +165,8 @@ def cancel(
 def retry(run: Run, /, *, json: Json = False) -> int:
     """Start a new run from the stored parameters of an ended one.
 
-    Examples
-    --------
+    For example:
+
         subagents retry last
 
         subagents wait "$(subagents retry tests)"

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from subagents.cli import output, render
 from subagents.cli.connection import POLL_S, connect, persistently
-from subagents.cli.views import Details, Item, Node, Waited, view
+from subagents.cli.views import Details, Node, Waited, view
 from subagents.client import Client, Document, segment
 from subagents.errors import (
     EXIT_NOT_FOUND,

@@ -6,7 +6,7 @@ Source: 5-surfaces §2 (``run`` shows the live tree).
 import os
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Final
+from typing import Final, Literal, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -24,10 +24,8 @@ class LiveTrees:
     """A screen part that is redrawn in place and stays as it was last."""
 
     def __init__(self) -> None:
-        colour = None if os.environ.get("NO_COLOR") else "auto"
-        self._console = Console(
-            stderr=True, highlight=False, color_system="auto" if colour else None
-        )
+        colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+        self._console = Console(stderr=True, highlight=False, color_system=colours)
         self._live = Live(
             console=self._console,
             refresh_per_second=FRAMES_PER_SECOND,
@@ -35,7 +33,7 @@ class LiveTrees:
             transient=False,
         )
 
-    def __enter__(self) -> "LiveTrees":
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 

@@ -17,9 +17,9 @@ from subagents.cli.selectors import path_of
 from subagents.cli.views import (
     Agents,
     Attention,
+    DependencyView,
     Details,
     Ended,
-    EventView,
     LogView,
     Node,
     Roots,
@@ -57,8 +57,8 @@ def list_(
 ) -> int:
     """Runs, newest first.
 
-    Examples
-    --------
+    For example:
+
         subagents list --phase running,retry_wait
 
         subagents list tree:nightly --json
@@ -133,8 +133,8 @@ def tree(
 ) -> int:
     """Runs with the runs they spawned.
 
-    Examples
-    --------
+    For example:
+
         subagents tree
 
         subagents tree last --json
@@ -158,8 +158,8 @@ def tree(
 def status(*runs: Runs, json: Json = False) -> int:
     """One line about each run.
 
-    Examples
-    --------
+    For example:
+
         subagents status last
 
         subagents status tests lint --json
@@ -167,9 +167,7 @@ def status(*runs: Runs, json: Json = False) -> int:
     if not runs:
         raise UsageError("name at least one run", hint="subagents status last")
     with connect() as client:
-        answers = [
-            client.get(path_of(each, "/status")) for each in selectors.expand(client, runs)
-        ]
+        answers = [client.get(path_of(each, "/status")) for each in selectors.expand(client, runs)]
     if json:
         output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
         return EXIT_OK
@@ -186,8 +184,8 @@ def status(*runs: Runs, json: Json = False) -> int:
 def show(run: Run, /, *, json: Json = False) -> int:
     """Everything about one run.
 
-    Examples
-    --------
+    For example:
+
         subagents show last
 
         subagents show tests --json
@@ -218,10 +216,19 @@ def _show(run: Details) -> None:
         _field("usage", render.usage_text(run.usage))
     if run.latest_progress is not None:
         _field("progress", render.progress_text(run.latest_progress))
+    _show_relatives(run)
+    _show_proof(run)
+    for name, long_text in (("task", run.task), ("result", run.result)):
+        if long_text:
+            output.line(f"{name}:")
+            _indented(long_text)
+
+
+def _show_relatives(run: Details) -> None:
     for dependency in run.dependencies:
-        _field("after", _relative(dependency.label, dependency.run_id, dependency.outcome))
+        _field("after", _relative(dependency))
     for child in run.children:
-        _field("child", _relative(child.label, child.run_id, child.outcome))
+        _field("child", _relative(child))
     attempts = run.attempts if isinstance(run.attempts, list) else []
     for attempt in attempts if len(attempts) > 1 else []:
         text = "under way" if attempt.outcome is None else render.outcome_text(attempt.outcome)
@@ -229,6 +236,9 @@ def _show(run: Details) -> None:
     for request in run.requests:
         answer = "pending" if request.status == "pending" else request.answer or request.status
         _field("question", f"{request.question} → {answer}  ({request.request_id})")
+
+
+def _show_proof(run: Details) -> None:
     if run.verification is not None:
         _field("contract", render.checks_text(run.verification))
         for check in run.verification.checks:
@@ -239,12 +249,6 @@ def _show(run: Details) -> None:
         _field("warning", "the contract was met before the work began")
     if run.report is not None:
         _field("report", f"{run.report.status}: {run.report.summary}")
-    if run.task:
-        output.line("task:")
-        _indented(run.task)
-    if run.result:
-        output.line("result:")
-        _indented(run.result)
 
 
 def _field(name: str, text: str | None) -> None:
@@ -258,16 +262,16 @@ def _indented(text: str) -> None:
         output.line(f"  {each}")
 
 
-def _relative(label: str, run_id: str, outcome: object) -> str:
-    status = getattr(outcome, "status", None) or "not ended"
-    return f"{label}  {run_id}  {status}"
+def _relative(run: DependencyView) -> str:
+    status = "not ended" if run.outcome is None else run.outcome.status
+    return f"{run.label}  {run.run_id}  {status}"
 
 
 def result(run: Run, /, *, json: Json = False) -> int:
     """The whole stored result of a run, as the worker gave it.
 
-    Examples
-    --------
+    For example:
+
         subagents result last > answer.md
 
         subagents result tests --json
@@ -307,8 +311,8 @@ def log(
 ) -> int:
     """What the worker wrote.
 
-    Examples
-    --------
+    For example:
+
         subagents log last --tail 20
 
         subagents log tests --err --follow
@@ -319,7 +323,9 @@ def log(
     with connect() as client:
         run_id = str(client.get(path_of(run, "/status"))["runId"])
         path = path_of(run_id, "/log")
-        page = view(answer := client.get(path, {**query, "tail": tail, "limit": LOG_PAGE_BYTES}), LogView)
+        page = view(
+            answer := client.get(path, {**query, "tail": tail, "limit": LOG_PAGE_BYTES}), LogView
+        )
         while True:
             _print_log(page, answer, json=json)
             offset = _next_offset(page)
@@ -364,8 +370,8 @@ def _is_over(client: Client, run_id: str, page: LogView, attempt: int | None) ->
 def timeline(run: Run, /, *, json: Json = False) -> int:
     """Every event of a run, from spawn to cleanup.
 
-    Examples
-    --------
+    For example:
+
         subagents timeline last
 
         subagents timeline tests --json
@@ -414,8 +420,8 @@ def _event_text(data: dict[str, object], prefix: str = "") -> str:
 def why(run: Run, /, *, json: Json = False) -> int:
     """Why a run is where it is: each step, each retry, each try to deliver its end.
 
-    Examples
-    --------
+    For example:
+
         subagents why last
 
         subagents why nightly --json
@@ -455,8 +461,8 @@ def _delivery(outcome: object) -> str:
 def attention(*, json: Json = False) -> int:
     """What needs a person: questions, blockers, failures, results nobody took.
 
-    Examples
-    --------
+    For example:
+
         subagents attention
 
         subagents attention --json
@@ -488,8 +494,8 @@ def attention(*, json: Json = False) -> int:
 def agents_list(*, json: Json = False) -> int:
     """Agents that are configured here, and whether this session may use them.
 
-    Examples
-    --------
+    For example:
+
         subagents agents list
 
         subagents agents list --json
@@ -520,8 +526,8 @@ def agents_show(
 ) -> int:
     """One agent's card.
 
-    Examples
-    --------
+    For example:
+
         subagents agents show command
 
         subagents agents show researcher --json

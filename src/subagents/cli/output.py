@@ -128,7 +128,10 @@ def styled_line(text: str, head: str, word: str) -> None:
 
 
 def table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], *, styles: Mapping[int, int] | None = None
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    styles: Mapping[int, int] | None = None,
 ) -> None:
     """Rows under headers: a Rich table on a terminal, aligned columns otherwise.
 

@@ -54,9 +54,7 @@ def listed(client: Client, query: Query) -> list[Row]:
     """All pages of a list, at most ``RUNS_MAX`` runs."""
     found: list[Row] = []
     while len(found) < RUNS_MAX:
-        page = view(
-            client.get("/v1/runs", {**query, "limit": 200, "offset": len(found)}), Rows
-        )
+        page = view(client.get("/v1/runs", {**query, "limit": 200, "offset": len(found)}), Rows)
         found += page.runs
         if not page.runs or (page.total is not None and len(found) >= page.total):
             break
@@ -97,5 +95,3 @@ def path_of(selector: str, rest: str = "") -> str:
     if not selector.strip():
         raise UsageError("a run must be named by id, prefix, label or `last`, not by nothing")
     return f"/v1/runs/{segment(selector)}{rest}"
-
-

@@ -28,8 +28,7 @@ DEFAULT_AGENT_KEY: Final = "agents.defaults.subagents.agent"
 Task = Annotated[
     str,
     Parameter(
-        help="What to do, in one argument; `-` reads it from stdin; after `--`, a command line.",
-        allow_leading_hyphen=True,
+        help="What to do, in one argument; `-` reads it from stdin; after `--`, a command line."
     ),
 ]
 Flags = Annotated[SpawnFlags, Parameter(name="*")]
@@ -46,8 +45,8 @@ def run(
 
     Exit code 0 when it ended ok, 5 when it did not, 6 when its verification failed.
 
-    Examples
-    --------
+    For example:
+
         subagents run 'wc -l *.py > lines.txt' --verify lines.txt --timeout 1m
 
         subagents run --agent command -- python3 -c 'print(6 * 7)'
@@ -66,8 +65,8 @@ def run(
 def spawn(*task: Task, flags: Flags = NO_FLAGS, json: Json = False) -> int:
     """Hand a task over and print the run's id; its end comes to your inbox.
 
-    Examples
-    --------
+    For example:
+
         subagents spawn 'make test' --label tests --retry 2
 
         subagents spawn 'cat tests.log' --after tests --include-result
@@ -96,8 +95,8 @@ def plan(
 
     The file has `runs`: tables with the spawn parameters (`subagents help plans`).
 
-    Examples
-    --------
+    For example:
+
         subagents plan run nightly.toml
 
         subagents plan run nightly.yaml --detach --json

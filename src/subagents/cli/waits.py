@@ -32,8 +32,8 @@ def wait(
     Exit code 0 when all ended ok, 5 when one did not, 6 when its verification failed, 8 when some
     are still pending at --timeout.
 
-    Examples
-    --------
+    For example:
+
         subagents wait tests lint --timeout 10m
 
         subagents wait --any --json
@@ -74,8 +74,8 @@ def inbox(
 ) -> int:
     """Messages for this session: ends of runs, questions, notices. Printed once, then read.
 
-    Examples
-    --------
+    For example:
+
         subagents inbox
 
         subagents inbox --all --json

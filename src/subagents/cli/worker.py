@@ -57,14 +57,16 @@ def report(
 ) -> int:
     """Claim completion; the last report counts, and make it your last act.
 
-    Examples
-    --------
+    For example:
+
         subagents report 'counted 12 files' --artifact out.json='the counts'
 
         subagents report 'half done' --status partial --blocker 'no network'
     """
-    artifacts = [dict(zip(("path", "description"), each.split("=", 1), strict=False)) for each in artifact]
-    body = {
+    artifacts = [
+        dict(zip(("path", "description"), each.split("=", 1), strict=False)) for each in artifact
+    ]
+    body: dict[str, object] = {
         "summary": summary,
         "status": status,
         "artifacts": artifacts,
@@ -85,8 +87,8 @@ def progress(
 ) -> int:
     """Say how far you are.
 
-    Examples
-    --------
+    For example:
+
         subagents progress 'reading files' 40
 
         subagents progress 'writing the summary'
@@ -113,8 +115,8 @@ def notify(
 ) -> int:
     """Tell the requester something, one way.
 
-    Examples
-    --------
+    For example:
+
         subagents notify 'found 3 more repositories'
 
         subagents notify 'the disk is full' --priority blocker
@@ -141,8 +143,8 @@ def ask(
 
     Exit code 0 answered (or the default), 5 cancelled, 8 nobody answered in time.
 
-    Examples
-    --------
+    For example:
+
         subagents ask 'drop the column legacy_id?' --option yes --option no
 
         branch=$(subagents ask 'which branch?' --default main --timeout 2m)
@@ -166,7 +168,7 @@ def ask(
     asked = view(found, Asked)
     if asked.status == "answered":
         if not json:
-            output.data(asked.answer if asked.answer else asked.decision or "")
+            output.data(asked.answer or asked.decision or "")
         return EXIT_OK
     if not json:
         output.note(f"{request_id}: {asked.status}")

@@ -56,16 +56,32 @@ async def run_daemon(services: Services, *, paths: Paths, log_path: Path) -> Non
         ConfigError: A directory cannot be made.
     """
     paths.ensure()
-    with hold_lock(paths), log_to(log_path):
+    with log_to(log_path), stop_on_signals(services.stopping):
+        await serve_until_stopped(services, paths=paths, ready=asyncio.Event())
+
+
+async def serve_until_stopped(services: Services, *, paths: Paths, ready: asyncio.Event) -> None:
+    """Own the home, start the engine and serve until ``services.stopping`` is set.
+
+    Args:
+        services: What the calls use.
+        paths: The home; its directories are there.
+        ready: Set once calls are answered.
+
+    Raises:
+        AlreadyRunning: Another daemon owns this home; nothing was touched.
+        CorruptState: From the engine's start; nothing is served.
+    """
+    with hold_lock(paths):
         log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
-        with stop_on_signals(services.stopping):
-            await services.engine.start()
-            try:
-                with listening(paths.socket) as listener:
-                    await _serve(services, listener)
-            finally:
-                await services.engine.stop()
-                log.info("daemon stopped")
+        await services.engine.start()
+        try:
+            with listening(paths.socket) as listener:
+                ready.set()
+                await _serve(services, listener)
+        finally:
+            await services.engine.stop()
+            log.info("daemon stopped")
 
 
 async def _serve(services: Services, listener: socket.socket) -> None:

@@ -242,7 +242,7 @@ def _given_up(run: Run) -> str:
 
 
 def _outcome(outcome: Outcome | None) -> str:
-    return _cut(ending(outcome)) if outcome else "over"
+    return _cut(ending(outcome)).removeprefix("just ") if outcome else "over"
 
 
 def _attempt(run: Run) -> str:
@@ -287,7 +287,7 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
         case e.Spawned():
             return _spawned(event)
         case e.DependencySettled():
-            return f"dependency {event.run_id} {_cut(ending(event.outcome))}"
+            return f"dependency {event.run_id} {_outcome(event.outcome)}"
         case e.SlotGranted():
             number = len(folded.run.attempts)
             return f'slot granted in lane "{folded.run.resolved.lane}" for attempt {number}'
@@ -320,7 +320,7 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
         case e.ChildSpawned():
             return f'spawned sub-agent "{event.child.label}" ({event.child.run_id})'
         case e.ChildSettled():
-            return f"sub-agent {event.child} {_cut(ending(event.outcome))}"
+            return f"sub-agent {event.child} {_outcome(event.outcome)}"
         case e.ChildTold():
             return f"took the result of sub-agent {event.child}"
         case e.RequestAsked():

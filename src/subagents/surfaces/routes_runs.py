@@ -4,7 +4,7 @@ Source: 5-surfaces §4; 2-lifecycle §2, §10; 3-tools ``sessions_spawn``, ``ses
 """
 
 import codecs
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from subagents.config.layers import Config
 from subagents.domain.model import Phase, Run
-from subagents.domain.spec import IDEMPOTENCY_KEY_CHARS_MAX
+from subagents.domain.spec import IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.domain.values import RunId, SessionKey, replace
 from subagents.engine.queries import RunNode
 from subagents.errors import Forbidden, NotFound, UsageError
@@ -67,7 +67,7 @@ async def spawn(request: Request) -> Response:
         spec,
         requester=caller.session,
         settings=config.settings,
-        cwd=body.cwd or "/",
+        cwd=_cwd_of(body.cwd, [spec]),
         is_operator=caller.is_operator,
     )
     document = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
@@ -83,7 +83,7 @@ async def spawn_plan(request: Request) -> Response:
         body.specs,
         requester=caller.session,
         settings=config.settings,
-        cwd=body.cwd or "/",
+        cwd=_cwd_of(body.cwd, body.specs),
         is_operator=caller.is_operator,
     )
     found = [
@@ -91,6 +91,15 @@ async def spawn_plan(request: Request) -> Response:
         for each in receipts
     ]
     return answer({"receipts": found}, status=201)
+
+
+def _cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
+    """Where specs that name no directory work; the daemon's own would be a surprise."""
+    if cwd is None and any(spec.cwd is None for spec in specs):
+        raise UsageError(
+            "cwd is required: the caller's working directory", details={"field": "cwd"}
+        )
+    return cwd or "/"
 
 
 async def retry(request: Request) -> Response:

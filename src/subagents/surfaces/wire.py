@@ -340,6 +340,7 @@ _MISSING: Final = re.compile(r"Object missing required field `(?P<name>.*)`")
 _ENUM: Final = re.compile(r"Invalid enum value (?P<value>.*)", re.DOTALL)
 _EXPECTED: Final = re.compile(r"Expected (?P<wanted>.*), got `(?P<found>.*)`")
 _BOUND: Final = re.compile(r"Expected (?P<wanted>.*)")
+_TYPE: Final = re.compile(r"`(?P<name>[^`]*)`")
 _STEP: Final = re.compile(r"[^.\[\]]+|\[(?:\d+|\.\.\.)\]")
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -377,7 +378,7 @@ def _refusal(message: str, kind: type[msgspec.Struct], at: str) -> UsageError:
         wanted, got = _in_words(match["wanted"]), _in_words(match["found"])
         return UsageError(f"{field} must be {wanted}, not {got}", details={"field": field})
     if match := _BOUND.match(text):
-        wanted = match["wanted"].replace("`", "")
+        wanted = _TYPE.sub(lambda found: _in_words(found["name"]), match["wanted"])
         return UsageError(f"{field} must be {wanted}", details={"field": field})
     return UsageError(f"{field}: {text}", details={"field": field})
 

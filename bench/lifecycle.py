@@ -1,0 +1,152 @@
+"""(a) and (f): runs through their whole life in one process, with the runtime ``scripted``.
+
+Spawned → slot granted → attempt started → result seen → exit seen → delivery settled → cleaned up
+→ announcement consumed: eight journaled events, six of them between the spawn and the consumption.
+All runs are spawned at once; the clock stops when every announcement is durably consumed and every
+run is over on disk.
+"""
+
+import asyncio
+import gc
+import pickle
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from subagents.config.settings import Agent, Settings, SubagentDefaults
+from subagents.domain.model import Run
+from subagents.domain.spec import RunSpec
+from subagents.domain.values import SessionKey
+from subagents.engine.engine import Engine
+from subagents.engine.off_loop import DaemonThreads
+from subagents.engine.system import RandomIds, SystemClock
+from subagents.engine.verification import Verifier
+from subagents.ports import Batch, RunFilter
+from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.sqlite import SqliteStore
+
+REQUESTER: Final = SessionKey("agent:main:main")
+READER: Final = "bench"
+WAIT_RUNS: Final = 1_000
+WAIT_S: Final = 60.0
+
+EVENTS: Final = 8
+
+Statement = tuple[str, list[Sequence[object]]]
+"""One SQL statement and the rows it was executed with."""
+
+
+class _Listener(sqlite3.Connection):
+    """Keeps what it is asked to write instead of writing it."""
+
+    statements: list[Statement]
+
+    def executemany(self, sql: str, parameters: Iterable[object], /) -> sqlite3.Cursor:
+        rows = [row for row in parameters if isinstance(row, tuple)]
+        if rows:
+            self.statements.append((sql, rows))
+        return self.cursor()
+
+
+class RecordingStore(SqliteStore):
+    """The real store, which also keeps every statement of every commit with its rows."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.commits: list[list[Statement]] = []
+        self._listener = sqlite3.connect(":memory:", factory=_Listener, check_same_thread=False)
+
+    def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
+        self._listener.statements = []
+        super()._write(self._listener, batch)
+        self.commits.append(self._listener.statements)
+        super()._write(connection, batch)
+
+
+def settings_for(script: tuple[dict[str, object], ...], *, slots: int = 10_000) -> Settings:
+    """One scripted agent, and limits that nothing here meets."""
+    return Settings(
+        defaults=SubagentDefaults(max_children_per_agent=100_000, max_concurrent=slots),
+        agents={"main": Agent(runtime="scripted", script=script)},
+    )
+
+
+def engine_on(store: SqliteStore, settings: Settings) -> Engine:
+    """An engine as the daemon has it, without its doors."""
+    clock = SystemClock()
+    verifier = Verifier(DaemonThreads("verify"), clock, commands_allowed=False)
+    return Engine(
+        store=store,
+        runtimes={"scripted": ScriptedRuntime(clock)},
+        couriers={},
+        clock=clock,
+        ids=RandomIds(),
+        off_loop=DaemonThreads("store"),
+        verifier=verifier,
+        settings=settings,
+        owner="bench",
+    )
+
+
+async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
+    """Take ``runs`` runs from spawn to consumed; returns the seconds it took.
+
+    Raises:
+        RuntimeError: A run did not end in time.
+    """
+    began = time.perf_counter()
+    receipts = await asyncio.gather(
+        *(
+            engine.spawn(RunSpec(task=f"task {i}"), requester=REQUESTER, settings=settings, cwd="/")
+            for i in range(runs)
+        )
+    )
+    ids = [receipt.run.id for receipt in receipts]
+    ended: list[Run] = []
+    for start in range(0, runs, WAIT_RUNS):
+        found = await engine.wait(
+            ids[start : start + WAIT_RUNS],
+            session=REQUESTER,
+            until="all",
+            timeout_s=WAIT_S,
+            reader=READER,
+        )
+        if found.pending or found.missing:
+            raise RuntimeError(f"{len(found.pending)} runs did not end within {WAIT_S} s")
+        await engine.acknowledge(found.offered, reader=READER)
+        ended += found.completed
+    async with asyncio.timeout(WAIT_S):
+        while engine.ledger.live:  # the last ones are being cleaned up; over = committed and gone
+            await asyncio.sleep(0.001)
+    took = time.perf_counter() - began
+    assert len(ended) == runs
+    return took
+
+
+async def _measure(store: SqliteStore, runs: int) -> dict[str, float]:
+    settings = settings_for(({"result": "done"},))
+    engine = engine_on(store, settings)
+    await engine.start()
+    try:
+        await run_through(engine, settings, min(runs, 50))  # imports, threads, statements
+        gc.collect()
+        took = await run_through(engine, settings, runs)
+        newest = (await engine.queries.runs(RunFilter(limit=1, archived=True)))[0]
+        assert newest.seq == EVENTS, newest
+    finally:
+        await engine.stop()
+    return {"runs_per_s": runs / took}
+
+
+def measure(database: Path, *, runs: int) -> dict[str, float]:
+    """Runs per second, into ``database`` (new, or with whatever it has)."""
+    return asyncio.run(_measure(SqliteStore(database), runs))
+
+
+def record(database: Path, recording: Path, *, runs: int) -> None:
+    """Do the same once and keep what was written, commit by commit, in ``recording``."""
+    store = RecordingStore(database)
+    asyncio.run(_measure(store, runs))
+    recording.write_bytes(pickle.dumps(store.commits))

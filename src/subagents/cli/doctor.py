@@ -1,0 +1,240 @@
+"""``doctor``: looks at everything, changes nothing, and says how to mend what is wrong.
+
+Source: 5-surfaces §2 (``daemonPid``), §5 ("doctor validates everything and says how to mend it").
+"""
+
+import os
+import resource
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from subagents import __version__
+from subagents.cli import output
+from subagents.cli.connection import caller_cwd, paths, session
+from subagents.cli.flags import Json
+from subagents.cli.setup import database_problems
+from subagents.client import Client, Document, log_tail
+from subagents.config.paths import Paths
+from subagents.errors import (
+    EXIT_FAILED,
+    EXIT_OK,
+    ConfigError,
+    DaemonUnreachable,
+    SubagentsError,
+)
+
+OK: Final = "ok"
+WARN: Final = "warn"
+FAIL: Final = "fail"
+FREE_BYTES_LOW: Final = 500 * 1024 * 1024
+FREE_BYTES_FULL: Final = 16 * 1024 * 1024
+FILES_LOW: Final = 1024
+OTHERS: Final = 0o077
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was looked at; ``fix`` is what to do when it is not ok."""
+
+    name: str
+    status: str
+    detail: str
+    fix: str | None = None
+
+
+def doctor(*, json: Json = False) -> int:
+    """Check configuration, directories, daemon, database, disk and workers.
+
+    Changes nothing. Exit code 1 when a check fails.
+
+    For example:
+
+        subagents doctor
+
+        subagents doctor --json
+    """
+    home = paths()
+    version, diagnostics, silence = _ask_daemon(home)
+    checks = [
+        *_platform(),
+        _config(home),
+        *_directories(home),
+        _daemon(home, version, silence),
+        *_of_daemon(diagnostics),
+        _database(home),
+        _disk(home),
+        _files(),
+    ]
+    has_failed = any(check.status == FAIL for check in checks)
+    if json:
+        output.document(
+            {
+                "daemonPid": None if version is None else version.get("pid"),
+                "version": __version__,
+                "daemonVersion": None if version is None else version.get("version"),
+                "socket": str(home.socket),
+                "database": str(home.database),
+                "configFile": str(home.config_file),
+                "ok": not has_failed,
+                "checks": checks,
+            }
+        )
+        return EXIT_FAILED if has_failed else EXIT_OK
+    for check in checks:
+        sign = {OK: "✔", WARN: "!", FAIL: "✖"}[check.status]
+        first, *rest = check.detail.splitlines() or [""]
+        output.styled_line(f" {check.name:<12}{first}", sign, check.status)
+        for text in rest:
+            output.line(f"{'':14}{text}")
+        if check.fix and check.status != OK:
+            output.line(f"{'':14}→ {check.fix}")
+    output.line("Nothing is sent anywhere: there is no telemetry.")
+    return EXIT_FAILED if has_failed else EXIT_OK
+
+
+def _ask_daemon(home: Paths) -> tuple[Document | None, Document | None, str]:
+    """The daemon's version and diagnostics, or why it does not answer."""
+    with Client(home.socket, session=session(), timeout_s=10) as client:
+        try:
+            return client.get("/version"), client.get("/v1/diagnostics"), ""
+        except DaemonUnreachable as error:
+            return None, None, error.message
+        except SubagentsError as error:
+            return client.get("/version"), None, error.message
+
+
+def _platform() -> Iterator[Check]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    if sys.platform == "linux":
+        yield Check("platform", OK, f"Linux, Python {python}, subagents {__version__}")
+    else:
+        yield Check(
+            "platform",
+            WARN,
+            f"{sys.platform}, Python {python}: no pidfd and no /proc here",
+            "workers are watched by polling, and a reused process id is recognised less surely",
+        )
+    shell = shutil.which("bash") or shutil.which("sh")
+    if shell is None:
+        fix = "install bash, or configure agents that need none"
+        yield Check("shell", FAIL, "neither bash nor sh is on PATH", fix)
+    else:
+        yield Check("shell", OK, f"{shell} runs the tasks of the agent `command`")
+
+
+def _config(home: Paths) -> Check:
+    from subagents.config.layers import load  # noqa: PLC0415
+
+    try:
+        config = load(Path(caller_cwd()), os.environ, paths=home)
+    except ConfigError as error:
+        return Check("config", FAIL, error.message, error.hint or "subagents config validate")
+    files = ", ".join(map(str, config.files)) or "no file; the defaults hold (subagents init)"
+    if config.warnings:
+        text = "\n".join(config.warnings)
+        return Check("config", WARN, text, "correct the name, or leave it if you mean it")
+    return Check("config", OK, files)
+
+
+def _directories(home: Paths) -> Iterator[Check]:
+    for name, directory in (("state", home.state_dir), ("runtime", home.socket.parent)):
+        if not directory.exists():
+            yield Check(name, OK, f"{directory} (not made yet)")
+            continue
+        found = directory.stat()
+        if not directory.is_dir():
+            yield Check(name, FAIL, f"{directory} is not a directory", f"move {directory} away")
+        elif found.st_uid != os.getuid():
+            detail = f"{directory} belongs to uid {found.st_uid}"
+            yield Check(name, FAIL, detail, "set SUBAGENTS_HOME to a directory of your own")
+        elif stat.S_IMODE(found.st_mode) & OTHERS:
+            mode = f"{stat.S_IMODE(found.st_mode):04o}"
+            detail = f"{directory} is open to others ({mode})"
+            yield Check(name, WARN, detail, f"chmod 700 {directory}")
+        elif not os.access(directory, os.W_OK | os.X_OK):
+            yield Check(name, FAIL, f"{directory} is not writable", f"chmod u+rwx {directory}")
+        else:
+            yield Check(name, OK, str(directory))
+
+
+def _daemon(home: Paths, version: Document | None, silence: str) -> Check:
+    if version is not None:
+        detail = f"pid {version.get('pid')}, version {version.get('version')}, {home.socket}"
+        if version.get("version") != __version__:
+            fix = "subagents down --yes && subagents up"
+            return Check("daemon", WARN, f"{detail}; this command is {__version__}", fix)
+        return _socket_mode(home, detail)
+    if not home.socket.exists():
+        return Check("daemon", OK, "not running (subagents up, or any `subagents run`, starts it)")
+    tail = log_tail(home.log_file).strip().splitlines()
+    last = f"\nlast line of {home.log_file}: {output.one_line(tail[-1])}" if tail else ""
+    return Check("daemon", WARN, f"its socket is there, but {silence}{last}", "subagents up")
+
+
+def _socket_mode(home: Paths, detail: str) -> Check:
+    mode = stat.S_IMODE(home.socket.stat().st_mode)
+    if mode & OTHERS and stat.S_IMODE(home.socket.parent.stat().st_mode) & OTHERS:
+        fix = f"chmod 600 {home.socket}"
+        return Check("daemon", FAIL, f"{detail}: others may connect ({mode:04o})", fix)
+    return Check("daemon", OK, detail)
+
+
+def _of_daemon(found: Document | None) -> Iterator[Check]:
+    """What only the running daemon knows."""
+    if found is None:
+        return
+    yield Check(
+        "runs", OK, f"{found.get('openRuns')} open, {found.get('liveAttempts')} attempts alive"
+    )
+    degraded = found.get("degraded")
+    if degraded:
+        fix = "make room or mend the database; it takes new runs again by itself"
+        yield Check("accepting", FAIL, f"no new runs are accepted: {degraded}", fix)
+    orphans = found.get("orphans")
+    listed = orphans if isinstance(orphans, list) else []
+    if listed:
+        names = ", ".join(f"{each.get('attemptId')} (pid {each.get('pid')})" for each in listed[:5])
+        pids = " ".join(str(each.get("pid")) for each in listed[:5])
+        yield Check("orphans", WARN, f"workers that belong to no run: {names}", f"kill {pids}")
+    else:
+        yield Check("orphans", OK, "no worker without a run")
+
+
+def _database(home: Paths) -> Check:
+    if not home.database.exists():
+        return Check("database", OK, f"{home.database} (not made yet)")
+    try:
+        problems = database_problems()
+    except SubagentsError as error:
+        return Check("database", FAIL, error.message, error.hint)
+    if problems:
+        fix = f"restore a copy made by `subagents db backup` to {home.database}"
+        return Check("database", FAIL, "\n".join(problems), fix)
+    mebibytes = home.database.stat().st_size / 1024 / 1024
+    return Check("database", OK, f"{home.database} ({mebibytes:.1f} MiB, checked)")
+
+
+def _disk(home: Paths) -> Check:
+    directory = home.state_dir
+    while not directory.exists():
+        directory = directory.parent
+    free = shutil.disk_usage(directory).free
+    detail = f"{free / 1024**3:.1f} GiB free at {directory}"
+    if free < FREE_BYTES_FULL:
+        return Check("disk", FAIL, detail, "make room: new runs are refused")
+    if free < FREE_BYTES_LOW:
+        return Check("disk", WARN, detail, "make room before new runs are refused")
+    return Check("disk", OK, detail)
+
+
+def _files() -> Check:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    detail = "unlimited" if soft == resource.RLIM_INFINITY else f"{soft} open files at most"
+    if soft != resource.RLIM_INFINITY and soft < FILES_LOW:
+        return Check("files", WARN, detail, f"ulimit -n {FILES_LOW} before the daemon starts")
+    return Check("files", OK, detail)

@@ -1,0 +1,322 @@
+"""The command ``subagents``: finds the command, runs it, and turns what went wrong into exit codes.
+
+Commands are named by import strings and imported when they are called, so that ``--help`` and
+``status`` start quickly; the overview is printed from the table here without any parser.
+
+Source: 5-surfaces §2.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from subagents import __version__
+from subagents.errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    NotFound,
+    SubagentsError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+EXIT_BROKEN_PIPE: Final = 141
+"""What a shell shows for a program that SIGPIPE ended."""
+
+
+class Command(NamedTuple):
+    """One command; ``target`` is imported when it is called."""
+
+    name: str
+    target: str
+    summary: str
+
+
+GROUPS: Final[dict[str, tuple[Command, ...]]] = {
+    "Delegate": (
+        Command("run", "subagents.cli.spawn:run", "Hand a task over, wait, print its result"),
+        Command("spawn", "subagents.cli.spawn:spawn", "Hand a task over, print the run's id"),
+        Command("plan run", "subagents.cli.spawn:plan", "Submit a file of runs, all or none"),
+        Command("wait", "subagents.cli.waits:wait", "Wait for runs and print their results"),
+        Command("inbox", "subagents.cli.waits:inbox", "Messages for you, each once"),
+        Command("answer", "subagents.cli.act:answer", "Answer a worker's question"),
+    ),
+    "Look": (
+        Command("list", "subagents.cli.look:list_", "Runs, newest first"),
+        Command("tree", "subagents.cli.look:tree", "Runs with the runs they spawned"),
+        Command("status", "subagents.cli.look:status", "One line about each run"),
+        Command("show", "subagents.cli.look:show", "Everything about one run"),
+        Command("result", "subagents.cli.look:result", "The whole result of a run"),
+        Command("log", "subagents.cli.look:log", "What its worker wrote"),
+        Command("timeline", "subagents.cli.look:timeline", "Every event of a run"),
+        Command("why", "subagents.cli.look:why", "Why a run is where it is"),
+        Command("attention", "subagents.cli.look:attention", "What needs a person"),
+        Command("agents list", "subagents.cli.look:agents_list", "Agents configured here"),
+        Command("agents show", "subagents.cli.look:agents_show", "One agent's card"),
+    ),
+    "Act": (
+        Command("steer", "subagents.cli.act:steer", "Tell a live worker something"),
+        Command("pause", "subagents.cli.act:pause", "Hold runs"),
+        Command("resume", "subagents.cli.act:resume", "Let paused runs go on"),
+        Command("cancel", "subagents.cli.act:cancel", "Stop runs and all they spawned"),
+        Command("retry", "subagents.cli.act:retry", "A new run from stored parameters"),
+    ),
+    "Set up": (
+        Command("demo", "subagents.cli.demo:demo", "Real work by a small fleet, no key needed"),
+        Command("init", "subagents.cli.setup:init", "Write a subagents.toml for this machine"),
+        Command("doctor", "subagents.cli.doctor:doctor", "Check everything, say how to mend it"),
+        Command("config show", "subagents.cli.setup:config_show", "The configuration that holds"),
+        Command("config validate", "subagents.cli.setup:config_validate", "Check the files"),
+        Command("config schema", "subagents.cli.setup:config_schema", "Its JSON Schema"),
+        Command("serve", "subagents.cli.daemon:serve", "Run the daemon in the foreground"),
+        Command("up", "subagents.cli.daemon:up", "Start the daemon in the background"),
+        Command("down", "subagents.cli.daemon:down", "Stop it; workers go on"),
+        Command("db check", "subagents.cli.setup:db_check", "Check the database"),
+        Command("db backup", "subagents.cli.setup:db_backup", "Copy the database"),
+        Command("service install", "subagents.cli.setup:service_install", "Run under systemd"),
+        Command("service uninstall", "subagents.cli.setup:service_uninstall", "Take it away"),
+    ),
+    "For workers": (
+        Command("report", "subagents.cli.worker:report", "Claim completion"),
+        Command("progress", "subagents.cli.worker:progress", "Say how far you are"),
+        Command("notify", "subagents.cli.worker:notify", "Tell the requester something"),
+        Command("ask", "subagents.cli.worker:ask", "Ask the requester, wait for the answer"),
+    ),
+}
+PARENTS: Final = {
+    "plan": "Batches of runs",
+    "agents": "Configured agents",
+    "config": "The configuration",
+    "db": "The database",
+    "service": "The daemon as a systemd user service",
+}
+HELP_FLAGS: Final = {"--help", "-h"}
+SPAWNING: Final = {"run", "spawn"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: Without the program's name; None = this process's.
+
+    Returns:
+        The exit code (5-surfaces §2). Everything that went wrong was said on stderr, or with
+        ``--json`` as an error document on stdout.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    as_json = _wants_json(arguments)
+    try:
+        with contextlib.suppress(AttributeError):
+            # A worker's text in a terminal without UTF-8 is shown escaped, not refused.
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        code = _dispatch(arguments, as_json=as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_stdout()
+        return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return code
+
+
+def _dispatch(arguments: list[str], *, as_json: bool) -> int:
+    from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
+
+    try:
+        simple = _without_parser(arguments)
+        return simple if simple is not None else _parsed(arguments)
+    except SubagentsError as error:
+        output.failure(error, as_json=as_json)
+        return error.exit_code
+    except RecursionError:
+        output.note("subagents: the input is nested too deeply")
+        return EXIT_FAILED
+
+
+def _without_parser(arguments: list[str]) -> int | None:
+    """The overview, the version and the help topics; None for everything else."""
+    match arguments:
+        case [] | ["help"]:
+            sys.stdout.write(overview())
+        case [flag] if flag in HELP_FLAGS:
+            sys.stdout.write(overview())
+        case ["--version" | "-V"]:
+            sys.stdout.write(f"subagents {__version__}\n")
+        case ["help", topic]:
+            return _help(topic)
+        case _:
+            return None
+    return EXIT_OK
+
+
+def overview() -> str:
+    """Every command in one line each."""
+    lines = [
+        "Usage: subagents COMMAND [OPTIONS]",
+        "",
+        "One local service that any agent can call and any agent can work for.",
+    ]
+    for group, commands in GROUPS.items():
+        lines += ["", f"{group}:"]
+        lines += [f"  {each.name:<18} {each.summary}" for each in commands]
+    from subagents.cli.topics import TOPICS  # noqa: PLC0415
+
+    lines += [
+        "",
+        "Examples:",
+        "  subagents run 'wc -l README.md'        the result on stdout, the rest on stderr",
+        "  subagents demo                         see it all in 15 seconds",
+        "",
+        "Each command: subagents COMMAND --help",
+        f"Topics: subagents help {' | '.join(TOPICS)}",
+        "Shell completion: subagents --install-completion",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _help(topic: str) -> int:
+    from subagents.cli.topics import TOPICS  # noqa: PLC0415
+
+    if topic in TOPICS:
+        sys.stdout.write(TOPICS[topic])
+        return EXIT_OK
+    if any(topic in each.name.split() for each in _commands()):
+        return _parsed([topic, "--help"])
+    raise NotFound(
+        f"there is no help topic {topic!r}",
+        hint=f"topics: {', '.join(TOPICS)}; commands: subagents --help",
+    )
+
+
+def _commands() -> list[Command]:
+    return [each for commands in GROUPS.values() for each in commands]
+
+
+def _parsed(arguments: list[str]) -> int:
+    """Let Cyclopts find the command and read its flags."""
+    _check_text(arguments)
+    if arguments[0] in SPAWNING:
+        arguments = spawn_arguments(arguments)
+    from cyclopts import CycloptsError  # noqa: PLC0415  70 ms
+
+    try:
+        code = application()(arguments)
+    except CycloptsError as error:
+        raise UsageError(_told(error), hint=f"see: {_help_command(arguments)}") from error
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            shown = argument.encode(errors="backslashreplace").decode()[:80]
+            raise UsageError(f"not valid UTF-8: {shown}", details={"field": shown}) from error
+
+
+def spawn_arguments(arguments: Sequence[str]) -> list[str]:
+    """The arguments of ``run`` and ``spawn`` as the parser takes them.
+
+    The contract flags, whose order counts, become one option; ``-`` for stdin goes behind the
+    ``--`` where it is not taken for an option.
+
+    Raises:
+        UsageError: A contract flag is wrong; it is named.
+    """
+    from msgspec import json  # noqa: PLC0415
+
+    from subagents.cli import contract_flags  # noqa: PLC0415
+
+    rest, artifacts = contract_flags.extract(arguments)
+    end = rest.index("--") if "--" in rest else len(rest)
+    options, words = rest[:end], rest[end + 1 :]
+    if artifacts:
+        option = ["--contract-flags", json.encode(artifacts).decode()]
+        options = [options[0], *option, *options[1:]]
+    # A flag's value may be `-`, too (`--tag -`), but never the task's only word after others.
+    if options[-1:] == ["-"] and not words:
+        options, words = options[:-1], ["-"]
+    elif len(options) > 1 and options[1] == "-" and not words:
+        options, words = [options[0], *options[2:]], ["-"]
+    return [*options, "--", *words] if words or end < len(rest) else options
+
+
+def _told(error: Exception) -> str:
+    """The parser's message without its markup of several lines."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _help_command(arguments: Sequence[str]) -> str:
+    words = [word for word in arguments[:2] if not word.startswith("-")]
+    known = {each.name for each in _commands()} | set(PARENTS)
+    named = " ".join(words)
+    if named not in known:
+        named = words[0] if words and words[0] in known else ""
+    return f"subagents {named} --help" if named else "subagents --help"
+
+
+def application() -> "App":
+    """The parser with all commands, none of them imported."""
+    from cyclopts import App, Parameter  # noqa: PLC0415
+
+    def new(name: str, help_: str) -> App:
+        return App(
+            name=name,
+            help=help_,
+            version=__version__,
+            version_flags=["--version"] if name == "subagents" else [],
+            help_format="plaintext",
+            result_action="return_value",
+            exit_on_error=False,
+            print_error=False,
+            suppress_keyboard_interrupt=False,
+            default_parameter=Parameter(negative=(), show_default=False),
+        )
+
+    app = new("subagents", "One local service that any agent can call and any agent can work for.")
+    parents = {name: new(name, summary) for name, summary in PARENTS.items()}
+    for parent in parents.values():
+        app.command(parent)
+    for each in _commands():
+        parent_name, _, name = each.name.rpartition(" ")
+        parent = parents[parent_name] if parent_name else app
+        parent.command(each.target, name=name)
+    app.register_install_completion_command()
+    return app
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether ``--json`` stands before any ``--``; asked before the arguments are parsed."""
+    for argument in arguments:
+        if argument == "--":
+            return False
+        if argument == "--json":
+            return True
+    return False
+
+
+def _abandon_stdout() -> None:
+    """Who read our output went away: say nothing, and let the exit's flush go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def target_of(command: Command) -> Callable[..., int]:
+    """Import a command's function."""
+    module, _, name = command.target.partition(":")
+    found: Callable[..., int] = getattr(import_module(module), name)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
