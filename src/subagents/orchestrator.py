@@ -167,7 +167,7 @@ class Orchestrator:
         async with embedded(paths, _environ(home), overrides=config or {}):
             client = AsyncClient(paths.socket, session=session, reader=uuid.uuid4().hex)
             async with client:
-                yield cls(client, cwd=Path(cwd or Path.cwd()).absolute())
+                yield cls(client, cwd=_absolute(cwd))
 
     @classmethod
     @asynccontextmanager
@@ -187,7 +187,7 @@ class Orchestrator:
         paths = Paths.resolve(environ)
         await asyncio.to_thread(ensure_daemon, paths, environ)
         async with AsyncClient(paths.socket, session=session, reader=uuid.uuid4().hex) as client:
-            yield cls(client, cwd=Path(cwd or Path.cwd()).absolute())
+            yield cls(client, cwd=_absolute(cwd))
 
     async def spawn(
         self, task: str, *, agent: str | None = None, **parameters: object
@@ -247,6 +247,10 @@ def _environ(home: Path | str | None) -> dict[str, str]:
     if home is not None:
         environ["SUBAGENTS_HOME"] = str(home)
     return environ
+
+
+def _absolute(cwd: Path | str | None) -> Path:
+    return Path(cwd or Path.cwd()).absolute()
 
 
 def _camel(name: str) -> str:
