@@ -96,6 +96,7 @@ PARENTS: Final = {
     "db": "The database",
     "service": "The daemon as a systemd user service",
 }
+INSTALL_COMPLETION: Final = "--install-completion"
 HELP_FLAGS: Final = {"--help", "-h"}
 SPAWNING: Final = {"run", "spawn"}
 
@@ -149,6 +150,12 @@ def _without_parser(arguments: list[str]) -> int | None:
             sys.stdout.write(overview())
         case ["--version" | "-V"]:
             sys.stdout.write(f"subagents {__version__}\n")
+        case [parent] if parent in PARENTS:
+            sys.stdout.write(overview_of(parent))
+        case [parent, flag] if parent in PARENTS and flag in HELP_FLAGS:
+            sys.stdout.write(overview_of(parent))
+        case ["help", parent] if parent in PARENTS:
+            sys.stdout.write(overview_of(parent))
         case ["help", topic]:
             return _help(topic)
         case _:
@@ -182,6 +189,17 @@ def overview() -> str:
     return "\n".join(lines)
 
 
+def overview_of(parent: str) -> str:
+    """The commands below ``config``, ``db``, …"""
+    lines = [f"Usage: subagents {parent} COMMAND [OPTIONS]", "", f"{PARENTS[parent]}.", ""]
+    lines += [
+        f"  {each.name.split()[1]:<12} {each.summary}"
+        for each in _commands()
+        if each.name.startswith(f"{parent} ")
+    ]
+    return "\n".join([*lines, "", f"Each: subagents {parent} COMMAND --help", ""])
+
+
 def _help(topic: str) -> int:
     from subagents.cli.topics import TOPICS  # noqa: PLC0415
 
@@ -203,6 +221,7 @@ def _commands() -> list[Command]:
 def _parsed(arguments: list[str]) -> int:
     """Let Cyclopts find the command and read its flags."""
     _check_text(arguments)
+    _check_command(arguments)
     if arguments[0] in SPAWNING:
         arguments = spawn_arguments(arguments)
     from cyclopts import CycloptsError  # noqa: PLC0415  70 ms
@@ -210,7 +229,7 @@ def _parsed(arguments: list[str]) -> int:
     try:
         code = application()(arguments)
     except CycloptsError as error:
-        raise UsageError(_told(error), hint=f"see: {_help_command(arguments)}") from error
+        raise UsageError(_told(error), hint=_help_command(arguments)) from error
     return code if isinstance(code, int) else EXIT_OK
 
 
@@ -221,6 +240,32 @@ def _check_text(arguments: Sequence[str]) -> None:
         except UnicodeEncodeError as error:
             shown = argument.encode(errors="backslashreplace").decode()[:80]
             raise UsageError(f"not valid UTF-8: {shown}", details={"field": shown}) from error
+
+
+def _check_command(arguments: Sequence[str]) -> None:
+    """Refuse an unknown command here: the parser would import every command to do so."""
+    word, *rest = arguments
+    if word == INSTALL_COMPLETION:
+        return
+    names = sorted({each.name.split()[0] for each in _commands()})
+    if word not in names:
+        raise UsageError(
+            f"there is no command {word!r}{_guess(word, names)}", hint="subagents --help"
+        )
+    if word in PARENTS and rest and not rest[0].startswith("-"):
+        below = [each.name.split()[1] for each in _commands() if each.name.startswith(f"{word} ")]
+        if rest[0] not in below:
+            raise UsageError(
+                f"there is no command {word} {rest[0]!r}{_guess(rest[0], below)}",
+                hint=f"subagents {word} {' | '.join(below)}",
+            )
+
+
+def _guess(word: str, known: Sequence[str]) -> str:
+    import difflib  # noqa: PLC0415
+
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def spawn_arguments(arguments: Sequence[str]) -> list[str]:
@@ -290,7 +335,7 @@ def application() -> "App":
         parent_name, _, name = each.name.rpartition(" ")
         parent = parents[parent_name] if parent_name else app
         parent.command(each.target, name=name)
-    app.register_install_completion_command()
+    app.register_install_completion_command(INSTALL_COMPLETION)
     return app
 
 

@@ -6,6 +6,7 @@ worker comes back by itself, and they wait for it.
 Source: 3-tools "For workers"; 5-surfaces §2.
 """
 
+import math
 import os
 import time
 from typing import Annotated, Final, Literal
@@ -187,7 +188,7 @@ def _answered(client: Client, request_id: str, *, until: float) -> Document:
         wait_s = min(POLL_S, left)
 
         def poll(seconds: float = wait_s) -> Document:
-            return client.get(path, {"waitSeconds": f"{seconds:.3f}"}, timeout_s=seconds)
+            return client.get(path, {"waitSeconds": math.ceil(seconds)}, timeout_s=seconds)
 
         found = persistently(poll, for_s=left)
         if found.get("status") != "pending" or time.monotonic() >= until:

@@ -13,6 +13,7 @@ Reduce in memory, commit in groups, act after the commit (2-lifecycle §12; docs
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import assert_never
@@ -52,6 +53,8 @@ from subagents.ports import (
     OutboxEntry,
     Store,
 )
+
+log = logging.getLogger(__name__)
 
 CommitListener = Callable[[Batch], None]
 FailureListener = Callable[[StoreUnavailable], None]
@@ -370,10 +373,15 @@ class Ledger:
             self._in_flight = done
             try:
                 await self._off_loop(lambda batch=batch: self._store.commit(batch))  # type: ignore[misc]  # the default binds this batch
+                self._publish(batch)
             except StoreUnavailable as error:
                 self._fail(error, done)
                 return
-            self._publish(batch)
+            except Exception as error:
+                # A value that cannot be written, a listener that broke: memory cannot be trusted.
+                log.exception("a commit could not be made")
+                self._fail(StoreUnavailable(f"a commit could not be made: {error!r}"), done)
+                return
             self._in_flight = None
             if not done.done():
                 done.set_result(None)
@@ -393,19 +401,30 @@ class Ledger:
             self._evict(run)
 
     def _evict(self, run: Run) -> None:
-        """Runs that are over leave memory, children together with their parent."""
+        """Runs that are over leave memory, a parent and its children together."""
         if run.phase not in OVER or self.live.get(run.id) is not run:
             return
         parent = self.live.get(run.requester_run) if run.requester_run else None
-        if parent is not None and parent.phase not in OVER:
+        if parent is not None:
+            self._evict(parent)
             return
-        for leaving in (run.id, *(child.run_id for child in run.children)):
-            child = self.live.get(leaving)
-            if child is not None and child.phase in OVER and leaving not in self._batch.runs:
-                self.index.drop(child)
-                self.live.pop(leaving)
-                self.published.pop(leaving)
-                self._keys.pop(leaving, None)
+        family = [run]
+        for child in run.children:
+            member = self.live.get(child.run_id)
+            if member is not None:
+                family.append(member)
+        if any(m.phase not in OVER or m.id in self._batch.runs for m in family):
+            return
+        for member in family:
+            self.index.drop(member)
+            self.live.pop(member.id)
+            self.published.pop(member.id)
+            self._keys.pop(member.id, None)
+        for member in family[1:]:
+            for child in member.children:
+                grandchild = self.live.get(child.run_id)
+                if grandchild is not None:
+                    self._evict(grandchild)
 
     def _fail(self, error: StoreUnavailable, done: asyncio.Future[None]) -> None:
         self._failure = error

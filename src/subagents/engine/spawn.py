@@ -126,7 +126,7 @@ class Spawner:
         parent = self._parent(requester)
         inbox = parent.first_session_key if parent is not None else requester
         if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
-            return (Receipt(run=await self._queries.run(known), repeated=True),)
+            return await self._repeated(known)
         drafts = [
             await self._draft(
                 spec,
@@ -141,7 +141,7 @@ class Spawner:
         found = await self._dependencies(drafts, inbox)
         if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
             # The same key came in while this call was looking things up.
-            return (Receipt(run=await self._queries.run(known), repeated=True),)
+            return await self._repeated(known)
         parent = self._parent(requester)
         self._count(parent, inbox, settings, len(specs))
         runs = self._store_all(drafts, found, parent=parent, requester=inbox, retry_from=retry_from)
@@ -150,6 +150,11 @@ class Spawner:
             Receipt(run=self._ledger.published.get(run.id, run), warnings=_warnings(run))
             for run in runs
         )
+
+    async def _repeated(self, run_id: RunId) -> tuple[Receipt, ...]:
+        """The first call's run, once that is durable."""
+        await self._ledger.committed()
+        return (Receipt(run=await self._queries.run(run_id), repeated=True),)
 
     # -- guardrails, in order --------------------------------------------------------------
 

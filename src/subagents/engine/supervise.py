@@ -27,6 +27,8 @@ COALESCE_S: Final = 1.0
 prints a million progress lines costs a million reads, not a million commits."""
 
 WATCH_AGAIN_S: Final = 1.0
+WATCH_WELL_MS: Final = 5_000
+"""A watch that has not failed for so long is well again."""
 
 
 @dataclass(slots=True)
@@ -38,6 +40,10 @@ class _Watched:
     seen_ms: int
     held: dict[str, Signal] = field(default_factory=dict)
     flush_at_ms: int = 0
+    begun_ms: int = 0
+    """When the runtime was last asked to watch."""
+    broken_since_ms: int | None = None
+    """Since when watching it keeps failing."""
 
 
 class Supervisor:
@@ -103,6 +109,7 @@ class Supervisor:
             text = f'runtime "{run.resolved.runtime}" is not available here'
             self._apply(run, Vanished(key=f"{run.attempt_id}:vanished", error=text))
             return True
+        watched.begun_ms = self._clock.now_ms()
         try:
             async for signal, cursor in runtime.watch(ref_of(run), cursor=watched.cursor):
                 watched.cursor = cursor
@@ -116,6 +123,7 @@ class Supervisor:
             raise
         except Exception:
             log.exception("watching %s failed", run.attempt_id)
+            watched.broken_since_ms = watched.broken_since_ms or self._clock.now_ms()
             return False
         return not self._is_live(run)
 
@@ -180,8 +188,21 @@ class Supervisor:
                 self._ledger.renew_lease(run, 0)
             elif run.phase is Phase.RUNNING:
                 watched = self._watched.get(run.id)
-                if watched is not None:
+                unseen_ms = self._unseen_ms(run, watched)
+                if watched is not None and unseen_ms == 0:
                     self._ledger.renew_lease(run, watched.cursor)
-                elif self._clock.now_ms() - run.phase_since_ms > self._lease_ms:
+                elif unseen_ms > self._lease_ms:
                     expired = LeaseExpired(at_ms=self._clock.now_ms(), attempt=len(run.attempts))
                     self._ledger.apply_now(run.id, expired)
+
+    def _unseen_ms(self, run: Run, watched: _Watched | None) -> int:
+        """For how long nobody could see the attempt; 0 = it is being watched."""
+        now = self._clock.now_ms()
+        if watched is None:
+            return now - run.phase_since_ms + 1
+        if watched.broken_since_ms is None:
+            return 0
+        if now - watched.begun_ms > WATCH_WELL_MS:
+            watched.broken_since_ms = None
+            return 0
+        return now - watched.broken_since_ms + 1

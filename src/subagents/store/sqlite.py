@@ -8,6 +8,7 @@ import fcntl
 import os
 import queue
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,6 +58,7 @@ class SqliteStore:
         self._readers: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         self._readers_made = 0
         self._lock: IO[bytes] | None = None
+        self._writing = threading.Lock()
         self._epoch = 0
 
     # -- life ------------------------------------------------------------------------------
@@ -151,7 +153,7 @@ class SqliteStore:
     def commit(self, batch: Batch) -> None:
         """See ``ports.Store.commit``."""
         try:
-            with _transaction(self._require_writer()) as connection:
+            with self._writing, _transaction(self._require_writer()) as connection:
                 (epoch,) = connection.execute(self._sql["read_epoch"]).fetchone()
                 if epoch != self._epoch:
                     raise StoreUnavailable(
@@ -208,18 +210,10 @@ class SqliteStore:
         many(sql["put_idempotency"], batch.idempotency)
 
     def probe(self) -> None:
-        """See ``ports.Store.probe``: a real write of a page, rolled back."""
+        """See ``ports.Store.probe``: a real, durable write of one page that changes nothing."""
         try:
-            connection = self._require_writer()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                connection.execute("CREATE TABLE probe (filler BLOB)")
-                connection.execute("INSERT INTO probe VALUES (zeroblob(65536))")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-            # The WAL is what grows: a checkpoint gives its space back when it can.
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            with self._writing, _transaction(self._require_writer()) as connection:
+                connection.execute(self._sql["probe"])
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the database cannot be written: {error}") from error
 
@@ -232,7 +226,7 @@ class SqliteStore:
         """See ``ports.Store.prune``."""
         ids = [(run_id,) for run_id in run_ids]
         try:
-            with _transaction(self._require_writer()) as connection:
+            with self._writing, _transaction(self._require_writer()) as connection:
                 for name in ("delete_run", "delete_journal", "delete_messages"):
                     connection.executemany(self._sql[name], ids)
         except sqlite3.Error as error:

@@ -7,6 +7,9 @@ SELECT epoch FROM node WHERE id = 1;
 -- The new epoch fences every writer that opened the store before.
 UPDATE node SET owner = ?, epoch = epoch + 1 WHERE id = 1;
 
+-- name: probe
+UPDATE node SET owner = owner WHERE id = 1;
+
 -- name: insert_run
 INSERT INTO run (run_id, seq, phase, label, agent_id, requester, requester_run, session_key,
                  is_over, keeps_session, created_at_ms, ended_at_ms, archived_at_ms, origin, state)
