@@ -20,6 +20,8 @@ from subagents.errors import DaemonUnreachable, UsageError
 RECONNECT_S: Final = 30.0
 """How long a wait looks for a daemon that went away before it gives up."""
 RECONNECT_POLL_S: Final = 0.2
+READER: Final = os.urandom(16).hex()
+"""This process, to the inbox: what was offered to it is consumed by it."""
 POLL_S: Final = 20.0
 """One long poll; less than any time limit between here and the daemon."""
 
@@ -51,11 +53,11 @@ def connect(*, starts: bool = False) -> Client:
     """
     given = worker_socket()
     if given is not None:
-        return Client(given, session=session())
+        return Client(given, session=session(), reader=READER)
     home = paths()
     if starts or home.socket.exists():
         ensure_daemon(home)
-    return Client(home.socket, session=session())
+    return Client(home.socket, session=session(), reader=READER)
 
 
 def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:
@@ -95,7 +97,12 @@ def caller_cwd() -> str:
 
 
 def config_environment() -> dict[str, str]:
-    """The variables that set configuration keys: they hold for the runs spawned from here."""
+    """The variables that set configuration keys: they hold for the runs spawned from here.
+
+    A worker has none to bring: its limits are those it was started with.
+    """
+    if os.environ.get("SUBAGENTS_RUN_ID"):
+        return {}
     return {
         name: value
         for name, value in os.environ.items()

@@ -319,26 +319,29 @@ def log(
     """
     if tail is not None and tail < 0:
         raise UsageError(f"--tail must be 0 or more, not {tail}", details={"field": "--tail"})
-    query = {"stream": "err" if err else "out", "attempt": attempt}
+    stream = "err" if err else "out"
     with connect() as client:
         run_id = str(client.get(path_of(run, "/status"))["runId"])
-        path = path_of(run_id, "/log")
-        page = view(
-            answer := client.get(path, {**query, "tail": tail, "limit": LOG_PAGE_BYTES}), LogView
-        )
+        first = {"stream": stream, "attempt": attempt, "tail": tail, "limit": LOG_PAGE_BYTES}
+        answer = client.get(path_of(run_id, "/log"), first)
         while True:
-            _print_log(page, answer, json=json)
-            offset = _next_offset(page)
-            if offset is None:
-                if not follow or _is_over(client, run_id, page, attempt):
-                    return EXIT_OK
-                time.sleep(FOLLOW_POLL_S)
-                offset = page.offset + len(page.text.encode())
-            answer = _page(client, path, {**query, "offset": offset})
             page = view(answer, LogView)
+            _print_log(page, answer, json=json)
+            offset = page.offset if page.next_offset is None else page.next_offset
+            number = page.attempt
+            if offset >= page.total_bytes:
+                if not follow:
+                    return EXIT_OK
+                number = _next_attempt(client, run_id, page, is_fixed=attempt is not None)
+                if number is None:
+                    return EXIT_OK
+                offset = offset if number == page.attempt else 0
+            more = {"stream": stream, "attempt": number or None, "offset": offset}
+            answer = _page(client, run_id, more)
 
 
-def _page(client: Client, path: str, query: dict[str, str | int | None]) -> Document:
+def _page(client: Client, run_id: str, query: dict[str, str | int | None]) -> Document:
+    path = path_of(run_id, "/log")
     return persistently(lambda: client.get(path, {**query, "limit": LOG_PAGE_BYTES}))
 
 
@@ -351,20 +354,23 @@ def _print_log(page: LogView, answer: Document, *, json: bool) -> None:
     sys.stdout.flush()
 
 
-def _next_offset(page: LogView) -> int | None:
-    """Where the next page begins; None when there is no more for now."""
-    following = page.next_offset
-    if following is None or following <= page.offset or following >= page.total_bytes:
-        return None
-    return following
-
-
-def _is_over(client: Client, run_id: str, page: LogView, attempt: int | None) -> bool:
-    """Whether nothing more can come: the run has its outcome, or a newer attempt began."""
-    row = view(persistently(lambda: client.get(path_of(run_id, "/status"))), Row)
-    if row.outcome is not None:
-        return True
-    return attempt is not None and row.attempt is not None and row.attempt > (page.attempt or 0)
+def _next_attempt(client: Client, run_id: str, page: LogView, *, is_fixed: bool) -> int | None:
+    """Wait for more output: the number of the attempt that has it, None when none will come."""
+    number = page.attempt or 0
+    while True:
+        # Asked before the file: what was written until the end was seen is then in it.
+        row = view(persistently(lambda: client.get(path_of(run_id, "/status"))), Row)
+        newest = row.attempt or 0
+        if number:
+            query: dict[str, str | int | None] = {"stream": page.stream, "attempt": number}
+            found = view(_page(client, run_id, {**query, "offset": page.next_offset}), LogView)
+            if found.text:
+                return number
+        if newest > number:
+            return None if is_fixed else number + 1
+        if row.outcome is not None:
+            return None
+        time.sleep(FOLLOW_POLL_S)
 
 
 def timeline(run: Run, /, *, json: Json = False) -> int:

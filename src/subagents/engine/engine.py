@@ -101,17 +101,31 @@ class Engine:
         self._timers = Timers(self.ledger, clock)
         self._supervisor = Supervisor(self.ledger, clock, runtimes, lease_ms=lease_ms)
         delivering = Delivering(self.ledger, clock, couriers)
-        self._outbox = Outbox(self.ledger, clock, runtimes, verifier, delivering, worker_env)
+        self._outbox = Outbox(
+            ledger=self.ledger,
+            clock=clock,
+            runtimes=runtimes,
+            verifier=verifier,
+            delivering=delivering,
+            worker_env=worker_env,
+        )
         self._spawner = Spawner(
-            self.ledger, self.queries, store, off_loop, clock, ids, runtimes, verifier
+            ledger=self.ledger,
+            queries=self.queries,
+            store=store,
+            off_loop=off_loop,
+            clock=clock,
+            ids=ids,
+            runtimes=runtimes,
+            verifier=verifier,
         )
         self._sweep = Sweep(
-            self.ledger,
-            self._mailbox,
-            store,
-            off_loop,
-            clock,
-            settings,
+            ledger=self.ledger,
+            mailbox=self._mailbox,
+            store=store,
+            off_loop=off_loop,
+            clock=clock,
+            settings=settings,
             orphans=orphans,
             forget=self._forget,
         )

@@ -15,7 +15,7 @@ Reduce in memory, commit in groups, act after the commit (2-lifecycle §12; docs
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
 from subagents.domain.effects import (
@@ -275,41 +275,61 @@ class Ledger:
     ) -> Iterable[tuple[Run, FollowUp]]:
         """Apply one follow-up and return those it causes in turn."""
         match followup:
-            case TellDependants(outcome=outcome, result=result):
-                event = DependencySettled(
-                    at_ms=at_ms, run_id=source.id, outcome=outcome, result=result
-                )
-                for dependant in self.index.take_dependants(source.id):
-                    yield from self._step(dependant, event)
+            case TellDependants():
+                return self._tell_dependants(source, followup, at_ms)
             case TellParent(outcome=outcome, result=result):
-                if source.requester_run in self.live:
-                    settled = ChildSettled(
-                        at_ms=at_ms, child=source.id, outcome=outcome, result=result
-                    )
-                    yield from self._step(source.requester_run, settled)
-            case CancelChildren(by=by, reason=reason):
-                cancel = CancelRequested(at_ms=at_ms, by=by, reason=reason, cascaded=True)
-                for child in source.active_children:
-                    if child.run_id in self.live:
-                        yield from self._step(child.run_id, cancel)
-            case ConsumeChildren(children=children):
-                read = AnnouncementConsumed(
-                    at_ms=at_ms, reader=source.session_key, path=DeliveryPath.PULLED
-                )
-                for child_id in children:
-                    child_run = self.live.get(child_id)
-                    if child_run is not None and child_run.announcement_consumed_ms is None:
-                        yield from self._consume(child_run, read)
+                event = ChildSettled(at_ms=at_ms, child=source.id, outcome=outcome, result=result)
+                return self._tell_parent(source, event)
+            case CancelChildren():
+                return self._cancel_children(source, followup, at_ms)
+            case ConsumeChildren():
+                return self._consume_children(source, followup, at_ms)
             case MoveInbox(source=session):
                 self._batch.moved.append((session, self.living_inbox(source)))
+                return ()
             case ResolveMessages(messages=messages):
                 self._batch.consumed.extend((m, at_ms, "answered") for m in messages)
+                return ()
             case MarkTold():
-                parent = self.live.get(source.requester_run) if source.requester_run else None
-                if parent is not None and not parent.is_settled:
-                    yield from self._step(parent.id, ChildTold(at_ms=at_ms, child=source.id))
+                return self._tell_parent(source, ChildTold(at_ms=at_ms, child=source.id))
             case _:
                 assert_never(followup)
+
+    def _tell_dependants(
+        self, source: Run, told: TellDependants, at_ms: int
+    ) -> Iterator[tuple[Run, FollowUp]]:
+        event = DependencySettled(
+            at_ms=at_ms, run_id=source.id, outcome=told.outcome, result=told.result
+        )
+        for dependant in self.index.take_dependants(source.id):
+            yield from self._step(dependant, event)
+
+    def _tell_parent(
+        self, source: Run, event: ChildSettled | ChildTold
+    ) -> Iterable[tuple[Run, FollowUp]]:
+        parent = self.live.get(source.requester_run) if source.requester_run else None
+        if parent is None or parent.is_settled:
+            return ()
+        return self._step(parent.id, event)
+
+    def _cancel_children(
+        self, source: Run, wanted: CancelChildren, at_ms: int
+    ) -> Iterator[tuple[Run, FollowUp]]:
+        event = CancelRequested(at_ms=at_ms, by=wanted.by, reason=wanted.reason, cascaded=True)
+        for child in source.active_children:
+            if child.run_id in self.live:
+                yield from self._step(child.run_id, event)
+
+    def _consume_children(
+        self, source: Run, wanted: ConsumeChildren, at_ms: int
+    ) -> Iterator[tuple[Run, FollowUp]]:
+        read = AnnouncementConsumed(
+            at_ms=at_ms, reader=source.session_key, path=DeliveryPath.PULLED
+        )
+        for child_id in wanted.children:
+            child = self.live.get(child_id)
+            if child is not None and child.announcement_consumed_ms is None:
+                yield from self._consume(child, read)
 
     def _consume(self, run: Run, event: AnnouncementConsumed) -> Iterable[tuple[Run, FollowUp]]:
         """The run's event and the inbox row's mark, in one commit."""

@@ -50,6 +50,7 @@ class Outbox:
 
     def __init__(
         self,
+        *,
         ledger: Ledger,
         clock: Clock,
         runtimes: Mapping[str, Runtime],

@@ -61,6 +61,7 @@ class Spawner:
 
     def __init__(
         self,
+        *,
         ledger: Ledger,
         queries: Queries,
         store: Store,
@@ -316,7 +317,7 @@ class Spawner:
     async def _dependencies(
         self, drafts: Sequence[_Draft], requester: SessionKey
     ) -> dict[str, Dependency]:
-        """Every dependency asked for, by the name it was asked by; ended ones with their outcome."""
+        """Every dependency asked for, by the name it was asked by; ended ones have an outcome."""
         here = {draft.resolved.label: draft.run_id for draft in drafts if draft.spec.label}
         if len(here) != sum(1 for draft in drafts if draft.spec.label):
             labels = [draft.resolved.label for draft in drafts if draft.spec.label]

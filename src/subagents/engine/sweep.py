@@ -34,13 +34,13 @@ class Sweep:
 
     def __init__(
         self,
+        *,
         ledger: Ledger,
         mailbox: Mailbox,
         store: Store,
         off_loop: OffLoop,
         clock: Clock,
         settings: Settings,
-        *,
         orphans: Orphans,
         forget: Callable[[RunId], Awaitable[None]],
     ) -> None:

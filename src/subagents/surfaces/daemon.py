@@ -16,6 +16,7 @@ import socket
 import stat
 import struct
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 
 LOG_BYTES_MAX: Final = 10 * 1024 * 1024
 """At start a larger log is moved to ``daemon.log.1``, over the one before."""
+LOGGERS: Final = ("subagents", "uvicorn", "asyncio")
+"""Not the root: an embedding program's own lines do not belong into our file."""
 STOP_S: Final = 5
 """Calls under way at a stop may take so long to end; then they are cut off."""
 KEEP_ALIVE_S: Final = 5
@@ -260,7 +263,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 @contextlib.contextmanager
 def stop_on_signals(stopping: asyncio.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set ``stopping``; only the main thread can be asked for that."""
+    """SIGTERM and SIGINT set ``stopping``; outside the main thread signals are not ours to take."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
@@ -277,17 +283,19 @@ def log_to(path: Path) -> Iterator[None]:
     _rotate(path)
     handler = logging.StreamHandler(_open_log(path))
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.INFO)
-    root.addHandler(handler)
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.INFO)
+        logger.addHandler(handler)
     try:
         yield
     finally:
-        root.removeHandler(handler)
-        root.setLevel(level)
-        handler.stream.close()
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
         handler.close()
+        handler.stream.close()
 
 
 def _open_log(path: Path) -> IO[str]:
