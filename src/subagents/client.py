@@ -2,24 +2,22 @@
 
 HTTP/1.1 in a few lines instead of ``http.client``: both clients share one codec that does no I/O,
 and the command line starts 20 ms sooner. The daemon answers every request of ours with a
-``content-length``, so nothing else is understood here.
+``content-length``, so nothing else is understood here. For the same reason asyncio and subprocess
+are imported where they are used.
 
 Source: 5-surfaces §2 (start-up, exit 7), §4 (Unix socket), §6 (``connect``).
 """
 
-import asyncio
 import fcntl
 import os
 import socket
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NoReturn, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -27,6 +25,10 @@ import msgspec
 from subagents import errors
 from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable, Forbidden, SubagentsError
+
+if TYPE_CHECKING:
+    import asyncio
+    import subprocess
 
 Document = dict[str, object]
 Query = Mapping[str, str | int | None]
@@ -280,6 +282,8 @@ class AsyncClient:
     async def _call(
         self, method: str, path: str, query: Query | None, body: object, more_s: float
     ) -> Document:
+        import asyncio  # noqa: PLC0415
+
         request = self._codec.request(method, path, query, body)
         reader, writer = await self._connected()
         try:
@@ -307,7 +311,9 @@ class AsyncClient:
             self._idle.append((time.monotonic(), reader, writer))
         return self._codec.answer(head.status, content)
 
-    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connected(self) -> "tuple[asyncio.StreamReader, asyncio.StreamWriter]":
+        import asyncio  # noqa: PLC0415
+
         while self._idle:
             used_at, reader, writer = self._idle.pop()
             if time.monotonic() - used_at <= IDLE_S and not reader.at_eof():
@@ -320,7 +326,7 @@ class AsyncClient:
             raise _gone(self._path, error) from error
 
 
-async def _close(writer: asyncio.StreamWriter) -> None:
+async def _close(writer: "asyncio.StreamWriter") -> None:
     writer.close()
     try:
         await writer.wait_closed()
@@ -365,7 +371,7 @@ def _classes() -> dict[str, type[SubagentsError]]:
 
 def _gone(path: str, error: Exception) -> DaemonUnreachable:
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    if isinstance(error, asyncio.IncompleteReadError):
+    if isinstance(error, EOFError):
         text = "it closed the connection"
     return DaemonUnreachable(
         f"no daemon answers at {path}: {text}",
@@ -418,6 +424,8 @@ def ensure_daemon(paths: Paths, environ: Mapping[str, str] | None = None) -> boo
     """
     if answers(paths.socket):
         return False
+    import threading  # noqa: PLC0415
+
     paths.ensure()
     due = time.monotonic() + START_TIMEOUT_S
     with _start_lock(paths.state_dir / "start.lock", due, paths):
@@ -449,7 +457,9 @@ def _start_lock(file: Path, due: float, paths: Paths) -> Iterator[None]:
         yield
 
 
-def _start(paths: Paths, environ: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(paths: Paths, environ: dict[str, str]) -> "subprocess.Popen[bytes]":
+    import subprocess  # noqa: PLC0415
+
     for name in _WORKER_VARIABLES:
         environ.pop(name, None)
     if environ.get("SUBAGENTS_HOME"):

@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -194,6 +194,13 @@ class Home:
                 if row["phase"] in phases:
                     return row
                 await asyncio.sleep(0.02)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Return once it is so; fails after the deadline."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not is_so():  # noqa: ASYNC110 - what is looked at has no event to wait for
+            await asyncio.sleep(0.01)
 
 
 def segment(text: str) -> str:

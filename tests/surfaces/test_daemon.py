@@ -2,16 +2,18 @@
 
 import asyncio
 import os
+import queue
 import signal
 import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
-from home_daemon import DEADLINE_S, Home, build, serving
+from home_daemon import DEADLINE_S, Home, build, serving, until
 
 from subagents.errors import AlreadyRunning
 from subagents.surfaces import daemon
@@ -36,6 +38,13 @@ def start(home: Path) -> "subprocess.Popen[bytes]":
                 return process
     process.kill()
     raise TimeoutError("the daemon does not answer")
+
+
+def is_polling(home: Home) -> bool:
+    """Whether the daemon holds another connection than the one that asks."""
+    path = str(home.services.paths.socket).encode()
+    lines = Path("/proc/net/unix").read_bytes().splitlines()
+    return sum(line.endswith(path) for line in lines) > 1
 
 
 @pytest.mark.requirement("daemon:one-per-home")
@@ -111,7 +120,17 @@ def test_a_signal_stops_the_daemon_cleanly_and_leaves_workers_running(
         while not (pid_file.exists() and pid_file.read_text().strip()):
             assert time.monotonic() < due
             time.sleep(0.02)
+        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+        body = {"runIds": [receipt["runId"]], "timeoutSeconds": 600}
+        wait = ("POST", "/v1/wait", body)
+        threading.Thread(
+            target=lambda: waiting.put(home.call_blocking(*wait)[0]), daemon=True
+        ).start()
+        while waiting.empty() and not is_polling(home):
+            assert time.monotonic() < due
+            time.sleep(0.02)
         process.send_signal(number)
+        assert waiting.get(timeout=DEADLINE_S) == 503
         assert process.wait(DEADLINE_S) == 0
         assert not home.services.paths.socket.exists()
         os.kill(int(pid_file.read_text()), 0)
@@ -135,9 +154,8 @@ def test_shutdown_ends_long_polls_with_a_retryable_error(tmp_path: Path) -> None
             run_id = (await home.spawn("hang"))["runId"]
             body = {"runIds": [run_id], "timeoutSeconds": 600}
             waiting = asyncio.create_task(home.call("POST", "/v1/wait", body))
+            await until(lambda: run_id in home.services.engine._mailbox._waiters)
             async with asyncio.timeout(DEADLINE_S):
-                while run_id not in home.services.engine._mailbox._waiters:
-                    await asyncio.sleep(0.01)
                 assert (await home.ok("POST", "/v1/shutdown"))["status"] == "stopping"
                 status, document = await waiting
             assert (status, document["code"], document["retryable"]) == (503, "unavailable", True)

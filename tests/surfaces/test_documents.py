@@ -89,8 +89,8 @@ def test_unknown_usage_is_null_and_a_part_of_it_too() -> None:
 )
 def test_a_verdict_reads_passed_failed_or_skipped(
     verdict: Verdict,
-    passed: bool,
-    word: str,  # noqa: FBT001 - a column of the table
+    passed: bool,  # noqa: FBT001 - a column of the table
+    word: str,
 ) -> None:
     run = run_after(
         spawned(CHECKED), slot(), started(), result(), exited(), verified(verdict, passed=passed)

@@ -18,8 +18,8 @@ from subagents.domain.outcome import (
     OK,
     Check,
     CheckType,
-    Deferred,
     DeferReason,
+    Deferred,
     Delivered,
     DeliveryFailed,
     DeliveryOutcome,
@@ -123,8 +123,7 @@ WHY: list[tuple[tuple[e.Event, ...], Phase, str]] = [
     (
         (*DONE, delivery(DeliveryFailed(retryable=False, error="no such hook"))),
         Phase.COMPLETED_GIVEUP,
-        "completed successfully; its delivery was given up after 1 try because failed, for good: "
-        "no such hook; the result is kept",
+        "its delivery was given up after 1 try because failed, for good: no such hook; the result",
     ),
     (
         (*DONE, delivery(Delivered(path=DeliveryPath.DIRECT))),

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from home_daemon import DEADLINE_S, Document, Home, segment, serving
+from home_daemon import Document, Home, segment, serving, until
 
 Scenario = Callable[[Home], Awaitable[None]]
 
@@ -277,12 +277,8 @@ def test_nothing_is_offered_to_a_waiter_that_hung_up(tmp_path: Path) -> None:
             head = f"POST /v1/wait HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n"
             gone.sendall(f"{head}x-subagents-reader: gone\r\n\r\n".encode() + body)
             waiters = home.services.engine._mailbox._waiters
-            async with asyncio.timeout(DEADLINE_S):
-                while run_id not in waiters:
-                    await asyncio.sleep(0.01)
-        async with asyncio.timeout(DEADLINE_S):
-            while run_id in waiters:
-                await asyncio.sleep(0.01)
+            await until(lambda: run_id in waiters)
+        await until(lambda: run_id not in waiters)
 
         await home.ok("POST", f"/v1/runs/{run_id}/cancel")
         assert (await home.wait(run_id))["messages"] == [f"{run_id}:announce"]

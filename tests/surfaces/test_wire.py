@@ -62,9 +62,8 @@ def test_a_single_text_in_depends_on_is_a_list_of_one() -> None:
             'unknown parameter "spec.verification.artefacts": did you mean "artifacts"?',
         ),
         (
-            {"verification": {"artifacts": [{"path": "a", "min_items": 1}]}},
-            'unknown parameter "spec.verification.artifacts[0].min_items": '
-            'did you mean "minItems"?',
+            {"verification": {"artifacts": [{"path": "a", "minitem": 1}]}},
+            'unknown parameter "spec.verification.artifacts[0].minitem": did you mean "minItems"?',
         ),
         ({"zzz": 1}, 'unknown parameter "spec.zzz"'),
     ],

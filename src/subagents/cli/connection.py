@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+from subagents.cli.output import note
 from subagents.client import DEFAULT_SESSION, Client, Document, ensure_daemon
 from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable, UsageError
@@ -55,8 +56,9 @@ def connect(*, starts: bool = False) -> Client:
     if given is not None:
         return Client(given, session=session(), reader=READER)
     home = paths()
-    if starts or home.socket.exists():
-        ensure_daemon(home)
+    had_crashed = home.socket.exists()
+    if (starts or had_crashed) and ensure_daemon(home) and had_crashed:
+        note("The daemon had gone; it is started again. The runs went on.")
     return Client(home.socket, session=session(), reader=READER)
 
 
@@ -77,8 +79,8 @@ def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:
                 raise
             if worker_socket() is None:
                 home = paths()
-                if home.socket.exists():
-                    ensure_daemon(home)
+                if home.socket.exists() and ensure_daemon(home):
+                    note("The daemon had gone; it is started again. The runs went on.")
         time.sleep(RECONNECT_POLL_S)
 
 

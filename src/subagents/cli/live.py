@@ -49,7 +49,7 @@ class LiveTrees:
         """Draw the trees instead of those before; more lines than fit are counted, not drawn."""
         if not trees:
             return
-        lines = [line for tree in trees for line in render.tree_lines(tree)]
+        lines = render.aligned([line for tree in trees for line in render.tree_lines(tree)])
         room = max(3, self._console.height - LINES_SPARE)
         shown = [drawn(line) for line in lines[:room]]
         if len(lines) > room:
@@ -62,5 +62,5 @@ def drawn(line: render.TreeLine) -> Text:
     style = STYLES.get(line.state, "")
     text = Text(harmless(line.indent), no_wrap=True, overflow="ellipsis", style="")
     text.append(f"{render.icon(line.state)} ", style=style)
-    text.append(harmless(line.text), style="dim" if style == "dim" else "")
+    text.append(f"{harmless(line.name)}  {harmless(line.text)}", style="dim" * (style == "dim"))
     return text

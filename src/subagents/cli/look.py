@@ -148,10 +148,11 @@ def tree(
     roots = view(answer, Roots).roots if run is None else [view(answer, Node)]
     if not roots:
         output.note("No runs of yours. Start one: subagents run 'echo hello'")
-    for root in roots:
-        for each in render.tree_lines(root):
-            icon = output.styled(render.icon(each.state), each.state)
-            sys.stdout.write(f"{output.harmless(each.indent)}{icon} {output.harmless(each.text)}\n")
+    lines = [each for root in roots for each in render.tree_lines(root)]
+    for each in render.aligned(lines):
+        icon = output.styled(render.icon(each.state), each.state)
+        text = output.harmless(f"{each.name}  {each.text}")
+        sys.stdout.write(f"{each.indent}{icon} {text}\n")
     return EXIT_OK
 
 

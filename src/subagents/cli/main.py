@@ -227,7 +227,8 @@ def _parsed(arguments: list[str]) -> int:
     from cyclopts import CycloptsError  # noqa: PLC0415  70 ms
 
     try:
-        code = application()(arguments)
+        with_completion = arguments[0] == INSTALL_COMPLETION
+        code = application(with_completion=with_completion)(arguments)
     except CycloptsError as error:
         raise UsageError(_told(error), hint=_help_command(arguments)) from error
     return code if isinstance(code, int) else EXIT_OK
@@ -309,7 +310,7 @@ def _help_command(arguments: Sequence[str]) -> str:
     return f"subagents {named} --help" if named else "subagents --help"
 
 
-def application() -> "App":
+def application(*, with_completion: bool = False) -> "App":
     """The parser with all commands, none of them imported."""
     from cyclopts import App, Parameter  # noqa: PLC0415
 
@@ -335,7 +336,8 @@ def application() -> "App":
         parent_name, _, name = each.name.rpartition(" ")
         parent = parents[parent_name] if parent_name else app
         parent.command(each.target, name=name)
-    app.register_install_completion_command(INSTALL_COMPLETION)
+    if with_completion:
+        app.register_install_completion_command(INSTALL_COMPLETION)
     return app
 
 

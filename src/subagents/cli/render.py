@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from subagents.cli.output import one_line
+from subagents.cli.output import cells_wide, one_line
 from subagents.cli.views import Item, Node, OutcomeView, ProgressView, UsageView, VerificationView
 
 ICONS: Final = {
@@ -32,10 +32,11 @@ ACTIVE: Final = frozenset({"running", "spawning", "ending", "verifying", "retry_
 
 
 class TreeLine(NamedTuple):
-    """One run of a tree: what stands before it, its state, and the text after its icon."""
+    """One run of a tree: what stands before it, its state, its name, and what it does."""
 
     indent: str
     state: str
+    name: str
     text: str
 
 
@@ -69,7 +70,22 @@ def word(state: str) -> str:
 
 def tree_lines(node: Node) -> list[TreeLine]:
     """A run and all below it."""
-    return [TreeLine("", node.state, node_text(node)), *_below(node.children, "")]
+    return [_line("", node), *_below(node.children, "")]
+
+
+def aligned(lines: Sequence[TreeLine]) -> list[TreeLine]:
+    """The lines with their names filled up, so that what follows stands in one column."""
+    widths = [len(line.indent) + cells_wide(line.name) for line in lines]
+    widest = max(widths, default=0)
+    return [
+        line._replace(name=line.name + " " * (widest - width))
+        for line, width in zip(lines, widths, strict=True)
+    ]
+
+
+def _line(indent: str, node: Node) -> TreeLine:
+    name = one_line(node.label, chars_max=40) or node.run_id
+    return TreeLine(indent, node.state, name, node_text(node))
 
 
 def _below(children: Sequence[Node], indent: str) -> list[TreeLine]:
@@ -77,14 +93,14 @@ def _below(children: Sequence[Node], indent: str) -> list[TreeLine]:
     for index, child in enumerate(children):
         is_last = index == len(children) - 1
         branch, stem = ("└ ", "  ") if is_last else ("├ ", "│ ")
-        lines.append(TreeLine(indent + branch, child.state, node_text(child)))
+        lines.append(_line(indent + branch, child))
         lines += _below(child.children, indent + stem)
     return lines
 
 
 def node_text(node: Node) -> str:
-    """``label  agent  running  12s  40% counting lines``."""
-    parts = [one_line(node.label, chars_max=40) or node.run_id, node.agent_id, word(node.state)]
+    """``command  running  12s  40% counting lines``."""
+    parts = [node.agent_id, word(node.state)]
     if node.elapsed_ms is not None and node.state not in {"waiting", "queued"}:
         parts.append(duration(node.elapsed_ms))
     if node.outcome is not None:

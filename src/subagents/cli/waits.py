@@ -41,7 +41,6 @@ def wait(
     timeout_s = None if timeout is None else durations.seconds(timeout, field="--timeout")
     with connect(starts=True) as client:
         named = selectors.expand(client, runs)
-    started = time.monotonic()
     is_live = follow.can_draw() and not json and bool(named) and timeout_s != 0
     try:
         waiting = follow.wait_for(
@@ -55,7 +54,7 @@ def wait(
         output.document(waiting.document)
         sys.stdout.flush()
     else:
-        follow.print_ends(waited, started=started)
+        follow.print_ends(waited)
         if not (waited.completed or waited.pending or waited.errors):
             output.note("Nothing to wait for.")
     follow.acknowledge(waiting.offered)

@@ -15,6 +15,8 @@ from subagents.domain.values import MessageId, announcement_id
 
 DEPENDENCY_RESULT_BYTES_MAX: Final = 32 * 1024
 CHILD_RESULT_CHARS_MAX: Final = 4_000
+ENDING_CHARS_MAX: Final = 300
+"""Of an error on the announcement's first line; a longer one is quoted in full below it."""
 SILENT_TEXTS: Final = {
     "ANNOUNCE_SKIP": SkipReason.ANNOUNCE_SKIP,
     "NO_REPLY": SkipReason.SILENT,
@@ -38,10 +40,17 @@ def fence(text: str) -> str:
 
 def ending(outcome: Outcome) -> str:
     """The outcome in words: ``just completed successfully``, ``failed: <reason>``, …"""
+    error = one_line(outcome.error) if outcome.error else None
     if outcome.status is Status.ERROR:
-        return f"failed: {outcome.error or outcome.reason}"
+        return f"failed: {error or outcome.reason}"
     words = _ENDINGS[outcome.status]
-    return f"{words}: {outcome.error}" if outcome.error else words
+    return f"{words}: {error}" if error else words
+
+
+def one_line(text: str) -> str:
+    """A worker's words inside a sentence of ours: they can start no line of their own."""
+    line = " ".join(text.split())
+    return line if len(line) <= ENDING_CHARS_MAX else f"{line[: ENDING_CHARS_MAX - 1]}…"
 
 
 def announcement(run: Run, *, consumed: bool) -> Message:
@@ -74,9 +83,16 @@ def announcement_text(run: Run) -> str:
         f"[System Message] [sessionId: {run.session_key}] A subagent task "
         f'"{run.resolved.label}" {ending(outcome)}.\n\n'
         f"Result:\n{fence(shown)}\n\n"
+        f"{_whole_error(outcome)}"
         f"Stats: {stats_line(run)}\n\n"
         f"{_next_step(run, outcome)}"
     )
+
+
+def _whole_error(outcome: Outcome) -> str:
+    """The error as it is, when it did not fit on the first line."""
+    error = outcome.error or ""
+    return f"Error:\n{fence(error)}\n\n" if one_line(error) != error else ""
 
 
 def stats_line(run: Run) -> str:

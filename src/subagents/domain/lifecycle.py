@@ -103,6 +103,8 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.ENDING, ChildTold): frozenset({P.ENDING}),
     (P.ENDING, CancelRequested): frozenset({P.ENDING, P.ANNOUNCING}),
     (P.ENDING, SteerRequested): frozenset({P.ENDING}),
+    (P.ENDING, Resumed): _ENDS,
+    (P.VERIFYING, Resumed): frozenset({P.VERIFYING}),
     (P.VERIFYING, VerificationFinished): frozenset({P.RETRY_WAIT, P.ANNOUNCING}),
     (P.RETRY_WAIT, TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED}),
     (P.ANNOUNCING, DeliverySettled): frozenset(
@@ -113,8 +115,10 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.ANNOUNCE_DEFERRED, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
     (P.ANNOUNCE_DEFERRED, Redelivered): frozenset({P.ANNOUNCING}),
     (P.CLEANUP_PENDING, CleanedUp): frozenset({P.COMPLETED}),
+    (P.CLEANUP_PENDING, DeliverySettled): frozenset({P.CLEANUP_PENDING}),
     (P.CLEANUP_PENDING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
     (P.COMPLETED, AnnouncementConsumed): frozenset({P.COMPLETED}),
+    (P.COMPLETED, DeliverySettled): frozenset({P.COMPLETED}),
     (P.COMPLETED, Archived): frozenset({P.COMPLETED}),
     (P.COMPLETED_GIVEUP, AnnouncementConsumed): frozenset({P.COMPLETED_GIVEUP}),
     (P.COMPLETED_GIVEUP, Redelivered): frozenset({P.ANNOUNCING}),
@@ -149,8 +153,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     ChildSettled: frozenset(P) - {P.WAITING},
     ChildTold: frozenset(P) - {P.WAITING},
     RequestAnswered: frozenset(P) - {P.WAITING},
-    DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.CLEANUP_PENDING, P.COMPLETED})
-    | {P.COMPLETED_GIVEUP},
+    DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
     CleanedUp: frozenset({P.COMPLETED}),
     CancelRequested: frozenset(
         {P.ANNOUNCING, P.ANNOUNCE_DEFERRED, P.CLEANUP_PENDING, P.COMPLETED, P.COMPLETED_GIVEUP}
@@ -213,8 +216,10 @@ def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 
             return _verified(run, event)
         case CancelRequested():
             return _cancel_requested(run, event)
-        case Paused() | Resumed():
-            return Transition(replace(run, paused=isinstance(event, Paused)))
+        case Paused():
+            return Transition(replace(run, paused=True))
+        case Resumed():
+            return _resumed(run, event.at_ms)
         case SteerRequested():
             return _steer_requested(run, event)
         case SteerSettled():
@@ -364,6 +369,8 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
     expected_turn = 1 if run.phase is P.SPAWNING else attempt.turns + 1
     if event.attempt != attempt.number or event.turn != expected_turn:
         return Transition(run, stale=True)
+    if run.phase is P.ENDING and not _awaits_turn(run):
+        return Transition(run, stale=True)
     if is_first_turn:
         timeout_ms = run.resolved.timeout_ms
         deadline = event.at_ms + timeout_ms if timeout_ms else None
@@ -386,8 +393,8 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
         P.RUNNING,
         event.at_ms,
     )
-    # Messages from before the start were part of the prompt; later ones go in now.
-    pending = tuple(s for s in run.steers if s.at_ms > attempt.requested_at_ms and is_first_turn)
+    # Messages from before the start were part of the prompt (or of the turn); later ones go in now.
+    pending = tuple(s for s in run.steers if s.at_ms > attempt.requested_at_ms or not is_first_turn)
     run = replace(run, steers=pending)
     effects: tuple[Effect, ...] = tuple(
         SteerAttempt(attempt=attempt.number, number=steer.number, message=steer.message)
@@ -396,7 +403,7 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
     )
     if run.cancel is not None and attempt.evidence.stop is None:
         # Cancelled while its next turn was being started.
-        attempt, effects = _stop(run, StopCause.CANCEL, event.at_ms)
+        attempt, effects = _stop(run, _stop_cause(run.cancel), event.at_ms)
         run = _with_attempt(run, attempt)
     return Transition(run, effects=effects)
 
@@ -406,7 +413,7 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
     if event.attempt != attempt.number:
         return Transition(run, stale=True)
     if run.phase is P.ENDING:
-        if attempt.outcome is None:
+        if attempt.outcome is None or not _awaits_turn(run):
             return Transition(run, stale=True)
         # The follow-up turn could not start: the children's results are appended instead.
         untold = tuple(replace(child, told=False) for child in run.children)
@@ -472,9 +479,31 @@ def _after_children(run: Run, at_ms: int) -> Transition:
         outcome = _cancelled(run.cancel)
     untold = tuple(child for child in run.children if not child.told)
     wants_turn = bool(untold or run.steers) and outcome.status in {Status.OK, Status.PARTIAL}
-    if wants_turn and run.resolved.abilities.resume and not run.followed_up:
+    if wants_turn and _may_follow_up(run, at_ms):
+        if run.paused:
+            return Transition(run if run.phase is P.ENDING else _enter(run, P.ENDING, at_ms))
         return _follow_up(run, untold, at_ms)
     return _conclude(_append_children(run), outcome, at_ms)
+
+
+def _may_follow_up(run: Run, at_ms: int) -> bool:
+    """Once, where the session can be resumed, and not only to be stopped at its deadline."""
+    deadline_ms = run.attempt.deadline_ms
+    in_time = deadline_ms is None or at_ms < deadline_ms
+    return run.resolved.abilities.resume and not run.followed_up and in_time
+
+
+def _awaits_turn(run: Run) -> bool:
+    """A follow-up turn was asked for and neither started nor failed yet."""
+    return run.followed_up and run.attempt.outcome is not None and not run.active_children
+
+
+def _resumed(run: Run, at_ms: int) -> Transition:
+    if not run.paused:
+        return Transition(run, stale=True)
+    run = replace(run, paused=False)
+    is_held = run.phase is P.ENDING and run.attempt.outcome is not None
+    return _after_children(run, at_ms) if is_held else Transition(run)
 
 
 def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
@@ -620,13 +649,18 @@ def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
     if run.phase in _LIVE:
         if run.attempt.evidence.stop is not None:
             return Transition(run, followups=followups)
-        cause = StopCause.PARENT if event.cascaded else StopCause.CANCEL
-        attempt, effects = _stop(run, cause, event.at_ms)
+        attempt, effects = _stop(run, _stop_cause(cancel), event.at_ms)
         return Transition(_with_attempt(run, attempt), effects=effects, followups=followups)
     if run.phase is P.ENDING:
+        if run.paused and run.attempt.outcome is not None:
+            return _join(_after_children(run, event.at_ms), followups)
         # The worker is gone; only its descendants (or a stream's last words) are awaited.
         return Transition(run, followups=followups)
     return _join(_settle(run, _cancelled(cancel), event.at_ms), followups)
+
+
+def _stop_cause(cancel: Cancel) -> StopCause:
+    return StopCause.PARENT if cancel.cascaded else StopCause.CANCEL
 
 
 def _cancelled(cancel: Cancel) -> Outcome:
@@ -656,6 +690,8 @@ def _steer_settled(run: Run, event: SteerSettled) -> Transition:
 
 
 def _child_settled(run: Run, event: ChildSettled) -> Transition:
+    if all(child.run_id != event.child for child in run.active_children):
+        return Transition(run, stale=True)
     settled = tuple(
         replace(child, outcome=event.outcome, result=event.result)
         if child.run_id == event.child and child.outcome is None
@@ -769,7 +805,7 @@ def _settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         followups += (TellParent(outcome=outcome, result=result),)
     if run.children:
         # What its agent never read still belongs to somebody.
-        told = tuple(c.run_id for c in run.children if not c.told)
+        told = tuple(c.run_id for c in run.children if not c.told and c.outcome is not None)
         if told and outcome.status is not Status.CANCELLED:
             followups += (ConsumeChildren(children=told),)
         followups += (MoveInbox(source=run.first_session_key),)
@@ -791,8 +827,14 @@ def _announce_again(run: Run, at_ms: int) -> Transition:
 
 
 def _delivery_settled(run: Run, event: DeliverySettled) -> Transition:
-    delivery = record_try(run.delivery or Delivery(target=run.requester), event.record)
+    before = run.delivery or Delivery(target=run.requester)
+    if any(known.idempotency_key == event.record.idempotency_key for known in before.tries):
+        return Transition(run, stale=True)
+    delivery = record_try(before, event.record)
     run = replace(run, delivery=delivery)
+    if run.phase is not P.ANNOUNCING:
+        # Read by its requester while the try was under way: kept for the record only.
+        return Transition(run)
     match next_step(run.id, delivery):
         case Done():
             return _clean_up(run, event.at_ms)

@@ -18,6 +18,8 @@ from subagents.domain.values import attempt_id as make_attempt_id
 class Phase(StrEnum):
     """Where the run is in its life (2-lifecycle §1)."""
 
+    __hash__ = str.__hash__  # Enum's own is written in Python; every table here is asked by phase
+
     WAITING = "waiting"
     QUEUED = "queued"
     SPAWNING = "spawning"

@@ -25,8 +25,14 @@ MessageId = NewType("MessageId", str)
 """An inbox message: ``<runId>:announce``, ``<runId>:q<n>``, …"""
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A frozen value; a change is ``replace(value, field=…)``."""
+class Value(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
+):
+    """A frozen value; a change is ``replace(value, field=…)``.
+
+    ``gc=False``: values hold values and JSON, never a cycle, so the collector need not visit the
+    tens of thousands that open runs consist of.
+    """
 
 
 V = TypeVar("V", bound=msgspec.Struct)

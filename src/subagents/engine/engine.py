@@ -148,10 +148,11 @@ class Engine:
         await self._go_on()
 
     async def _go_on(self) -> None:
-        await self.ledger.load(self._owner, self._epoch)
         await self._spawner.load()
         outbox = await self._off_loop(self._store.load_outbox)
         leases = {held.run_id: held for held in await self._off_loop(self._store.load_leases)}
+        # Last, and nothing is awaited after it: from here on calls are served again.
+        await self.ledger.load(self._owner, self._epoch)
         self.recoveries = _decisions(self.ledger.published.values(), outbox, leases)
         for run in self.ledger.published.values():
             self._timers.arm(run)
@@ -197,11 +198,11 @@ class Engine:
             await self._clock.sleep(RECOVER_S)
             try:
                 await self._off_loop(self._store.probe)
+                await self._go_on()
             except StoreUnavailable as error:
                 log.warning("the store cannot be written yet: %s", error)
                 continue
             break
-        await self._go_on()
         log.info("the store can be written again; %s runs are open", len(self.ledger.live))
 
     @property

@@ -104,10 +104,11 @@ class Ledger:
 
     async def load(self, owner: str, epoch: int) -> None:
         """Forget everything in memory and read the open runs from the store."""
-        self._reset()
-        self.owner, self.epoch = owner, epoch
         runs = await self._off_loop(self._store.load_open)
         keys = await self._off_loop(self._store.load_keys)
+        # No await from here on: until everything is there, every call is refused.
+        self._reset()
+        self.owner, self.epoch = owner, epoch
         for run in runs:
             self.live[run.id] = self.published[run.id] = run
             self.index.put(None, run)
@@ -302,7 +303,9 @@ class Ledger:
             at_ms=at_ms, run_id=source.id, outcome=told.outcome, result=told.result
         )
         for dependant in self.index.take_dependants(source.id):
-            yield from self._step(dependant, event)
+            # One that was cancelled, or failed with another dependency, may be gone.
+            if dependant in self.live:
+                yield from self._step(dependant, event)
 
     def _tell_parent(
         self, source: Run, event: ChildSettled | ChildTold

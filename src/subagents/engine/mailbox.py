@@ -44,6 +44,9 @@ REQUEST_TIMEOUT_S_MAX: Final = 7 * 24 * 3600.0
 PROGRESS_INTERVAL_MS: Final = 30_000
 ANNOUNCE_SUFFIX: Final = ":announce"
 
+_NOBODY: Final = ""
+"""Holds what was consumed: a look at the store that began before that must not offer it again."""
+
 
 class WaitResult(Value, frozen=True):
     """What ``wait`` found; a timeout is no error, what is missing is named."""
@@ -68,6 +71,9 @@ class Mailbox:
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
+        until_ms = self._clock.now_ms() + OFFER_MS
+        for message_id, _, _ in batch.consumed:
+            self._offers[message_id] = (_NOBODY, until_ms)
         if not self._waiters:
             return
         for run in batch.runs.values():
@@ -207,7 +213,15 @@ class Mailbox:
         )
         return [row for row in found if self._is_free(row.message.id, reader)]
 
+    def _holder(self, message_id: str) -> str | None:
+        offer = self._offers.get(message_id)
+        return None if offer is None else offer[0]
+
     def _is_free(self, message_id: str, reader: str) -> bool:
+        if message_id.endswith(ANNOUNCE_SUFFIX):
+            run = self._ledger.live.get(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
+            if run is not None and run.announcement_consumed_ms is not None:
+                return False
         offer = self._offers.get(message_id)
         return offer is None or offer[0] == reader or offer[1] <= self._clock.now_ms()
 
@@ -241,9 +255,10 @@ class Mailbox:
                 if not run.is_settled:
                     raise NotFound(f"message {message_id} does not exist")
                 consumed += self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED)
-            else:
-                consumed += await self._consume_other(message_id, reader)
-            self._offers.pop(message_id, None)
+            elif await self._consume_other(message_id, reader):
+                consumed += 1
+            elif self._holder(message_id) == reader:
+                del self._offers[message_id]
         await self._ledger.committed()
         return consumed
 
@@ -253,6 +268,9 @@ class Mailbox:
             raise NotFound(f"message {message_id} does not exist")
         if row.consumed_at_ms is not None or row.message.kind is MessageKind.QUESTION:
             return 0
+        if self._holder(message_id) == _NOBODY:
+            return 0  # by another call, whose commit this row did not show yet
+        self._offers[message_id] = (_NOBODY, self._clock.now_ms() + OFFER_MS)
         self._ledger.consume_message(message_id, reader)
         return 1
 

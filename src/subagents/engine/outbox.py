@@ -46,7 +46,7 @@ RETRY_S_MAX: Final = 30.0
 
 
 class Outbox:
-    """One worker per run with effects to perform."""
+    """Performs each run's effects one after the other, and those of different runs at once."""
 
     def __init__(
         self,
@@ -65,6 +65,8 @@ class Outbox:
         self._delivering = delivering
         self._worker_env = worker_env
         self._queues: dict[RunId, deque[OutboxEntry]] = {}
+        self._ready: deque[RunId] = deque()
+        self._has_spare = False
         self._tasks = Tasks()
 
     def on_commit(self, batch: Batch) -> None:
@@ -78,7 +80,13 @@ class Outbox:
             queue.append(entry)
             return
         self._queues[entry.run_id] = deque((entry,))
-        self._tasks.start(self._drain(entry.run_id), f"outbox {entry.run_id}")
+        self._ready.append(entry.run_id)
+        self._call_spare()
+
+    def _call_spare(self) -> None:
+        if not self._has_spare:
+            self._has_spare = True
+            self._tasks.start(self._work(), "outbox")
 
     @property
     def pending(self) -> int:
@@ -88,6 +96,20 @@ class Outbox:
     async def stop(self) -> None:
         await self._tasks.stop()
         self._queues.clear()
+        self._ready.clear()
+        self._has_spare = False
+
+    async def _work(self) -> None:
+        """Take runs until none is ready; whenever one makes this worker wait, a spare goes on.
+
+        So effects that are done at once (most are) share one task, and slow ones hold nobody up.
+        """
+        self._has_spare = False
+        while self._ready:
+            run_id = self._ready.popleft()
+            if self._ready:
+                self._call_spare()
+            await self._drain(run_id)
 
     async def _drain(self, run_id: RunId) -> None:
         queue = self._queues[run_id]

@@ -5,7 +5,8 @@ ago, schemas, the baseline of the contract) is asked first; the decisions that t
 must not both win (children, idempotency) are taken and counted in one step without an ``await``.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,10 +23,11 @@ from subagents.domain.spec import (
     RETRY_COUNT_MAX,
     RETRY_DELAY_MS_MAX,
     TASK_BYTES_MAX,
+    Mode,
     Resolved,
     RunSpec,
 )
-from subagents.domain.values import RunId, SessionKey, Value, agent_of
+from subagents.domain.values import RunId, SessionKey, Value, agent_of, replace
 from subagents.engine.ledger import Ledger
 from subagents.engine.queries import Queries
 from subagents.engine.verification import Verifier, check_schemas
@@ -53,7 +55,7 @@ class _Draft(Value, frozen=True):
     resolved: Resolved
     labels: tuple[str, ...]
     """Dependencies as asked, in order."""
-    vacuous: bool
+    vacuous: bool = False
 
 
 class Spawner:
@@ -80,6 +82,7 @@ class Spawner:
         self._runtimes = runtimes
         self._verifier = verifier
         self._idempotent: dict[tuple[SessionKey, str], tuple[RunId, int]] = {}
+        self._looks: dict[str, asyncio.Future[bool]] = {}
 
     async def load(self) -> None:
         """Read the idempotency keys that still count."""
@@ -119,7 +122,7 @@ class Spawner:
             raise UsageError("nothing to spawn")
         if len(specs) > BATCH_RUNS_MAX:
             raise UsageError(f"batch has {len(specs)} runs, at most {BATCH_RUNS_MAX}")
-        if not await self._off_loop(self._store.has_room):
+        if not await self._look("room", self._store.has_room):
             raise StoreUnavailable(
                 "the disk of the database is almost full: no new runs are accepted",
                 hint="free disk space; runs that were accepted go on",
@@ -128,18 +131,25 @@ class Spawner:
         inbox = parent.first_session_key if parent is not None else requester
         if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
             return await self._repeated(known)
+        modes = []
+        for spec in specs:
+            check_parameters(spec)
+            modes.append(admission.resolve_mode(spec))
+        self._count(parent, inbox, settings, len(specs))
         drafts = [
             await self._draft(
                 spec,
+                mode,
                 parent=parent,
                 requester=inbox,
                 settings=settings,
                 cwd=cwd,
                 is_operator=is_operator,
             )
-            for spec in specs
+            for spec, mode in zip(specs, modes, strict=True)
         ]
         found = await self._dependencies(drafts, inbox)
+        drafts = [await self._check_contract(draft, settings) for draft in drafts]
         if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
             # The same key came in while this call was looking things up.
             return await self._repeated(known)
@@ -182,15 +192,16 @@ class Spawner:
     def _count(
         self, parent: Run | None, requester: SessionKey, settings: Settings, asked: int
     ) -> None:
+        depth = parent.depth if parent is not None else 0
+        admission.check_depth(depth, settings.defaults.max_spawn_depth)
         most = settings.defaults.max_children_per_agent
         active = self._ledger.index.active_count(requester)
         admission.check_children(active + asked - 1, most)
-        if parent is not None:
-            admission.check_depth(parent.depth, settings.defaults.max_spawn_depth)
 
     async def _draft(
         self,
         spec: RunSpec,
+        mode: Mode,
         *,
         parent: Run | None,
         requester: SessionKey,
@@ -198,10 +209,6 @@ class Spawner:
         cwd: str,
         is_operator: bool,
     ) -> _Draft:
-        check_parameters(spec)
-        mode = admission.resolve_mode(spec)
-        depth = parent.depth if parent is not None else 0
-        admission.check_depth(depth, settings.defaults.max_spawn_depth)
         agent_id, agent = self._agent(spec, parent, requester, settings, is_operator=is_operator)
         runtime = self._runtime(agent_id, agent)
         runtime.check(agent.options)
@@ -243,14 +250,12 @@ class Spawner:
             abilities=runtime.abilities,
             options=agent.options,
         )
-        vacuous = await self._check_contract(spec, settings, workspace)
         return _Draft(
             spec=spec,
             run_id=self._ids.run_id(),
             session_key=SessionKey(f"agent:{agent_id}:subagent:{self._ids.session_uuid()}"),
             resolved=resolved,
             labels=_asked_dependencies(spec),
-            vacuous=vacuous,
         )
 
     def _agent(
@@ -297,20 +302,29 @@ class Spawner:
         path = Path(cwd)
         if not path.is_absolute():
             raise UsageError(f'cwd must be absolute, not "{cwd}"')
-        if not await self._off_loop(path.is_dir):
+        if not await self._look(f"directory {path}", path.is_dir):
             raise UsageError(f'cwd "{cwd}" is not a directory')
         return str(path)
 
-    async def _check_contract(self, spec: RunSpec, settings: Settings, workspace: str) -> bool:
-        """Refuse a contract that cannot run; whether it is met already, before any work."""
-        wanted = spec.verification
+    async def _look(self, name: str, look: Callable[[], bool]) -> bool:
+        """Look at the disk once for all spawns that want the same look at the same time."""
+        looking = self._looks.get(name)
+        if looking is None:
+            looking = self._looks[name] = asyncio.ensure_future(self._off_loop(look))
+            looking.add_done_callback(lambda _: self._looks.pop(name, None))
+        return await asyncio.shield(looking)
+
+    async def _check_contract(self, draft: _Draft, settings: Settings) -> _Draft:
+        """Refuse a contract that cannot run; mark one that is met already, before any work."""
+        wanted = draft.spec.verification
         if wanted is None:
-            return False
+            return draft
         allowed = settings.verification.dangerously_allow_validation_commands
         contract.validate(wanted, commands_allowed=allowed)
         if any(artifact.schema is not None for artifact in wanted.artifacts):
             await self._off_loop(lambda: check_schemas(wanted))
-        return await self._verifier.baseline(wanted, workspace)
+        vacuous = await self._verifier.baseline(wanted, draft.resolved.cwd)
+        return replace(draft, vacuous=vacuous)
 
     # -- dependencies ----------------------------------------------------------------------
 
@@ -476,7 +490,7 @@ def label_from(task: str) -> str:
     return words[: LABEL_FROM_TASK_CHARS - 1].rstrip() + "…"
 
 
-def check_parameters(spec: RunSpec) -> None:  # noqa: C901 - a flat list of bounds, one line each
+def check_parameters(spec: RunSpec) -> None:  # noqa: C901, PLR0912 - a flat list of bounds, one line each
     """Bounds of every spawn parameter, for callers that do not come through a surface.
 
     Raises:

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 LOG_BYTES_MAX: Final = 10 * 1024 * 1024
 """At start a larger log is moved to ``daemon.log.1``, over the one before."""
-LOGGERS: Final = ("subagents", "uvicorn", "asyncio")
+LOGGERS: Final = {"subagents": logging.INFO, "uvicorn": logging.WARNING, "asyncio": logging.WARNING}
 """Not the root: an embedding program's own lines do not belong into our file."""
 STOP_S: Final = 5
 """Calls under way at a stop may take so long to end; then they are cut off."""
@@ -283,15 +283,16 @@ def log_to(path: Path) -> Iterator[None]:
     _rotate(path)
     handler = logging.StreamHandler(_open_log(path))
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    loggers = [logging.getLogger(name) for name in LOGGERS]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.INFO)
+    before: list[tuple[logging.Logger, int]] = []
+    for name, level in LOGGERS.items():
+        logger = logging.getLogger(name)
+        before.append((logger, logger.level))
+        logger.setLevel(level)
         logger.addHandler(handler)
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
+        for logger, level in before:
             logger.removeHandler(handler)
             logger.setLevel(level)
         handler.close()

@@ -26,7 +26,7 @@ from subagents.errors import (
     Unavailable,
     UsageError,
 )
-from subagents.surfaces import routes_daemon, routes_inbox, routes_runs
+from subagents.surfaces import routes_daemon, routes_inbox, routes_runs, routes_spawn
 from subagents.surfaces.call import (
     BodyTooLarge,
     DaemonInfo,
@@ -49,6 +49,7 @@ _STATUS: Final[Mapping[type[SubagentsError], int]] = {
     AlreadyRunning: 409,
     Unavailable: 503,
 }
+PARTS: Final = (routes_spawn, routes_runs, routes_inbox, routes_daemon)
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
 
 
@@ -61,7 +62,7 @@ def create_app(services: Services) -> Starlette:
         Exception: broken,
     }
     app = Starlette(
-        routes=[*routes_runs.ROUTES, *routes_inbox.ROUTES, *routes_daemon.ROUTES],
+        routes=[route for part in PARTS for route in part.ROUTES],
         exception_handlers=handlers,
         middleware=[Middleware(RawPaths)],
     )

@@ -31,6 +31,7 @@ from subagents.surfaces.call import (
     sessions,
     while_connected,
 )
+from subagents.surfaces.decoding import one_of
 
 UNTIL: Final = ("any", "all")
 PRIORITIES: Final = ("info", "question", "blocker")
@@ -47,7 +48,7 @@ async def wait(request: Request) -> Response:
     """
     used, caller = services(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.WaitBody)
-    until = wire.one_of("until", body.until, UNTIL)
+    until = one_of("until", body.until, UNTIL)
     run_ids: list[RunId] = []
     errors: list[documents.Document] = []
     for selector in dict.fromkeys(body.run_ids):
@@ -200,7 +201,7 @@ async def notify(request: Request) -> Response:
     used = services(request)
     run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.NotifyBody)
-    priority = wire.one_of("priority", body.priority, PRIORITIES)
+    priority = one_of("priority", body.priority, PRIORITIES)
     await used.engine.notify(run.id, body.message, priority=priority)
     return answer({"runId": run.id, "status": "stored"})
 

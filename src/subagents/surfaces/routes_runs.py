@@ -1,27 +1,23 @@
-"""``/v1/runs``, ``/v1/plans`` and ``/v1/tree``: start runs, look at them, change them.
+"""``/v1/runs/…`` and ``/v1/tree``: look at runs and change them (``routes_spawn`` starts them).
 
-Source: 5-surfaces §4; 2-lifecycle §2, §10; 3-tools ``sessions_spawn``, ``sessions_list``.
+Source: 5-surfaces §4; 2-lifecycle §10; 3-tools ``sessions_list``.
 """
 
 import codecs
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.config.layers import Config
 from subagents.domain.model import Phase, Run
-from subagents.domain.spec import IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.domain.values import RunId, SessionKey, replace
 from subagents.engine.queries import RunNode
-from subagents.errors import Forbidden, NotFound, UsageError
+from subagents.errors import NotFound, UsageError
 from subagents.ports import JournalEntry, RunFilter
 from subagents.surfaces import documents, explain, wire
 from subagents.surfaces.call import (
-    PLAN_BODY_BYTES_MAX,
-    SPAWN_BODY_BYTES_MAX,
     Caller,
     OutputPage,
     Services,
@@ -34,6 +30,7 @@ from subagents.surfaces.call import (
     run_of,
     services,
 )
+from subagents.surfaces.decoding import one_of
 
 LIST_LIMIT_MAX: Final = 1000
 LIST_LIMIT: Final = 50
@@ -48,89 +45,6 @@ LOG_BYTES_MAX: Final = 1024 * 1024
 LOG_TAIL_LINES_MAX: Final = 10_000
 STREAMS: Final = ("out", "err")
 ATTEMPT_MAX: Final = 10_000
-
-
-# -- start --------------------------------------------------------------------------------------
-
-
-async def spawn(request: Request) -> Response:
-    """POST /v1/runs: one run, or the first one of the same idempotency key."""
-    used, caller = services(request), Caller.of(request)
-    body = wire.parse_spawn(await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX))
-    spec = body.spec
-    key = request.headers.get("idempotency-key")
-    if key is not None and spec.idempotency_key is None:
-        wire.check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
-        spec = replace(spec, idempotency_key=key)
-    config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
-    receipt = await used.engine.spawn(
-        spec,
-        requester=caller.session,
-        settings=config.settings,
-        cwd=_cwd_of(body.cwd, [spec]),
-        is_operator=caller.is_operator,
-    )
-    document = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
-    return answer(document, status=201)
-
-
-async def spawn_plan(request: Request) -> Response:
-    """POST /v1/plans: all of the runs or none; they name each other by label."""
-    used, caller = services(request), Caller.of(request)
-    body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
-    config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
-    receipts = await used.engine.spawn_batch(
-        body.specs,
-        requester=caller.session,
-        settings=config.settings,
-        cwd=_cwd_of(body.cwd, body.specs),
-        is_operator=caller.is_operator,
-    )
-    found = [
-        documents.receipt(each.run, warnings=each.warnings, repeated=each.repeated)
-        for each in receipts
-    ]
-    return answer({"receipts": found}, status=201)
-
-
-def _cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
-    """Where specs that name no directory work; the daemon's own would be a surprise."""
-    if cwd is None and any(spec.cwd is None for spec in specs):
-        raise UsageError(
-            "cwd is required: the caller's working directory", details={"field": "cwd"}
-        )
-    return cwd or "/"
-
-
-async def retry(request: Request) -> Response:
-    """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
-    used, caller = services(request), Caller.of(request)
-    run = await run_of(request, caller)
-    config = used.load_config(run.resolved.cwd, {}, {})
-    receipt = await used.engine.retry(run.id, requester=caller.session, settings=config.settings)
-    document = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
-    return answer(document, status=201)
-
-
-def _config_of(
-    used: Services,
-    caller: Caller,
-    cwd: str | None,
-    config_env: Mapping[str, str],
-    overrides: Mapping[str, object],
-) -> Config:
-    """The configuration where the caller is.
-
-    Raises:
-        Forbidden: An agent tried to bring limits of its own along.
-    """
-    if (config_env or overrides) and not caller.is_operator:
-        raise Forbidden(
-            "configuration from the caller (configEnv, overrides) is taken from the operator only",
-            guardrail="config",
-            hint="unset the SUBAGENTS_…__… variables",
-        )
-    return used.load_config(cwd, config_env, overrides)
 
 
 # -- look ---------------------------------------------------------------------------------------
@@ -169,7 +83,7 @@ def _phases(text: str | None) -> tuple[Phase, ...] | None:
     if text is None:
         return None
     words = [word.strip() for word in text.split(",")]
-    return tuple(Phase(wire.one_of("phase", word, list(Phase))) for word in words)
+    return tuple(Phase(one_of("phase", word, list(Phase))) for word in words)
 
 
 def _flat(root: RunNode) -> Iterator[Run]:
@@ -293,7 +207,7 @@ async def log(request: Request) -> Response:
     used = services(request)
     run = await run_of(request, Caller.of(request))
     query = query_of(request, ("stream", "attempt", "tail", "offset", "limit"))
-    stream = wire.one_of("stream", query.get("stream", "out"), STREAMS)
+    stream = one_of("stream", query.get("stream", "out"), STREAMS)
     newest = len(run.attempts)
     number = number_in(query, "attempt", default=newest, low=1, high=ATTEMPT_MAX)
     if newest == 0:
@@ -402,9 +316,7 @@ def _row(used: Services, run: Run) -> Response:
 
 
 ROUTES: Final = (
-    Route("/v1/runs", spawn, methods=["POST"]),
     Route("/v1/runs", list_runs, methods=["GET"]),
-    Route("/v1/plans", spawn_plan, methods=["POST"]),
     Route("/v1/tree", roots, methods=["GET"]),
     Route("/v1/runs/{sel}", show, methods=["GET"]),
     Route("/v1/runs/{sel}/status", status, methods=["GET"]),
@@ -417,6 +329,5 @@ ROUTES: Final = (
     Route("/v1/runs/{sel}/steer", steer, methods=["POST"]),
     Route("/v1/runs/{sel}/pause", pause, methods=["POST"]),
     Route("/v1/runs/{sel}/resume", resume, methods=["POST"]),
-    Route("/v1/runs/{sel}/retry", retry, methods=["POST"]),
     Route("/v1/runs/{sel}/redeliver", redeliver, methods=["POST"]),
 )

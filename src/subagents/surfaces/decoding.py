@@ -1,0 +1,229 @@
+"""JSON values to structs, with our words for what is wrong: the field's path and what is allowed.
+
+``msgspec`` finds the mistake; its message is rewritten here once, for every body of every surface.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from subagents.config.settings import nearest
+from subagents.errors import UsageError
+
+SHOWN_CHARS_MAX: Final = 60
+"""Of a wrong value, in the message that refuses it."""
+MISREAD_BYTES_MAX: Final = 1024 * 1024
+"""Up to this size a body that does not decode is read again, only to name the wrong field."""
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def one_of(field: str, word: str, allowed: Sequence[str]) -> str:
+    """``word`` when it is allowed.
+
+    Raises:
+        UsageError: Lists what is allowed, and the nearest.
+    """
+    if word in allowed:
+        return word
+    listed = " or ".join(f'"{each}"' for each in allowed)
+    raise UsageError(
+        f'{field} must be {listed}, not "{shown(word)}"{_guess(word, allowed)}',
+        details={"field": field, "allowed": list(allowed)},
+    )
+
+
+def parse_json(body: bytes) -> object:
+    """JSON values.
+
+    Raises:
+        UsageError: Not UTF-8, not JSON, or nested too deeply.
+    """
+    try:
+        value: object = msgspec.json.decode(body)
+    except UnicodeDecodeError as error:
+        raise UsageError("the request body is not valid UTF-8") from error
+    except RecursionError as error:
+        raise UsageError("the request body is nested too deeply") from error
+    except msgspec.MsgspecError as error:
+        value = _misread(body, str(error))
+    return value
+
+
+def _misread(body: bytes, complaint: str) -> object:
+    """Read again what was refused for one value, so that the refusal can name its field."""
+    if len(body) <= MISREAD_BYTES_MAX:
+        try:
+            value: object = json.loads(body)
+        except (ValueError, RecursionError):
+            # Then it is no JSON at all, and the first complaint is the right one.
+            pass
+        else:
+            return value
+    raise UsageError(f"the request body is not JSON: {complaint}")
+
+
+def as_object(raw: object) -> dict[str, object]:
+    """``raw``, which must be a JSON object."""
+    if not isinstance(raw, dict):
+        raise UsageError("the request body must be a JSON object")
+    return raw
+
+
+def decode(raw: object, kind: type[T], *, at: str = "") -> T:
+    """JSON values as ``kind``; unknown names are refused with the nearest known one.
+
+    Raises:
+        UsageError: Names the field (after ``at``) and what is allowed.
+    """
+    for path, text in texts_in(raw, at.rstrip(".")):
+        _check_text(path, text)
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _refusal(str(error), kind, at) from error
+
+
+_AT: Final = re.compile(r" - at `(?:key in )?\$\.?(?P<path>.*)`$")
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
+_MISSING: Final = re.compile(r"Object missing required field `(?P<name>.*)`")
+_ENUM: Final = re.compile(r"Invalid enum value (?P<value>.*)", re.DOTALL)
+_EXPECTED: Final = re.compile(r"Expected (?P<wanted>.*), got `(?P<found>.*)`")
+_BOUND: Final = re.compile(r"Expected (?P<wanted>.*)")
+_TYPE: Final = re.compile(r"`(?P<name>[^`]*)`")
+_STEP: Final = re.compile(r"[^.\[\]]+|\[(?:\d+|\.\.\.)\]")
+
+_WORDS: Final[Mapping[str, str]] = {
+    "str": "text",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def _refusal(message: str, kind: type[msgspec.Struct], at: str) -> UsageError:
+    """Our words for msgspec's complaint."""
+    found = _AT.search(message)
+    path = found["path"] if found else ""
+    text = message[: found.start()] if found else message
+    field = f"{at}{path}" if path else at.rstrip(".") or "the request body"
+    inside = f"{field}." if path else at
+    if match := _UNKNOWN.match(text):
+        return _unknown(match["name"], inside, _struct_fields(_type_at(kind, path)))
+    if match := _MISSING.match(text):
+        name = f"{inside}{match['name']}"
+        return UsageError(f"{name} is required", details={"field": name})
+    if match := _ENUM.match(text):
+        allowed = _enum_values(_type_at(kind, path))
+        listed = " or ".join(f'"{each}"' for each in allowed)
+        word = match["value"].strip("'\"")
+        return UsageError(
+            f'{field} must be {listed}, not "{shown(word)}"{_guess(word, allowed)}',
+            details={"field": field, "allowed": allowed},
+        )
+    if match := _EXPECTED.match(text):
+        wanted, got = _in_words(match["wanted"]), _in_words(match["found"])
+        return UsageError(f"{field} must be {wanted}, not {got}", details={"field": field})
+    if match := _BOUND.match(text):
+        wanted = _TYPE.sub(lambda found: _in_words(found["name"]), match["wanted"])
+        return UsageError(f"{field} must be {wanted}", details={"field": field})
+    return UsageError(f"{field}: {text}", details={"field": field})
+
+
+def _unknown(name: str, inside: str, known: Sequence[str]) -> UsageError:
+    return UsageError(
+        f'unknown parameter "{inside}{shown(name)}"{_guess(name, known)}',
+        hint=f"known: {', '.join(sorted(known))}" if known else None,
+        details={"field": f"{inside}{name}", "known": sorted(known)},
+    )
+
+
+def refuse_unknown(
+    raw: Mapping[str, object], kind: type[msgspec.Struct], *, inside: str = ""
+) -> None:
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for name in raw:
+        if name not in known:
+            raise _unknown(name, inside, known)
+
+
+def _guess(word: str, known: Sequence[str]) -> str:
+    near = nearest(word, known)
+    return f': did you mean "{near}"?' if near else ""
+
+
+def _in_words(types: str) -> str:
+    names = [name.strip(" `") for name in types.split("|")]
+    return " or ".join(_WORDS.get(name, name) for name in names)
+
+
+def _type_at(kind: type[msgspec.Struct], path: str) -> inspect.Type:
+    here = inspect.type_info(kind)
+    for step in _STEP.findall(path):
+        if step.startswith("["):
+            items = _member(here, (inspect.VarTupleType, inspect.ListType))
+            here = items.item_type if items else here
+            continue
+        struct = _member(here, (inspect.StructType,))
+        fields = {each.encode_name: each.type for each in struct.fields} if struct else {}
+        here = fields.get(step, here)
+    return here
+
+
+S = TypeVar("S", bound=inspect.Type)
+
+
+def _member(here: inspect.Type, kinds: tuple[type[S], ...]) -> S | None:
+    """``here``, or the member of the union ``here``, that is one of ``kinds``."""
+    members = here.types if isinstance(here, inspect.UnionType) else (here,)
+    return next((member for member in members if isinstance(member, kinds)), None)
+
+
+def _struct_fields(here: inspect.Type) -> list[str]:
+    struct = _member(here, (inspect.StructType,))
+    return [each.encode_name for each in struct.fields] if struct else []
+
+
+def _enum_values(here: inspect.Type) -> list[str]:
+    enum = _member(here, (inspect.EnumType,))
+    return [str(each.value) for each in enum.cls] if enum else []
+
+
+def texts_in(raw: object, path: str) -> list[tuple[str, str]]:
+    """Every text in ``raw``, names included, with the path it stands at."""
+    found: list[tuple[str, str]] = []
+    left: list[tuple[str, object]] = [(path, raw)]
+    while left:
+        here, value = left.pop()
+        if isinstance(value, str):
+            found.append((here, value))
+        elif isinstance(value, list):
+            left += [(f"{here}[{i}]", item) for i, item in enumerate(value)]
+        elif isinstance(value, dict):
+            found += [(f"a name in {here or 'the body'}", name) for name in value]
+            left += [(f"{here}.{name}" if here else name, item) for name, item in value.items()]
+    return found
+
+
+def _check_text(field: str, text: str) -> None:
+    if "\0" in text:
+        raise UsageError(f"{field} must not contain a NUL byte", details={"field": field})
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"{field} must be valid UTF-8: it has half a surrogate pair at character {error.start}",
+            details={"field": field},
+        ) from error
+
+
+def shown(text: str) -> str:
+    """A wrong value, short enough for a message."""
+    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}…"

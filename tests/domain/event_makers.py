@@ -1,0 +1,229 @@
+"""Random but plausible lives: any event at any time, with a leaning to those the phase expects."""
+
+from collections.abc import Callable
+from typing import Final
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from builders import RUN, Life, a_contract, a_dependency, a_resolved, a_try, a_verification
+from subagents.domain.events import (
+    EVENT_TYPES,
+    AnnouncementConsumed,
+    Archived,
+    AttemptStarted,
+    AttemptStartFailed,
+    CancelRequested,
+    ChildSettled,
+    ChildSpawned,
+    ChildTold,
+    CleanedUp,
+    DeliverySettled,
+    DependencySettled,
+    Event,
+    LeaseExpired,
+    ParentNotified,
+    Paused,
+    Redelivered,
+    RequestAnswered,
+    RequestAsked,
+    Resumed,
+    SignalReceived,
+    SlotGranted,
+    SteerRequested,
+    SteerSettled,
+    TimerFired,
+    VerificationFinished,
+)
+from subagents.domain.lifecycle import TRANSITIONS, next_due_ms
+from subagents.domain.model import (
+    Answer,
+    Child,
+    Decision,
+    Exit,
+    Progress,
+    Report,
+    ReportStatus,
+    Request,
+    Run,
+    Usage,
+)
+from subagents.domain.outcome import (
+    OK,
+    Deferred,
+    DeferReason,
+    Delivered,
+    DeliveryFailed,
+    DeliveryPath,
+    Outcome,
+    Reason,
+    Skipped,
+    SkipReason,
+    Status,
+    Verdict,
+)
+from subagents.domain.signals import (
+    Exited,
+    ProgressSeen,
+    ReportSeen,
+    ResultSeen,
+    Signal,
+    ToolSeen,
+    UsageSeen,
+    Vanished,
+)
+from subagents.domain.spec import Abilities, Backoff, OnDependencyFailure, OnFailure, RunSpec
+from subagents.domain.values import RequestId, RunId, SessionKey
+
+CHILDREN: Final = tuple(RunId(f"r-c{n:09}") for n in (1, 2))
+ERROR: Final = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
+OUTCOMES: Final = (OK, ERROR, Outcome(status=Status.PARTIAL), Outcome(status=Status.CANCELLED))
+DELIVERIES: Final = (
+    Delivered(path=DeliveryPath.DIRECT),
+    Deferred(reason=DeferReason.REQUESTER_BUSY),
+    Skipped(reason=SkipReason.SILENT),
+    DeliveryFailed(retryable=True, error="refused"),
+    DeliveryFailed(retryable=False, error="gone"),
+)
+SIGNALS: Final[tuple[Signal, ...]] = (
+    Exited(key="exit", exit=Exit(code=0), drained=True),
+    Exited(key="exit", exit=Exit(code=0), drained=False),
+    Exited(key="exit", exit=Exit(code=1), drained=True),
+    Exited(key="exit", exit=Exit(signal=9), drained=True),
+    Exited(key="exit", exit=Exit(), drained=True),
+    ResultSeen(key="result", text="done"),
+    ResultSeen(key="result", text="", is_error=True, error="broke"),
+    ReportSeen(key="report", report=Report(summary="half", status=ReportStatus.PARTIAL)),
+    ReportSeen(key="report", report=Report(summary="no", status=ReportStatus.FAILED)),
+    UsageSeen(key="usage", usage=Usage(tokens_in=5)),
+    ProgressSeen(key="progress", progress=Progress(phase="half")),
+    ToolSeen(key="tool", name="bash"),
+    Vanished(key="vanished", error="gone"),
+)
+
+Maker = Callable[[DataObject, Run, int], Event]
+
+
+def _attempt(data: DataObject, run: Run) -> int:
+    """Mostly the newest attempt, now and then one before or after it."""
+    newest = len(run.attempts)
+    return max(1, newest + data.draw(st.sampled_from((0, 0, 0, 0, -1, 1)), label="attempt"))
+
+
+def _request(run: Run, at_ms: int) -> Request:
+    return Request(
+        id=RequestId(f"{RUN}:q{len(run.requests) + 1}"),
+        attempt=len(run.attempts),
+        question="which?",
+        asked_at_ms=at_ms,
+        deadline_ms=at_ms + 30_000,
+    )
+
+
+def _started(data: DataObject, run: Run, at_ms: int) -> Event:
+    turn = data.draw(st.sampled_from((1, 1, 2, 2, 3)), label="turn")
+    return AttemptStarted(at_ms=at_ms, attempt=_attempt(data, run), turn=turn)
+
+
+def _child(run: Run) -> Child:
+    number = len(run.children) + 1
+    return Child(run_id=RunId(f"r-c{number:09}"), label=f"child{number}")
+
+
+MAKERS: Final[dict[type, Maker]] = {
+    DependencySettled: lambda d, r, t: DependencySettled(
+        at_ms=t,
+        run_id=a_dependency(d.draw(st.integers(1, 2))).run_id,
+        outcome=d.draw(st.sampled_from(OUTCOMES)),
+    ),
+    SlotGranted: lambda d, r, t: SlotGranted(
+        at_ms=t, session_key=SessionKey(f"agent:worker:subagent:u{len(r.attempts) + 1}")
+    ),
+    AttemptStarted: _started,
+    AttemptStartFailed: lambda d, r, t: AttemptStartFailed(
+        at_ms=t, attempt=_attempt(d, r), error="cannot", permanent=d.draw(st.booleans())
+    ),
+    SignalReceived: lambda d, r, t: SignalReceived(
+        at_ms=t, attempt=_attempt(d, r), signal=d.draw(st.sampled_from(SIGNALS))
+    ),
+    LeaseExpired: lambda d, r, t: LeaseExpired(at_ms=t, attempt=_attempt(d, r)),
+    TimerFired: lambda d, r, t: TimerFired(at_ms=max(t, next_due_ms(r) or 0)),
+    VerificationFinished: lambda d, r, t: VerificationFinished(
+        at_ms=t,
+        attempt=_attempt(d, r),
+        verification=a_verification(d.draw(st.sampled_from(list(Verdict)))),
+    ),
+    CancelRequested: lambda d, r, t: CancelRequested(
+        at_ms=t, by="me", cascaded=d.draw(st.booleans())
+    ),
+    Paused: lambda d, r, t: Paused(at_ms=t, by="me"),
+    Resumed: lambda d, r, t: Resumed(at_ms=t, by="me"),
+    SteerRequested: lambda d, r, t: SteerRequested(at_ms=t, by="me", message="hurry"),
+    SteerSettled: lambda d, r, t: SteerSettled(
+        at_ms=t, number=max(1, r.steers_total), taken=d.draw(st.booleans())
+    ),
+    ChildSpawned: lambda d, r, t: ChildSpawned(at_ms=t, child=_child(r)),
+    ChildSettled: lambda d, r, t: ChildSettled(
+        at_ms=t,
+        child=d.draw(st.sampled_from(CHILDREN)),
+        outcome=d.draw(st.sampled_from(OUTCOMES)),
+        result="c",
+    ),
+    ChildTold: lambda d, r, t: ChildTold(at_ms=t, child=d.draw(st.sampled_from(CHILDREN))),
+    RequestAsked: lambda d, r, t: RequestAsked(at_ms=t, request=_request(r, t)),
+    RequestAnswered: lambda d, r, t: RequestAnswered(
+        at_ms=t,
+        request_id=f"{RUN}:q{d.draw(st.integers(1, 2))}",
+        answer=Answer(decision=Decision.ANSWER, text="this", by="me", at_ms=t),
+    ),
+    ParentNotified: lambda d, r, t: ParentNotified(at_ms=t, message="look"),
+    DeliverySettled: lambda d, r, t: DeliverySettled(
+        at_ms=t,
+        record=a_try(
+            d.draw(st.sampled_from(DELIVERIES)),
+            t,
+            (r.delivery.tries_total if r.delivery else 0) + d.draw(st.sampled_from((1, 1, 1, 0))),
+        ),
+    ),
+    AnnouncementConsumed: lambda d, r, t: AnnouncementConsumed(
+        at_ms=t, reader="me", path=DeliveryPath.PULLED
+    ),
+    Redelivered: lambda d, r, t: Redelivered(at_ms=t, by="me"),
+    CleanedUp: lambda d, r, t: CleanedUp(at_ms=t),
+    Archived: lambda d, r, t: Archived(at_ms=t),
+}
+"""One maker for every event but ``Spawned``."""
+
+assert {*MAKERS} == {kind for kind in EVENT_TYPES if kind.__name__ != "Spawned"}
+
+
+def a_life(data: DataObject) -> Life:
+    """A run with random parameters, just spawned."""
+    resume = data.draw(st.booleans(), label="resume")
+    contract = data.draw(st.sampled_from((None, *OnFailure)), label="onFailure")
+    spec = RunSpec(
+        task="do it",
+        retry_count=data.draw(st.integers(0, 2), label="retryCount"),
+        retry_backoff=data.draw(st.sampled_from(list(Backoff))),
+        verification=None if contract is None else a_contract(contract),
+        on_dependency_failure=data.draw(st.sampled_from(list(OnDependencyFailure))),
+    )
+    resolved = a_resolved(
+        abilities=Abilities(steer=data.draw(st.booleans(), label="steer"), resume=resume),
+        timeout_ms=data.draw(st.sampled_from((0, 60_000)), label="timeout"),
+    )
+    waits_for = data.draw(st.integers(0, 2), label="dependencies")
+    dependencies = tuple(a_dependency(number + 1) for number in range(waits_for))
+    parent = data.draw(st.sampled_from((None, RunId("r-parent"))))
+    return Life.begin(spec, resolved, dependencies=dependencies, requester_run=parent)
+
+
+def next_event(data: DataObject, life: Life) -> Event:
+    """Three of four times one the phase expects, else any at all."""
+    expected = sorted(
+        (kind for phase, kind in TRANSITIONS if phase is life.phase), key=lambda k: k.__name__
+    )
+    kinds = expected if data.draw(st.integers(0, 3)) else sorted(MAKERS, key=lambda k: k.__name__)
+    kind = data.draw(st.sampled_from(kinds), label="event")
+    at_ms = life.at_ms + data.draw(st.sampled_from((0, 1, 500, 5_000)), label="later")
+    return MAKERS[kind](data, life.run, at_ms)

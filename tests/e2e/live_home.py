@@ -1,0 +1,374 @@
+"""A real daemon, as its own process, in a temporary home: started, killed -9, started again.
+
+Every process that belongs to one test carries a mark of that test in its environment: what is
+alive is found by it, and so is what a failed test left behind.
+"""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from subagents.client import Client
+from subagents.config.paths import Paths
+from subagents.domain.events import (
+    AnnouncementConsumed,
+    AttemptStarted,
+    Event,
+    SlotGranted,
+    decode_event,
+)
+from subagents.domain.lifecycle import reduce
+from subagents.domain.model import Run
+from subagents.errors import DaemonUnreachable
+from subagents.runtimes.processes import scan
+from subagents.store import rows
+
+MARK: Final = "E2E_MARK"
+START_S: Final = 20.0
+BOUND_S: Final = 20.0
+POLL_S: Final = 0.02
+
+AGENTS: Final = """
+[agents.main]
+subagents.allow_agents = ["*"]
+
+[agents.sh]
+runtime = "command"
+command = ["sh", "-c", "{{task}}"]
+grace_seconds = {grace}
+env = {{ E2E_MARK = "{mark}", MARKS = "{marks}" }}
+subagents.allow_agents = ["*"]
+
+[agents.quick]
+runtime = "scripted"
+script = [{{ result = "done" }}]
+"""
+DEFAULTS: Final = """
+[agents.defaults.subagents]
+max_children_per_agent = 1000
+max_concurrent = 64
+max_spawn_depth = 3
+"""
+
+Document = dict[str, Any]
+T = TypeVar("T")
+
+
+class LiveHome:
+    """One state directory and the daemon that serves it now, if any."""
+
+    def __init__(self, root: Path, *, config: str, grace_s: float, env: Mapping[str, str]) -> None:
+        self.root = root
+        self.work = root / "work"
+        self.work.mkdir(parents=True)
+        self.marks = root / "marks"
+        self.mark = uuid.uuid4().hex
+        self.paths = Paths.resolve({"SUBAGENTS_HOME": str(root / "home")})
+        self.paths.config_file.parent.mkdir(parents=True)
+        agents = AGENTS.format(mark=self.mark, marks=self.marks, grace=grace_s)
+        self.paths.config_file.write_text(config + agents)
+        self._env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root),
+            "SUBAGENTS_HOME": str(root / "home"),
+            MARK: self.mark,
+            **env,
+        }
+        self._daemon: subprocess.Popen[bytes] | None = None
+        self._clients: list[Client] = []
+        self.reader = uuid.uuid4().hex
+
+    # -- the daemon --------------------------------------------------------------------------
+
+    @property
+    def pid(self) -> int:
+        assert self._daemon is not None
+        return self._daemon.pid
+
+    def start(self) -> None:
+        """Start the daemon and wait until it answers."""
+        self._daemon = self.launch()
+        due = time.monotonic() + START_S
+        while not self.is_up():
+            assert self._daemon.poll() is None, self.stderr()
+            assert time.monotonic() < due, "the daemon did not answer in time"
+            time.sleep(POLL_S)
+
+    def launch(self) -> "subprocess.Popen[bytes]":
+        """A daemon process, without waiting for anything."""
+        with (self.root / "stderr").open("ab") as stderr:
+            return subprocess.Popen(
+                [sys.executable, "-m", "subagents", "serve", "--background-child"],
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+                env=self._env,
+                cwd="/",
+                start_new_session=True,
+            )
+
+    def stderr(self) -> str:
+        with contextlib.suppress(FileNotFoundError):
+            return (self.root / "stderr").read_text(errors="replace")
+        return ""
+
+    def log(self) -> str:
+        return self.paths.log_file.read_text(errors="replace")
+
+    def is_up(self) -> bool:
+        with Client(self.paths.socket, timeout_s=5) as client:
+            try:
+                client.get("/healthz")
+            except DaemonUnreachable:
+                return False
+            return True
+
+    def kill(self) -> None:
+        """kill -9; returns when the process is gone."""
+        assert self._daemon is not None
+        self._daemon.kill()
+        self._daemon.wait(BOUND_S)
+        self._daemon = None
+        self.close_clients()
+
+    def stop(self) -> None:
+        """Stop in the orderly way; workers go on."""
+        if self._daemon is None:
+            return
+        self._daemon.terminate()
+        try:
+            status = self._daemon.wait(BOUND_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        self._daemon = None
+        self.close_clients()
+        assert status == 0, self.stderr()
+
+    def restart_after_kill(self) -> None:
+        self.kill()
+        self.start()
+
+    def close_clients(self) -> None:
+        while self._clients:
+            self._clients.pop().close()
+
+    def clean_up(self) -> None:
+        """End the daemon and everything that carries the mark of this test."""
+        self.close_clients()
+        if self._daemon is not None:
+            self._daemon.kill()
+            self._daemon.wait(BOUND_S)
+        due = time.monotonic() + BOUND_S
+        while (left := self.marked()) and time.monotonic() < due:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(POLL_S)
+        if self.paths.socket.parent != self.paths.runtime_dir:
+            self.paths.socket.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                self.paths.socket.parent.rmdir()
+
+    # -- calls -------------------------------------------------------------------------------
+
+    def client(self, *, session: str = "agent:main:main", reader: str | None = None) -> Client:
+        client = Client(self.paths.socket, session=session, reader=reader or self.reader)
+        self._clients.append(client)
+        return client
+
+    def get(self, path: str, **query: str | int) -> Document:
+        with Client(self.paths.socket, reader=self.reader) as client:
+            return client.get(path, query)
+
+    def post(self, path: str, body: object = None) -> Document:
+        with Client(self.paths.socket, reader=self.reader) as client:
+            return client.post(path, body, timeout_s=60)
+
+    def spawn(self, task: str, *, agent: str = "sh", **spec: object) -> str:
+        """The id of a new run."""
+        return str(self.post("/v1/runs", self.spawn_body(task, agent=agent, **spec))["runId"])
+
+    def spawn_body(self, task: str, *, agent: str = "sh", **spec: object) -> Document:
+        return {"spec": {"task": task, "agentId": agent, **spec}, "cwd": str(self.work)}
+
+    def wait(self, *run_ids: str, timeout_s: float = 30, until: str = "all") -> Document:
+        body = {"runIds": list(run_ids), "until": until, "timeoutSeconds": timeout_s}
+        return self.post("/v1/wait", body)
+
+    def finish(self, *run_ids: str, timeout_s: float = 30) -> list[Document]:
+        """Wait for all of them, consume their announcements, and return their items by order."""
+        answered = self.wait(*run_ids, timeout_s=timeout_s)
+        assert not answered["pending"], answered["pending"]
+        assert not answered["errors"], answered["errors"]
+        self.post("/v1/inbox/ack", {"messageIds": answered["messages"]})
+        found = {item["runId"]: item for item in answered["completed"]}
+        return [found[run_id] for run_id in run_ids]
+
+    def row(self, run_id: str) -> Document:
+        return self.get(f"/v1/runs/{run_id}/status")
+
+    def show(self, run_id: str) -> Document:
+        return self.get(f"/v1/runs/{run_id}")
+
+    def until_phase(self, run_id: str, *phases: str, within_s: float = BOUND_S) -> Document:
+        return until(
+            lambda: row if (row := self.row(run_id))["phase"] in phases else None,
+            what=f"{run_id} in {phases}",
+            within_s=within_s,
+        )
+
+    # -- processes ---------------------------------------------------------------------------
+
+    def marked(self) -> list[int]:
+        """Live processes of this test, the daemon not among them."""
+        daemon = None if self._daemon is None else self._daemon.pid
+        return [pid for pid in carrying(MARK, self.mark) if pid not in {daemon, os.getpid()}]
+
+    def of_run(self, run_id: str) -> list[int]:
+        """Live processes of a run, its shim among them."""
+        return [
+            each.pid
+            for each in scan()
+            if each.marker is not None and each.marker.attempt_id.startswith(f"{run_id}#")
+        ]
+
+    # -- what is on disk ---------------------------------------------------------------------
+
+    def attempt_file(self, run_id: str, name: str, number: int = 1) -> Path:
+        return self.paths.attempts_dir / run_id / str(number) / name
+
+    def output(self, run_id: str, number: int = 1) -> str:
+        return self.attempt_file(run_id, "out", number).read_text()
+
+    def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Committed rows, from outside the daemon."""
+        uri = f"file:{self.paths.database}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as connection:
+            return connection.execute(sql, parameters).fetchall()
+
+    def journal(self, run_id: str) -> list[Event]:
+        found = self.read("SELECT data FROM journal WHERE run_id = ? ORDER BY seq", (run_id,))
+        return [decode_event(data) for (data,) in found]
+
+    def events(self, run_id: str, kind: type[T]) -> list[T]:
+        return [event for event in self.journal(run_id) if isinstance(event, kind)]
+
+    def stored(self) -> dict[str, Run]:
+        found = self.read("SELECT run_id, origin, state FROM run")
+        return {run_id: rows.run_from(origin, state) for run_id, origin, state in found}
+
+    def marks_written(self) -> list[str]:
+        """What workers appended with ``MARK_ATTEMPT``."""
+        with contextlib.suppress(FileNotFoundError):
+            return self.marks.read_text().split()
+        return []
+
+
+MARK_ATTEMPT: Final = 'echo "$SUBAGENTS_ATTEMPT" >> "$MARKS"'
+"""Each attempt writes its id once it really runs."""
+
+
+@contextlib.contextmanager
+def live_home(
+    root: Path,
+    *,
+    config: str = DEFAULTS,
+    grace_s: float = 1.0,
+    env: Mapping[str, str] | None = None,
+    started: bool = True,
+) -> Iterator[LiveHome]:
+    """A home with its daemon for the length of the block; nothing of it is alive afterwards."""
+    home = LiveHome(root / "e2e", config=config, grace_s=grace_s, env=env or {})
+    try:
+        if started:
+            home.start()
+        yield home
+    finally:
+        home.clean_up()
+
+
+def until(
+    look: Callable[[], T | None], *, what: str, within_s: float = BOUND_S, pause_s: float = POLL_S
+) -> T:
+    """The first thing ``look`` finds; fails when it finds nothing in time."""
+    due = time.monotonic() + within_s
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < due, f"not within {within_s} s: {what}"
+        time.sleep(pause_s)
+
+
+def carrying(name: str, value: str) -> list[int]:
+    """Live processes with this variable in their environment."""
+    wanted = f"{name}={value}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal():
+            continue
+        with contextlib.suppress(OSError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return found
+
+
+def lines(count: int, every_s: float = 0.02) -> str:
+    """A shell task that writes ``count`` numbered lines."""
+    return (
+        f"{MARK_ATTEMPT}; i=0; while [ $i -lt {count} ]; do echo line $i; i=$((i+1));"
+        f" sleep {every_s}; done"
+    )
+
+
+def numbered(count: int) -> str:
+    return "\n".join(f"line {number}" for number in range(count))
+
+
+# -- what must be true of every database, whatever happened --------------------------------------
+
+
+class Audit(NamedTuple):
+    """What the journal says of all runs together."""
+
+    runs: Mapping[str, Run]
+    consumed: Mapping[str, int]
+    starts: Mapping[str, int]
+
+
+def audit(home: LiveHome, run_ids: Iterable[str] | None = None) -> Audit:
+    """Check every run on disk against its journal, and that nothing was said or done twice."""
+    stored = home.stored()
+    for run_id, run in stored.items():
+        folded = fold(home.journal(run_id))
+        assert folded == run, f"fold(journal) of {run_id} is not the stored run"
+    wanted = set(stored if run_ids is None else run_ids)
+    assert wanted <= set(stored), f"lost: {wanted - set(stored)}"
+    announced = dict(
+        home.read("SELECT run_id, count(*) FROM inbox WHERE kind = 'announcement' GROUP BY run_id")
+    )
+    consumed, starts = {}, {}
+    for run_id in wanted:
+        run = stored[run_id]
+        consumed[run_id] = len(home.events(run_id, AnnouncementConsumed))
+        starts[run_id] = len(home.events(run_id, AttemptStarted))
+        assert announced.get(run_id, 0) == (1 if run.is_settled else 0)
+        assert starts[run_id] <= len(home.events(run_id, SlotGranted))
+    assert max(announced.values(), default=0) <= 1
+    return Audit({run_id: stored[run_id] for run_id in wanted}, consumed, starts)
+
+
+def fold(journal: Iterable[Event]) -> Run | None:
+    run: Run | None = None
+    for event in journal:
+        run = reduce(run, event).run
+    return run

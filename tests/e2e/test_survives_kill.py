@@ -1,0 +1,259 @@
+"""kill -9 of the daemon at every place of a run's life: nothing is lost, nothing happens twice."""
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+from live_home import (
+    MARK_ATTEMPT,
+    LiveHome,
+    audit,
+    lines,
+    live_home,
+    numbered,
+    until,
+)
+
+from subagents.domain.events import AttemptStarted, VerificationFinished
+from subagents.domain.model import Phase
+
+COMMANDS = """
+[agents.defaults.subagents]
+max_children_per_agent = 1000
+max_concurrent = 64
+
+[verification]
+dangerously_allow_validation_commands = true
+"""
+
+
+def worker_pid(home: LiveHome, run_id: str) -> int:
+    """The worker's pid, from the attempt's own record of it."""
+
+    def look() -> int | None:
+        try:
+            records = home.attempt_file(run_id, "pid").read_text().splitlines()
+        except FileNotFoundError:
+            return None
+        return next((int(r.split()[1]) for r in records if r.startswith("worker ")), None)
+
+    return until(look, what=f"the worker of {run_id}")
+
+
+def assert_ended_once(home: LiveHome, run_id: str, result: str) -> None:
+    item = home.finish(run_id)[0]
+    assert item["outcome"]["status"] == "ok", item
+    assert item["result"] == result
+    until(lambda: home.row(run_id)["phase"] == "completed", what="cleanup")
+    home.stop()
+    found = audit(home, [run_id])
+    assert found.consumed == {run_id: 1}
+    assert home.marks_written() == [f"{run_id}#1"]
+
+
+@pytest.mark.requirement("e2e:kill:running")
+def test_a_worker_goes_on_with_the_same_pid_and_no_gap_when_its_daemon_is_killed(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn(lines(100))
+        pid = worker_pid(home, run_id)
+        until(lambda: "line 20" in home.output(run_id), what="some output")
+        home.restart_after_kill()
+
+        assert home.row(run_id)["phase"] == "running"
+        assert worker_pid(home, run_id) == pid
+        os.kill(pid, 0)
+        assert_ended_once(home, run_id, numbered(100))
+        assert len(home.events(run_id, AttemptStarted)) == 1
+
+
+@pytest.mark.requirement("e2e:kill:ended-meanwhile")
+def test_a_worker_that_ended_while_no_daemon_was_there_is_settled_from_its_files(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn(lines(20))
+        worker_pid(home, run_id)
+        home.kill()
+        until(lambda: home.attempt_file(run_id, "exit").exists(), what="the exit on record")
+        until(lambda: not home.marked(), what="the end of all processes")
+        home.start()
+
+        assert_ended_once(home, run_id, numbered(20))
+
+
+@pytest.mark.requirement("e2e:kill:exit-code")
+def test_a_failure_while_no_daemon_was_there_is_told_with_its_exit_code(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn("sleep 0.3; echo half; echo broken >&2; exit 7")
+        worker_pid(home, run_id)
+        home.kill()
+        until(lambda: home.attempt_file(run_id, "exit").exists(), what="the exit on record")
+        home.start()
+
+        item = home.finish(run_id)[0]
+        assert item["outcome"]["status"] == "error"
+        assert "exit code 7" in item["outcome"]["error"]
+        assert "broken" in item["outcome"]["error"]
+        assert item["result"] == "half"
+
+
+@pytest.mark.requirement("e2e:kill:verifying")
+def test_verification_that_was_killed_is_done_again_and_the_worker_is_not(tmp_path: Path) -> None:
+    with live_home(tmp_path, config=COMMANDS) as home:
+        check = f'echo check >> "{home.root}/checks"; sleep 0.6; test -s made'
+        run_id = home.spawn(
+            f"{MARK_ATTEMPT}; echo made > made; echo line 0", verification={"commands": [check]}
+        )
+        home.until_phase(run_id, "verifying")
+        checks = home.root / "checks"
+        until(checks.exists, what="the check under way")
+        home.restart_after_kill()
+
+        assert_ended_once(home, run_id, "line 0")
+        verdicts = home.events(run_id, VerificationFinished)
+        assert [str(each.verification.verdict) for each in verdicts] == ["passed"]
+        assert len(checks.read_text().split()) == 2
+
+
+@pytest.mark.requirement("e2e:kill:retry-wait")
+def test_a_due_retry_survives_and_is_exactly_one_more_attempt(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        task = f'{MARK_ATTEMPT}; [ "$SUBAGENTS_ATTEMPT_NUMBER" = 2 ] && echo again || exit 3'
+        run_id = home.spawn(task, retryCount=3, retryDelay=1500, retryBackoff="fixed")
+        home.until_phase(run_id, "retry_wait")
+        due = home.show(run_id)["retryDue"]
+        home.restart_after_kill()
+
+        assert home.show(run_id)["retryDue"] == due
+        item = home.finish(run_id)[0]
+        assert item["outcome"]["status"] == "ok"
+        assert item["result"] == "again"
+        assert home.marks_written() == [f"{run_id}#1", f"{run_id}#2"]
+        attempts = home.show(run_id)["attempts"]
+        assert [each["retryOf"] for each in attempts] == [None, f"{run_id}#1"]
+        home.stop()
+        assert audit(home).consumed == {run_id: 1}
+
+
+@pytest.mark.requirement("e2e:kill:overdue-retry")
+def test_a_retry_that_came_due_while_no_daemon_was_there_starts_at_once(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        task = f'{MARK_ATTEMPT}; [ "$SUBAGENTS_ATTEMPT_NUMBER" = 2 ] && echo again || exit 3'
+        run_id = home.spawn(task, retryCount=1, retryDelay=300)
+        home.until_phase(run_id, "retry_wait")
+        due = home.show(run_id)["retryDue"]
+        home.kill()
+        until(lambda: time.time() * 1000 > due, what="the due time")
+        home.start()
+
+        assert home.finish(run_id)[0]["result"] == "again"
+        assert home.marks_written() == [f"{run_id}#1", f"{run_id}#2"]
+
+
+@pytest.mark.requirement("e2e:kill:delivery")
+@pytest.mark.parametrize("seed", range(6))
+def test_killed_between_result_and_delivery_the_announcement_comes_once(
+    tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311  # places of a kill, no secret
+    with live_home(tmp_path) as home:
+        run_id = home.spawn(f"{MARK_ATTEMPT}; sleep 0.2; echo line 0")
+        until(
+            lambda: home.read("SELECT 1 FROM inbox WHERE run_id = ?", (run_id,)),
+            what="the outcome on disk",
+            pause_s=0.0005,
+        )
+        time.sleep(chance.uniform(0, 0.01))
+        home.restart_after_kill()
+
+        assert_ended_once(home, run_id, "line 0")
+
+
+@pytest.mark.requirement("e2e:kill:offered")
+def test_what_was_offered_but_not_acknowledged_is_offered_again_after_a_kill(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn("echo line 0")
+        offered = home.wait(run_id)["messages"]
+        assert offered == [f"{run_id}:announce"]
+        home.restart_after_kill()
+
+        assert home.wait(run_id)["messages"] == offered
+        assert home.post("/v1/inbox/ack", {"messageIds": offered}) == {"consumed": 1}
+        home.restart_after_kill()
+        assert home.wait(run_id)["messages"] == []
+        assert home.post("/v1/inbox/ack", {"messageIds": offered}) == {"consumed": 0}
+        assert home.post("/v1/inbox", {})["messages"] == []
+
+
+@pytest.mark.requirement("e2e:kill:start")
+@pytest.mark.parametrize("seed", range(6))
+def test_killed_right_after_the_receipt_the_run_is_started_exactly_once(
+    tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311  # places of a kill, no secret
+    with live_home(tmp_path) as home:
+        run_ids = [home.spawn(f"{MARK_ATTEMPT}; sleep 0.3; echo line 0") for _ in range(3)]
+        time.sleep(chance.uniform(0, 0.015))
+        home.restart_after_kill()
+
+        items = home.finish(*run_ids)
+        assert [item["result"] for item in items] == ["line 0"] * 3
+        assert sorted(home.marks_written()) == sorted(f"{run_id}#1" for run_id in run_ids)
+        home.stop()
+        found = audit(home, run_ids)
+        assert set(found.consumed.values()) == {1}
+        assert {run.phase for run in found.runs.values()} <= {
+            Phase.COMPLETED,
+            Phase.CLEANUP_PENDING,
+        }
+
+
+@pytest.mark.requirement("e2e:kill:cancel")
+def test_a_cancel_that_was_acknowledged_holds_after_a_kill(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn(f"{MARK_ATTEMPT}; trap '' TERM; while :; do sleep 0.05; done")
+        worker_pid(home, run_id)
+        until(home.marks_written, what="the worker at work")
+        home.post(f"/v1/runs/{run_id}/cancel", {"reason": "enough"})
+        home.restart_after_kill()
+
+        item = home.finish(run_id)[0]
+        assert item["outcome"]["status"] == "cancelled"
+        until(lambda: not home.of_run(run_id), what="no process left")
+
+
+@pytest.mark.requirement("e2e:kill:queued")
+def test_runs_that_were_queued_or_waiting_go_on_after_a_kill(tmp_path: Path) -> None:
+    config = "[agents.defaults.subagents]\nmax_concurrent = 1\nmax_children_per_agent = 50\n"
+    with live_home(tmp_path, config=config) as home:
+        first = home.spawn(lines(30), label="first")
+        queued = home.spawn(f"{MARK_ATTEMPT}; echo queued", label="queued")
+        waiting = home.spawn(
+            f"{MARK_ATTEMPT}; cat", label="waiting", chainAfter="queued", includeDependencyResult=True
+        )
+        assert home.row(queued)["phase"] == "queued"
+        assert home.row(waiting)["phase"] == "waiting"
+        home.restart_after_kill()
+
+        results = [item["result"] for item in home.finish(first, queued, waiting)]
+        assert results[:2] == [numbered(30), "queued"]
+        assert "queued" in results[2]
+        assert home.marks_written() == [f"{first}#1", f"{queued}#1", f"{waiting}#1"]
+
+
+@pytest.mark.requirement("e2e:kill:waiter")
+def test_a_caller_whose_wait_was_cut_by_the_kill_can_wait_again_and_gets_the_result(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn(lines(20))
+        home.restart_after_kill()
+        answered = home.wait(run_id, timeout_s=0)
+        assert [each["runId"] for each in answered["pending"]] == [run_id]
+        assert_ended_once(home, run_id, numbered(20))
