@@ -78,9 +78,11 @@ imports: setup
 
 docs: setup ## write the generated parts of docs/
 	$(PY) -m subagents.config.schema --write docs/configuration.md
+	$(PY) -m subagents.testing.diagram docs/lifecycle.md
 
 docs-check: setup
 	$(PY) -m subagents.config.schema --check docs/configuration.md
+	$(PY) -m subagents.testing.diagram --check docs/lifecycle.md
 
 simulate: setup ## the engine against seeded crashes, late and doubled signals
 	$(PY) -m subagents.testing.simulator --seeds $(SEEDS) --workers $(WORKERS)

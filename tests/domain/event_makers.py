@@ -41,6 +41,7 @@ from subagents.domain.model import (
     Child,
     Decision,
     Exit,
+    Phase,
     Progress,
     Report,
     ReportStatus,
@@ -107,7 +108,7 @@ Maker = Callable[[DataObject, Run, int], Event]
 def _attempt(data: DataObject, run: Run) -> int:
     """Mostly the newest attempt, now and then one before or after it."""
     newest = len(run.attempts)
-    return max(1, newest + data.draw(st.sampled_from((0, 0, 0, 0, -1, 1)), label="attempt"))
+    return max(1, newest + data.draw(st.sampled_from((0, 0, 0, 0, 0, 0, 0, -1, 1)), label="attempt"))
 
 
 def _request(run: Run, at_ms: int) -> Request:
@@ -121,7 +122,8 @@ def _request(run: Run, at_ms: int) -> Request:
 
 
 def _started(data: DataObject, run: Run, at_ms: int) -> Event:
-    turn = data.draw(st.sampled_from((1, 1, 2, 2, 3)), label="turn")
+    expected = 1 if run.phase is Phase.SPAWNING or not run.attempts else run.attempt.turns + 1
+    turn = expected + data.draw(st.sampled_from((0, 0, 0, 0, 1)), label="turn")
     return AttemptStarted(at_ms=at_ms, attempt=_attempt(data, run), turn=turn)
 
 
@@ -218,12 +220,27 @@ def a_life(data: DataObject) -> Life:
     return Life.begin(spec, resolved, dependencies=dependencies, requester_run=parent)
 
 
-def next_event(data: DataObject, life: Life) -> Event:
-    """Three of four times one the phase expects, else any at all."""
+FORWARD: Final = {
+    *(SlotGranted, AttemptStarted, SignalReceived, TimerFired, VerificationFinished),
+    *(DependencySettled, ChildSettled, DeliverySettled, CleanedUp),
+}
+"""What carries a life on; drawn more often than what ends or disturbs it."""
+
+
+def _weighted(phase: Phase) -> list[type]:
     expected = sorted(
-        (kind for phase, kind in TRANSITIONS if phase is life.phase), key=lambda k: k.__name__
+        (kind for at, kind in TRANSITIONS if at is phase), key=lambda kind: kind.__name__
     )
-    kinds = expected if data.draw(st.integers(0, 3)) else sorted(MAKERS, key=lambda k: k.__name__)
+    return [kind for kind in expected for _ in range(6 if kind in FORWARD else 1)]
+
+
+EXPECTED: Final = {phase: _weighted(phase) for phase in Phase}
+ANY: Final = sorted(MAKERS, key=lambda kind: kind.__name__)
+
+
+def next_event(data: DataObject, life: Life) -> Event:
+    """Seven of eight times one the phase expects, else any at all."""
+    kinds = EXPECTED[life.phase] if data.draw(st.integers(0, 7)) else ANY
     kind = data.draw(st.sampled_from(kinds), label="event")
     at_ms = life.at_ms + data.draw(st.sampled_from((0, 1, 500, 5_000)), label="later")
     return MAKERS[kind](data, life.run, at_ms)

@@ -34,7 +34,7 @@ def observable(run: Run) -> Run:
 def lived(data: DataObject) -> Life:
     """A whole random life; illegal events are tried and leave no trace."""
     life = a_life(data)
-    for _ in range(data.draw(st.integers(0, STEPS_MAX), label="steps")):
+    for _ in range(data.draw(st.sampled_from((STEPS_MAX, 10, 20)), label="steps")):
         event = next_event(data, life)
         with suppress(IllegalTransition):
             life.apply(event)

@@ -1,23 +1,22 @@
 """The daemon's process: one per home, stale sockets, signals, shutdown."""
 
 import asyncio
+import json
 import os
-import queue
 import signal
 import socket
 import stat
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
-from home_daemon import DEADLINE_S, Home, build, serving, until
+from home_daemon import DEADLINE_S, Home, UnixConnection, build, serving, until
 
 from subagents.errors import AlreadyRunning
 from subagents.surfaces import daemon
-from subagents.surfaces.daemon import run_daemon
+from subagents.surfaces.daemon import run_daemon, serve_until_stopped
 
 PROGRAM = Path(__file__).with_name("home_daemon.py")
 
@@ -40,23 +39,20 @@ def start(home: Path) -> "subprocess.Popen[bytes]":
     raise TimeoutError("the daemon does not answer")
 
 
-def is_polling(home: Home) -> bool:
-    """Whether the daemon holds another connection than the one that asks."""
-    path = str(home.services.paths.socket).encode()
-    lines = Path("/proc/net/unix").read_bytes().splitlines()
-    return sum(line.endswith(path) for line in lines) > 1
-
-
 @pytest.mark.requirement("daemon:one-per-home")
-def test_a_second_daemon_refuses_and_names_the_first(tmp_path: Path) -> None:
+def test_a_second_daemon_refuses_names_the_first_and_leaves_its_log_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario() -> None:
         async with serving(tmp_path) as home:
             other = build(tmp_path)
+            monkeypatch.setattr(daemon, "LOG_BYTES_MAX", 0)
             with pytest.raises(AlreadyRunning) as caught:
                 await run_daemon(other, paths=other.paths, log_path=other.paths.log_file)
             assert f"pid {os.getpid()}" in caught.value.message
             assert str(other.paths.socket) in caught.value.message
             assert caught.value.exit_code == 1
+            assert "starts, pid" in other.paths.log_file.read_text()
             assert await home.ok("GET", "/healthz") == {"status": "ok"}
 
     asyncio.run(scenario())
@@ -120,17 +116,14 @@ def test_a_signal_stops_the_daemon_cleanly_and_leaves_workers_running(
         while not (pid_file.exists() and pid_file.read_text().strip()):
             assert time.monotonic() < due
             time.sleep(0.02)
-        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         body = {"runIds": [receipt["runId"]], "timeoutSeconds": 600}
-        wait = ("POST", "/v1/wait", body)
-        threading.Thread(
-            target=lambda: waiting.put(home.call_blocking(*wait)[0]), daemon=True
-        ).start()
-        while waiting.empty() and not is_polling(home):
-            assert time.monotonic() < due
-            time.sleep(0.02)
+        waiting = UnixConnection(home.services.paths.socket)
+        waiting.request("POST", "/v1/wait", json.dumps(body))
+        # Connections are served in the order they came: after this answer the wait is under way.
+        assert home.call_blocking("GET", "/healthz")[0] == 200
         process.send_signal(number)
-        assert waiting.get(timeout=DEADLINE_S) == 503
+        assert waiting.getresponse().status == 503
+        waiting.close()
         assert process.wait(DEADLINE_S) == 0
         assert not home.services.paths.socket.exists()
         os.kill(int(pid_file.read_text()), 0)
@@ -159,6 +152,27 @@ def test_shutdown_ends_long_polls_with_a_retryable_error(tmp_path: Path) -> None
                 assert (await home.ok("POST", "/v1/shutdown"))["status"] == "stopping"
                 status, document = await waiting
             assert (status, document["code"], document["retryable"]) == (503, "unavailable", True)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("daemon:embedded")
+def test_inside_another_program_signals_and_logs_stay_that_programs_own(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        services = build(tmp_path)
+        ready = asyncio.Event()
+        before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+        serving = asyncio.create_task(
+            serve_until_stopped(services, paths=services.paths, ready=ready)
+        )
+        async with asyncio.timeout(DEADLINE_S):
+            await ready.wait()
+            assert await Home(services).ok("GET", "/healthz") == {"status": "ok"}
+            after = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+            services.stopping.set()
+            await serving
+        assert after == before
+        assert not services.paths.log_file.exists()
 
     asyncio.run(scenario())
 

@@ -227,7 +227,7 @@ class SqliteStore:
         ids = [(run_id,) for run_id in run_ids]
         try:
             with self._writing, _transaction(self._require_writer()) as connection:
-                for name in ("delete_run", "delete_journal", "delete_messages"):
+                for name in ("delete_journal", "delete_messages", "delete_run"):
                     connection.executemany(self._sql[name], ids)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the database refused a write: {error}") from error

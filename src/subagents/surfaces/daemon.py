@@ -17,7 +17,7 @@ import stat
 import struct
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Final
 
@@ -59,35 +59,48 @@ async def run_daemon(services: Services, *, paths: Paths, log_path: Path) -> Non
         ConfigError: A directory cannot be made.
     """
     paths.ensure()
-    with log_to(log_path), stop_on_signals(services.stopping):
-        await serve_until_stopped(services, paths=paths, ready=asyncio.Event())
+    # The lock first: a daemon that is refused must not move the log of the one that runs.
+    with hold_lock(paths), log_to(log_path), stop_on_signals(services.stopping):
+        await _start_and_serve(services, paths, lambda: tell_service_manager("READY=1"))
 
 
 async def serve_until_stopped(services: Services, *, paths: Paths, ready: asyncio.Event) -> None:
-    """Own the home, start the engine and serve until ``services.stopping`` is set.
+    """Serve inside another program until ``services.stopping`` is set.
+
+    Signals, log files and the service manager stay that program's own.
 
     Args:
-        services: What the calls use.
-        paths: The home; its directories are there.
+        services: What the calls use; its engine is started and stopped here.
+        paths: The home; its directories are created.
         ready: Set once calls are answered.
 
     Raises:
         AlreadyRunning: Another daemon owns this home; nothing was touched.
         CorruptState: From the engine's start; nothing is served.
+        ConfigError: A directory cannot be made.
     """
+    paths.ensure()
     with hold_lock(paths):
-        log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
-        await services.engine.start()
-        try:
-            with listening(paths.socket) as listener:
-                ready.set()
-                await _serve(services, listener)
-        finally:
-            await services.engine.stop()
-            log.info("daemon stopped")
+        await _start_and_serve(services, paths, ready.set)
 
 
-async def _serve(services: Services, listener: socket.socket) -> None:
+async def _start_and_serve(
+    services: Services, paths: Paths, when_ready: Callable[[], None]
+) -> None:
+    log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
+    await services.engine.start()
+    try:
+        with listening(paths.socket) as listener:
+            log.info("listening on %s", paths.socket)
+            await _serve(services, listener, when_ready)
+    finally:
+        await services.engine.stop()
+        log.info("daemon stopped")
+
+
+async def _serve(
+    services: Services, listener: socket.socket, when_ready: Callable[[], None]
+) -> None:
     config = uvicorn.Config(
         create_app(services),
         http=SameUserProtocol,
@@ -102,7 +115,7 @@ async def _serve(services: Services, listener: socket.socket) -> None:
         timeout_graceful_shutdown=STOP_S,
         h11_max_incomplete_event_size=HEAD_BYTES_MAX,
     )
-    server = _Server(config)
+    server = _Server(config, when_ready)
     serving = asyncio.create_task(server.serve(sockets=[listener]), name="serve")
     stopping = asyncio.create_task(_until(services.stopping), name="stop")
     try:
@@ -118,7 +131,11 @@ async def _until(event: asyncio.Event) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: they would end the process before the engine stops."""
+    """uvicorn without its signal handlers, which are ours or those of the embedding program."""
+
+    def __init__(self, config: uvicorn.Config, when_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._when_ready = when_ready
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -126,7 +143,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        tell_service_manager("READY=1")
+        self._when_ready()
 
 
 class SameUserProtocol(H11Protocol):

@@ -16,7 +16,6 @@ from subagents.domain.effects import (
     Effect,
     ResumeAttempt,
     StartAttempt,
-    StopAttempt,
     Verify,
 )
 from subagents.domain.events import AnnouncementConsumed, encode_event
@@ -390,11 +389,3 @@ class Judge:
         wanted = Status.TIMEOUT if stop is StopCause.DEADLINE else Status.CANCELLED
         if outcome.status is not wanted:
             self.fail("a stop of ours stays the outcome", f"{run.id}#{number} {outcome.status}")
-
-
-def is_waiting_for_stop(run: Run, outstanding: Mapping[str, OutboxEntry]) -> bool:
-    """Whether a stop was asked for and not performed yet."""
-    return any(
-        entry.run_id == run.id and isinstance(entry.effect, StopAttempt)
-        for entry in outstanding.values()
-    )

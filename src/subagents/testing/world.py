@@ -158,7 +158,7 @@ class World:
         """Announcements that a courier carried, and how often."""
         self.started = asyncio.Event()
 
-    def start(self, launch: Launch, abilities: Abilities) -> bool:
+    def start(self, launch: Launch) -> bool:
         """Claim the attempt; False = its worker was started before."""
         self.judge.starting(launch.run_id, launch.number)
         if launch.attempt_id in self.workers:
@@ -178,7 +178,7 @@ class World:
             label=launch.label,
             session_key=launch.session_key,
             obeys=rng.random() < 0.7,
-            turns=[plan_turn(rng, launch.attempt_id, 1, now, can_hang=bool(abilities.steer))],
+            turns=[plan_turn(rng, launch.attempt_id, 1, now, can_hang=True)],
         )
         self.workers[launch.attempt_id] = worker
         self.judge.note(f"{now:.3f} worker {launch.attempt_id} until {worker.ends_s:.3f}")
@@ -296,7 +296,7 @@ class SimulatedRuntime:
                 raise RuntimeUnavailable("no room to start anything")
             if self._happens(faults.start_impossible):
                 raise UsageError("the program does not exist")
-        is_new = self._world.start(launch, self.abilities)
+        is_new = self._world.start(launch)
         await self._around.hazard()
         if self._happens(faults.start_unclear):
             raise Injected("the connection broke before the answer")

@@ -20,7 +20,9 @@ UPDATE run SET seq = ?, phase = ?, is_over = ?, ended_at_ms = ?, archived_at_ms 
 WHERE run_id = ?;
 
 -- name: insert_event
-INSERT INTO journal (run_id, seq, at_ms, type, key, data) VALUES (?, ?, ?, ?, ?, ?);
+-- An event of a run that is not there fails: journal.run cannot be NULL.
+INSERT INTO journal (run, run_id, seq, at_ms, type, key, data)
+VALUES ((SELECT number FROM run WHERE run_id = ?1), ?1, ?2, ?3, ?4, ?5, ?6);
 
 -- name: insert_effect
 INSERT INTO outbox (run_id, seq, i, effect) VALUES (?, ?, ?, ?);
@@ -68,11 +70,12 @@ SELECT run_id, seq, i, effect FROM outbox ORDER BY run_id, seq, i;
 SELECT run_id, attempt, owner, epoch, until_ms, cursor FROM lease;
 
 -- name: load_open_keys
-SELECT journal.run_id, journal.key FROM run JOIN journal ON journal.run_id = run.run_id
+SELECT run.run_id, journal.key FROM run JOIN journal ON journal.run = run.number
 WHERE run.is_over = 0 AND journal.key IS NOT NULL;
 
 -- name: load_keys
-SELECT key FROM journal WHERE run_id = ? AND key IS NOT NULL;
+SELECT key FROM journal
+WHERE run = (SELECT number FROM run WHERE run_id = ?) AND key IS NOT NULL;
 
 -- name: load_idempotency
 SELECT requester, key, run_id, created_at_ms FROM idempotency WHERE created_at_ms > ?;
@@ -108,7 +111,8 @@ WHERE (?1 IS NULL OR requester = ?1)
 SELECT run_id FROM run WHERE run_id >= ?1 AND run_id < ?2 ORDER BY run_id LIMIT 10;
 
 -- name: select_journal
-SELECT seq, at_ms, key, data FROM journal WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?;
+SELECT seq, at_ms, key, data FROM journal
+WHERE run = (SELECT number FROM run WHERE run_id = ?) AND seq > ? ORDER BY seq LIMIT ?;
 
 -- name: select_inbox
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
@@ -151,7 +155,7 @@ LIMIT ?2;
 DELETE FROM run WHERE run_id = ?;
 
 -- name: delete_journal
-DELETE FROM journal WHERE run_id = ?;
+DELETE FROM journal WHERE run = (SELECT number FROM run WHERE run_id = ?);
 
 -- name: delete_messages
 DELETE FROM inbox WHERE run_id = ?;

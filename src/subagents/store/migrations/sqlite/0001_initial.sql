@@ -12,7 +12,8 @@ CREATE TABLE node (
 INSERT INTO node (id, owner, epoch) VALUES (1, '', 0);
 
 CREATE TABLE run (
-  run_id         TEXT    NOT NULL PRIMARY KEY,
+  number         INTEGER PRIMARY KEY,                -- order of spawning
+  run_id         TEXT    NOT NULL UNIQUE,
   seq            INTEGER NOT NULL CHECK (seq >= 1),  -- events journaled so far
   phase          TEXT    NOT NULL,
   label          TEXT    NOT NULL,
@@ -36,8 +37,11 @@ CREATE INDEX run_label     ON run (label, created_at_ms);
 CREATE INDEX run_created   ON run (created_at_ms);
 CREATE INDEX run_archive   ON run (ended_at_ms) WHERE is_over = 1 AND archived_at_ms IS NULL;
 
+-- Indexed by run.number: run ids are random, so an index on them has its newest entries all over
+-- the file, and each commit of a large database would rewrite as many pages as it has events.
 CREATE TABLE journal (
-  run_id TEXT    NOT NULL,
+  run    INTEGER NOT NULL,                           -- run.number
+  run_id TEXT    NOT NULL,                           -- for people who look in here
   seq    INTEGER NOT NULL,
   at_ms  INTEGER NOT NULL,
   type   TEXT    NOT NULL,
@@ -45,8 +49,8 @@ CREATE TABLE journal (
   data   BLOB    NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX journal_order ON journal (run_id, seq);
-CREATE UNIQUE INDEX journal_once  ON journal (run_id, key) WHERE key IS NOT NULL;
+CREATE UNIQUE INDEX journal_order ON journal (run, seq);
+CREATE UNIQUE INDEX journal_once  ON journal (run, key) WHERE key IS NOT NULL;
 
 CREATE TABLE outbox (
   run_id TEXT    NOT NULL,

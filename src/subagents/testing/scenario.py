@@ -1,0 +1,544 @@
+"""What happens in one simulation, drawn from its seed: settings, faults, and who asks for what.
+
+Callers are outside: they live over every crash, repeat what was not answered, and remember what
+they were promised. After ``Scenario.chaos_s`` nothing goes wrong any more; then everybody reads
+until nothing is left, and everything must come to rest.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, TypeVar
+
+from subagents.config.settings import Agent, Daemon, Lane, Settings, SubagentDefaults
+from subagents.domain.model import Decision, MessageKind, Progress, Report, Run
+from subagents.domain.spec import (
+    Artifact,
+    Backoff,
+    Cleanup,
+    Contract,
+    OnDependencyFailure,
+    OnFailure,
+    RunSpec,
+)
+from subagents.domain.values import RequestId, RunId, SessionKey
+from subagents.engine.engine import Engine
+from subagents.engine.spawn import Receipt
+from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
+from subagents.ports import InboxRow
+from subagents.testing.host import Host
+from subagents.testing.invariants import Judge
+from subagents.testing.world import Faults, Worker, World
+
+T = TypeVar("T")
+
+SESSIONS: Final = (SessionKey("agent:main:main"), SessionKey("agent:main:work"))
+READ_AGAIN_S: Final = 20.0
+
+
+def settings_of(rng: random.Random) -> Settings:
+    """Few slots and low caps, so that they matter."""
+    agents = {
+        "main": Agent(runtime="able", grace_seconds=rng.choice((0.0, 1.0, 5.0))),
+        "plain": Agent(runtime="plain", lane=rng.choice((None, "narrow"))),
+    }
+    for name, agent in tuple(agents.items()):
+        changed = {"allow_agents": ("*",)}
+        agents[name] = _replace(agent, subagents=type(agent.subagents)(**changed))
+    return Settings(
+        defaults=SubagentDefaults(
+            max_spawn_depth=rng.choice((1, 2, 3)),
+            max_children_per_agent=rng.choice((2, 3, 5, 12)),
+            max_concurrent=rng.choice((1, 2, 4)),
+            archive_after_minutes=rng.choice((0, 1, 60)),
+            run_timeout_seconds=rng.choice((0, 0, 8)),
+        ),
+        agents=agents,
+        lanes={"narrow": Lane(slots=1), "wide": Lane(slots=3)},
+        daemon=Daemon(lease_seconds=rng.choice((10, 30)), sweep_seconds=rng.choice((20, 60))),
+    )
+
+
+def _replace(agent: Agent, **changes: object) -> Agent:
+    import msgspec  # noqa: PLC0415
+
+    return msgspec.structs.replace(agent, **changes)
+
+
+def faults_of(rng: random.Random) -> Faults:
+    """Some seeds have one kind of trouble only, some all of them, some none."""
+
+    def rarely(most: float) -> float:
+        return most * rng.random() if rng.random() < 0.5 else 0.0
+
+    return Faults(
+        start_refused=rarely(0.4),
+        start_unclear=rarely(0.3),
+        start_impossible=rarely(0.05),
+        watch_fails=rarely(0.2),
+        doubled=rarely(0.5),
+        reordered=rarely(0.5),
+        lost=rarely(0.5),
+        late_s=rng.choice((0.0, 0.5, 4.0)),
+        stop_fails=rarely(0.5),
+        courier_fails=rarely(0.5),
+        courier_defers=rarely(0.4),
+        courier_delivers=rarely(0.5),
+        courier_dead=rng.random() < 0.03,
+        checker_fails=rarely(0.3),
+        commit_fails=rarely(0.03),
+        commit_unclear=rarely(0.02),
+        crash_in_commit=rarely(0.05),
+        crash_in_effect=rarely(0.05),
+        crash_steps=rng.choice((0.0, 40.0, 200.0, 600.0)),
+        clock_jumps=rng.random() < 0.2,
+        slow_disk_s=rng.choice((0.05, 0.05, 2.5)),
+    )
+
+
+class Scenario:
+    """The callers of one simulation, each a task of the outside world."""
+
+    def __init__(self, seed: int, host: Host, world: World, judge: Judge) -> None:
+        self._seed = seed
+        self._host, self._world, self._judge = host, world, judge
+        self._rng = random.Random(f"{seed}:scenario")
+        self.chaos_s = self._rng.choice((20.0, 60.0, 120.0))
+        self._runs_left = self._rng.randrange(4, 13)
+        self._labels = 0
+        self._batches: list[tuple[str, ...]] = []
+        self._keyed: dict[str, RunId] = {}
+        self._offers: dict[str, tuple[str, int, int]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self.is_over = False
+
+    def start(self) -> None:
+        """Begin everything."""
+        sessions = SESSIONS[: self._rng.choice((1, 2))]
+        spawners = [self._start(self._spawn_some(session)) for session in sessions]
+        for session in sessions:
+            for number in range(self._rng.randrange(1, 4)):
+                self._start(self._read_on(session, f"{session}/reader{number}"))
+        self._start(self._control())
+        self._start(self._lead_workers())
+        if self._host.faults.clock_jumps:
+            self._start(self._jump())
+        self._start(self._end(sessions, spawners))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.append(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._judge.fail("the simulation itself works", repr(error))
+
+    async def _pause(self, most_s: float) -> None:
+        await asyncio.sleep(self._rng.random() * most_s)
+
+    async def _try(self, request: Callable[[Engine], Coroutine[Any, Any, T]]) -> T | None:
+        """One call; refusals and crashes are answers too."""
+        try:
+            return await self._host.call(request)
+        except SubagentsError:
+            return None
+
+    # -- spawning ------------------------------------------------------------------------------
+
+    async def _spawn_some(self, session: SessionKey) -> None:
+        accepted: list[RunId] = []
+        while self._runs_left > 0:
+            await self._pause(self._rng.choice((0.0, 1.0, 10.0)))
+            specs = self._job(accepted)
+            self._runs_left -= len(specs)
+            receipts = await self._submit(specs, session)
+            accepted += [receipt.run.id for receipt in receipts]
+
+    def _job(self, earlier: Sequence[RunId]) -> list[RunSpec]:
+        rng = self._rng
+        shape = rng.choice(("single", "single", "single", "after", "chain", "fan-in", "batch"))
+        if shape == "after" and earlier:
+            depends = tuple(rng.sample(earlier, k=min(len(earlier), rng.randrange(1, 4))))
+            return [self._spec(self._label(), depends_on=depends)]
+        if shape in {"single", "after"}:
+            return [self._spec(self._label())]
+        labels = [self._label() for _ in range(rng.randrange(2, 5))]
+        if shape == "batch":
+            return [self._spec(label) for label in labels]
+        if shape == "chain":
+            first = [self._spec(labels[0])]
+            pairs = zip(labels[1:], labels, strict=False)
+            return first + [self._spec(label, chain_after=before) for label, before in pairs]
+        specs = [self._spec(label) for label in labels[:-1]]
+        return [*specs, self._spec(labels[-1], depends_on=tuple(labels[:-1]))]
+
+    def _label(self) -> str:
+        self._labels += 1
+        return f"job{self._labels}"
+
+    def _spec(self, label: str, **given: Any) -> RunSpec:
+        rng = self._rng
+        return RunSpec(
+            task=f"do {label}",
+            label=label,
+            agent_id=rng.choice((None, "main", "plain")),
+            lane=rng.choice((None, None, "narrow", "wide")),
+            priority=rng.choice((0, 0, 0, 5)),
+            run_timeout_seconds=rng.choice((None, None, 0.5, 5, 30)),
+            retry_count=rng.choice((0, 0, 1, 3)),
+            retry_delay=rng.choice((0, 100, 2000)),
+            retry_backoff=rng.choice(tuple(Backoff)),
+            retry_on=rng.choice(((), (), ("boom",))),
+            retry_max_time=rng.choice((None, None, 5_000)),
+            verification=self._contract(),
+            cleanup=rng.choice(tuple(Cleanup)),
+            expects_completion_message=rng.random() < 0.7,
+            include_dependency_result=rng.random() < 0.3,
+            on_dependency_failure=rng.choice(tuple(OnDependencyFailure)),
+            accept_partial_dependencies=rng.random() < 0.5,
+            dependency_timeout_seconds=rng.choice((1800, 1800, 6)),
+            **given,
+        )
+
+    def _contract(self) -> Contract | None:
+        if self._rng.random() < 0.6:
+            return None
+        return Contract(
+            artifacts=(Artifact(path="out.json", json=True),),
+            on_failure=self._rng.choice(tuple(OnFailure)),
+        )
+
+    async def _submit(self, specs: list[RunSpec], session: SessionKey) -> Sequence[Receipt]:
+        """Spawn, with a key that makes repeating safe, or (for batches) once only."""
+        labels = tuple(spec.label or "" for spec in specs)
+        self._batches.append(labels)
+        is_keyed = len(specs) == 1 and self._rng.random() < 0.8
+        if is_keyed:
+            specs = [_with_key(specs[0], f"key of {labels[0]}")]
+        twice = is_keyed and self._rng.random() < 0.3
+        if twice:
+            self._start(self._submit_again(specs[0], session))
+        while True:
+            try:
+                receipts = await self._host.call(
+                    lambda engine: engine.spawn_batch(
+                        specs, requester=session, settings=self._host.settings, cwd="/"
+                    )
+                )
+            except (DaemonUnreachable, StoreUnavailable):
+                if not is_keyed:
+                    return ()
+                await self._pause(2.0)
+                continue
+            except SubagentsError:
+                return ()
+            for receipt in receipts:
+                self._check_receipt(receipt)
+            return receipts
+
+    async def _submit_again(self, spec: RunSpec, session: SessionKey) -> None:
+        receipt = await self._try(
+            lambda engine: engine.spawn(
+                spec, requester=session, settings=self._host.settings, cwd="/"
+            )
+        )
+        if receipt is not None:
+            self._check_receipt(receipt)
+
+    def _check_receipt(self, receipt: Receipt) -> None:
+        run, key = receipt.run, receipt.run.spec.idempotency_key
+        self._judge.promised(run)
+        if key is not None and self._keyed.setdefault(key, run.id) != run.id:
+            self._judge.fail("one run per idempotency key", f"{key}: {self._keyed[key]}, {run.id}")
+
+    # -- reading -------------------------------------------------------------------------------
+
+    async def _read_on(self, session: SessionKey, reader: str) -> None:
+        rng = self._rng
+        while not self._host.is_calm:
+            await self._pause(8.0)
+            if rng.random() < 0.5:
+                await self._wait_once(session, reader)
+            else:
+                await self._read_once(session, reader, patience=0.7)
+
+    async def _wait_once(self, session: SessionKey, reader: str) -> None:
+        rng = self._rng
+        known = self._known_runs()
+        ids = rng.sample(known, k=min(len(known), 3)) if rng.random() < 0.5 else []
+        until, timeout_s = rng.choice(("any", "all")), rng.choice((0.0, 3.0, 15.0))
+        life = self._host.life
+        found = await self._try(
+            lambda engine: engine.wait(
+                ids, session=session, until=until, timeout_s=timeout_s, reader=reader
+            )
+        )
+        if found is None:
+            return
+        for run in (*found.completed, *found.pending):
+            self._judge.promised(run)
+        for run in found.completed:
+            if run.outcome is None:
+                self._judge.fail("nothing seen before its commit", f"{run.id} without outcome")
+        if life is not None:
+            self._check_offers([str(name) for name in found.offered], reader, life.number)
+        if rng.random() < 0.7:
+            await self._acknowledge([str(name) for name in found.offered], reader)
+
+    async def _read_once(self, session: SessionKey, reader: str, *, patience: float) -> None:
+        rng = self._rng
+        life = self._host.life
+        rows = await self._try(lambda engine: engine.offer_inbox(session, reader=reader))
+        if rows is None:
+            return
+        names = [row.message.id for row in rows]
+        if life is not None:
+            self._check_offers([str(name) for name in names], reader, life.number)
+        for row in rows:
+            if row.message.kind is MessageKind.QUESTION and rng.random() < patience:
+                await self._answer(row, reader)
+        if rng.random() < patience:
+            await self._acknowledge([str(name) for name in names], reader)
+
+    def _check_offers(self, names: Sequence[str], reader: str, life: int) -> None:
+        """One reader at a time, as long as the daemon that lent it out lives."""
+        now_ms = self._host.clock.now_ms()
+        for name in names:
+            other, since_ms, lent_by = self._offers.get(name, ("", 0, -1))
+            jumps = self._host.faults.clock_jumps
+            if other not in {"", reader} and lent_by == life and not jumps:
+                if now_ms - since_ms < 55_000:
+                    self._judge.fail("offered to one reader at a time", f"{name}: {other}, {reader}")
+            self._offers[name] = (reader, now_ms, life)
+
+    async def _acknowledge(self, names: Sequence[str], reader: str) -> None:
+        await self._pause(self._rng.choice((0.0, 1.0)))
+        if self._rng.random() < 0.2:
+            names = [*names, *names]
+        done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
+        if done is None:
+            return
+        for name in names:
+            self._offers.pop(name, None)
+            if name.endswith(":announce"):
+                self._judge.consumed(name)
+
+    async def _answer(self, row: InboxRow, reader: str) -> None:
+        request_id = RequestId(row.message.id)
+        decision = self._rng.choice((Decision.ANSWER, Decision.APPROVE, Decision.DENY))
+        await self._try(
+            lambda engine: engine.answer(request_id, "as you like", decision=decision, by=reader)
+        )
+
+    # -- control -------------------------------------------------------------------------------
+
+    def _known_runs(self) -> list[RunId]:
+        return list(self._judge.view)
+
+    async def _control(self) -> None:
+        rng = self._rng
+        while not self._host.is_calm:
+            await self._pause(6.0)
+            known = self._known_runs()
+            if not known:
+                continue
+            run_id = rng.choice(known[-6:])
+            await rng.choice(self._actions)(self, run_id)
+
+    async def _cancel(self, run_id: RunId) -> None:
+        run = await self._try(lambda engine: engine.cancel(run_id, by="simulation"))
+        if run is not None:
+            self._judge.promised(run)
+
+    async def _pause_run(self, run_id: RunId) -> None:
+        if await self._try(lambda engine: engine.pause(run_id, by="simulation")) is None:
+            return
+        self._start(self._resume_later(run_id))
+
+    async def _resume_later(self, run_id: RunId) -> None:
+        await self._pause(20.0)
+        await self._try(lambda engine: engine.resume(run_id, by="simulation"))
+
+    async def _steer(self, run_id: RunId) -> None:
+        await self._try(lambda engine: engine.steer(run_id, "hurry", by="simulation"))
+
+    async def _sweep(self, _run_id: RunId) -> None:
+        await self._try(lambda engine: engine.sweep())
+
+    async def _redeliver(self, run_id: RunId) -> None:
+        await self._try(lambda engine: engine.redeliver(run_id, by="simulation"))
+
+    async def _retry(self, run_id: RunId) -> None:
+        settings = self._host.settings
+        receipt = await self._try(
+            lambda engine: engine.retry(run_id, requester=SESSIONS[0], settings=settings)
+        )
+        if receipt is not None:
+            self._judge.promised(receipt.run)
+
+    async def _restart(self, _run_id: RunId) -> None:
+        await self._host.stop()
+
+    _Action = Callable[["Scenario", RunId], Awaitable[None]]
+    _actions: tuple[_Action, ...] = (
+        *(_cancel, _cancel, _pause_run, _pause_run, _steer, _steer),
+        *(_sweep, _redeliver, _retry, _restart),
+    )
+
+    async def _jump(self) -> None:
+        """The wall clock is corrected now and then, less than a lease at a time."""
+        while not self._host.is_calm:
+            await self._pause(30.0)
+            self._host.clock.skew_ms += self._rng.choice((-3_000, -50, 700, 4_000))
+
+    # -- workers that act ----------------------------------------------------------------------
+
+    async def _lead_workers(self) -> None:
+        while True:
+            await self._world.started.wait()
+            self._world.started.clear()
+            fresh, self._world.on_start = self._world.on_start, []
+            for worker in fresh:
+                self._start(self._act(worker))
+
+    async def _act(self, worker: Worker) -> None:
+        """What the agent of a worker does while it lives: its own calls to the daemon."""
+        rng = random.Random(f"{self._seed}:{worker.label}#{worker.number}:acts")
+        length_s = min(worker.ends_s - self._world.loop.time(), 30.0)
+        for number in range(rng.choice((0, 0, 1, 2, 4))):
+            await asyncio.sleep(rng.random() * length_s / 3)
+            if not self._world.is_live(worker):
+                return
+            await rng.choice(self._deeds)(self, worker, number, rng)
+
+    async def _spawn_child(self, worker: Worker, number: int, rng: random.Random) -> None:
+        label = f"{worker.label}/{worker.number}.{number}"
+        spec = self._spec(label, idempotency_key=f"key of {label}")
+        while self._world.is_live(worker):
+            try:
+                receipt = await self._host.call(
+                    lambda engine: engine.spawn(
+                        spec,
+                        requester=worker.session_key,
+                        settings=self._host.settings,
+                        cwd="/",
+                        is_operator=False,
+                    )
+                )
+            except (DaemonUnreachable, StoreUnavailable):
+                await asyncio.sleep(rng.random())
+                continue
+            except SubagentsError:
+                return
+            self._check_receipt(receipt)
+            return
+
+    async def _wait_for_children(self, worker: Worker, _number: int, rng: random.Random) -> None:
+        reader = str(worker.attempt_id)
+        timeout_s = rng.choice((1.0, 10.0))
+        found = await self._try(
+            lambda engine: engine.wait(
+                [], session=worker.session_key, until="all", timeout_s=timeout_s, reader=reader
+            )
+        )
+        if found is not None and self._world.is_live(worker) and rng.random() < 0.7:
+            await self._acknowledge([str(name) for name in found.offered], reader)
+
+    async def _ask(self, worker: Worker, _number: int, rng: random.Random) -> None:
+        timeout_s, default = rng.choice((2.0, 60.0)), rng.choice((None, "go on"))
+        request = await self._try(
+            lambda engine: engine.ask(
+                worker.run_id, "May I?", timeout_s=timeout_s, default_answer=default
+            )
+        )
+        if request is None:
+            return
+        asked = request.id
+        await self._try(lambda engine: engine.answer_of(asked, wait_s=3.0))
+
+    async def _tell(self, worker: Worker, _number: int, rng: random.Random) -> None:
+        run_id, kind = worker.run_id, rng.randrange(3)
+        if kind == 0:
+            await self._try(lambda engine: engine.notify(run_id, "news", priority="info"))
+        elif kind == 1:
+            await self._try(lambda engine: engine.report(run_id, Report(summary="done")))
+        else:
+            await self._try(lambda engine: engine.progress(run_id, Progress(phase="half")))
+
+    _Deed = Callable[["Scenario", Worker, int, random.Random], Awaitable[None]]
+    _deeds: tuple[_Deed, ...] = (_spawn_child, _spawn_child, _wait_for_children, _ask, _tell)
+
+    # -- the end -------------------------------------------------------------------------------
+
+    async def _end(
+        self, sessions: Sequence[SessionKey], spawners: Sequence["asyncio.Task[None]"]
+    ) -> None:
+        """After the chaos: let everything go, read everything, and wait until all is at rest."""
+        await asyncio.sleep(self.chaos_s)
+        self._host.loop.alarm_at_step = None
+        self._host.is_calm = True
+        await asyncio.wait(spawners)
+        while True:
+            await self._host.until_up()
+            for run in tuple(self._judge.view.values()):
+                await self._let_go(run)
+            for session in sessions:
+                await self._read_once(session, f"{session}/last", patience=1.0)
+            if self._is_at_rest():
+                break
+            await asyncio.sleep(READ_AGAIN_S)
+        self._check_end()
+        self.is_over = True
+
+    async def _let_go(self, run: Run) -> None:
+        run_id = run.id
+        if run.paused:
+            await self._try(lambda engine: engine.resume(run_id, by="simulation"))
+        worker = self._world.workers.get(run.attempt_id) if run.attempts else None
+        hangs = worker is not None and worker.ends_s - self._world.loop.time() > 300
+        if hangs and run.cancel is None and not run.is_settled:
+            await self._try(lambda engine: engine.cancel(run_id, by="simulation"))
+
+    def _is_at_rest(self) -> bool:
+        life = self._host.life
+        if life is None or life.engine.ledger.live or self._judge.outstanding:
+            return False
+        unread = self._host.reader().inbox(None, unconsumed=True)
+        mine = [row for row in unread if row.message.session_key in SESSIONS]
+        return not mine
+
+    def _check_end(self) -> None:
+        life = self._host.life
+        if life is None:
+            return
+        self._judge.at_rest(life.engine, self._host.reader())
+        labels: dict[str, int] = {}
+        for run in self._judge.view.values():
+            if run.retry_from is None:
+                labels[run.resolved.label] = labels.get(run.resolved.label, 0) + 1
+            self._check_attempts(run)
+        for label, count in labels.items():
+            if count > 1:
+                self._judge.fail("one run per idempotency key", f"{label} exists {count} times")
+        for batch in self._batches:
+            here = sum(label in labels for label in batch)
+            if here not in {0, len(batch)}:
+                self._judge.fail("never half a spawn", f"{here} of {batch}")
+
+    def _check_attempts(self, run: Run) -> None:
+        for attempt in run.attempts:
+            worker = self._world.workers.get(f"{run.id}#{attempt.number}")  # type: ignore[call-overload]
+            if worker is None:
+                continue
+            self._judge.check_stop(run, attempt.number)
+            said = [turn.result for turn in worker.turns if turn.result is not None]
+            if said and not worker.stopped:
+                self._judge.check_result(run, attempt.number, said[-1])
+
+
+def _with_key(spec: RunSpec, key: str) -> RunSpec:
+    import msgspec  # noqa: PLC0415
+
+    return msgspec.structs.replace(spec, idempotency_key=key)

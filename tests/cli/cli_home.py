@@ -1,0 +1,126 @@
+"""A home of its own for real ``subagents`` processes, and a daemon that never outlives the test."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+TIMEOUT_S: Final = 40
+POLL_S: Final = 0.05
+
+
+@dataclass(frozen=True)
+class Done:
+    """How one command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, object]:
+        """The one document on stdout; anything beside it makes this fail."""
+        return msgspec.json.decode(self.out, type=dict[str, object])
+
+
+@dataclass
+class Home:
+    """``SUBAGENTS_HOME`` below a temporary directory, and a working directory beside it."""
+
+    root: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def work(self) -> Path:
+        return self.root / "work"
+
+    def env(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        kept = {name: v for name, v in os.environ.items() if not name.startswith("SUBAGENTS_")}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
+        mine = {"SUBAGENTS_HOME": str(self.root / "h"), "PATH": path}
+        return {**kept, **mine, **self.environ, **(more or {})}
+
+    def start(self, *argv: str, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-m", "subagents", *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.work,
+            env=self.env(env),
+        )
+
+    def cli(
+        self, *argv: str, stdin: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Done:
+        """Run one command to its end."""
+        done = subprocess.run(
+            [sys.executable, "-m", "subagents", *argv],
+            input=stdin or "",
+            capture_output=True,
+            text=True,
+            cwd=self.work,
+            env=self.env(env),
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def ok(self, *argv: str, stdin: str | None = None) -> Done:
+        """A command that must end with 0."""
+        done = self.cli(*argv, stdin=stdin)
+        assert done.code == 0, done
+        return done
+
+    def spawn(self, task: str, *flags: str) -> str:
+        """Spawn and return the run's id."""
+        return self.ok("spawn", task, *flags).out.strip()
+
+    def field(self, run: str, name: str) -> object:
+        """One field of a run's row."""
+        return self.ok("status", run, "--json").json[name]
+
+    def pid(self) -> int:
+        """The daemon's process id."""
+        found = self.ok("doctor", "--json").json["daemonPid"]
+        assert isinstance(found, int)
+        return found
+
+    def kill_daemon(self) -> None:
+        pid = self.pid()
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not _runs(pid), "the killed daemon is gone")
+
+    def down(self) -> None:
+        subprocess.run(
+            [sys.executable, "-m", "subagents", "down", "--yes"],
+            capture_output=True,
+            cwd="/",
+            env=self.env(),
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+
+def _runs(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def until(holds: Callable[[], object], what: str, *, for_s: float = 20) -> None:
+    """Look again and again until it holds; fail when the time is up."""
+    due = time.monotonic() + for_s
+    while not holds():
+        assert time.monotonic() < due, f"waited in vain: {what}"
+        time.sleep(POLL_S)
