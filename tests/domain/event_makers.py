@@ -87,8 +87,8 @@ DELIVERIES: Final = (
     DeliveryFailed(retryable=False, error="gone"),
 )
 SIGNALS: Final[tuple[Signal, ...]] = (
-    Exited(key="exit", exit=Exit(code=0), drained=True),
-    Exited(key="exit", exit=Exit(code=0), drained=False),
+    *(Exited(key="exit", exit=Exit(code=0), drained=True),) * 8,
+    *(Exited(key="exit", exit=Exit(code=0), drained=False),) * 2,
     Exited(key="exit", exit=Exit(code=1), drained=True),
     Exited(key="exit", exit=Exit(signal=9), drained=True),
     Exited(key="exit", exit=Exit(), drained=True),
@@ -101,6 +101,8 @@ SIGNALS: Final[tuple[Signal, ...]] = (
     ToolSeen(key="tool", name="bash"),
     Vanished(key="vanished", error="gone"),
 )
+
+VERDICTS: Final = (*(Verdict.FAILED,) * 4, Verdict.PASSED, Verdict.COULD_NOT_CHECK)
 
 Maker = Callable[[DataObject, Run, int], Event]
 
@@ -153,7 +155,7 @@ MAKERS: Final[dict[type, Maker]] = {
     VerificationFinished: lambda d, r, t: VerificationFinished(
         at_ms=t,
         attempt=_attempt(d, r),
-        verification=a_verification(d.draw(st.sampled_from(list(Verdict)))),
+        verification=a_verification(d.draw(st.sampled_from(VERDICTS))),
     ),
     CancelRequested: lambda d, r, t: CancelRequested(
         at_ms=t, by="me", cascaded=d.draw(st.booleans())
@@ -202,7 +204,7 @@ assert {*MAKERS} == {kind for kind in EVENT_TYPES if kind.__name__ != "Spawned"}
 def a_life(data: DataObject) -> Life:
     """A run with random parameters, just spawned."""
     resume = data.draw(st.booleans(), label="resume")
-    contract = data.draw(st.sampled_from((None, *OnFailure)), label="onFailure")
+    contract = data.draw(st.sampled_from((OnFailure.RETRY_ONCE, None, *OnFailure)), label="onFailure")
     spec = RunSpec(
         task="do it",
         retry_count=data.draw(st.integers(0, 2), label="retryCount"),
@@ -231,7 +233,7 @@ def _weighted(phase: Phase) -> list[type]:
     expected = sorted(
         (kind for at, kind in TRANSITIONS if at is phase), key=lambda kind: kind.__name__
     )
-    return [kind for kind in expected for _ in range(6 if kind in FORWARD else 1)]
+    return [kind for kind in expected for _ in range(8 if kind in FORWARD else 1)]
 
 
 EXPECTED: Final = {phase: _weighted(phase) for phase in Phase}

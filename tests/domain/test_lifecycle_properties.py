@@ -18,7 +18,7 @@ from subagents.domain.spec import OnFailure
 from subagents.domain.values import replace
 from subagents.errors import IllegalTransition
 
-STEPS_MAX = 30
+STEPS_MAX = 40
 CANCELLED = Outcome(status=Status.CANCELLED)
 TIMELESS = {Phase.QUEUED, Phase.VERIFYING, Phase.ANNOUNCING, Phase.CLEANUP_PENDING} | {
     Phase.COMPLETED,

@@ -246,8 +246,15 @@ class Engine:
             specs, requester=requester, settings=settings, cwd=cwd, is_operator=is_operator
         )
 
-    async def retry(self, run_id: RunId, *, requester: SessionKey, settings: Settings) -> Receipt:
-        """A new run from the stored parameters of an ended one.
+    async def retry(
+        self,
+        run_id: RunId,
+        *,
+        requester: SessionKey,
+        settings: Settings,
+        is_operator: bool = True,
+    ) -> Receipt:
+        """A new run from the stored parameters of an ended one, under today's guardrails.
 
         Raises:
             Conflict: The run has not ended.
@@ -267,7 +274,7 @@ class Engine:
             requester=requester,
             settings=settings,
             cwd=run.resolved.cwd,
-            is_operator=True,
+            is_operator=is_operator,
             retry_from=run.id,
         )
         return receipts[0]

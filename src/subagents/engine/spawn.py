@@ -17,12 +17,7 @@ from subagents.domain.events import ChildSpawned, Spawned
 from subagents.domain.model import Child, Dependency, Phase, Run
 from subagents.domain.spec import (
     BATCH_RUNS_MAX,
-    IDEMPOTENCY_KEY_CHARS_MAX,
     IDEMPOTENCY_WINDOW_MS,
-    LABEL_CHARS_MAX,
-    RETRY_COUNT_MAX,
-    RETRY_DELAY_MS_MAX,
-    TASK_BYTES_MAX,
     Mode,
     Resolved,
     RunSpec,
@@ -131,10 +126,7 @@ class Spawner:
         inbox = parent.first_session_key if parent is not None else requester
         if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
             return await self._repeated(known)
-        modes = []
-        for spec in specs:
-            check_parameters(spec)
-            modes.append(admission.resolve_mode(spec))
+        modes = [admission.resolve_mode(spec) for spec in specs]
         self._count(parent, inbox, settings, len(specs))
         drafts = [
             await self._draft(
@@ -488,49 +480,3 @@ def label_from(task: str) -> str:
     if len(words) <= LABEL_FROM_TASK_CHARS:
         return words or "task"
     return words[: LABEL_FROM_TASK_CHARS - 1].rstrip() + "…"
-
-
-def check_parameters(spec: RunSpec) -> None:  # noqa: C901, PLR0912 - a flat list of bounds, one line each
-    """Bounds of every spawn parameter, for callers that do not come through a surface.
-
-    Raises:
-        UsageError: Names the parameter and what is allowed.
-    """
-    if not spec.task.strip():
-        raise UsageError("task must not be empty")
-    if "\0" in spec.task:
-        raise UsageError("task must not contain NUL bytes")
-    if len(_utf8("task", spec.task)) > TASK_BYTES_MAX:
-        raise UsageError(f"task is longer than {TASK_BYTES_MAX} bytes")
-    if spec.label is not None:
-        if not spec.label.strip() or len(spec.label) > LABEL_CHARS_MAX:
-            raise UsageError(f"label must have 1 to {LABEL_CHARS_MAX} characters")
-        if not _utf8("label", spec.label).decode().isprintable():
-            raise UsageError("label must be printable text on one line")
-    if not 0 <= spec.retry_count <= RETRY_COUNT_MAX:
-        raise UsageError(f"retryCount must be 0 to {RETRY_COUNT_MAX}, not {spec.retry_count}")
-    if not 0 <= spec.retry_delay <= RETRY_DELAY_MS_MAX:
-        raise UsageError(f"retryDelay must be 0 to {RETRY_DELAY_MS_MAX} ms")
-    if spec.retry_max_time is not None and spec.retry_max_time < 0:
-        raise UsageError("retryMaxTime must not be negative")
-    timeout_s = spec.run_timeout_seconds
-    if timeout_s is not None and not 0 <= timeout_s <= TIMEOUT_S_MAX:
-        raise UsageError(f"runTimeoutSeconds must be 0 (none) to {TIMEOUT_S_MAX}")
-    if not 0 < spec.dependency_timeout_seconds <= TIMEOUT_S_MAX:
-        raise UsageError(f"dependencyTimeoutSeconds must be more than 0, at most {TIMEOUT_S_MAX}")
-    if abs(spec.priority) > PRIORITY_MAX:
-        raise UsageError(f"priority must be -{PRIORITY_MAX} to {PRIORITY_MAX}")
-    key = spec.idempotency_key
-    if key is not None and not 1 <= len(key) <= IDEMPOTENCY_KEY_CHARS_MAX:
-        raise UsageError(f"idempotencyKey must have 1 to {IDEMPOTENCY_KEY_CHARS_MAX} characters")
-
-
-TIMEOUT_S_MAX: Final = 30 * 24 * 3600
-PRIORITY_MAX: Final = 1_000_000
-
-
-def _utf8(name: str, text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise UsageError(f"{name} is not valid Unicode text") from error

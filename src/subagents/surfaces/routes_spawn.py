@@ -81,7 +81,12 @@ async def retry(request: Request) -> Response:
     used, caller = services(request), Caller.of(request)
     run = await run_of(request, caller)
     config = used.load_config(run.resolved.cwd, {}, {})
-    receipt = await used.engine.retry(run.id, requester=caller.session, settings=config.settings)
+    receipt = await used.engine.retry(
+        run.id,
+        requester=caller.session,
+        settings=config.settings,
+        is_operator=caller.is_operator,
+    )
     document = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
     return answer(document, status=201)
 

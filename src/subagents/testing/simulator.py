@@ -8,6 +8,7 @@ Source: 2-lifecycle §11, §12; notes/engines §5, §6; 6-house-style guideline 
 """
 
 import argparse
+import atexit
 import gc
 import logging
 import multiprocessing
@@ -18,10 +19,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
+from subagents.domain.model import OVER
+from subagents.errors import StoreUnavailable
 from subagents.store.sqlite import SqliteStore
 from subagents.testing.host import Host
 from subagents.testing.invariants import Broken, Judge
@@ -31,6 +36,9 @@ from subagents.testing.world import Injected, World
 
 STEPS_MAX: Final = 400_000
 MEMORY_DISK: Final = Path("/dev/shm")  # noqa: S108 - only a faster place for temporary files
+PROGRESS_S: Final = 5.0
+BROKEN_MAX: Final = 20
+"""So many broken seeds say enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +53,197 @@ class Verdict:
     runs: int
     virtual_s: float
     steps: int
+
+
+class _Listener(logging.Handler):
+    """An error that nothing injected is a broken promise, even if the engine got over it."""
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(logging.ERROR)
+        self._judge = judge
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and not isinstance(error, (Injected, StoreUnavailable)):
+            self._judge.fail("no error inside", f"{record.getMessage()}: {error!r}")
+
+
+def simulate(seed: int, *, is_traced: bool = False) -> Verdict:
+    """Run one seed from an empty file to the end of everything.
+
+    The same seed, code and ``PYTHONHASHSEED`` give the same ``digest``.
+    """
+    lines = print if is_traced else _ignore
+    judge = Judge(lines)
+    loop = VirtualLoop(random.Random(f"{seed}:order"))
+    clock = VirtualClock(loop)
+    world = World(seed, loop, clock, judge)
+    rng = random.Random(f"{seed}:settings")
+    settings, faults = settings_of(rng), faults_of(rng)
+    judge.note(f"seed {seed} {faults}")
+    judge.children_max = settings.defaults.max_children_per_agent
+    with _quiet(judge), tempfile.TemporaryDirectory(dir=_directory()) as directory:
+        host = Host(
+            seed=seed,
+            loop=loop,
+            clock=clock,
+            world=world,
+            judge=judge,
+            faults=faults,
+            settings=settings,
+            template=_template(),
+            directory=Path(directory),
+        )
+        scenario = Scenario(seed, host, world, judge)
+        loop.call_soon(_begin, loop, host, scenario)
+        try:
+            loop.run(
+                is_over=lambda: scenario.is_over or judge.broken is not None, steps_max=STEPS_MAX
+            )
+        except Stuck as stuck:
+            judge.fail("everything comes to rest", _unfinished(judge, stuck))
+        if host.life is not None:
+            host.life.is_dead = True
+            host.life.store.close()
+        _look_at_complaints(loop, judge)
+    return Verdict(
+        seed=seed,
+        broken=judge.broken,
+        digest=judge.digest,
+        crashes=host.crashes,
+        events=judge.events,
+        runs=len(judge.view),
+        virtual_s=loop.time(),
+        steps=loop.steps,
+    )
+
+
+def _begin(loop: VirtualLoop, host: Host, scenario: Scenario) -> None:
+    loop.create_task(host.live(), name="host")
+    scenario.start()
+
+
+def _ignore(_line: str) -> None:
+    """Nobody wants the trace."""
+
+
+def _unfinished(judge: Judge, stuck: Stuck) -> str:
+    left = [f"{run.id} {run.phase}" for run in judge.view.values() if run.phase not in OVER]
+    return f"{stuck}; open: {', '.join(left) or 'none'}; effects: {', '.join(judge.outstanding)}"
+
+
+def _look_at_complaints(loop: VirtualLoop, judge: Judge) -> None:
+    for complaint in loop.complaints:
+        error = complaint.get("exception")
+        if not isinstance(error, (Injected, StoreUnavailable)):
+            judge.fail("no error inside", f"{complaint.get('message')}: {error!r}")
+
+
+@contextmanager
+def _quiet(judge: Judge) -> Iterator[None]:
+    """The engine's log goes to the judge; the collector waits until the seed is over."""
+    log = logging.getLogger("subagents")
+    listener = _Listener(judge)
+    propagates, log.propagate = log.propagate, False
+    log.addHandler(listener)
+    gc.disable()
+    try:
+        yield
+    finally:
+        log.removeHandler(listener)
+        log.propagate = propagates
+        gc.enable()
+        gc.collect()
+
+
+def _directory() -> str | None:
+    return str(MEMORY_DISK) if os.access(MEMORY_DISK, os.W_OK) else None
+
+
+@cache
+def _template() -> Path:
+    """An empty, migrated database, made once per process."""
+    directory = Path(tempfile.mkdtemp(dir=_directory()))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    store = SqliteStore(directory / "empty.db")
+    store.open("template")
+    store.close()
+    return directory / "empty.db"
+
+
+# -- the command line ---------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run many seeds, or one; 0 = nothing broke."""
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # Sets of strings have another order in every process; a replay must be identical.
+        os.environ["PYTHONHASHSEED"] = "0"
+        command = [sys.executable, "-m", "subagents.testing.simulator"]
+        os.execv(sys.executable, [*command, *(sys.argv[1:] if arguments is None else arguments)])
+    options = _parser().parse_args(arguments)
+    if options.seed is not None:
+        return _one(options.seed, is_traced=options.trace)
+    return _many(range(options.start, options.start + options.seeds), options.workers)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m subagents.testing.simulator")
+    parser.add_argument("--seeds", type=int, default=200, help="how many (200)")
+    parser.add_argument("--start", type=int, default=0, help="the first (0)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--seed", type=int, help="replay this one only")
+    parser.add_argument("--trace", action="store_true", help="with --seed: print every event")
+    return parser
+
+
+def _one(seed: int, *, is_traced: bool) -> int:
+    verdict = simulate(seed, is_traced=is_traced)
+    _say(f"seed {seed}: {verdict.runs} runs, {verdict.events} events, {verdict.crashes} crashes")
+    _say(f"digest {verdict.digest}")
+    if verdict.broken is None:
+        return 0
+    _report(verdict)
+    return 1
+
+
+def _many(seeds: range, workers: int) -> int:
+    began, done, crashes, events = time.monotonic(), 0, 0, 0
+    said = began
+    broken: list[Verdict] = []
+    for verdict in _verdicts(seeds, workers):
+        done, crashes, events = done + 1, crashes + verdict.crashes, events + verdict.events
+        if verdict.broken is not None:
+            broken.append(verdict)
+            _report(verdict)
+        now = time.monotonic()
+        if now - said > PROGRESS_S or done == len(seeds):
+            said = now
+            rate = done / (now - began)
+            _say(f"{done}/{len(seeds)} seeds, {rate:.1f}/s, {crashes} crashes, {events} events")
+        if len(broken) >= BROKEN_MAX:
+            break
+    _say(f"{len(broken)} of {done} seeds broke an invariant" if broken else "all invariants held")
+    return 1 if broken else 0
+
+
+def _verdicts(seeds: range, workers: int) -> Iterator[Verdict]:
+    if workers <= 1:
+        yield from map(simulate, seeds)
+        return
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        yield from pool.imap_unordered(simulate, seeds, chunksize=4)
+
+
+def _report(verdict: Verdict) -> None:
+    _say(f"seed {verdict.seed} broke: {verdict.broken}")
+    _say(f"  again: python -m subagents.testing.simulator --seed {verdict.seed} --trace")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
