@@ -225,10 +225,17 @@ LOOKS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def seen(shared: Home) -> Home:
+    """The shared home with a run that ended."""
+    shared.ok("run", "echo seen", "--label", "seen")
+    return shared
+
+
 @requirement("cli:json")
 @pytest.mark.parametrize("line", LOOKS)
-def test_every_look_is_one_json_document_and_also_plain_text(shared: Home, line: str) -> None:
-    shared.ok("run", "echo seen", "--label", "seen")
+def test_every_look_is_one_json_document_and_also_plain_text(seen: Home, line: str) -> None:
+    shared = seen
     done = shared.ok(*line.split(), "--json")
     assert done.json
     assert done.out.count("\n") == 1

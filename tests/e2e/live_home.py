@@ -241,6 +241,18 @@ class LiveHome:
             if each.marker is not None and each.marker.attempt_id.startswith(f"{run_id}#")
         ]
 
+    def worker_pid(self, run_id: str) -> int:
+        """The pid of the first attempt's worker, from the attempt's own record of it."""
+
+        def look() -> int | None:
+            try:
+                records = self.attempt_file(run_id, "pid").read_text().splitlines()
+            except FileNotFoundError:
+                return None
+            return next((int(r.split()[1]) for r in records if r.startswith("worker ")), None)
+
+        return until(look, what=f"the worker of {run_id}")
+
     # -- what is on disk ---------------------------------------------------------------------
 
     def attempt_file(self, run_id: str, name: str, number: int = 1) -> Path:

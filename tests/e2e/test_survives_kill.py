@@ -29,19 +29,6 @@ dangerously_allow_validation_commands = true
 """
 
 
-def worker_pid(home: LiveHome, run_id: str) -> int:
-    """The worker's pid, from the attempt's own record of it."""
-
-    def look() -> int | None:
-        try:
-            records = home.attempt_file(run_id, "pid").read_text().splitlines()
-        except FileNotFoundError:
-            return None
-        return next((int(r.split()[1]) for r in records if r.startswith("worker ")), None)
-
-    return until(look, what=f"the worker of {run_id}")
-
-
 def assert_ended_once(home: LiveHome, run_id: str, result: str) -> None:
     item = home.finish(run_id)[0]
     assert item["outcome"]["status"] == "ok", item
@@ -59,12 +46,12 @@ def test_a_worker_goes_on_with_the_same_pid_and_no_gap_when_its_daemon_is_killed
 ) -> None:
     with live_home(tmp_path) as home:
         run_id = home.spawn(lines(100))
-        pid = worker_pid(home, run_id)
+        pid = home.worker_pid(run_id)
         until(lambda: "line 20" in home.output(run_id), what="some output")
         home.restart_after_kill()
 
         assert home.row(run_id)["phase"] == "running"
-        assert worker_pid(home, run_id) == pid
+        assert home.worker_pid(run_id) == pid
         os.kill(pid, 0)
         assert_ended_once(home, run_id, numbered(100))
         assert len(home.events(run_id, AttemptStarted)) == 1
@@ -76,7 +63,7 @@ def test_a_worker_that_ended_while_no_daemon_was_there_is_settled_from_its_files
 ) -> None:
     with live_home(tmp_path) as home:
         run_id = home.spawn(lines(20))
-        worker_pid(home, run_id)
+        home.worker_pid(run_id)
         home.kill()
         until(lambda: home.attempt_file(run_id, "exit").exists(), what="the exit on record")
         until(lambda: not home.marked(), what="the end of all processes")
@@ -89,7 +76,7 @@ def test_a_worker_that_ended_while_no_daemon_was_there_is_settled_from_its_files
 def test_a_failure_while_no_daemon_was_there_is_told_with_its_exit_code(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
         run_id = home.spawn("sleep 0.3; echo half; echo broken >&2; exit 7")
-        worker_pid(home, run_id)
+        home.worker_pid(run_id)
         home.kill()
         until(lambda: home.attempt_file(run_id, "exit").exists(), what="the exit on record")
         home.start()
@@ -218,7 +205,7 @@ def test_killed_right_after_the_receipt_the_run_is_started_exactly_once(
 def test_a_cancel_that_was_acknowledged_holds_after_a_kill(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
         run_id = home.spawn(f"{MARK_ATTEMPT}; trap '' TERM; while :; do sleep 0.05; done")
-        worker_pid(home, run_id)
+        home.worker_pid(run_id)
         until(home.marks_written, what="the worker at work")
         home.post(f"/v1/runs/{run_id}/cancel", {"reason": "enough"})
         home.restart_after_kill()

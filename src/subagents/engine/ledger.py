@@ -134,6 +134,11 @@ class Ledger:
             self.index.put(None, stored)
         return self.live[run_id]
 
+    def let_go(self, run: Run) -> None:
+        """Undo ``bring`` for a run that turned out to need no change."""
+        if run.id not in self._batch.runs:
+            self._evict(run)
+
     # -- the door --------------------------------------------------------------------------
 
     async def apply(self, run_id: RunId, event: Event, *, key: str | None = None) -> Run:

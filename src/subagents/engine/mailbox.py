@@ -254,7 +254,10 @@ class Mailbox:
                 run = await self._ledger.bring(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
                 if not run.is_settled:
                     raise NotFound(f"message {message_id} does not exist")
-                consumed += self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED)
+                if self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED):
+                    consumed += 1
+                else:
+                    self._ledger.let_go(run)
             elif await self._consume_other(message_id, reader):
                 consumed += 1
             elif self._holder(message_id) == reader:

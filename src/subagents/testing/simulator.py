@@ -18,6 +18,7 @@ import shutil
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -152,8 +153,11 @@ def _quiet(judge: Judge) -> Iterator[None]:
     finally:
         log.removeHandler(listener)
         log.propagate = propagates
+        with warnings.catch_warnings():
+            # A crash leaves coroutines behind that never ran.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            gc.collect()
         gc.enable()
-        gc.collect()
 
 
 def _directory() -> str | None:
