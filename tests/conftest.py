@@ -6,7 +6,7 @@ settings.register_profile(
     "suite",
     deadline=None,  # the machine may be busy with other tests
     derandomize=True,  # the same examples on every machine; the simulator explores further
-    max_examples=100,
+    max_examples=80,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")

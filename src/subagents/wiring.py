@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -33,6 +34,9 @@ from subagents.surfaces.call import (
 
 STORE_THREADS = 8
 """One commit at a time, the rest read."""
+
+DESCRIPTORS = 16_384
+"""Many systems give 1,024, and a thousand callers that wait have a connection each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +200,19 @@ def serve() -> None:
     paths = Paths.resolve(environ)
     config = load(None, environ, paths=paths)
     paths.ensure()
+    raise_descriptor_limit()
     node = build_node(paths, config)
     asyncio.run(run_daemon(services_of(node, environ), paths=paths, log_path=paths.log_file))
     for threads in node.threads:
         threads.close()
+
+
+def raise_descriptor_limit() -> None:
+    """Let this process and its workers have ``DESCRIPTORS`` open files, or what the system allows.
+
+    A limit that is higher already stays.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -28,6 +28,10 @@ class Done:
     def json(self) -> dict[str, object]:
         """The one document on stdout; anything beside it makes this fail."""
         return msgspec.json.decode(self.out, type=dict[str, object])
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """A list in that document."""
+        return msgspec.convert(self.json[name], list[dict[str, Any]])
 
 
 @dataclass

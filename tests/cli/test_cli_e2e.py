@@ -13,6 +13,11 @@ from cli_home import Home, until
 requirement = pytest.mark.requirement
 
 
+def gate(name: str) -> str:
+    """Shell that goes on once a file is there; the test decides when, however slow the machine."""
+    return f"until test -e {name}; do sleep 0.05; done"
+
+
 # -- run, spawn, wait -----------------------------------------------------------------------------
 
 
@@ -45,8 +50,8 @@ def test_run_as_json_is_one_document_with_the_proof(shared: Home) -> None:
     done = shared.cli("run", "echo '{\"a\": 1}' > p.json", "--verify", "p.json", "--json")
     assert done.code == 0
     assert list(done.json) == ["completed", "pending", "errors"]
-    assert (done.json["pending"], done.json["errors"]) == ([], [])
-    (item,) = done.json["completed"]  # type: ignore[misc]  # a list, or this fails
+    assert (done.rows("pending"), done.rows("errors")) == ([], [])
+    (item,) = done.rows("completed")
     assert item["outcome"] == {"status": "ok", "reason": None, "error": None}
     assert item["verification"]["status"] == "passed"
 
@@ -86,11 +91,11 @@ def test_wait_ends_with_8_at_its_timeout_and_with_5_after_a_cancel(shared: Home)
     run = shared.spawn("sleep 60", "--label", "slow")
     done = shared.cli("wait", "slow", "--timeout", "200ms", "--json")
     assert done.code == 8
-    assert [each["runId"] for each in done.json["pending"]] == [run]  # type: ignore[attr-defined]
+    assert [each["runId"] for each in done.rows("pending")] == [run]
     assert shared.ok("cancel", "slow").out == f"{run}: cancelling\n"
     done = shared.cli("wait", run, "--json")
     assert done.code == 5
-    assert done.json["completed"][0]["outcome"]["status"] == "cancelled"  # type: ignore[index]
+    assert done.rows("completed")[0]["outcome"]["status"] == "cancelled"
 
 
 @requirement("cli:wait")
@@ -99,7 +104,7 @@ def test_wait_any_is_content_with_the_first(shared: Home) -> None:
     quick = shared.spawn("echo quick")
     done = shared.cli("wait", slow, quick, "--any", "--json")
     assert done.code == 0
-    assert [each["runId"] for each in done.json["completed"]] == [quick]  # type: ignore[attr-defined]
+    assert [each["runId"] for each in done.rows("completed")] == [quick]
     shared.ok("cancel", slow)
 
 
@@ -117,7 +122,7 @@ def test_a_plan_runs_in_the_order_of_its_dependencies(shared: Home) -> None:
         '[[runs]]\nlabel = "second"\ntask = "echo 2 >> order; cat order"\ndepends_on = "first"\n'
     )
     done = shared.ok("plan", "run", "p.toml", "--json")
-    results = {each["label"]: each["result"] for each in done.json["completed"]}  # type: ignore[attr-defined]
+    results = {each["label"]: each["result"] for each in done.rows("completed")}
     assert results["second"].split() == ["1", "2"]
 
 
@@ -146,8 +151,8 @@ def test_a_workers_question_reaches_whoever_waits_and_the_answer_reaches_the_wor
         lines = iter(waiting.stderr.readline, "")
         assert any("asker asks: which branch? [main / dev]" in line for line in lines)
         command = next(line for line in lines if "answer with:" in line)
-        items = shared.ok("attention", "--json").json["items"]
-        assert "which branch?" in [each["text"] for each in items]  # type: ignore[attr-defined]
+        items = shared.ok("attention", "--json").rows("items")
+        assert "which branch?" in [each["text"] for each in items]
         request = command.split()[-2]
         assert shared.ok("answer", request, "dev").out == f"{request}: answered\n"
         out, _ = waiting.communicate(timeout=20)
@@ -169,10 +174,9 @@ def test_a_question_nobody_answers_ends_with_its_default_or_with_8(shared: Home)
 def test_progress_and_report_of_a_worker_are_on_record(shared: Home) -> None:
     task = "subagents progress 'reading' 40; subagents report 'all read' --artifact a.md=notes"
     run = shared.spawn(task)
-    shared.ok("wait", run)
-    shown = shared.ok("show", run, "--json").json
-    assert shown["latestProgress"]["percentComplete"] == 40  # type: ignore[index]
-    assert shown["report"]["artifacts"] == [{"path": "a.md", "description": "notes"}]  # type: ignore[index]
+    (row,) = shared.ok("wait", run, "--json").rows("completed")
+    assert row["report"]["artifacts"] == [{"path": "a.md", "description": "notes"}]
+    assert "40% reading" in shared.ok("show", run).out
 
 
 @requirement("cli:worker-verbs", "cli:bad-input")
@@ -187,14 +191,14 @@ def test_a_message_is_shown_once_and_what_was_waited_for_not_again(home: Home) -
     home.ok("up")
     waited = home.spawn("echo one")
     home.ok("wait", waited)
-    assert home.ok("inbox", "--json").json["messages"] == []
+    assert home.ok("inbox", "--json").rows("messages") == []
     run = home.spawn("echo two")
     until(lambda: home.field(run, "outcome"), "the run has ended")
-    first = home.ok("inbox", "--json").json["messages"]
-    assert [each["runId"] for each in first] == [run]  # type: ignore[attr-defined]
-    assert home.ok("inbox", "--json").json["messages"] == []
-    everything = home.ok("inbox", "--all", "--json").json["messages"]
-    assert {each["runId"] for each in everything} == {waited, run}  # type: ignore[attr-defined]
+    first = home.ok("inbox", "--json").rows("messages")
+    assert [each["runId"] for each in first] == [run]
+    assert home.ok("inbox", "--json").rows("messages") == []
+    everything = home.ok("inbox", "--all", "--json").rows("messages")
+    assert {each["runId"] for each in everything} == {waited, run}
 
 
 # -- looking --------------------------------------------------------------------------------------
@@ -262,9 +266,18 @@ def test_what_a_run_did_can_be_read_step_by_step(shared: Home) -> None:
 
 @requirement("cli:look")
 def test_a_log_can_be_followed_over_a_retry_to_the_end(shared: Home) -> None:
-    task = "echo one; sleep 0.3; echo two; test -e again || { touch again; exit 1; }"
+    task = f"echo one; {gate('followed')}; echo two; test -e again || {{ touch again; exit 1; }}"
     run = shared.spawn(task, "--retry", "1", "--retry-delay", "10ms")
-    assert shared.ok("log", run, "--follow").out == "one\ntwo\n" * 2
+    following = shared.start("log", run, "--follow")
+    try:
+        assert following.stdout is not None
+        assert following.stdout.readline() == "one\n"
+        (shared.work / "followed").touch()
+        rest, _ = following.communicate(timeout=30)
+    finally:
+        following.kill()
+        following.communicate()
+    assert rest == "two\none\ntwo\n"
 
 
 @requirement("cli:selectors")
@@ -275,8 +288,8 @@ def test_several_runs_are_cancelled_by_phase_only_when_that_was_said(home: Home)
     refused = home.cli("cancel", "phase:running")
     assert refused.code == 2
     assert "Cancel 2 runs?" in refused.err
-    done = home.ok("cancel", "phase:running", "--yes", "--json").json
-    assert {each["runId"] for each in done["runs"]} == runs  # type: ignore[attr-defined]
+    done = home.ok("cancel", "phase:running", "--yes", "--json")
+    assert {each["runId"] for each in done.rows("runs")} == runs
 
 
 # -- refusals -------------------------------------------------------------------------------------
@@ -312,13 +325,21 @@ def test_bad_input_ends_with_2_and_names_the_field(
         assert done.code == 2
         assert "task must be at most 262144 bytes" in str(done.json["message"])
         return
-    plain = shared.cli(*argv)
-    assert (plain.code, plain.out) == (2, "")
-    assert message in plain.err
     done = shared.cli(*argv, "--json")
     assert done.code == 2
     assert list(done.json) == ["code", "message", "details", "retryable", "hint"]
     assert message in str(done.json["message"])
+
+
+@requirement("cli:bad-input", "cli:json")
+def test_without_json_an_error_is_on_stderr_with_a_way_out_and_stdout_is_empty(
+    shared: Home,
+) -> None:
+    done = shared.cli("lst")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "subagents: there is no command 'lst'; did you mean 'list'?\n  hint: subagents --help\n"
+    )
 
 
 @requirement("cli:bad-input")
@@ -427,22 +448,24 @@ def test_run_starts_the_daemon_and_down_stops_it(home: Home) -> None:
 
 @requirement("cli:daemon", "cli:confirm")
 def test_down_with_open_runs_needs_a_yes_and_the_work_goes_on_without_a_daemon(home: Home) -> None:
-    run = home.spawn("sleep 2; echo went on")
+    run = home.spawn(f"{gate('stopped')}; echo went on")
     until(lambda: home.field(run, "phase") == "running", "it runs")
     refused = home.cli("down")
     assert refused.code == 2
     assert "1 run is under way" in refused.err
     home.ok("down", "--yes")
+    (home.work / "stopped").touch()
     assert home.ok("wait", run).out == "went on\n"
 
 
 @requirement("cli:survives-daemon")
 def test_a_wait_outlives_a_killed_daemon_and_brings_it_back(home: Home) -> None:
-    waiting = home.start("run", "sleep 2; echo survived", "--label", "survivor")
+    waiting = home.start("run", f"{gate('killed')}; echo survived", "--label", "survivor")
     try:
         until(lambda: home.cli("status", "survivor").code == 0, "the run is there")
         until(lambda: home.field("survivor", "phase") == "running", "it runs")
         home.kill_daemon()
+        (home.work / "killed").touch()
         out, err = waiting.communicate(timeout=40)
     finally:
         waiting.kill()
@@ -509,7 +532,7 @@ def test_a_config_typo_is_named_with_its_mend_by_validate_and_doctor(home: Home)
     assert "max_spawn_depth" in done.err
     doctor = home.cli("doctor", "--json")
     assert doctor.code == 1
-    checks = {each["name"]: each for each in doctor.json["checks"]}  # type: ignore[attr-defined]
+    checks = {each["name"]: each for each in doctor.rows("checks")}
     assert checks["config"]["status"] == "fail"
     assert str(file.resolve()) in checks["config"]["detail"]
     assert "max_spawn_depth" in f"{checks['config']['detail']}{checks['config']['fix']}"
@@ -521,11 +544,11 @@ def test_doctor_sees_the_daemon_and_a_directory_open_to_others(shared: Home) -> 
     state = shared.root / "h" / "state"
     state.chmod(0o755)
     try:
-        done = shared.ok("doctor", "--json").json
+        done = shared.ok("doctor", "--json")
     finally:
         state.chmod(0o700)
-    assert done["daemonPid"] == pid
-    checks = {each["name"]: each for each in done["checks"]}  # type: ignore[attr-defined]
+    assert done.json["daemonPid"] == pid
+    checks = {each["name"]: each for each in done.rows("checks")}
     assert checks["state"]["status"] == "warn"
     assert checks["state"]["fix"] == f"chmod 700 {state}"
     assert checks["database"]["status"] == "ok"

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from builders import RUN, Life, a_contract, a_dependency, a_resolved, a_try, a_verification
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from builders import RUN, Life, a_contract, a_dependency, a_resolved, a_try, a_verification
 from subagents.domain.events import (
     EVENT_TYPES,
     AnnouncementConsumed,
@@ -51,8 +51,8 @@ from subagents.domain.model import (
 )
 from subagents.domain.outcome import (
     OK,
-    Deferred,
     DeferReason,
+    Deferred,
     Delivered,
     DeliveryFailed,
     DeliveryPath,
@@ -110,7 +110,7 @@ Maker = Callable[[DataObject, Run, int], Event]
 def _attempt(data: DataObject, run: Run) -> int:
     """Mostly the newest attempt, now and then one before or after it."""
     newest = len(run.attempts)
-    return max(1, newest + data.draw(st.sampled_from((0, 0, 0, 0, 0, 0, 0, -1, 1)), label="attempt"))
+    return max(1, newest + data.draw(st.sampled_from((*(0,) * 7, -1, 1)), label="attempt"))
 
 
 def _request(run: Run, at_ms: int) -> Request:
@@ -204,7 +204,9 @@ assert {*MAKERS} == {kind for kind in EVENT_TYPES if kind.__name__ != "Spawned"}
 def a_life(data: DataObject) -> Life:
     """A run with random parameters, just spawned."""
     resume = data.draw(st.booleans(), label="resume")
-    contract = data.draw(st.sampled_from((OnFailure.RETRY_ONCE, None, *OnFailure)), label="onFailure")
+    contract = data.draw(
+        st.sampled_from((OnFailure.RETRY_ONCE, None, *OnFailure)), label="onFailure"
+    )
     spec = RunSpec(
         task="do it",
         retry_count=data.draw(st.integers(0, 2), label="retryCount"),

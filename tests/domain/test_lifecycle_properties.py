@@ -3,12 +3,12 @@
 from contextlib import suppress
 
 import pytest
+from builders import Life
+from event_makers import a_life, next_event
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from builders import Life
-from event_makers import a_life, next_event
 from subagents.domain.effects import Announce, TellDependants, Verify
 from subagents.domain.events import Event, TimerFired, decode_event, encode_event
 from subagents.domain.lifecycle import STALE, TRANSITIONS, next_due_ms, reduce
@@ -123,7 +123,7 @@ REPEATABLE: tuple[type[Event], ...] = tuple(
 )
 
 
-@pytest.mark.requirement("signals:doubled", "seed000:8.dual-trigger")
+@pytest.mark.requirement("signals:doubled", "seed000:8.3")
 @given(st.data())
 def test_facts_that_come_twice_change_nothing_observable(data: DataObject) -> None:
     once, twice = _doubled(data)

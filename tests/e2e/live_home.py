@@ -65,7 +65,15 @@ T = TypeVar("T")
 class LiveHome:
     """One state directory and the daemon that serves it now, if any."""
 
-    def __init__(self, root: Path, *, config: str, grace_s: float, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        config: str,
+        grace_s: float,
+        env: Mapping[str, str],
+        descriptors: int | None,
+    ) -> None:
         self.root = root
         self.work = root / "work"
         self.work.mkdir(parents=True)
@@ -82,6 +90,11 @@ class LiveHome:
             MARK: self.mark,
             **env,
         }
+        program = [sys.executable, "-m", "subagents", "serve", "--background-child"]
+        limit = (
+            [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"']
+        )
+        self._argv = [*limit, *program]
         self._daemon: subprocess.Popen[bytes] | None = None
         self._clients: list[Client] = []
         self.reader = uuid.uuid4().hex
@@ -106,7 +119,7 @@ class LiveHome:
         """A daemon process, without waiting for anything."""
         with (self.root / "stderr").open("ab") as stderr:
             return subprocess.Popen(
-                [sys.executable, "-m", "subagents", "serve", "--background-child"],
+                self._argv,
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
@@ -259,7 +272,10 @@ class LiveHome:
         return self.paths.attempts_dir / run_id / str(number) / name
 
     def output(self, run_id: str, number: int = 1) -> str:
-        return self.attempt_file(run_id, "out", number).read_text()
+        """What the attempt wrote so far."""
+        with contextlib.suppress(FileNotFoundError):
+            return self.attempt_file(run_id, "out", number).read_text()
+        return ""
 
     def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Committed rows, from outside the daemon."""
@@ -297,9 +313,21 @@ def live_home(
     grace_s: float = 1.0,
     env: Mapping[str, str] | None = None,
     started: bool = True,
+    descriptors: int | None = None,
 ) -> Iterator[LiveHome]:
-    """A home with its daemon for the length of the block; nothing of it is alive afterwards."""
-    home = LiveHome(root / "e2e", config=config, grace_s=grace_s, env=env or {})
+    """A home with its daemon for the length of the block; nothing of it is alive afterwards.
+
+    Args:
+        root: An empty directory of the test.
+        config: Beginning of the user's ``subagents.toml``; the agents ``sh`` and ``quick`` follow.
+        grace_s: Seconds between TERM and KILL.
+        env: More variables of the daemon.
+        started: Whether the daemon is started.
+        descriptors: How many files the daemon may have open at most; None = as here.
+    """
+    home = LiveHome(
+        root / "e2e", config=config, grace_s=grace_s, env=env or {}, descriptors=descriptors
+    )
     try:
         if started:
             home.start()

@@ -18,7 +18,9 @@ from live_home import (
     Document,
     LiveHome,
     audit,
+    lines,
     live_home,
+    numbered,
     until,
 )
 
@@ -383,6 +385,41 @@ def test_a_daemon_killed_on_a_full_disk_goes_on_once_there_is_space(tmp_path: Pa
         home.start()
         item = home.finish(run_id)[0]
         assert (item["outcome"]["status"], item["result"]) == ("ok", "said")
+
+
+# -- file descriptors ----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("e2e:bad:few-descriptors")
+def test_more_workers_than_the_daemon_may_open_files_are_all_followed_to_their_end(
+    tmp_path: Path,
+) -> None:
+    config = DEFAULTS.replace("max_concurrent = 64", "max_concurrent = 200")
+    with live_home(tmp_path, config=config, descriptors=64) as home:
+        task = f"{MARK_ATTEMPT}; until [ -e go ]; do sleep 0.2; done; echo hi"
+        run_ids = [home.spawn(task) for _ in range(80)]
+        until(lambda: len(home.marks_written()) == 80, what="all 80 at work")
+        (home.work / "go").touch()
+        items = home.finish(*run_ids, timeout_s=60)
+        assert [(i["outcome"]["status"], i["result"]) for i in items] == [("ok", "hi")] * 80
+
+
+@pytest.mark.requirement("e2e:bad:no-descriptors")
+def test_a_daemon_out_of_descriptors_calls_no_live_worker_lost(tmp_path: Path) -> None:
+    with live_home(tmp_path, descriptors=64) as home:
+        run_ids = [home.spawn(lines(150)) for _ in range(5)]
+        for run_id in run_ids:
+            home.until_phase(run_id, "running")
+        with contextlib.ExitStack() as held:
+            for _ in range(100):
+                idle = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                idle.connect(str(home.paths.socket))
+            fds = Path(f"/proc/{home.pid}/fd")
+            until(lambda: len(list(fds.iterdir())) >= 63, what="no descriptor left")
+            # Its workers go on writing meanwhile, and it cannot open their files.
+            until(lambda: "line 100" in home.output(run_ids[0]), what="more output")
+        items = home.finish(*run_ids)
+        assert {(i["outcome"]["status"], i["result"]) for i in items} == {("ok", numbered(150))}
 
 
 # -- huge output ---------------------------------------------------------------------------------

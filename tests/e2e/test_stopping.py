@@ -16,7 +16,7 @@ AFTER_S = GRACE_S + 2
 STUBBORN = (
     "trap '' TERM INT HUP;"
     " setsid sh -c \"trap '' TERM INT HUP; while :; do sleep 0.1; done\" &"
-    " echo partial; echo up >> \"$MARKS\"; while :; do sleep 0.1; done"
+    ' echo partial; echo up >> "$MARKS"; while :; do sleep 0.1; done'
 )
 
 NEST = """
@@ -123,8 +123,11 @@ def test_a_child_that_was_given_a_clean_environment_ends_with_its_worker(tmp_pat
         pid = int(until(lambda: hidden.exists() and hidden.read_text().strip(), what="its pid"))
         home.post(f"/v1/runs/{run_id}/cancel", {})
 
-        gone = Path(f"/proc/{pid}")
-        until(lambda: not gone.exists(), what="the child gone", within_s=AFTER_S)
+        def is_gone() -> bool:
+            return pid not in {each.pid for each in scan()}
+
+        assert not is_gone()
+        until(is_gone, what="the child gone", within_s=AFTER_S)
 
 
 @pytest.mark.requirement("e2e:stop:cascade", "field:claude-code-82104")
@@ -145,8 +148,10 @@ def test_claude_code_82104_cancel_of_a_parent_ends_all_its_descendants_processes
         runs = home.stored()
         assert len(runs) == 7
         until(
-            lambda: {str(r.outcome and r.outcome.status) for r in home.stored().values()}
-            == {"cancelled"},
+            lambda: (
+                {str(r.outcome and r.outcome.status) for r in home.stored().values()}
+                == {"cancelled"}
+            ),
             what="seven cancelled runs",
         )
 

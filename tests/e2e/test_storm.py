@@ -120,7 +120,9 @@ def test_ten_kills_among_twenty_runs_lose_nothing_and_repeat_nothing(
             assert found.consumed[run_id] == 1
         marks = Counter(home.marks_written())
         assert set(marks.values()) == {1}, "an attempt ran twice"
-        made = {f"{run.id}#{n + 1}" for run in found.runs.values() for n in range(len(run.attempts))}
+        made = {
+            f"{run.id}#{n + 1}" for run in found.runs.values() for n in range(len(run.attempts))
+        }
         assert set(marks) == made
 
 
@@ -173,14 +175,10 @@ def test_racing_spawns_over_a_cap_of_five_are_accepted_exactly_five_times(
 def test_a_burst_of_spawns_under_a_raised_cap_loses_none_and_never_exceeds_the_lane(
     tmp_path: Path, count: int
 ) -> None:
-    config = (
-        "[agents.defaults.subagents]\nmax_children_per_agent = 2000\nmax_concurrent = 4\n"
-    )
+    config = "[agents.defaults.subagents]\nmax_children_per_agent = 2000\nmax_concurrent = 4\n"
     with live_home(tmp_path, config=config) as home:
         # mkdir is atomic: a worker that finds more than three others at work says so.
-        task = (
-            f'{MARK_ATTEMPT}; mkdir "$MARKS.$$"; set -- "$MARKS".*; echo $#; rmdir "$MARKS.$$"'
-        )
+        task = f'{MARK_ATTEMPT}; mkdir "$MARKS.$$"; set -- "$MARKS".*; echo $#; rmdir "$MARKS.$$"'
         accepted, refused = race(home, count, 20, home.spawn_body(task))
         assert not refused
         assert len(set(accepted)) == count

@@ -2,7 +2,10 @@
 
 import os
 import random
+import signal
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from live_home import (
 
 from subagents.domain.events import AttemptStarted, VerificationFinished
 from subagents.domain.model import Phase
+from subagents.errors import Unavailable
 
 COMMANDS = """
 [agents.defaults.subagents]
@@ -38,6 +42,38 @@ def assert_ended_once(home: LiveHome, run_id: str, result: str) -> None:
     found = audit(home, [run_id])
     assert found.consumed == {run_id: 1}
     assert home.marks_written() == [f"{run_id}#1"]
+
+
+PARENT = """
+import os, time
+from subagents.client import Client
+from subagents.errors import Unavailable
+
+def post(path, body):
+    due = time.monotonic() + 60
+    while True:
+        try:
+            with Client(os.environ["SUBAGENTS_SOCKET"],
+                        session=os.environ["SUBAGENTS_SESSION_KEY"], reader="parent") as client:
+                return client.post(path, body)
+        except Unavailable:
+            if time.monotonic() > due:
+                raise
+            time.sleep(0.02)
+
+runs = []
+for n in range(3):
+    task = f'echo "$SUBAGENTS_ATTEMPT" >> "$MARKS"; sleep 0.{n + 1}; echo child {n}'
+    spec = {"task": task, "agentId": "sh", "idempotencyKey": f"child {n}"}
+    runs.append(post("/v1/runs", {"spec": spec, "cwd": os.getcwd()})["runId"])
+heard = {}
+while len(heard) < 3:
+    left = [run for run in runs if run not in heard]
+    found = post("/v1/wait", {"runIds": left, "until": "any", "timeoutSeconds": 5})
+    heard.update({item["runId"]: item["result"] for item in found["completed"]})
+    post("/v1/inbox/ack", {"messageIds": found["messages"]})
+print(" ".join(heard[run] for run in runs))
+"""
 
 
 @pytest.mark.requirement("e2e:kill:running")
@@ -222,7 +258,10 @@ def test_runs_that_were_queued_or_waiting_go_on_after_a_kill(tmp_path: Path) -> 
         first = home.spawn(lines(30), label="first")
         queued = home.spawn(f"{MARK_ATTEMPT}; echo queued", label="queued")
         waiting = home.spawn(
-            f"{MARK_ATTEMPT}; cat", label="waiting", chainAfter="queued", includeDependencyResult=True
+            f"{MARK_ATTEMPT}; cat",
+            label="waiting",
+            chainAfter="queued",
+            includeDependencyResult=True,
         )
         assert home.row(queued)["phase"] == "queued"
         assert home.row(waiting)["phase"] == "waiting"
@@ -244,3 +283,69 @@ def test_a_caller_whose_wait_was_cut_by_the_kill_can_wait_again_and_gets_the_res
         answered = home.wait(run_id, timeout_s=0)
         assert [each["runId"] for each in answered["pending"]] == [run_id]
         assert_ended_once(home, run_id, numbered(20))
+
+
+@pytest.mark.requirement("e2e:stop-daemon:waiter")
+def test_an_orderly_stop_ends_waiting_calls_with_a_reason_and_leaves_the_worker_at_work(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home, ThreadPoolExecutor(1) as pool:
+        run_id = home.spawn(lines(60))
+        pid = home.worker_pid(run_id)
+        waiting = pool.submit(home.wait, run_id, timeout_s=30)
+        until(lambda: "line 5" in home.output(run_id), what="some output")
+        began = time.monotonic()
+        home.stop()
+        assert time.monotonic() - began < 5
+        with pytest.raises(Unavailable):
+            waiting.result(10)
+        assert pid in home.of_run(run_id)
+        home.start()
+        assert_ended_once(home, run_id, numbered(60))
+
+
+@pytest.mark.requirement("e2e:kill:lost")
+@pytest.mark.parametrize(("retries", "status"), [(0, "lost"), (1, "ok")])
+def test_a_worker_killed_with_its_wrapper_is_lost_and_retried_only_if_it_was_asked_for(
+    tmp_path: Path, retries: int, status: str
+) -> None:
+    with live_home(tmp_path) as home:
+        task = f'{MARK_ATTEMPT}; [ "$SUBAGENTS_ATTEMPT_NUMBER" = 2 ] || sleep 60; echo second'
+        run_id = home.spawn(task, retryCount=retries, retryDelay=0)
+        until(home.marks_written, what="the worker at work")
+        home.kill()
+        for pid in home.of_run(run_id):
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not home.of_run(run_id), what="no process left")
+        home.start()
+
+        item = home.finish(run_id)[0]
+        assert item["outcome"]["status"] == status
+        attempts = home.show(run_id)["attempts"]
+        assert [each["outcome"]["status"] for each in attempts] == ["lost", "ok"][: 1 + retries]
+        assert home.marks_written() == [f"{run_id}#{n}" for n in range(1, retries + 2)]
+
+
+@pytest.mark.requirement("e2e:kill:nested")
+@pytest.mark.parametrize("seed", range(3))
+def test_parent_and_children_come_to_one_result_whatever_is_killed_between_them(
+    tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311  # places of a kill, no secret
+    with live_home(tmp_path) as home:
+        script = home.work / "parent.py"
+        script.write_text(PARENT)
+        run_id = home.spawn(f"{MARK_ATTEMPT}; exec {sys.executable} {script}")
+        for _ in range(4):
+            time.sleep(chance.uniform(0.02, 0.3))
+            home.restart_after_kill()
+
+        item = home.finish(run_id, timeout_s=60)[0]
+        assert item["outcome"]["status"] == "ok", item
+        assert item["result"] == "child 0 child 1 child 2"
+        assert len(home.stored()) == 4
+        marks = home.marks_written()
+        assert sorted(marks) == sorted(f"{each}#1" for each in home.stored())
+        until(lambda: not home.read("SELECT 1 FROM outbox"), what="all effects done")
+        home.stop()
+        assert set(audit(home).consumed.values()) == {1}

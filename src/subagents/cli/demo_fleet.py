@@ -5,6 +5,7 @@ Source: 5-surfaces §1 "subagents demo".
 
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -69,7 +70,7 @@ class DemoPlace:
         )
         config = place.paths.config_file
         config.parent.mkdir(parents=True)
-        config.write_text(_config(_bin_dir(place.root, package)), encoding="utf-8")
+        config.write_text(_config(_bin_dir(place.root)), encoding="utf-8")
         return place
 
     @property
@@ -102,14 +103,15 @@ def _is_ours(name: str) -> bool:
     return name.startswith("SUBAGENTS_")
 
 
-def _bin_dir(root: Path, package: Path) -> str:
+def _bin_dir(root: Path) -> str:
     """Where the workers find ``subagents``: this installation's, whatever else is on PATH."""
     own = Path(sys.executable).parent
     if (own / "subagents").exists():
         return str(own)
     script = root / "bin" / "subagents"
     script.parent.mkdir()
-    command = f'PYTHONPATH="{package.parent}" exec "{sys.executable}" -m subagents "$@"'
+    modules = shlex.quote(os.pathsep.join(each for each in sys.path if each))
+    command = f'PYTHONPATH={modules} exec {shlex.quote(sys.executable)} -m subagents "$@"'
     script.write_text(f"#!/bin/sh\n{command}\n", encoding="utf-8")
     script.chmod(0o700)
     return str(script.parent)

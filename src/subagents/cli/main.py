@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from subagents import __version__
 from subagents.errors import (
-    EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
     NotFound,
@@ -128,17 +127,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str], *, as_json: bool) -> int:
-    from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
-
     try:
         simple = _without_parser(arguments)
         return simple if simple is not None else _parsed(arguments)
     except SubagentsError as error:
+        from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
+
         output.failure(error, as_json=as_json)
         return error.exit_code
-    except RecursionError:
-        output.note("subagents: the input is nested too deeply")
-        return EXIT_FAILED
 
 
 def _without_parser(arguments: list[str]) -> int | None:

@@ -4,6 +4,7 @@ Effects are short. What takes long is watched instead, and its end arrives as a 
 crash the outbox is performed again: every performer is safe to repeat.
 """
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -43,6 +44,9 @@ log = logging.getLogger(__name__)
 RETRY_FIRST_S: Final = 0.5
 RETRY_S_MAX: Final = 30.0
 """An effect that fails for reasons of ours is tried again for ever, ever more seldom."""
+
+RUNS_AT_ONCE: Final = 50
+"""Served in one go (a few milliseconds); then callers and the next commit get their turn."""
 
 
 class Outbox:
@@ -105,11 +109,15 @@ class Outbox:
         So effects that are done at once (most are) share one task, and slow ones hold nobody up.
         """
         self._has_spare = False
+        drained = 0
         while self._ready:
             run_id = self._ready.popleft()
             if self._ready:
                 self._call_spare()
             await self._drain(run_id)
+            drained += 1
+            if drained % RUNS_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     async def _drain(self, run_id: RunId) -> None:
         queue = self._queues[run_id]

@@ -14,7 +14,9 @@ recorded one when it was not created after the record was written. That code is 
 
 import asyncio
 import contextlib
+import errno
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +48,7 @@ EXIT_POLL_S: Final = 0.2
 """How often a process is looked at where there is no pidfd."""
 
 _DEAD: Final = frozenset({b"Z", b"X", b"x"})
+_CANNOT_LOOK: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _LINUX: Final = sys.platform == "linux"
 
 
@@ -111,11 +114,18 @@ def reap(pid: int) -> bool:
 def on_end(identity: Identity, tell: Callable[[], None]) -> Iterator[None]:
     """Call ``tell`` once on the event loop when the process ends, at once when it has ended.
 
-    Costs a file descriptor and no thread; without pidfd (older kernels, other systems, no
-    descriptor left) a look every ``EXIT_POLL_S``.
+    Costs a file descriptor and no thread; without pidfd (older kernels, other systems, half of our
+    descriptors in use) a look every ``EXIT_POLL_S``.
+
+    Raises:
+        OSError: No descriptor left even for a look.
     """
     loop = asyncio.get_running_loop()
     descriptor = _pidfd(identity.pid)
+    if descriptor is not None and descriptor >= _descriptors() // 2:
+        # Workers must not take what connections, files and new workers need.
+        os.close(descriptor)
+        descriptor = None
     if descriptor is None:
         with _polled(identity, tell, loop):
             yield
@@ -146,7 +156,11 @@ def _polled(
 
     def look() -> None:
         nonlocal timer
-        if alive(identity):
+        try:
+            is_alive = alive(identity)
+        except OSError:
+            is_alive = True  # nobody knows: look again
+        if is_alive:
             timer = loop.call_later(EXIT_POLL_S, look)
         else:
             tell()
@@ -385,11 +399,18 @@ def _stat(pid: int) -> _Stat | None:
 
 
 def _read(path: str) -> bytes:
-    """The file's bytes; empty when the process is gone or not ours to read."""
+    """The file's bytes; empty when the process is gone or not ours to read.
+
+    Raises:
+        OSError: We could not look (no descriptor or memory left), which says nothing about the
+            process: taken for its end, it would make a healthy worker lost.
+    """
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # hot: once per process
             return file.read()
-    except OSError:
+    except OSError as error:
+        if error.errno in _CANNOT_LOOK:
+            raise
         return b""
 
 
@@ -404,6 +425,12 @@ def _marker(environ: bytes) -> Marker | None:
     if ATTEMPT_VARIABLE not in values:
         return None
     return Marker(AttemptId(values[ATTEMPT_VARIABLE]), values.get(ROOT_VARIABLE, ""))
+
+
+def _descriptors() -> int:
+    """How many file descriptors this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def _pidfd(pid: int) -> int | None:

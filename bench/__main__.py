@@ -1,0 +1,249 @@
+"""``python -m bench [--quick] [--rounds N] [--only a,b,…] [--json FILE]``
+
+Every measurement of every round is a process of its own on files of its own; the rounds are
+interleaved (a1 b1 c1, a2 b2 c2, …), so that a busy minute of the machine hits all alike.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bench import machine
+from bench.table import Row, render
+
+PARTS: Final = "abcdef"
+TIMEOUT_S: Final = 900.0
+
+Sample = dict[str, float]
+Samples = dict[str, list[Sample]]
+
+
+class Sizes(NamedTuple):
+    """How much of everything."""
+
+    runs: int
+    peer_runs: int
+    finished: int
+    burst: int
+    probes: int
+    open_runs: int
+    workers: int
+    seconds: float
+    rounds: int
+
+
+FULL: Final = Sizes(2_000, 200, 100_000, 1_000, 100, 10_000, 200, 10.0, 5)
+QUICK: Final = Sizes(500, 40, 5_000, 200, 20, 1_000, 20, 2.0, 1)
+TINY: Final = Sizes(20, 3, 1_100, 5, 2, 10, 2, 0.2, 1)
+"""For the test that the harness works at all; its numbers mean nothing."""
+
+
+class Measurement(NamedTuple):
+    """One function of one module, called in a fresh process with fresh files."""
+
+    name: str
+    parts: str
+    call: str
+    """``{here}`` is a fresh directory, ``{kept}`` one that outlives the rounds."""
+
+
+def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
+    """All there are, in the order of a round."""
+    runs = f"runs={sizes.runs}"
+    return (
+        Measurement("engine", "af", f"lifecycle.measure(Path('{{here}}/db'), {runs})"),
+        Measurement(
+            "floor", "a", f"floor.measure(Path('{{here}}/db'), Path('{{kept}}/recording'), {runs})"
+        ),
+        Measurement("dbos", "a", f"peer_dbos.measure(Path('{{here}}/db'), runs={sizes.peer_runs})"),
+        Measurement("full", "f", f"lifecycle.measure(Path('{{kept}}/full.db'), {runs})"),
+        Measurement(
+            "spawn1", "b", f"spawning.measure(Path('{{here}}'), runs={sizes.burst}, spawners=1)"
+        ),
+        Measurement(
+            "spawn8", "b", f"spawning.measure(Path('{{here}}'), runs={sizes.burst}, spawners=8)"
+        ),
+        Measurement("handoff", "c", f"handoff.measure(Path('{{here}}'), runs={sizes.probes})"),
+        Measurement(
+            "restart", "d", f"restart.measure(Path('{{here}}/open'), runs={sizes.open_runs})"
+        ),
+        Measurement(
+            "live",
+            "e",
+            f"live.measure(Path('{{here}}'), workers={sizes.workers}, seconds={sizes.seconds})",
+        ),
+    )
+
+
+def preparations(sizes: Sizes) -> dict[str, str]:
+    """What is made once before the rounds, by the measurement that needs it."""
+    return {
+        "floor": (
+            f"lifecycle.record(Path('{{kept}}/recorded.db'), Path('{{kept}}/recording'), "
+            f"runs={sizes.runs})"
+        ),
+        "full": f"full.fill(Path('{{kept}}/full.db'), runs={sizes.finished})",
+        "restart": f"restart.fill(Path('{{kept}}/open'), runs={sizes.open_runs})",
+    }
+
+
+def in_a_process(call: str, *, here: Path, kept: Path) -> Sample:
+    """Run ``module.function(…)`` of this package in a new interpreter; returns what it returned.
+
+    Raises:
+        RuntimeError: It failed; the message has the end of what it printed.
+    """
+    module = call.partition(".")[0]
+    text = call.format(here=here, kept=kept)
+    code = (
+        "import json; from pathlib import Path; "
+        f"from bench import {module}; print(json.dumps({text}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{call}: {done.stderr[-3000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    return found if isinstance(found, dict) else {}
+
+
+def collect(sizes: Sizes, parts: str, rounds: int, kept: Path) -> Samples:
+    """All samples of the measurements that ``parts`` need."""
+    wanted = [each for each in measurements(sizes) if set(each.parts) & set(parts)]
+    for name, call in preparations(sizes).items():
+        if any(each.name == name for each in wanted):
+            _say(f"preparing {name}")
+            in_a_process(call, here=kept, kept=kept)
+    samples: Samples = {}
+    for number in range(rounds):
+        for each in wanted:
+            here = kept / "here"
+            here.mkdir()
+            if each.name == "restart":
+                shutil.copytree(kept / "open", here / "open", ignore=_sockets)
+            try:
+                sample = in_a_process(each.call, here=here, kept=kept)
+            finally:
+                shutil.rmtree(here)
+            samples.setdefault(each.name, []).append(sample)
+            _say(f"round {number + 1}/{rounds} {each.name}: {_short(sample)}")
+    return samples
+
+
+def table(samples: Samples, sizes: Sizes) -> list[Row]:
+    """The judged rows and those that explain them, for what was measured."""
+    rows: list[Row] = []
+
+    def of(name: str, field: str) -> list[float]:
+        return [sample[field] for sample in samples.get(name, ())]
+
+    def over(name: str, other: str) -> list[float]:
+        pairs = zip(of(name, "runs_per_s"), of(other, "runs_per_s"), strict=True)
+        return [mine / theirs for mine, theirs in pairs]
+
+    if "floor" in samples:
+        rows += [
+            Row("a  whole life, scripted", of("engine", "runs_per_s"), "runs/s"),
+            Row("a  raw SQLite, the same rows", of("floor", "runs_per_s"), "runs/s"),
+            Row("a  DBOS, SQLite, six steps", of("dbos", "runs_per_s"), "runs/s"),
+            Row("a  ÷ raw SQLite", over("engine", "floor"), "", 0.25, "higher"),
+            Row("a  ÷ DBOS", over("engine", "dbos"), "", 30, "higher"),
+        ]
+    for name, who in (("spawn1", "1 spawner"), ("spawn8", "8 spawners")):
+        if name in samples:
+            rows += [
+                Row(f"b  spawn p50, {who}", of(name, "spawn_p50"), "ms"),
+                Row(f"b  spawn p99, {who}", of(name, "spawn_p99"), "ms", 20),
+                Row(f"b  status p50, {who}", of(name, "status_p50"), "ms"),
+                Row(f"b  status p99, {who}", of(name, "status_p99"), "ms", 50),
+                Row(f"b  spawns, {who}", of(name, "spawns_per_s"), "/s"),
+            ]
+    if "handoff" in samples:
+        rows += [
+            Row("c  worker's end → result, p50", of("handoff", "p50"), "ms", 20),
+            Row("c  worker's end → result, p99", of("handoff", "p99"), "ms"),
+        ]
+    if "restart" in samples:
+        rows.append(
+            Row(f"d  restart with {sizes.open_runs:,} open runs", of("restart", "seconds"), "s", 2)
+        )
+    if "live" in samples:
+        rows += [
+            Row(f"e  daemon CPU, {sizes.workers} live workers", of("live", "cpu_percent"), "%", 1),
+            Row("e  memory per live worker", of("live", "mb_per_worker"), "MB", 1),
+            Row("e  … of it the daemon's", of("live", "daemon_kb_per_worker"), "kB"),
+            Row("e  … of it the shim's", of("live", "shim_kb_per_worker"), "kB"),
+        ]
+    if "full" in samples:
+        rows += [
+            Row(
+                f"f  (a) with {sizes.finished:,} finished runs", of("full", "runs_per_s"), "runs/s"
+            ),
+            Row("f  ÷ (a)", over("full", "engine"), "", 0.8, "higher"),
+        ]
+    return rows
+
+
+def _sockets(directory: str, names: list[str]) -> set[str]:
+    return {name for name in names if Path(directory, name).is_socket()}
+
+
+def _short(sample: Sample) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in sample.items())
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, one round")
+    parser.add_argument("--tiny", action="store_true", help="only to see that everything runs")
+    parser.add_argument("--rounds", type=int, help="interleaved rounds (5; quick: 1)")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, such as a,f")
+    parser.add_argument("--json", type=Path, help="write every sample there")
+    parser.add_argument("--dir", type=Path, help="measure on this disk (the temporary directory)")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; 1 when a target was missed."""
+    asked = parse(argv)
+    sizes = TINY if asked.tiny else QUICK if asked.quick else FULL
+    parts = "".join(part.strip() for part in asked.only.split(","))
+    if not parts or set(parts) - set(PARTS):
+        _say(f"--only takes some of {','.join(PARTS)}, not {asked.only}")
+        return 2
+    rounds = asked.rounds or sizes.rounds
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.dir) as scratch:
+        kept = Path(scratch)
+        where = machine.describe(kept)
+        _say(where)
+        samples = collect(sizes, parts, rounds, kept)
+    rows = table(samples, sizes)
+    print(f"{where}; {rounds} rounds, interleaved\n\n{render(rows)}")
+    missed = [row for row in rows if row.is_met is False]
+    print(f"\n{len(missed)} target(s) missed" if missed else "\nall targets met")
+    if asked.json is not None:
+        medians = {row.what: statistics.median(row.values) for row in rows}
+        content = {"machine": where, "medians": medians, "samples": samples}
+        asked.json.write_text(json.dumps(content, indent=1), "utf-8")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

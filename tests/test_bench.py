@@ -1,0 +1,112 @@
+"""The benchmark harness measures every part and judges it honestly; its numbers are no test."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+from bench.__main__ import TINY, in_a_process, main, measurements, preparations, table
+from bench.table import Row, percentiles, render
+
+
+@pytest.mark.requirement("bench:measures")
+def test_every_run_of_the_benchmark_is_really_over_and_its_rows_can_be_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "samples.json"
+
+    status = main(["--tiny", "--only", "f", "--json", str(kept), "--dir", str(tmp_path)])
+
+    samples = json.loads(kept.read_text())["samples"]
+    assert status in {0, 1}
+    assert set(samples) == {"engine", "full"}
+    assert all(sample["runs_per_s"] > 0 for found in samples.values() for sample in found)
+    assert "÷ (a)" in capsys.readouterr().out
+
+
+@pytest.mark.requirement("bench:floor")
+def test_the_floor_writes_the_rows_that_the_engine_wrote(tmp_path: Path) -> None:
+    calls = {each.name: each.call for each in measurements(TINY)}
+    in_a_process(preparations(TINY)["floor"], here=tmp_path, kept=tmp_path)
+
+    in_a_process(calls["floor"], here=tmp_path, kept=tmp_path)
+
+    assert _rows(tmp_path / "db") == _rows(tmp_path / "recorded.db")
+
+
+def _rows(database: Path) -> list[tuple[object, ...]]:
+    import sqlite3  # noqa: PLC0415 - only this looks behind the store
+
+    connection = sqlite3.connect(database)
+    try:
+        return [
+            *connection.execute("SELECT run_id, seq, phase, state FROM run ORDER BY run_id"),
+            *connection.execute("SELECT run_id, seq, key, data FROM journal ORDER BY run_id, seq"),
+            *connection.execute("SELECT message_id, consumed_at_ms FROM inbox ORDER BY message_id"),
+        ]
+    finally:
+        connection.close()
+
+
+@pytest.mark.requirement("bench:daemon")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize("name", ["spawn8", "handoff", "live"])
+def test_a_real_daemon_is_measured(name: str, tmp_path: Path) -> None:
+    calls = {each.name: each.call for each in measurements(TINY)}
+
+    sample = in_a_process(calls[name], here=tmp_path, kept=tmp_path)
+
+    assert all(math.isfinite(value) for value in sample.values())
+
+
+@pytest.mark.requirement("bench:daemon")
+def test_a_restart_is_measured_with_every_open_run_in_memory(tmp_path: Path) -> None:
+    calls = {each.name: each.call for each in measurements(TINY)}
+    in_a_process(preparations(TINY)["restart"], here=tmp_path, kept=tmp_path)
+
+    sample = in_a_process(calls["restart"], here=tmp_path, kept=tmp_path)
+
+    assert sample["open_runs"] >= TINY.open_runs
+    assert sample["seconds"] > 0
+
+
+@pytest.mark.requirement("bench:misses-are-shown")
+def test_a_missed_target_is_printed_as_missed() -> None:
+    met = Row("met", [1.0, 3.0, 2.0], "ms", 20)
+    missed = Row("missed", [10.0], "runs/s", 30, "higher")
+
+    shown = render([met, missed]).splitlines()
+
+    assert "2 [1–3] ms" in shown[2]
+    assert "met" in shown[2]
+    assert "10.00×" in shown[2]
+    assert "MISSED" in shown[3]
+    assert "0.33×" in shown[3]
+
+
+@pytest.mark.requirement("bench:misses-are-shown")
+def test_a_target_of_a_ratio_is_judged_by_the_pairs_of_each_round() -> None:
+    samples = {
+        "engine": [{"runs_per_s": 100.0}, {"runs_per_s": 200.0}],
+        "full": [{"runs_per_s": 50.0}, {"runs_per_s": 200.0}],
+    }
+
+    (_, ratio) = table(samples, TINY)
+
+    assert ratio.values == [0.5, 1.0]
+    assert ratio.is_met is False
+
+
+@pytest.mark.requirement("bench:measures")
+def test_percentiles_are_nearest_ranks_in_milliseconds() -> None:
+    seconds = [number / 1000 for number in range(1, 101)]
+
+    assert percentiles(seconds) == (50, 99)
+    assert percentiles([0.004]) == (4, 4)
+
+
+@pytest.mark.requirement("bench:measures")
+def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "a,x"]) == 2
+    assert "a,b,c,d,e,f" in capsys.readouterr().err

@@ -1,0 +1,235 @@
+"""The pages for people: what they point to exists, and what they name is what the code has."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from subagents.cli import main
+from subagents.config.keys import leaves
+from subagents.domain.model import Phase
+from subagents.testing import diagram
+
+ROOT: Final = Path(__file__).parent.parent
+PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+WORDS: Final = (
+    "run",
+    "attempt",
+    "session",
+    "requester",
+    "agent",
+    "runtime",
+    "lane",
+    "signal",
+    "event",
+    "effect",
+    "phase",
+    "outcome",
+    "report",
+    "contract",
+    "check",
+    "verdict",
+    "announcement",
+    "inbox",
+    "delivery",
+    "courier",
+    "request",
+    "lease",
+    "epoch",
+    "sweep",
+    "archive",
+    "prune",
+)
+"""One word per thing: the glossary has them all."""
+
+_LINK: Final = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_CODE: Final = re.compile(r"`([^`\n]+)`")
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as forges link to them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def commands() -> set[str]:
+    return {each.name for group in main.GROUPS.values() for each in group}
+
+
+def named_commands(text: str) -> set[str]:
+    """Every ``subagents WORD …`` in code, cut to the longest command name that could be meant."""
+    code = [body for _, body in _FENCE.findall(text)]
+    code += _CODE.findall(_FENCE.sub("", text))
+    found: set[str] = set()
+    for line in "\n".join(code).splitlines():
+        bare = line.split("  #")[0]
+        for match in re.finditer(r"(?:^|[$;&(`] ?)subagents ([a-z][a-z-]*(?: [a-z]+)?)", bare):
+            found.add(match[1])
+    return found
+
+
+@pytest.mark.requirement("docs:links")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_something_that_is_there(page: Path) -> None:
+    for target in _LINK.findall(page.read_text(encoding="utf-8")):
+        if target.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(file), f"{page.name} links to {target}"
+
+
+@pytest.mark.requirement("docs:commands")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_on_a_page_is_one_that_there_is(page: Path) -> None:
+    known = commands() | {"help"}
+    for name in named_commands(page.read_text(encoding="utf-8")):
+        first = name.split()[0]
+        assert name in known or first in known, f"{page.name} names subagents {name}"
+
+
+@pytest.mark.requirement("docs:commands")
+def test_the_readme_names_commands_at_all_and_flags_that_there_are() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert {"run", "demo", "spawn", "wait", "list", "init"} <= {
+        name.split()[0] for name in named_commands(text)
+    }
+    source = "\n".join(
+        file.read_text(encoding="utf-8") for file in (ROOT / "src/subagents/cli").glob("*.py")
+    )
+    for flag in set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", text)):
+        spelled = (f'"--{flag}"', f"{flag.replace('-', '_')}:", f"--{flag}")
+        assert any(form in source for form in spelled), f"--{flag}"
+
+
+@pytest.mark.requirement("docs:commands")
+def test_the_make_targets_of_the_readme_are_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+    named = set(re.findall(r"^make ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+
+    assert {"demo", "test"} <= named <= targets
+
+
+@pytest.mark.requirement("docs:readme")
+def test_the_readme_begins_with_what_it_is_and_the_two_commands() -> None:
+    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:24]
+
+    assert first_screen[0] == "# subagents"
+    assert any(line.startswith("make demo") for line in first_screen)
+    assert any(line.startswith("make test") for line in first_screen)
+    assert "It is for people who" in "\n".join(first_screen)
+
+
+@pytest.mark.requirement("docs:readme")
+def test_examples_in_toml_and_python_are_at_least_well_formed() -> None:
+    checked = 0
+    for page in PAGES:
+        for language, body in _FENCE.findall(page.read_text(encoding="utf-8")):
+            if language == "toml":
+                tomllib.loads(body)
+                checked += 1
+            elif language == "python":
+                compile(body, str(page), "exec")
+                checked += 1
+    assert checked >= 4
+
+
+@pytest.mark.requirement("docs:lifecycle")
+def test_the_lifecycle_page_is_the_transition_table() -> None:
+    page = (ROOT / diagram.PAGE).read_text(encoding="utf-8")
+
+    assert diagram.drawn(page) == page, "run `make docs`"
+    for phase in Phase:
+        assert f"| `{phase}` |" in page
+
+
+@pytest.mark.requirement("docs:lifecycle")
+def test_a_stale_lifecycle_page_is_noticed_and_mended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "lifecycle.md"
+    current = (ROOT / diagram.PAGE).read_text(encoding="utf-8")
+    copy.write_text(current.replace("| `queued` | `SlotGranted` | `spawning` |\n", ""))
+
+    assert diagram.main(["--check", str(copy)]) == 1
+    assert "make docs" in capsys.readouterr().err
+    assert diagram.main([str(copy)]) == 0
+    assert copy.read_text(encoding="utf-8") == current
+    assert diagram.main(["--check", str(copy)]) == 0
+
+
+@pytest.mark.requirement("docs:lifecycle")
+def test_a_page_without_markers_is_refused() -> None:
+    with pytest.raises(ValueError, match="the page needs the lines"):
+        diagram.drawn("# no markers here\n")
+
+
+@pytest.mark.requirement("docs:glossary")
+def test_the_glossary_has_every_word_once() -> None:
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    defined = re.findall(r"^\| \*\*(.+?)\*\* \|", text, re.MULTILINE)
+
+    assert [word for word in WORDS if word not in defined] == []
+    assert len(defined) == len(set(defined))
+
+
+@pytest.mark.requirement("docs:guarantees")
+def test_every_guarantee_names_files_and_tests_that_there_are() -> None:
+    text = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
+    proofs = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", text)
+
+    assert len(proofs) > 30
+    for file, name in proofs:
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{name}"
+
+
+@pytest.mark.requirement("docs:architecture")
+def test_every_source_file_that_a_page_names_is_there() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for name in re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.(?:py|sh|sql))`", text):
+            places = (ROOT / "src/subagents" / name, ROOT / name)
+            assert any(place.exists() for place in places), f"{page.name} names {name}"
+
+
+@pytest.mark.requirement("docs:decisions")
+def test_decisions_are_numbered_dated_and_say_what_they_cost() -> None:
+    pages = sorted((ROOT / "docs/decisions").glob("0*.md"))
+    index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
+
+    numbers = [int(page.name[:4]) for page in pages]
+    assert numbers == list(range(1, len(pages) + 1))
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert re.search(r"^20\d\d-\d\d-\d\d · \w+", text, re.MULTILINE), page.name
+        for part in ("Context", "Options", "Choice", "Cost"):
+            assert f"\n## {part}\n" in text, f"{page.name}: {part}"
+        assert page.name in index
+
+
+@pytest.mark.requirement("docs:true-keys")
+def test_configuration_keys_named_in_prose_exist() -> None:
+    known = {name.rpartition(".")[2] for name, _ in leaves()}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for name in re.findall(r"`(?:agents|daemon|retention|verification|lanes)\.([\w.]+)`", text):
+            last = name.rpartition(".")[2]
+            assert last in known or last in {"default", "defaults", "main", "command"}, name
+
+
+@pytest.mark.requirement("docs:shell-lines")
+def test_shell_examples_can_be_split_into_words() -> None:
+    """A quote that is not closed would leave the reader's shell waiting."""
+    for page in PAGES:
+        for language, body in _FENCE.findall(page.read_text(encoding="utf-8")):
+            if language == "console":
+                lines = re.findall(r"^\$ ((?:.*\\\n)*.*)$", body, re.MULTILINE)
+                for line in lines:
+                    assert shlex.split(line.replace("\\\n", " ")), f"{page.name}: {line}"
