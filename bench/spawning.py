@@ -51,7 +51,7 @@ async def _burst(socket: Path, *, runs: int, spawners: int) -> tuple[list[float]
 
 
 def measure(home: Path, *, runs: int, spawners: int) -> dict[str, float]:
-    """Milliseconds: ``spawn_p50``, ``spawn_p99``, ``status_p50``, ``status_p99``; spawns per second."""
+    """p50 and p99 of spawns and of ``status`` in milliseconds, and spawns per second."""
     make_home(home)
     context = multiprocessing.get_context("spawn")
     with serving(home) as daemon:

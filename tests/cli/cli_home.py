@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -112,6 +113,17 @@ class Home:
             timeout=TIMEOUT_S,
             check=False,
         )
+
+
+@contextmanager
+def temporary_home(root: Path) -> Iterator[Home]:
+    """A home below ``root``; its daemon, if any, is stopped at the end."""
+    home = Home(root)
+    home.work.mkdir()
+    try:
+        yield home
+    finally:
+        home.down()
 
 
 def _runs(pid: int) -> bool:

@@ -128,6 +128,8 @@ class Abilities(Value, frozen=True):
     scope_tools: bool = False
     interrupt: bool = False
     usage: bool = False
+    model: bool = False
+    """Takes ``model`` and ``thinking``; others refuse a spawn that names them."""
 
 
 class Resolved(Value, frozen=True):

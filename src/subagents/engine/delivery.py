@@ -3,6 +3,7 @@
 Transport only. What the outcome means for the run is decided in ``domain.delivery_policy``.
 """
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -26,11 +27,17 @@ class Delivering:
     """One delivery try at a time per run; couriers by the first word of the phase's name."""
 
     def __init__(
-        self, ledger: Ledger, clock: Clock, couriers: Mapping[str, Sequence[Courier]]
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        couriers: Mapping[str, Sequence[Courier]],
+        *,
+        timeout_ms: int,
     ) -> None:
         self._ledger = ledger
         self._clock = clock
         self._couriers = couriers
+        self._timeout_ms = timeout_ms
 
     async def deliver(self, run: Run, number: int) -> DeliveryTry:
         """Try every door of the run's route until one is certain; returns the trace of this try."""
@@ -83,9 +90,14 @@ class Delivering:
 
     async def _try(self, courier: Courier, run: Run, message: Message) -> DeliveryOutcome | None:
         try:
-            return await courier.deliver(run, message)
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                return await courier.deliver(run, message)
         except StoreUnavailable:
             raise
+        except TimeoutError:
+            limit = f"announce_timeout_ms = {self._timeout_ms}"
+            text = f"courier {courier.name} did not end within {limit}"
+            return DeliveryFailed(retryable=True, error=text)
         except SubagentsError as error:
             return DeliveryFailed(retryable=error.retryable, error=error.message)
         except Exception as error:

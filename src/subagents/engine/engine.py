@@ -100,7 +100,9 @@ class Engine:
         self._mailbox = Mailbox(self.ledger, store, off_loop, clock)
         self._timers = Timers(self.ledger, clock)
         self._supervisor = Supervisor(self.ledger, clock, runtimes, lease_ms=lease_ms)
-        delivering = Delivering(self.ledger, clock, couriers)
+        delivering = Delivering(
+            self.ledger, clock, couriers, timeout_ms=settings.defaults.announce_timeout_ms
+        )
         self._outbox = Outbox(
             ledger=self.ledger,
             clock=clock,

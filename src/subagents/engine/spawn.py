@@ -18,6 +18,7 @@ from subagents.domain.model import Child, Dependency, Phase, Run
 from subagents.domain.spec import (
     BATCH_RUNS_MAX,
     IDEMPOTENCY_WINDOW_MS,
+    Isolation,
     Mode,
     Resolved,
     RunSpec,
@@ -216,6 +217,7 @@ class Spawner:
             raise Forbidden(
                 f'runtime "{runtime.name}" cannot enforce tool scoping', guardrail="tools"
             )
+        _check_usable(spec, runtime)
         lane = spec.lane or agent.lane or DEFAULT_LANE
         workspace = await self._workspace(spec.cwd or (agent.cwd or cwd))
         timeout_ms = (
@@ -466,12 +468,24 @@ def _asked_dependencies(spec: RunSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*chained, *spec.depends_on)))
 
 
+def _check_usable(spec: RunSpec, runtime: Runtime) -> None:
+    """Refuse what this runtime, or this version, could only ignore (2-lifecycle §2 item 6)."""
+    for name, value in (("model", spec.model), ("thinking", spec.thinking)):
+        if value is not None and not runtime.abilities.model:
+            raise UsageError(f'runtime "{runtime.name}" takes no {name}')
+    if spec.isolation is not Isolation.NONE:
+        raise UsageError(f'isolation "{spec.isolation}" is not available in this version')
+
+
 def _warnings(run: Run) -> tuple[str, ...]:
-    if not run.vacuous:
-        return ()
-    return (
-        "the verification contract is met already, before any work: it proves nothing (vacuous)",
-    )
+    warnings = []
+    if run.vacuous:
+        warnings.append(
+            "the verification contract is met already, before any work: it proves nothing (vacuous)"
+        )
+    if run.spec.budget is not None:
+        warnings.append("budget is recorded, but this version does not enforce it")
+    return tuple(warnings)
 
 
 def label_from(task: str) -> str:

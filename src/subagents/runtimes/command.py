@@ -146,7 +146,11 @@ class CommandRuntime:
         env |= self._attempts.marker(launch.attempt_id).variables()
         argv = worker_argv(options, launch, path=env.get("PATH", os.defpath))
         _check_env(env)
-        stdin = {"none": launch.previous_results, "task": launch.task, "prompt": launch.prompt}
+        stdin = {
+            "none": as_text_file(launch.previous_results),
+            "task": launch.task,
+            "prompt": launch.prompt,
+        }
         files = {"task": launch.task, "prompt": launch.prompt}
         if stdin[options.stdin]:
             files["stdin"] = stdin[options.stdin]
@@ -156,6 +160,11 @@ class CommandRuntime:
             cwd=_bytes(launch.cwd),
             files={name: _bytes(text) for name, text in files.items()},
         )
+
+
+def as_text_file(text: str) -> str:
+    """With a final newline, as programs that count or read lines expect."""
+    return f"{text}\n" if text and not text.endswith("\n") else text
 
 
 def parse_options(options: Mapping[str, object]) -> Options:

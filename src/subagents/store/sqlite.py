@@ -59,6 +59,8 @@ class SqliteStore:
         self._readers_made = 0
         self._lock: IO[bytes] | None = None
         self._writing = threading.Lock()
+        self._lending = threading.Lock()
+        self._file = (0, 0)
         self._epoch = 0
 
     # -- life ------------------------------------------------------------------------------
@@ -80,6 +82,7 @@ class SqliteStore:
             self.close()
             raise
         self._epoch = epoch
+        self._file = _identity(self._path)
         return self._epoch
 
     def open_readonly(self) -> None:
@@ -154,6 +157,11 @@ class SqliteStore:
         """See ``ports.Store.commit``."""
         try:
             with self._writing, _transaction(self._require_writer()) as connection:
+                if _identity(self._path) != self._file:
+                    raise StoreUnavailable(
+                        f"{self._path} was moved or deleted: nothing written now would be kept",
+                        hint="put it back, or stop the daemon: subagents down",
+                    )
                 (epoch,) = connection.execute(self._sql["read_epoch"]).fetchone()
                 if epoch != self._epoch:
                     raise StoreUnavailable(
@@ -214,6 +222,8 @@ class SqliteStore:
         try:
             with self._writing, _transaction(self._require_writer()) as connection:
                 connection.execute(self._sql["probe"])
+                if _identity(self._path) != self._file:
+                    raise StoreUnavailable(f"{self._path} was moved or deleted")
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the database cannot be written: {error}") from error
 
@@ -242,15 +252,7 @@ class SqliteStore:
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees committed state only; at most ``READERS_MAX`` are open."""
-        try:
-            connection = self._readers.get_nowait()
-        except queue.Empty:
-            if self._readers_made < READERS_MAX:
-                self._readers_made += 1
-                connection = self._connect()
-                connection.execute("PRAGMA query_only = ON")
-            else:
-                connection = self._readers.get(timeout=BUSY_TIMEOUT_MS / 1000)
+        connection = self._borrow()
         try:
             yield connection
         except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
@@ -259,6 +261,26 @@ class SqliteStore:
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         finally:
             self._readers.put(connection)
+
+    def _borrow(self) -> sqlite3.Connection:
+        try:
+            return self._readers.get_nowait()
+        except queue.Empty:
+            pass
+        with self._lending:
+            is_new = self._readers_made < READERS_MAX
+            self._readers_made += is_new
+        try:
+            if not is_new:
+                return self._readers.get(timeout=BUSY_TIMEOUT_MS / 1000)
+            connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+        except queue.Empty as error:
+            raise StoreUnavailable("all readers of the database are busy") from error
+        except sqlite3.DatabaseError as error:
+            self._readers_made -= 1
+            raise self._opening_failed(error) from error
+        return connection
 
     def _all(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
         with self._reader() as connection:
@@ -411,6 +433,15 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Device and inode; zeros when there is no such file."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
 
 
 def _is_corruption(error: sqlite3.DatabaseError) -> bool:
