@@ -1,6 +1,7 @@
 """Both clients speak to a socket as the daemon does, and a missing or odd one is said plainly."""
 
 import asyncio
+import fcntl
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -10,8 +11,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from subagents import errors
-from subagents.client import AsyncClient, Client, Document, answers, error_from, log_tail, segment
+from subagents import client, errors
+from subagents.client import (
+    AsyncClient,
+    Client,
+    Document,
+    answers,
+    ensure_daemon,
+    error_from,
+    log_tail,
+    segment,
+)
+from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable, Forbidden, NotFound, SubagentsError, UsageError
 
 Reply = Callable[[bytes], bytes]
@@ -339,3 +350,52 @@ def test_the_end_of_a_log_is_short_and_missing_ones_are_empty(tmp_path: Path) ->
     file.write_bytes(b"x" * 10_000 + "\nlast é".encode())
     assert log_tail(file).endswith("\nlast é")
     assert len(log_tail(file)) <= 4096
+
+
+@pytest.mark.requirement("client:start")
+def test_a_home_that_cannot_be_written_is_said_to_be_the_reason(tmp_path: Path) -> None:
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    paths.ensure()
+    paths.log_file.mkdir()
+    with pytest.raises(
+        DaemonUnreachable, match=r"cannot be started: .*daemon\.log: Is a directory"
+    ):
+        ensure_daemon(paths, {})
+    paths.log_file.rmdir()
+    (paths.state_dir / "start.lock").unlink()
+    (paths.state_dir / "start.lock").mkdir()
+    with pytest.raises(DaemonUnreachable, match=r"cannot be started: .*start\.lock"):
+        ensure_daemon(paths, {})
+
+
+@pytest.mark.requirement("client:start")
+def test_a_daemon_that_owns_the_home_but_is_slow_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    paths.ensure()
+    monkeypatch.setattr(client, "_start", lambda *_: Ended())
+    with paths.lock_file.open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        def late() -> None:
+            Ended.polled.wait(10)
+            found.append(Peer(paths.socket, lambda _: http({"status": "ok"})))
+
+        found: list[Peer] = []
+        threading.Thread(target=late, daemon=True).start()
+        assert ensure_daemon(paths, {})
+        found[0].close()
+
+
+class Ended:
+    """A process that ended at once, as a second daemon does."""
+
+    polled = threading.Event()
+
+    def poll(self) -> int:
+        self.polled.set()
+        return 1
+
+    def wait(self) -> int:
+        return 1

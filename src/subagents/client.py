@@ -428,12 +428,14 @@ def ensure_daemon(paths: Paths, environ: Mapping[str, str] | None = None) -> boo
 
     paths.ensure()
     due = time.monotonic() + START_TIMEOUT_S
-    with _start_lock(paths.state_dir / "start.lock", due, paths):
+    with _start_lock(paths, due):
         if answers(paths.socket):
             return False
         process = _start(paths, dict(os.environ if environ is None else environ))
         while not answers(paths.socket):
-            if process.poll() is not None or time.monotonic() > due:
+            # It also ends at once when there is one that is only slow to answer.
+            has_ended = process.poll() is not None and not _is_owned(paths)
+            if has_ended or time.monotonic() > due:
                 _did_not_start(paths, process.poll())
             time.sleep(START_POLL_S)
     # Nobody asks for its exit status, but a long-lived caller must not keep it as a zombie.
@@ -442,8 +444,12 @@ def ensure_daemon(paths: Paths, environ: Mapping[str, str] | None = None) -> boo
 
 
 @contextmanager
-def _start_lock(file: Path, due: float, paths: Paths) -> Iterator[None]:
-    with file.open("ab") as lock:
+def _start_lock(paths: Paths, due: float) -> Iterator[None]:
+    try:
+        lock = (paths.state_dir / "start.lock").open("ab")
+    except OSError as error:
+        raise _cannot_start(error) from error
+    with lock:
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -465,7 +471,10 @@ def _start(paths: Paths, environ: dict[str, str]) -> "subprocess.Popen[bytes]":
     if environ.get("SUBAGENTS_HOME"):
         # It may be relative, and the daemon works in /.
         environ["SUBAGENTS_HOME"] = str(paths.state_dir.parent)
-    log = os.open(paths.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        log = os.open(paths.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _cannot_start(error) from error
     try:
         return subprocess.Popen(
             [sys.executable, "-m", "subagents", "serve", "--background-child"],
@@ -478,6 +487,27 @@ def _start(paths: Paths, environ: dict[str, str]) -> "subprocess.Popen[bytes]":
         )
     finally:
         os.close(log)
+
+
+def _is_owned(paths: Paths) -> bool:
+    """Whether a daemon holds this home. Asked only after ours ended: it tries the same lock."""
+    try:
+        lock = paths.lock_file.open("rb")
+    except OSError:
+        return False
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+def _cannot_start(error: OSError) -> DaemonUnreachable:
+    return DaemonUnreachable(
+        f"the daemon cannot be started: {error.filename}: {error.strerror}",
+        hint="make room or set SUBAGENTS_HOME to a directory you can write to",
+    )
 
 
 def _did_not_start(paths: Paths, status: int | None) -> NoReturn:

@@ -55,6 +55,7 @@ from subagents.domain.outcome import (
     Deferred,
     Delivered,
     DeliveryFailed,
+    DeliveryOutcome,
     DeliveryPath,
     Outcome,
     Reason,
@@ -79,7 +80,7 @@ from subagents.domain.values import RequestId, RunId, SessionKey
 CHILDREN: Final = tuple(RunId(f"r-c{n:09}") for n in (1, 2))
 ERROR: Final = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
 OUTCOMES: Final = (OK, ERROR, Outcome(status=Status.PARTIAL), Outcome(status=Status.CANCELLED))
-DELIVERIES: Final = (
+DELIVERIES: Final[tuple[DeliveryOutcome, ...]] = (
     Delivered(path=DeliveryPath.DIRECT),
     Deferred(reason=DeferReason.REQUESTER_BUSY),
     Skipped(reason=SkipReason.SILENT),

@@ -121,7 +121,7 @@ def test_a_late_signal_is_journaled_and_is_no_news(phase: Phase) -> None:
 
     assert (life.run.seq, life.phase) == (seq + 1, before)
     assert step.stale
-    assert step.effects == step.followups == step.messages == ()
+    assert (step.effects, step.followups, step.messages) == ((), (), ())
 
 
 # -- dependencies -------------------------------------------------------------------------------
@@ -238,8 +238,7 @@ def test_failures_are_retried_at_their_stored_times_and_then_reported() -> None:
         assert life.phase is Phase.RETRY_WAIT
         delays.append((life.run.retry_due_ms or 0) - life.at_ms)
         assert life.apply(TimerFired(at_ms=life.at_ms)).stale
-        life.timer()
-        assert life.phase is Phase.QUEUED
+        assert life.timer().phase is Phase.QUEUED
     life.start().exit(1)
 
     assert delays == [1000, 2000, 4000]
@@ -606,12 +605,8 @@ def test_a_cancel_while_a_follow_up_turn_starts_stops_that_turn() -> None:
 def test_a_run_with_live_children_does_not_announce() -> None:
     life = Life.begin().start().child(1).child(2).result("mine").exit()
     assert (life.phase, life.messages) == (Phase.ENDING, [])
-    life.child_ends(OK, "a", 1)
-    assert life.phase is Phase.ENDING
-
-    life.child_ends(ERROR, None, 2)
-
-    assert life.phase is Phase.ANNOUNCING
+    assert life.child_ends(OK, "a", 1).phase is Phase.ENDING
+    assert life.child_ends(ERROR, None, 2).phase is Phase.ANNOUNCING
     assert life.run.result == (
         "mine\n\n[Sub-agent results]\n"
         '"child1" just completed successfully:\n```\na\n```\n\n'
@@ -838,8 +833,8 @@ def test_giving_up_keeps_everything_and_can_be_undone_by_hand() -> None:
 
     assert 30 * 60_000 <= life.at_ms - NOW_MS <= 36 * 60_000
     assert life.run.result == "precious"
-    life.pass_ms(3_600_000).apply(Redelivered(at_ms=life.at_ms, by="me"))
-    assert life.phase is Phase.ANNOUNCING
+    step = life.pass_ms(3_600_000).apply(Redelivered(at_ms=life.at_ms, by="me"))
+    assert step.run.phase is Phase.ANNOUNCING
     assert life.deliver(refused).phase is Phase.ANNOUNCE_DEFERRED
 
 

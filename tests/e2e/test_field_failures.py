@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,7 +10,17 @@ import time
 from pathlib import Path
 
 import pytest
-from live_home import MARK_ATTEMPT, LiveHome, audit, fold, lines, live_home, numbered, until
+from live_home import (
+    DEFAULTS,
+    MARK_ATTEMPT,
+    LiveHome,
+    audit,
+    fold,
+    lines,
+    live_home,
+    numbered,
+    until,
+)
 
 from subagents.domain.events import (
     AttemptStarted,
@@ -102,7 +113,9 @@ def test_pi_subagents_849_a_contract_that_checks_nothing_is_refused_before_any_w
     tmp_path: Path,
 ) -> None:
     with live_home(tmp_path) as home:
-        for contract in ({}, {"artifacts": []}, {"artifacts": [{"path": "x", "minItems": 1}]}):
+        without_json = {"artifacts": [{"path": "x", "minItems": 1}]}
+        contracts: list[dict[str, object]] = [{}, {"artifacts": []}, {**without_json}]
+        for contract in contracts:
             with pytest.raises(UsageError):
                 home.spawn(MARK_ATTEMPT, verification=contract)
         assert home.stored() == {}
@@ -411,3 +424,33 @@ def test_deleting_a_runs_session_deletes_no_result_and_no_journal(tmp_path: Path
         assert home.get(f"/v1/runs/{run_id}/result")["result"] == "kept"
         home.stop()
         audit(home)
+
+
+@pytest.mark.requirement("field:zombies", "e2e:lease:suspended")
+def test_a_daemon_suspended_for_longer_than_its_lease_loses_no_worker(tmp_path: Path) -> None:
+    with live_home(tmp_path, config=f"{DEFAULTS}\n[daemon]\nlease_seconds = 0.3\n") as home:
+        run_id = home.spawn(lines(80))
+        pid = home.worker_pid(run_id)
+        home.until_phase(run_id, "running")
+        os.kill(home.pid, signal.SIGSTOP)
+        try:
+            until(lambda: "line 60" in home.output(run_id), what="more output")
+        finally:
+            os.kill(home.pid, signal.SIGCONT)
+        assert home.row(run_id)["phase"] == "running"
+        assert home.worker_pid(run_id) == pid
+        item = home.finish(run_id)[0]
+        assert (item["outcome"]["status"], item["result"]) == ("ok", numbered(80))
+        assert home.marks_written() == [f"{run_id}#1"]
+
+
+@pytest.mark.requirement("field:zombies", "e2e:attempt-directory-deleted")
+def test_a_worker_whose_files_were_deleted_comes_to_an_end_on_record(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn(f"{MARK_ATTEMPT}; {UNTIL_GO}")
+        until(home.marks_written, what="the worker at work")
+        home.until_phase(run_id, "running")
+        shutil.rmtree(home.paths.attempts_dir / run_id)
+        (home.work / "go").touch()
+        assert home.finish(run_id)[0]["outcome"]["status"] == "lost"
+        until(lambda: not home.marked(), what="no process left")

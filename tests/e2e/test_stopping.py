@@ -120,13 +120,14 @@ def test_a_child_that_was_given_a_clean_environment_ends_with_its_worker(tmp_pat
             f"trap '' TERM; env -i sh -c 'echo $$ > {hidden}; while :; do sleep 0.1; done' &"
             " while :; do sleep 0.1; done"
         )
-        pid = int(until(lambda: hidden.exists() and hidden.read_text().strip(), what="its pid"))
-        home.post(f"/v1/runs/{run_id}/cancel", {})
+        until(lambda: hidden.exists() and hidden.read_text().strip(), what="its pid")
+        pid = int(hidden.read_text())
 
         def is_gone() -> bool:
             return pid not in {each.pid for each in scan()}
 
         assert not is_gone()
+        home.post(f"/v1/runs/{run_id}/cancel", {})
         until(is_gone, what="the child gone", within_s=AFTER_S)
 
 

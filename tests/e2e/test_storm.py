@@ -302,3 +302,21 @@ def test_two_waiters_for_the_same_run_both_see_it_and_one_is_handed_the_message(
         answers = [each.result(30) for each in [pool.submit(wait, n) for n in range(8)]]
         assert [a["completed"][0]["result"] for a in answers] == ["x"] * 8
         assert sum(len(a["messages"]) for a in answers) == 1
+
+
+@pytest.mark.requirement("e2e:handoff:dead-reader")
+def test_what_a_reader_took_and_never_acknowledged_does_not_hide_the_messages_behind_it(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home:
+        run_ids = [home.spawn("echo x", agent="quick") for _ in range(40)]
+        unread = "SELECT count(*) FROM inbox WHERE consumed_at_ms IS NULL"
+        until(lambda: home.read(unread) == [(40,)], what="40 messages on disk")
+        one, two = home.client(reader="dead"), home.client(reader="alive")
+        held: Document = one.post("/v1/inbox", {"limit": 30})
+        rest: Document = two.post("/v1/inbox", {"limit": 5})
+        assert len(held["messages"]) == 30
+        assert len(rest["messages"]) == 5
+        more: Document = two.post("/v1/inbox", {"limit": 20})
+        taken = {each["runId"] for each in (*held["messages"], *more["messages"])}
+        assert taken == set(run_ids)

@@ -54,7 +54,7 @@ class Waiting(threading.Thread):
             with connect() as client:
                 while self._poll(client):
                     pass
-        except (SubagentsError, OSError) as error:
+        except BaseException as error:  # noqa: BLE001  whoever joins this thread raises it
             self.error = error
 
     def _poll(self, client: Client) -> bool:

@@ -4,6 +4,7 @@ Source: 5-surfaces §2.
 """
 
 import difflib
+import shutil
 import sys
 import time
 from typing import Annotated, Final
@@ -36,6 +37,8 @@ FOLLOW_POLL_S: Final = 0.5
 LOG_PAGE_BYTES: Final = 64 * 1024
 EVENTS_PAGE: Final = 500
 EVENT_TEXT_CHARS_MAX: Final = 100
+EVENT_COLUMNS: Final = 60
+"""Before an event's text."""
 
 
 def list_(
@@ -400,10 +403,13 @@ def timeline(run: Run, /, *, json: Json = False) -> int:
         output.document({"runId": page.run_id, "events": raw, "nextSeq": None})
         return EXIT_OK
     start_ms = events[0].at_ms if events else 0
+    room = EVENT_TEXT_CHARS_MAX
+    if output.is_tty():
+        room = max(20, shutil.get_terminal_size().columns - EVENT_COLUMNS)
     for event in events:
         at = f"+{(event.at_ms - start_ms) / 1000:.3f}s"
         phase = "(stale)" if event.stale else event.phase or ""
-        text = output.one_line(_event_text(event.data), chars_max=EVENT_TEXT_CHARS_MAX)
+        text = output.one_line(_event_text(event.data), chars_max=room)
         output.line(f"{at:>11}  {event.seq:>3}  {phase:<17}  {event.type:<20}  {text}".rstrip())
     return EXIT_OK
 

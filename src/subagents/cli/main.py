@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from subagents import __version__
 from subagents.errors import (
+    EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
     NotFound,
@@ -123,6 +124,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except OSError as error:
+        # Of our own output: calls of the daemon and files have errors of their own.
+        sys.stderr.write(f"subagents: {error.strerror or error}\n")
+        _abandon_stdout()
+        return EXIT_FAILED
     return code
 
 

@@ -58,7 +58,8 @@ def run(
     with connect(starts=True) as client:
         receipt = _spawn(client, spec)
     accepted = view(receipt, Receipt)
-    _say_accepted([accepted], is_brief=not follow.can_draw())
+    # The live tree shows the run; a log of plain lines needs its id before the end.
+    _say_accepted([accepted], is_brief=follow.can_draw())
     return _wait_and_print([accepted], started=started, json=json)
 
 
@@ -109,7 +110,7 @@ def plan(
         answer = client.post("/v1/plans", body, timeout_s=30)
     accepted = view(answer, Receipts).receipts
     if not detach:
-        _say_accepted(accepted, is_brief=True)
+        _say_accepted(accepted, is_brief=follow.can_draw())
         return _wait_and_print(accepted, started=started, json=json)
     if json:
         output.document(answer)
@@ -164,7 +165,8 @@ def _say_accepted(accepted: Sequence[Receipt], *, is_brief: bool) -> None:
         if receipt.repeated:
             output.note(f"{receipt.run_id} was there already for this key; nothing new started")
         elif not is_brief:
-            output.note(f"{receipt.label} ({receipt.agent_id}) is {receipt.phase}")
+            name = output.one_line(receipt.label)
+            output.note(f"{receipt.run_id}: {name} ({receipt.agent_id}) is {receipt.phase}")
 
 
 def _wait_and_print(accepted: Sequence[Receipt], *, started: float, json: bool) -> int:

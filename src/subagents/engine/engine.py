@@ -13,6 +13,7 @@ from subagents.config.settings import Settings
 from subagents.domain import admission
 from subagents.domain.events import (
     CancelRequested,
+    Event,
     Paused,
     Redelivered,
     Resumed,
@@ -41,7 +42,7 @@ from subagents.engine.sweep import Sweep, SweepReport
 from subagents.engine.tasks import Tasks
 from subagents.engine.timers import Timers
 from subagents.engine.verification import Verifier
-from subagents.errors import Conflict, StoreUnavailable
+from subagents.errors import Conflict, IllegalTransition, StoreUnavailable
 from subagents.ports import (
     Batch,
     Clock,
@@ -293,7 +294,7 @@ class Engine:
         if run.is_settled:
             return run
         event = CancelRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
-        return await self.ledger.apply(run_id, event)
+        return await self._apply(run_id, event)
 
     async def steer(self, run_id: RunId, message: str, *, by: str) -> str:
         """Put a message into the live attempt (``steered``), or keep it for the next (``queued``).
@@ -315,7 +316,7 @@ class Engine:
                 f'runtime "{run.resolved.runtime}" takes no messages while it runs',
                 hint="cancel the run and start it again with another task",
             )
-        await self.ledger.apply(run_id, SteerRequested(at_ms=now, by=by, message=message))
+        await self._apply(run_id, SteerRequested(at_ms=now, by=by, message=message))
         return "steered" if is_live and abilities.steer else "queued"
 
     async def pause(self, run_id: RunId, *, by: str) -> Run:
@@ -330,7 +331,7 @@ class Engine:
             run.phase in {Phase.SPAWNING, Phase.RUNNING} and run.resolved.abilities.resume
         ):
             raise Conflict(f"run {run_id} is {run.phase} and cannot be paused")
-        return await self.ledger.apply(run_id, Paused(at_ms=self._clock.now_ms(), by=by))
+        return await self._apply(run_id, Paused(at_ms=self._clock.now_ms(), by=by))
 
     async def resume(self, run_id: RunId, *, by: str) -> Run:
         """Let a paused run go on; harmless for one that is not paused.
@@ -343,7 +344,7 @@ class Engine:
             if run.is_settled:
                 raise Conflict(f"run {run_id} is {run.phase}")
             return run
-        return await self.ledger.apply(run_id, Resumed(at_ms=self._clock.now_ms(), by=by))
+        return await self._apply(run_id, Resumed(at_ms=self._clock.now_ms(), by=by))
 
     async def redeliver(self, run_id: RunId, *, by: str) -> Run:
         """Try a given-up (or deferred) delivery again now.
@@ -354,7 +355,18 @@ class Engine:
         run = await self.queries.run(run_id)
         if run.phase not in {Phase.COMPLETED_GIVEUP, Phase.ANNOUNCE_DEFERRED}:
             raise Conflict(f"run {run_id} is {run.phase}: its delivery was not given up")
-        return await self.ledger.apply(run_id, Redelivered(at_ms=self._clock.now_ms(), by=by))
+        return await self._apply(run_id, Redelivered(at_ms=self._clock.now_ms(), by=by))
+
+    async def _apply(self, run_id: RunId, event: Event) -> Run:
+        """Apply what a caller asked for; the run may have moved on since it was looked at.
+
+        Raises:
+            Conflict: It is in a phase in which this is not possible; nothing was changed.
+        """
+        try:
+            return await self.ledger.apply(run_id, event)
+        except IllegalTransition as error:
+            raise Conflict(f"run {run_id} is {error.phase}: it is too late for this") from error
 
     # -- mailbox ---------------------------------------------------------------------------
 

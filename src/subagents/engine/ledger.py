@@ -42,7 +42,7 @@ from subagents.domain.model import HOLDS_SLOT, OVER, Run
 from subagents.domain.outcome import DeliveryPath
 from subagents.domain.values import RunId, SessionKey, announcement_id
 from subagents.engine.index import Index
-from subagents.errors import NotFound, StoreUnavailable
+from subagents.errors import NotFound, StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
     Clock,
@@ -73,6 +73,7 @@ class Ledger:
         self._lease_ms = lease_ms
         self._on_commit: list[CommitListener] = []
         self._on_failure: list[FailureListener] = []
+        self._evictions = 0
         self._reset()
 
     def _reset(self) -> None:
@@ -108,6 +109,7 @@ class Ledger:
         keys = await self._off_loop(self._store.load_keys)
         # No await from here on: until everything is there, every call is refused.
         self._reset()
+        self._evictions += 1
         self.owner, self.epoch = owner, epoch
         for run in runs:
             self.live[run.id] = self.published[run.id] = run
@@ -120,18 +122,18 @@ class Ledger:
         Raises:
             NotFound: No such run.
         """
-        run = self.live.get(run_id)
-        if run is not None:
-            return run
-        stored = await self._off_loop(lambda: self._store.run(run_id))
-        if stored is None:
-            raise NotFound(f"run {run_id} does not exist")
-        keys = await self._off_loop(lambda: self._store.load_keys([run_id]))
-        # Somebody else may have brought it while this call waited.
-        if run_id not in self.live:
-            self.live[run_id] = self.published[run_id] = stored
-            self._keys[run_id] = set(keys.get(run_id, ()))
-            self.index.put(None, stored)
+        while run_id not in self.live:
+            evictions = self._evictions
+            stored = await self._off_loop(lambda: self._store.run(run_id))
+            if stored is None:
+                raise NotFound(f"run {run_id} does not exist")
+            keys = await self._off_loop(lambda: self._store.load_keys([run_id]))
+            # While this call waited, somebody else may have brought the run, or even brought it,
+            # changed it and let it go again: what was read is the newest only if nothing left.
+            if run_id not in self.live and self._evictions == evictions:
+                self.live[run_id] = self.published[run_id] = stored
+                self._keys[run_id] = set(keys.get(run_id, ()))
+                self.index.put(None, stored)
         return self.live[run_id]
 
     def let_go(self, run: Run) -> None:
@@ -153,8 +155,12 @@ class Ledger:
             IllegalTransition: Nothing was changed.
             StoreUnavailable: The commit failed; nothing of it is durable.
         """
-        await self.bring(run_id)
-        run = self.apply_now(run_id, event, key=key)
+        brought = await self.bring(run_id)
+        try:
+            run = self.apply_now(run_id, event, key=key)
+        except SubagentsError:
+            self.let_go(brought)
+            raise
         await self.committed()
         return run
 
@@ -443,6 +449,7 @@ class Ledger:
                 family.append(member)
         if any(m.phase not in OVER or m.id in self._batch.runs for m in family):
             return
+        self._evictions += 1
         for member in family:
             self.index.drop(member)
             self.live.pop(member.id)

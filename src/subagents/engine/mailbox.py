@@ -208,10 +208,16 @@ class Mailbox:
         return tuple(row for row in unread if self._offer(row.message.id, reader))
 
     async def _unread(self, session: SessionKey, reader: str, *, limit: int) -> Sequence[InboxRow]:
-        found = await self._off_loop(
-            lambda: self._store.inbox(session, unconsumed=True, limit=limit)
-        )
-        return [row for row in found if self._is_free(row.message.id, reader)]
+        wanted = limit
+        while True:
+            found = await self._off_loop(
+                lambda most=wanted: self._store.inbox(session, unconsumed=True, limit=most)  # type: ignore[misc]  # the default binds this number
+            )
+            free = [row for row in found if self._is_free(row.message.id, reader)]
+            if len(free) >= limit or len(found) < wanted:
+                return free[:limit]
+            # Those that other readers hold must not hide the ones behind them.
+            wanted *= 4
 
     def _holder(self, message_id: str) -> str | None:
         offer = self._offers.get(message_id)

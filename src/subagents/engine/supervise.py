@@ -42,6 +42,8 @@ class _Watched:
     flush_at_ms: int = 0
     begun_ms: int = 0
     """When the runtime was last asked to watch."""
+    settled_cursor: int = 0
+    """Up to here all that was read became events; what is only held is read again after a crash."""
     broken_since_ms: int | None = None
     """Since when watching it keeps failing."""
 
@@ -83,7 +85,12 @@ class Supervisor:
         if run.attempt.evidence.exit is not None:
             return
         cursor = self._cursors.pop(run.id, 0) if run.attempt.turns == 1 else 0
-        watched = _Watched(turns=run.attempt.turns, cursor=cursor, seen_ms=self._clock.now_ms())
+        watched = _Watched(
+            turns=run.attempt.turns,
+            cursor=cursor,
+            settled_cursor=cursor,
+            seen_ms=self._clock.now_ms(),
+        )
         self._watched[run.id] = watched
         self._tasks.start(self._watch(run, watched), f"watch {run.attempt_id}")
 
@@ -140,6 +147,7 @@ class Supervisor:
         held, watched.held = watched.held, {}
         for signal in held.values():
             self._apply(run, signal)
+        watched.settled_cursor = watched.cursor
 
     def flush_due(self) -> None:
         """Signals held back long enough become events; asked regularly by the lease keeper."""
@@ -190,7 +198,7 @@ class Supervisor:
                 watched = self._watched.get(run.id)
                 unseen_ms = self._unseen_ms(run, watched)
                 if watched is not None and unseen_ms == 0:
-                    self._ledger.renew_lease(run, watched.cursor)
+                    self._ledger.renew_lease(run, watched.settled_cursor)
                 elif unseen_ms > self._lease_ms:
                     expired = LeaseExpired(at_ms=self._clock.now_ms(), attempt=len(run.attempts))
                     self._ledger.apply_now(run.id, expired)

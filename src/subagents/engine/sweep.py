@@ -93,6 +93,8 @@ class Sweep:
             run = await self._ledger.bring(run_id)
             if run.archived_at_ms is None:
                 self._ledger.apply_now(run_id, Archived(at_ms=self._clock.now_ms()))
+            else:
+                self._ledger.let_go(run)
         await self._ledger.committed()
         return len(ids)
 

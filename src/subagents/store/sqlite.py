@@ -19,6 +19,7 @@ import msgspec
 from subagents.domain.effects import decode_effect, encode_effect
 from subagents.domain.events import decode_event, encode_event
 from subagents.domain.model import Run
+from subagents.domain.spec import IDEMPOTENCY_WINDOW_MS
 from subagents.domain.values import RunId, SessionKey
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
 from subagents.ports import (
@@ -162,11 +163,7 @@ class SqliteStore:
                         f"{self._path} was moved or deleted: nothing written now would be kept",
                         hint="put it back, or stop the daemon: subagents down",
                     )
-                (epoch,) = connection.execute(self._sql["read_epoch"]).fetchone()
-                if epoch != self._epoch:
-                    raise StoreUnavailable(
-                        f"epoch {self._epoch} is over: a newer process took {self._path} over"
-                    )
+                self._require_epoch(connection)
                 self._write(connection, batch)
         except sqlite3.Error as error:
             raise StoreUnavailable(
@@ -216,6 +213,9 @@ class SqliteStore:
             ((run_id,) for run_id, held in batch.leases.items() if held is None),
         )
         many(sql["put_idempotency"], batch.idempotency)
+        if batch.idempotency:
+            newest_ms = max(at_ms for *_, at_ms in batch.idempotency)
+            connection.execute(sql["forget_idempotency"], (newest_ms - IDEMPOTENCY_WINDOW_MS,))
 
     def probe(self) -> None:
         """See ``ports.Store.probe``: a real, durable write of one page that changes nothing."""
@@ -237,10 +237,18 @@ class SqliteStore:
         ids = [(run_id,) for run_id in run_ids]
         try:
             with self._writing, _transaction(self._require_writer()) as connection:
+                self._require_epoch(connection)
                 for name in ("delete_journal", "delete_messages", "delete_run"):
                     connection.executemany(self._sql[name], ids)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the database refused a write: {error}") from error
+
+    def _require_epoch(self, connection: sqlite3.Connection) -> None:
+        (epoch,) = connection.execute(self._sql["read_epoch"]).fetchone()
+        if epoch != self._epoch:
+            raise StoreUnavailable(
+                f"epoch {self._epoch} is over: a newer process took {self._path} over"
+            )
 
     def _require_writer(self) -> sqlite3.Connection:
         if self._writer is None:

@@ -7,7 +7,7 @@ from the file), and folds every event again: it never believes what the engine s
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from subagents.domain.admission import lane_key
 from subagents.domain.effects import (
@@ -38,12 +38,14 @@ NEEDS: Final[Mapping[Phase, type[Effect]]] = {
 """The effect without which a run would stay in its phase for ever."""
 
 
-class Broken(Exception):
-    """An invariant does not hold."""
+class Broken(NamedTuple):
+    """An invariant that did not hold."""
 
-    def __init__(self, invariant: str, detail: str) -> None:
-        super().__init__(f"{invariant}: {detail}")
-        self.invariant, self.detail = invariant, detail
+    invariant: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.detail}"
 
 
 class Judge:

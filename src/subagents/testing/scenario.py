@@ -7,6 +7,7 @@ until nothing is left, and everything must come to rest.
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
@@ -107,7 +108,7 @@ class Scenario:
         self._runs_left = self._rng.randrange(4, 13)
         self._labels = 0
         self._batches: list[tuple[str, ...]] = []
-        self._keyed: dict[str, RunId] = {}
+        self._keyed: dict[tuple[SessionKey, str], RunId] = {}
         self._offers: dict[str, tuple[str, int, int]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self.is_over = False
@@ -250,8 +251,11 @@ class Scenario:
     def _check_receipt(self, receipt: Receipt) -> None:
         run, key = receipt.run, receipt.run.spec.idempotency_key
         self._judge.promised(run)
-        if key is not None and self._keyed.setdefault(key, run.id) != run.id:
-            self._judge.fail("one run per idempotency key", f"{key}: {self._keyed[key]}, {run.id}")
+        if key is None:
+            return
+        first = self._keyed.setdefault((run.requester, key), run.id)
+        if first != run.id:
+            self._judge.fail("one run per idempotency key", f"{key}: {first}, {run.id}")
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -514,14 +518,16 @@ class Scenario:
         if life is None:
             return
         self._judge.at_rest(life.engine, self._host.reader())
-        labels: dict[str, int] = {}
+        labels: Counter[str] = Counter()
+        keys: Counter[tuple[SessionKey, str]] = Counter()
         for run in self._judge.view.values():
-            if run.retry_from is None:
-                labels[run.resolved.label] = labels.get(run.resolved.label, 0) + 1
+            labels[run.resolved.label] += 1
+            if run.spec.idempotency_key is not None:
+                keys[run.requester, run.spec.idempotency_key] += 1
             self._check_attempts(run)
-        for label, count in labels.items():
+        for key, count in keys.items():
             if count > 1:
-                self._judge.fail("one run per idempotency key", f"{label} exists {count} times")
+                self._judge.fail("one run per idempotency key", f"{key}: {count} runs")
         for batch in self._batches:
             here = sum(label in labels for label in batch)
             if here not in {0, len(batch)}:

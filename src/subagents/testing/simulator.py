@@ -74,8 +74,7 @@ def simulate(seed: int, *, is_traced: bool = False) -> Verdict:
 
     The same seed, code and ``PYTHONHASHSEED`` give the same ``digest``.
     """
-    lines = print if is_traced else _ignore
-    judge = Judge(lines)
+    judge = Judge(_say if is_traced else _ignore)
     loop = VirtualLoop(random.Random(f"{seed}:order"))
     clock = VirtualClock(loop)
     world = World(seed, loop, clock, judge)
@@ -148,16 +147,16 @@ def _quiet(judge: Judge) -> Iterator[None]:
     propagates, log.propagate = log.propagate, False
     log.addHandler(listener)
     gc.disable()
-    try:
-        yield
-    finally:
-        log.removeHandler(listener)
-        log.propagate = propagates
-        with warnings.catch_warnings():
-            # A crash leaves coroutines behind that never ran.
-            warnings.simplefilter("ignore", RuntimeWarning)
+    with warnings.catch_warnings():
+        # A crash leaves coroutines behind that never ran.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            yield
+        finally:
+            log.removeHandler(listener)
+            log.propagate = propagates
             gc.collect()
-        gc.enable()
+            gc.enable()
 
 
 def _directory() -> str | None:

@@ -92,3 +92,5 @@ CREATE TABLE idempotency (
   created_at_ms INTEGER NOT NULL,
   PRIMARY KEY (requester, key)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idempotency_age ON idempotency (created_at_ms);

@@ -1,0 +1,517 @@
+"""What every ``Store`` must do (ports.Store), tried on a real one."""
+
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from subagents.domain.effects import Announce, CleanUp
+from subagents.domain.events import Archived, CleanedUp, Event, Spawned
+from subagents.domain.lifecycle import reduce
+from subagents.domain.model import Message, MessageKind, Phase, Run
+from subagents.domain.outcome import OK
+from subagents.domain.spec import Mode, Resolved, RunSpec
+from subagents.domain.values import MessageId, RunId, SessionKey, announcement_id, replace
+from subagents.errors import AlreadyRunning, StoreUnavailable
+from subagents.ports import Batch, JournalEntry, Lease, OutboxEntry, RunFilter, Store
+from subagents.testing.conformance import StorePlace, Suite, expect, expect_error
+
+NOW_MS = 1_700_000_000_000
+ME = SessionKey("agent:main:main")
+OTHER = SessionKey("agent:other:main")
+
+SUITE = Suite()
+
+
+# -- what is stored ------------------------------------------------------------------------------
+
+
+def a_run(number: int, *, requester: SessionKey = ME, **changes: object) -> Run:
+    """A queued run; its id and creation time grow with its number."""
+    event = Spawned(
+        at_ms=NOW_MS + number,
+        run_id=RunId(f"r-{number:010}"),
+        spec=RunSpec(task=f"task {number} ☃"),
+        resolved=Resolved(
+            agent_id="worker",
+            runtime="scripted",
+            mode=Mode.RUN,
+            label=f"label{number}",
+            cwd="/tmp",  # noqa: S108 - a value, no file is made
+            lane="default",
+            lane_slots=1,
+        ),
+        requester=requester,
+        depth=1,
+        session_key=SessionKey(f"agent:worker:subagent:{number}"),
+    )
+    return replace(reduce(None, event).run, **changes)
+
+
+def over(run: Run, *, ended_ms: int = NOW_MS, **changes: object) -> Run:
+    return replace(run, phase=Phase.COMPLETED, outcome=OK, ended_at_ms=ended_ms, **changes)
+
+
+def entry(
+    run: Run, *, seq: int = 1, key: str | None = None, event: Event | None = None
+) -> JournalEntry:
+    happened = event or CleanedUp(at_ms=NOW_MS + seq)
+    return JournalEntry(run_id=run.id, seq=seq, at_ms=happened.at_ms, event=happened, key=key)
+
+
+def spawned(*runs: Run) -> Batch:
+    """A batch that creates these runs, each with its first journal entry."""
+    return Batch(
+        runs={run.id: run for run in runs},
+        created={run.id for run in runs},
+        journal=[entry(run) for run in runs],
+    )
+
+
+def message(run: Run, **changes: object) -> Message:
+    first = Message(
+        id=announcement_id(run.id),
+        session_key=run.requester,
+        run_id=run.id,
+        kind=MessageKind.ANNOUNCEMENT,
+        created_at_ms=NOW_MS,
+        text=f"{run.id} ended",
+    )
+    return replace(first, **changes)
+
+
+def opened(place: StorePlace, owner: str = "one") -> Store:
+    store = place.store()
+    store.open(owner)
+    return store
+
+
+# -- commits -------------------------------------------------------------------------------------
+
+
+@SUITE.behaviour("store:round-trip")
+def a_commit_is_read_back_as_it_was_written(place: StorePlace) -> None:
+    run = a_run(1)
+    effect = OutboxEntry(
+        run_id=run.id,
+        seq=1,
+        index=0,
+        effect=Announce(delivery_id=announcement_id(run.id), number=1),
+    )
+    lease = Lease(run_id=run.id, attempt=1, owner="one", epoch=1, until_ms=NOW_MS, cursor=7)
+    batch = spawned(run)
+    batch.outbox.append(effect)
+    batch.messages.append(message(run))
+    batch.leases[run.id] = lease
+    batch.idempotency.append((ME, "key", run.id, NOW_MS))
+    with closing(opened(place)) as store:
+        store.commit(batch)
+
+        expect("run", found=store.run(run.id), wanted=run)
+        expect("journal", found=list(store.journal(run.id)), wanted=batch.journal)
+        expect("outbox", found=list(store.load_outbox()), wanted=[effect])
+        expect("leases", found=list(store.load_leases()), wanted=[lease])
+        found = [row.message for row in store.inbox(ME, unconsumed=True)]
+        expect("inbox", found=found, wanted=[message(run)])
+        expect(
+            "idempotency",
+            found=list(store.load_idempotency(NOW_MS - 1)),
+            wanted=[(ME, "key", run.id, NOW_MS)],
+        )
+        expect("keys that are over", found=list(store.load_idempotency(NOW_MS)), wanted=[])
+
+
+@SUITE.behaviour("store:durable")
+def what_was_committed_is_there_after_closing_and_opening(place: StorePlace) -> None:
+    run = a_run(1)
+    with closing(opened(place)) as store:
+        store.commit(spawned(run))
+    with closing(opened(place, "two")) as store:
+        expect("the run", found=store.run(run.id), wanted=run)
+        expect("open runs", found=list(store.load_open()), wanted=[run])
+
+
+@SUITE.behaviour("store:update")
+def an_update_changes_the_state_and_keeps_what_was_asked(place: StorePlace) -> None:
+    run = a_run(1)
+    later = over(replace(run, seq=2), result="done")
+    with closing(opened(place)) as store:
+        store.commit(spawned(run))
+        store.commit(Batch(runs={run.id: later}, journal=[entry(run, seq=2)]))
+
+        expect("the run", found=store.run(run.id), wanted=later)
+        expect("no open runs", found=list(store.load_open()), wanted=[])
+
+
+@SUITE.behaviour("store:atomic")
+def a_batch_that_fails_writes_nothing(place: StorePlace) -> None:
+    first, second = a_run(1), a_run(2)
+    with closing(opened(place)) as store:
+        store.commit(spawned(first))
+        bad = spawned(second)
+        bad.messages.append(message(second))
+        bad.outbox.append(
+            OutboxEntry(run_id=second.id, seq=1, index=0, effect=CleanUp(delete=True))
+        )
+        bad.idempotency.append((ME, "key", second.id, NOW_MS))
+        bad.runs[first.id] = over(first)
+        bad.journal.append(entry(first, seq=1))  # the number is taken
+        expect_error("a broken batch", StoreUnavailable, lambda: store.commit(bad))
+
+        expect("no second run", found=store.run(second.id), wanted=None)
+        expect("first run as it was", found=store.run(first.id), wanted=first)
+        expect("no message", found=list(store.inbox(None, unconsumed=False)), wanted=[])
+        expect("no effect", found=list(store.load_outbox()), wanted=[])
+        expect("no key", found=list(store.load_idempotency(0)), wanted=[])
+        store.commit(spawned(second))
+        expect("the store goes on", found=store.run(second.id), wanted=second)
+
+
+@SUITE.behaviour("store:one-announcement")
+def a_run_has_one_announcement_for_ever(place: StorePlace) -> None:
+    run = a_run(1)
+    with closing(opened(place)) as store:
+        batch = spawned(run)
+        batch.messages.append(message(run))
+        store.commit(batch)
+        again = Batch(messages=[message(run, text="again")])
+        expect_error("a second announcement", StoreUnavailable, lambda: store.commit(again))
+        store.commit(Batch(consumed=[(announcement_id(run.id), NOW_MS, "me")]))
+        expect_error("one after reading", StoreUnavailable, lambda: store.commit(again))
+
+
+@SUITE.behaviour("store:signal-once")
+def a_signals_key_is_applied_once_per_run(place: StorePlace) -> None:
+    one, two = a_run(1), a_run(2)
+    with closing(opened(place)) as store:
+        store.commit(spawned(one, two))
+        keyed = Batch(journal=[entry(one, seq=2, key="exit"), entry(two, seq=2, key="exit")])
+        store.commit(keyed)
+        again = Batch(journal=[entry(one, seq=3, key="exit")])
+        expect_error("the same key again", StoreUnavailable, lambda: store.commit(again))
+
+        expect("keys of all", found=store.load_keys(), wanted={one.id: {"exit"}, two.id: {"exit"}})
+        expect("keys of one", found=store.load_keys([one.id]), wanted={one.id: {"exit"}})
+
+
+@SUITE.behaviour("store:journal-order")
+def a_journal_has_one_event_per_number_and_is_paged(place: StorePlace) -> None:
+    run = a_run(1)
+    with closing(opened(place)) as store:
+        store.commit(spawned(run))
+        store.commit(Batch(journal=[entry(run, seq=seq) for seq in range(2, 31)]))
+        gap = Batch(journal=[entry(run, seq=5)])
+        expect_error("a number again", StoreUnavailable, lambda: store.commit(gap))
+
+        page = store.journal(run.id, after_seq=10, limit=5)
+        expect("a page", found=[e.seq for e in page], wanted=[11, 12, 13, 14, 15])
+        expect("all", found=len(store.journal(run.id)), wanted=30)
+        expect("another run's", found=list(store.journal(RunId("r-none"))), wanted=[])
+
+
+@SUITE.behaviour("store:outbox")
+def an_effect_stays_until_it_is_performed(place: StorePlace) -> None:
+    run = a_run(1)
+    effects = [
+        OutboxEntry(run_id=run.id, seq=seq, index=i, effect=CleanUp(delete=False))
+        for seq, i in ((2, 1), (10, 0), (2, 0))
+    ]
+    with closing(opened(place)) as store:
+        batch = spawned(run)
+        batch.outbox += effects
+        store.commit(batch)
+        keys = [e.key for e in store.load_outbox()]
+        expect("in order", found=keys, wanted=[f"{run.id}/{n}" for n in ("2/0", "2/1", "10/0")])
+        store.commit(Batch(performed=[(run.id, 2, 0)]))
+        store.commit(Batch(performed=[(run.id, 2, 0)]))
+
+        expect("two are left", found=len(store.load_outbox()), wanted=2)
+
+
+@SUITE.behaviour("store:leases")
+def a_lease_is_renewed_released_and_never_taken_back_by_an_older_epoch(place: StorePlace) -> None:
+    run = a_run(1)
+    old = Lease(run_id=run.id, attempt=1, owner="one", epoch=4, until_ms=NOW_MS)
+    new = replace(old, owner="two", epoch=5, until_ms=NOW_MS + 9, cursor=3)
+    with closing(opened(place)) as store:
+        store.commit(spawned(run))
+        for held in (old, new, old):
+            store.commit(Batch(leases={run.id: held}))
+        expect("the newer holder", found=list(store.load_leases()), wanted=[new])
+        store.commit(Batch(leases={run.id: None}))
+
+        expect("released", found=list(store.load_leases()), wanted=[])
+
+
+# -- the inbox -----------------------------------------------------------------------------------
+
+
+@SUITE.behaviour("store:inbox")
+def unread_messages_come_oldest_first_and_consumption_is_recorded_once(place: StorePlace) -> None:
+    runs = [a_run(n) for n in range(1, 4)]
+    with closing(opened(place)) as store:
+        batch = spawned(*runs)
+        batch.messages += [message(run) for run in runs]
+        store.commit(batch)
+        store.commit(Batch(consumed=[(announcement_id(runs[0].id), NOW_MS + 1, "first")]))
+        store.commit(Batch(consumed=[(announcement_id(runs[0].id), NOW_MS + 2, "second")]))
+
+        row = store.message(announcement_id(runs[0].id))
+        who = None if row is None else (row.consumed_at_ms, row.consumed_by, row.message.consumed)
+        expect("the first reader stays", found=who, wanted=(NOW_MS + 1, "first", True))
+        unread = [r.message.run_id for r in store.inbox(ME, unconsumed=True)]
+        expect("unread", found=unread, wanted=[runs[1].id, runs[2].id])
+        everything = [r.message.run_id for r in store.inbox(ME, unconsumed=False)]
+        expect("all", found=everything, wanted=[run.id for run in runs])
+        newest = [r.message.run_id for r in store.inbox(ME, unconsumed=False, limit=2)]
+        expect("the newest, oldest first", found=newest, wanted=[runs[1].id, runs[2].id])
+        expect("no such message", found=store.message("r-none:announce"), wanted=None)
+
+
+@SUITE.behaviour("store:inbox")
+def each_session_has_its_own_inbox_and_none_means_all(place: StorePlace) -> None:
+    mine, theirs = a_run(1), a_run(2, requester=OTHER)
+    with closing(opened(place)) as store:
+        batch = spawned(mine, theirs)
+        batch.messages += [message(mine), message(theirs)]
+        store.commit(batch)
+
+        found = [r.message.run_id for r in store.inbox(OTHER, unconsumed=True)]
+        expect("one session", found=found, wanted=[theirs.id])
+        expect("everybody", found=len(store.inbox(None, unconsumed=True)), wanted=2)
+
+
+@SUITE.behaviour("store:inbox-moves")
+def unread_messages_change_hands_and_read_ones_stay(place: StorePlace) -> None:
+    read, unread = a_run(1), a_run(2)
+    with closing(opened(place)) as store:
+        batch = spawned(read, unread)
+        batch.messages += [message(read), message(unread)]
+        store.commit(batch)
+        store.commit(Batch(consumed=[(announcement_id(read.id), NOW_MS, "me")]))
+        store.commit(Batch(moved=[(ME, OTHER)], journal=[entry(read, seq=2)]))
+
+        found = [r.message.run_id for r in store.inbox(OTHER, unconsumed=False)]
+        expect("moved", found=found, wanted=[unread.id])
+        stayed = [r.message.run_id for r in store.inbox(ME, unconsumed=False)]
+        expect("stayed", found=stayed, wanted=[read.id])
+
+
+@SUITE.behaviour("store:inbox-consumed-at-once")
+def a_message_can_be_written_as_consumed(place: StorePlace) -> None:
+    run = a_run(1)
+    with closing(opened(place)) as store:
+        batch = spawned(run)
+        batch.messages.append(message(run, consumed=True))
+        store.commit(batch)
+
+        expect("nothing to read", found=list(store.inbox(ME, unconsumed=True)), wanted=[])
+        expect("but on record", found=len(store.inbox(ME, unconsumed=False)), wanted=1)
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+@SUITE.behaviour("store:open-runs")
+def open_runs_come_oldest_first_with_the_ended_children_they_still_need(place: StorePlace) -> None:
+    parent = a_run(2)
+    child = over(a_run(3, requester_run=parent.id))
+    alone, early = over(a_run(4)), a_run(1)
+    with closing(opened(place)) as store:
+        store.commit(spawned(parent, child, alone, early))
+
+        expect("open", found=list(store.load_open()), wanted=[early, parent, child])
+
+
+@SUITE.behaviour("store:filters")
+def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
+    runs = [a_run(n) for n in range(1, 6)]
+    runs[1] = over(replace(runs[1], requester=OTHER))
+    runs[2] = over(replace(runs[2], archived_at_ms=NOW_MS))
+    runs[3] = replace(runs[3], requester_run=runs[0].id)
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+
+        def ids(where: RunFilter) -> list[int]:
+            found = store.runs(where)
+            counted = store.count(where)
+            expect("count", found=counted >= len(found), wanted=True)
+            return [int(run.id[2:]) for run in found]
+
+        expect("all but archived", found=ids(RunFilter()), wanted=[5, 4, 2, 1])
+        expect("archived too", found=ids(RunFilter(archived=True)), wanted=[5, 4, 3, 2, 1])
+        expect("requester", found=ids(RunFilter(requester=OTHER)), wanted=[2])
+        expect("children", found=ids(RunFilter(requester_run=runs[0].id)), wanted=[4])
+        expect("phase", found=ids(RunFilter(phases=(Phase.COMPLETED,))), wanted=[2])
+        both = RunFilter(phases=(Phase.COMPLETED, Phase.QUEUED))
+        expect("phases", found=ids(both), wanted=[5, 4, 2, 1])
+        expect("no phase at all", found=ids(RunFilter(phases=())), wanted=[])
+        expect("label", found=ids(RunFilter(label="label4")), wanted=[4])
+        expect("agent", found=ids(RunFilter(agent_id="nobody")), wanted=[])
+        expect("a window", found=ids(RunFilter(limit=2, offset=1)), wanted=[4, 2])
+        expect("counted without it", found=store.count(RunFilter(limit=1)), wanted=4)
+
+
+@SUITE.behaviour("store:find")
+def ids_are_found_by_prefix_at_most_ten(place: StorePlace) -> None:
+    runs = [a_run(n) for n in range(1, 25)]
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+
+        expect("one", found=list(store.find("r-0000000024")), wanted=[runs[23].id])
+        expect("ten", found=len(store.find("r-00000000")), wanted=10)
+        expect("none", found=list(store.find("r-9")), wanted=[])
+        expect("no pattern", found=list(store.find("r-%")), wanted=[])
+
+
+@SUITE.behaviour("store:committed-only")
+def readers_see_only_committed_state(place: StorePlace) -> None:
+    run = a_run(1)
+    with closing(opened(place)) as store:
+        store.commit(spawned(run))
+        broken = Batch(runs={run.id: over(run)}, journal=[entry(run)])
+        expect_error("a broken batch", StoreUnavailable, lambda: store.commit(broken))
+
+        expect("as committed", found=store.run(run.id), wanted=run)
+        expect("still open", found=list(store.load_open()), wanted=[run])
+
+
+# -- who holds it --------------------------------------------------------------------------------
+
+
+@SUITE.behaviour("store:one-holder")
+def a_second_holder_is_refused_and_the_first_goes_on(place: StorePlace) -> None:
+    with closing(opened(place)) as store:
+        second = place.store()
+        error = expect_error("a second holder", AlreadyRunning, lambda: second.open("two"))
+        expect("with a way out", found=bool(error.hint), wanted=True)
+        store.commit(spawned(a_run(1)))
+    with closing(opened(place, "two")) as store:
+        expect("after it closed", found=len(store.load_open()), wanted=1)
+
+
+@SUITE.behaviour("store:epoch-fences")
+def an_older_epoch_writes_nothing_any_more(place: StorePlace) -> None:
+    with closing(place.store()) as old, closing(place.store()) as new:
+        first = old.open("one")
+        place.lose_lock()
+        expect("a higher epoch", found=new.open("two") > first, wanted=True)
+        run = a_run(1)
+        expect_error("an old commit", StoreUnavailable, lambda: old.commit(spawned(run)))
+        new.commit(spawned(run))
+
+        expect("only the new one wrote", found=new.run(run.id), wanted=run)
+        expect_error("an old prune", StoreUnavailable, lambda: old.prune([run.id]))
+        expect("nothing was pruned", found=new.run(run.id), wanted=run)
+
+
+@SUITE.behaviour("store:closed")
+def a_closed_store_takes_nothing_and_closing_again_is_harmless(place: StorePlace) -> None:
+    store = opened(place)
+    store.close()
+    store.close()
+
+    expect_error("a commit", StoreUnavailable, lambda: store.commit(spawned(a_run(1))))
+
+
+@SUITE.behaviour("store:probe")
+def a_probe_leaves_nothing_behind(place: StorePlace) -> None:
+    with closing(opened(place)) as store:
+        for _ in range(3):
+            store.probe()
+        store.commit(spawned(a_run(1)))
+
+        expect("room", found=store.has_room(), wanted=True)
+        expect("healthy", found=list(store.check()), wanted=[])
+        expect("the one run", found=store.count(RunFilter()), wanted=1)
+
+
+# -- the end of runs -----------------------------------------------------------------------------
+
+
+@SUITE.behaviour("store:archivable")
+def runs_over_for_long_enough_are_archived_sessions_never(place: StorePlace) -> None:
+    kept = a_run(3)
+    runs = [
+        over(a_run(1), ended_ms=NOW_MS - 10),
+        over(a_run(2), ended_ms=NOW_MS + 10),
+        over(
+            replace(kept, resolved=replace(kept.resolved, mode=Mode.SESSION)), ended_ms=NOW_MS - 9
+        ),
+        over(a_run(4), ended_ms=NOW_MS - 20),
+        over(a_run(5), ended_ms=NOW_MS - 30, archived_at_ms=NOW_MS),
+        a_run(6),
+    ]
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+
+        expect(
+            "oldest first", found=list(store.archivable(NOW_MS, 9)), wanted=[runs[3].id, runs[0].id]
+        )
+        expect("limited", found=list(store.archivable(NOW_MS, 1)), wanted=[runs[3].id])
+
+
+@SUITE.behaviour("store:prunable")
+def a_result_nobody_read_is_never_pruned(place: StorePlace) -> None:
+    runs = [over(a_run(n), ended_ms=NOW_MS - 100, archived_at_ms=NOW_MS - 50) for n in range(1, 4)]
+    young = over(a_run(8), ended_ms=NOW_MS + 5, archived_at_ms=NOW_MS + 6)
+    shown = over(a_run(9), ended_ms=NOW_MS - 100)
+    with closing(opened(place)) as store:
+        batch = spawned(*runs, young, shown)
+        batch.messages += [message(run) for run in runs]
+        store.commit(batch)
+        store.commit(
+            Batch(
+                consumed=[
+                    (announcement_id(runs[0].id), NOW_MS - 10, "me"),
+                    (announcement_id(runs[1].id), NOW_MS + 10, "me"),
+                ]
+            )
+        )
+
+        expect("read long ago", found=list(store.prunable(NOW_MS, 9)), wanted=[runs[0].id])
+
+
+@SUITE.behaviour("store:prune")
+def pruning_deletes_a_run_and_all_that_belongs_to_it(place: StorePlace) -> None:
+    gone, kept = over(a_run(1)), over(a_run(2))
+    with closing(opened(place)) as store:
+        batch = spawned(gone, kept)
+        batch.messages += [message(gone), message(kept)]
+        store.commit(batch)
+        store.prune([gone.id])
+        store.prune([gone.id])
+
+        expect("the run", found=store.run(gone.id), wanted=None)
+        expect("its journal", found=list(store.journal(gone.id)), wanted=[])
+        expect("its messages", found=store.message(announcement_id(gone.id)), wanted=None)
+        expect("the other", found=store.run(kept.id), wanted=kept)
+        expect("its journal too", found=len(store.journal(kept.id)), wanted=1)
+        expect("healthy", found=list(store.check()), wanted=[])
+
+
+@SUITE.behaviour("store:archive-keeps-all")
+def archiving_hides_a_run_and_deletes_nothing(place: StorePlace) -> None:
+    run = over(a_run(1), result="precious")
+    hidden = replace(run, seq=2, archived_at_ms=NOW_MS)
+    with closing(opened(place)) as store:
+        store.commit(spawned(run))
+        archived = entry(run, seq=2, event=Archived(at_ms=NOW_MS))
+        store.commit(Batch(runs={run.id: hidden}, journal=[archived]))
+
+        expect("hidden", found=list(store.runs(RunFilter())), wanted=[])
+        expect("whole", found=store.run(run.id), wanted=hidden)
+        expect("with its journal", found=len(store.journal(run.id)), wanted=2)
+
+
+@SUITE.behaviour("store:backup")
+def a_backup_taken_while_in_use_is_a_whole_database(place: StorePlace) -> None:
+    run = a_run(1)
+    with closing(opened(place)) as store, tempfile.TemporaryDirectory() as directory:
+        batch = spawned(run)
+        batch.messages.append(message(run, id=MessageId("m")))
+        store.commit(batch)
+        target = Path(directory) / "copy"
+        store.backup(str(target))
+
+        expect("a file", found=target.stat().st_size > 0, wanted=True)
+        expect("the original goes on", found=store.run(run.id), wanted=run)

@@ -1,0 +1,150 @@
+"""Contracts of real workers, checked by a real daemon (seed 000 §2.7)."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from live_home import DEFAULTS, MARK_ATTEMPT, audit, live_home, until
+
+from subagents.domain.events import VerificationFinished
+
+COMMANDS = f"{DEFAULTS}\n[verification]\ndangerously_allow_validation_commands = true\n"
+ITEMS = {"artifacts": [{"path": "out.json", "json": True, "minItems": 2, "requiredKeys": ["id"]}]}
+GOOD = """echo '[{"id": 1}, {"id": 2}]' > out.json"""
+BAD = """echo '[{"id": 1}]' > out.json"""
+
+
+@pytest.mark.requirement("e2e:contract:passes")
+def test_a_valid_file_passes_its_contract(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        item = home.finish(home.spawn(f"{GOOD}; echo made", verification=ITEMS))[0]
+        assert (item["outcome"]["status"], item["result"]) == ("ok", "made")
+        assert item["verification"]["status"] == "passed"
+        assert {"path": "out.json", "verified": True}.items() <= item["artifacts"][0].items()
+        assert "verified" in item["announcement"]
+
+
+@pytest.mark.requirement("e2e:contract:fails")
+@pytest.mark.parametrize("on_failure", ["fail", "escalate"])
+def test_an_invalid_file_fails_the_run_and_escalation_reaches_inbox_and_operator(
+    tmp_path: Path, on_failure: str
+) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn(f"{BAD}; echo made", verification={**ITEMS, "onFailure": on_failure})
+        answered = home.wait(run_id)
+        item = answered["completed"][0]
+        assert item["outcome"]["status"] == "error"
+        assert item["outcome"]["reason"] == "verification_failed"
+        assert item["verification"]["status"] == "failed"
+        assert "out.json" in item["announcement"]
+        assert "completed successfully" not in item["announcement"]
+        kinds = [each["kind"] for each in home.get("/v1/inbox", all=1)["messages"]]
+        attention = [each["kind"] for each in home.get("/v1/attention")["items"]]
+        is_escalated = on_failure == "escalate"
+        assert kinds.count("announcement") == 1
+        assert ("blocker" in kinds) is is_escalated
+        assert ("blocker" in attention) is is_escalated
+
+
+@pytest.mark.requirement("e2e:contract:retry-once")
+def test_a_failed_contract_is_tried_once_more_with_the_reason_in_the_prompt(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home:
+        task = (
+            f'{MARK_ATTEMPT}; cat "$SUBAGENTS_PROMPT_FILE";'
+            f' if [ "$SUBAGENTS_ATTEMPT_NUMBER" = 2 ]; then {GOOD}; else {BAD}; fi'
+        )
+        run_id = home.spawn(task, verification={**ITEMS, "onFailure": "retry_once"})
+        item = home.finish(run_id)[0]
+        assert item["outcome"]["status"] == "ok"
+        assert item["verification"]["status"] == "passed"
+        assert item["result"].startswith("[RETRY — Previous attempt failed verification]")
+        assert "out.json" in item["result"]
+        assert home.marks_written() == [f"{run_id}#1", f"{run_id}#2"]
+
+
+@pytest.mark.requirement("e2e:contract:retry-once-only")
+def test_a_second_failed_contract_is_final_also_when_the_daemon_was_killed_in_between(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home:
+        task = (
+            f"{MARK_ATTEMPT}; {BAD}; until [ -e go$SUBAGENTS_ATTEMPT_NUMBER ]; do sleep 0.02; done"
+        )
+        run_id = home.spawn(task, verification={**ITEMS, "onFailure": "retry_once"})
+        for number in (1, 2):
+            until(lambda n=number: len(home.marks_written()) == n, what=f"attempt {number}")  # type: ignore[misc]  # the default binds this number
+            home.kill()
+            (home.work / f"go{number}").touch()
+            home.start()
+        item = home.finish(run_id)[0]
+        assert item["outcome"]["reason"] == "verification_failed"
+        assert home.marks_written() == [f"{run_id}#1", f"{run_id}#2"]
+        until(lambda: not home.read("SELECT 1 FROM outbox"), what="all effects done")
+        home.stop()
+        found = audit(home, [run_id])
+        assert found.runs[run_id].retry_attempted_at_ms is not None
+        assert len(home.events(run_id, VerificationFinished)) == 2
+
+
+@pytest.mark.requirement("e2e:contract:timeout")
+def test_a_check_that_takes_too_long_ends_as_its_contract_says_and_leaves_no_process(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path, config=COMMANDS) as home:
+        contract = {"commands": ["sleep 60"], "verificationTimeoutMs": 400}
+        run_id = home.spawn("echo made", verification=contract)
+        began = time.monotonic()
+        item = home.finish(run_id)[0]
+        assert time.monotonic() - began < 10
+        assert item["outcome"]["status"] == "error"
+        assert item["verification"]["status"] in {"failed", "skipped"}
+        until(lambda: not home.marked(), what="no process left")
+
+
+@pytest.mark.requirement("e2e:contract:no-hang")
+def test_files_that_could_hang_a_reader_are_failed_checks(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        made = {
+            "fifo": "mkfifo out.json",
+            "directory": "mkdir out.json",
+            "link": "ln -s /etc/passwd out.json",
+            "device": "ln -s /dev/zero out.json",
+        }
+        for kind, task in made.items():
+            place = home.work / kind
+            place.mkdir()
+            item = home.finish(home.spawn(task, cwd=str(place), verification=ITEMS))[0]
+            assert item["outcome"]["reason"] == "verification_failed", (kind, item)
+            check = item["verification"]["checks"][0]
+            assert not check["passed"]
+            assert check["reason"]
+
+
+@pytest.mark.requirement("e2e:contract:vacuous")
+def test_a_contract_that_was_met_before_any_work_is_called_vacuous(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        (home.work / "out.json").write_text('[{"id": 1}, {"id": 2}]')
+        receipt = home.post("/v1/runs", home.spawn_body("true", verification=ITEMS))
+        assert receipt["warnings"]
+        home.finish(receipt["runId"])
+        assert home.show(receipt["runId"])["vacuous"] is True
+
+
+@pytest.mark.requirement("e2e:contract:orphan-check")
+@pytest.mark.skipif(not os.access("/proc/self/environ", os.R_OK), reason="needs /proc")
+def test_a_check_that_outlived_its_daemon_is_not_left_behind(tmp_path: Path) -> None:
+    with live_home(tmp_path, config=COMMANDS) as home:
+        started = home.root / "checks"
+        contract = {
+            "commands": [f'echo $$ >> {started}; [ "$(wc -l < {started})" = 2 ] || exec sleep 30'],
+            "verificationTimeoutMs": 60_000,
+        }
+        run_id = home.spawn("echo made", verification=contract)
+        until(started.exists, what="the first check under way")
+        home.restart_after_kill()
+        assert home.finish(run_id)[0]["verification"]["status"] == "passed"
+        first = int(started.read_text().split()[0])
+        until(lambda: not Path(f"/proc/{first}").exists(), what="the first check gone", within_s=5)
