@@ -266,6 +266,21 @@ class LiveHome:
 
         return until(look, what=f"the worker of {run_id}")
 
+    def kill_run(self, run_id: str) -> None:
+        """kill -9 of the shim, then of all else: nobody is left who could record the exit."""
+        worker = self.worker_pid(run_id)
+        shim = next(each.parent for each in scan() if each.pid == worker)
+
+        def kill_rest() -> bool:
+            left = self.of_run(run_id)
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return not left
+
+        os.kill(shim, signal.SIGKILL)
+        until(kill_rest, what=f"no process of {run_id} left")
+
     # -- what is on disk ---------------------------------------------------------------------
 
     def attempt_file(self, run_id: str, name: str, number: int = 1) -> Path:

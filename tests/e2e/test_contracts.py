@@ -1,6 +1,5 @@
 """Contracts of real workers, checked by a real daemon (seed 000 §2.7)."""
 
-import os
 import time
 from pathlib import Path
 
@@ -133,18 +132,22 @@ def test_a_contract_that_was_met_before_any_work_is_called_vacuous(tmp_path: Pat
         assert home.show(receipt["runId"])["vacuous"] is True
 
 
-@pytest.mark.requirement("e2e:contract:orphan-check")
-@pytest.mark.skipif(not os.access("/proc/self/environ", os.R_OK), reason="needs /proc")
-def test_a_check_that_outlived_its_daemon_is_not_left_behind(tmp_path: Path) -> None:
+@pytest.mark.requirement("e2e:contract:cancel")
+def test_cancel_of_a_run_that_is_being_verified_ends_its_checks_too(tmp_path: Path) -> None:
     with live_home(tmp_path, config=COMMANDS) as home:
-        started = home.root / "checks"
+        pids = home.root / "pids"
         contract = {
-            "commands": [f'echo $$ >> {started}; [ "$(wc -l < {started})" = 2 ] || exec sleep 30'],
+            "commands": [f"echo $$ > {pids}; exec sleep 30"],
             "verificationTimeoutMs": 60_000,
         }
         run_id = home.spawn("echo made", verification=contract)
-        until(started.exists, what="the first check under way")
-        home.restart_after_kill()
-        assert home.finish(run_id)[0]["verification"]["status"] == "passed"
-        first = int(started.read_text().split()[0])
-        until(lambda: not Path(f"/proc/{first}").exists(), what="the first check gone", within_s=5)
+        until(lambda: pids.exists() and pids.read_text().strip(), what="the check under way")
+        pid = int(pids.read_text())
+        assert Path(f"/proc/{pid}").exists()
+        home.post(f"/v1/runs/{run_id}/cancel", {})
+
+        assert home.finish(run_id)[0]["outcome"]["status"] == "cancelled"
+        until(lambda: not Path(f"/proc/{pid}").exists(), what="the check gone", within_s=3)
+        home.until_phase(run_id, "completed", within_s=3)
+        home.stop()
+        audit(home, [run_id])

@@ -170,9 +170,7 @@ def test_ai_employee_695_a_stranger_with_the_pid_of_a_dead_worker_is_neither_ado
             worker = home.worker_pid(run_id)
             until(home.marks_written, what="the worker at work")
             home.kill()
-            for pid in home.of_run(run_id):
-                os.kill(pid, signal.SIGKILL)
-            until(lambda: not home.of_run(run_id), what="the worker gone")
+            home.kill_run(run_id)
             for name in ("pid", "claim"):
                 file = home.attempt_file(run_id, name)
                 words = [line.split() for line in file.read_text().splitlines()]
@@ -205,9 +203,7 @@ def test_multica_1326_after_a_restart_each_of_25_open_runs_is_accounted_for_with
         dead = live[:3]
         home.kill()
         for run_id in dead:
-            for pid in home.of_run(run_id):
-                os.kill(pid, signal.SIGKILL)
-        until(lambda: not any(map(home.of_run, dead)), what="three dead workers")
+            home.kill_run(run_id)
         began = time.time()
         home.start()
 

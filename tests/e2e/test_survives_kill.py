@@ -2,7 +2,6 @@
 
 import os
 import random
-import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -314,9 +313,7 @@ def test_a_worker_killed_with_its_wrapper_is_lost_and_retried_only_if_it_was_ask
         run_id = home.spawn(task, retryCount=retries, retryDelay=0)
         until(home.marks_written, what="the worker at work")
         home.kill()
-        for pid in home.of_run(run_id):
-            os.kill(pid, signal.SIGKILL)
-        until(lambda: not home.of_run(run_id), what="no process left")
+        home.kill_run(run_id)
         home.start()
 
         item = home.finish(run_id)[0]

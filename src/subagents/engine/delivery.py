@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from subagents.domain import announcement, routing
 from subagents.domain.model import DeliveryTry, Message, Run
 from subagents.domain.outcome import (
+    Deferred,
     Delivered,
     DeliveryFailed,
     DeliveryOutcome,
@@ -116,4 +117,5 @@ def _message(run: Run) -> Message:
 
 
 def _is_retryable(outcome: DeliveryOutcome) -> bool:
-    return isinstance(outcome, DeliveryFailed) and outcome.retryable
+    failed_for_now = isinstance(outcome, DeliveryFailed) and outcome.retryable
+    return failed_for_now or isinstance(outcome, Deferred)

@@ -27,7 +27,6 @@ from subagents.domain.values import (
     RunId,
     SessionKey,
     Value,
-    attempt_id,
     replace,
 )
 from subagents.engine.delivery import Delivering
@@ -462,8 +461,7 @@ class Engine:
         if runtime is None or not run.attempts:
             return
         for attempt in run.attempts:
-            name = attempt_id(run.id, attempt.number)
-            await runtime.forget(replace(ref_of(run), attempt_id=name, number=attempt.number))
+            await runtime.forget(ref_of(run, attempt.number))
 
 
 def _decisions(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from subagents.domain import prompt
 from subagents.domain.model import Run
+from subagents.domain.values import attempt_id
 from subagents.ports import AttemptRef, Launch
 
 
@@ -37,12 +38,13 @@ def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
     )
 
 
-def ref_of(run: Run) -> AttemptRef:
-    """Names the newest attempt to its runtime."""
+def ref_of(run: Run, number: int | None = None) -> AttemptRef:
+    """Names an attempt to its runtime; None = the newest."""
+    number = len(run.attempts) if number is None else number
     return AttemptRef(
-        attempt_id=run.attempt_id,
+        attempt_id=attempt_id(run.id, number),
         run_id=run.id,
-        number=len(run.attempts),
+        number=number,
         options=run.resolved.options,
-        turns=run.attempt.turns,
+        turns=run.attempts[number - 1].turns,
     )

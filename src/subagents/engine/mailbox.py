@@ -67,7 +67,8 @@ class Mailbox:
         self._off_loop = off_loop
         self._clock = clock
         self._offers: dict[str, tuple[str, int]] = {}
-        self._waiters: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._waiters: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
+        """In the order of their calls: who waited longest is woken first."""
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
@@ -119,7 +120,7 @@ class Mailbox:
         names: list[str] = [*run_ids] if run_ids else [session]
         woken = asyncio.Event()
         for name in names:
-            self._waiters[name].add(woken)
+            self._waiters[name][woken] = None
         try:
             while True:
                 woken.clear()
@@ -131,7 +132,7 @@ class Mailbox:
                 await self._wait_for(woken, left_ms / 1000)
         finally:
             for name in names:
-                self._waiters[name].discard(woken)
+                self._waiters[name].pop(woken, None)
                 if not self._waiters[name]:
                     del self._waiters[name]
 
@@ -337,7 +338,7 @@ class Mailbox:
         run_id = RunId(request_id.rpartition(":")[0])
         deadline_ms = self._clock.now_ms() + int(min(max(wait_s, 0), WAIT_S_MAX) * 1000)
         woken = asyncio.Event()
-        self._waiters[run_id].add(woken)
+        self._waiters[run_id][woken] = None
         try:
             while True:
                 woken.clear()
@@ -347,7 +348,7 @@ class Mailbox:
                     return request
                 await self._wait_for(woken, left_ms / 1000)
         finally:
-            self._waiters[run_id].discard(woken)
+            self._waiters[run_id].pop(woken, None)
             if not self._waiters[run_id]:
                 del self._waiters[run_id]
 

@@ -71,11 +71,21 @@ class Outbox:
         self._queues: dict[RunId, deque[OutboxEntry]] = {}
         self._ready: deque[RunId] = deque()
         self._has_spare = False
+        self._checking: dict[RunId, asyncio.Future[Verification]] = {}
         self._tasks = Tasks()
 
     def on_commit(self, batch: Batch) -> None:
+        if self._checking:
+            self._end_checks(batch)
         for entry in batch.outbox:
             self.add(entry)
+
+    def _end_checks(self, batch: Batch) -> None:
+        """A run cancelled while it is verified is over: its checks must not work on."""
+        for run in batch.runs.values():
+            checking = self._checking.get(run.id)
+            if checking is not None and run.phase is not Phase.VERIFYING:
+                checking.cancel()
 
     def add(self, entry: OutboxEntry) -> None:
         """Queue one committed effect behind the earlier ones of its run."""
@@ -155,8 +165,8 @@ class Outbox:
             case ResumeAttempt():
                 return await self._resume(run, entry.effect)
             case StopAttempt(attempt=number, grace_ms=grace_ms):
-                if _is_current(run, number):
-                    await self._runtime(run).stop(ref_of(run), grace_s=grace_ms / 1000)
+                # Also of an older attempt: its worker must not live on beside the next one.
+                await self._runtime(run).stop(ref_of(run, number), grace_s=grace_ms / 1000)
                 return None
             case SteerAttempt():
                 return await self._steer(run, entry)
@@ -230,16 +240,27 @@ class Outbox:
 
     async def _verify(self, run: Run, number: int) -> Event | None:
         contract = run.spec.verification
-        if contract is None or not _is_current(run, number):
+        if contract is None or not _is_current(run, number) or run.phase is not Phase.VERIFYING:
             return None
-        try:
-            verification = await self._verifier.verify(
+        checking = asyncio.ensure_future(
+            self._verifier.verify(
                 contract,
                 workspace=run.resolved.cwd,
                 report=run.attempt.report,
                 report_is_last=run.attempt.report_is_last,
                 marker_env={"SUBAGENTS_RUN_ID": run.id},
             )
+        )
+        self._checking[run.id] = checking
+        try:
+            await asyncio.wait({checking})
+        finally:
+            del self._checking[run.id]
+            checking.cancel()
+        if checking.cancelled():
+            return None
+        try:
+            verification = checking.result()
         except StoreUnavailable:
             raise
         except Exception as error:
@@ -260,10 +281,7 @@ class Outbox:
 
     async def _delete_sessions(self, run: Run) -> None:
         for attempt in run.attempts:
-            ref = replace(
-                ref_of(run), attempt_id=f"{run.id}#{attempt.number}", number=attempt.number
-            )
-            await self._runtime(run).forget(ref)
+            await self._runtime(run).forget(ref_of(run, attempt.number))
 
 
 def _is_current(run: Run, number: int) -> bool:

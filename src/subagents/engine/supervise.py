@@ -35,6 +35,7 @@ WATCH_WELL_MS: Final = 5_000
 class _Watched:
     """One attempt (and turn) under watch."""
 
+    attempt: int
     turns: int
     cursor: int
     seen_ms: int
@@ -80,12 +81,16 @@ class Supervisor:
         if run.phase not in {Phase.RUNNING, Phase.ENDING} or run.attempt.outcome is not None:
             return
         watched = self._watched.get(run.id)
-        if watched is not None and watched.turns >= run.attempt.turns:
+        if watched is not None and (watched.attempt, watched.turns) >= (
+            run.attempt.number,
+            run.attempt.turns,
+        ):
             return
         if run.attempt.evidence.exit is not None:
             return
         cursor = self._cursors.pop(run.id, 0) if run.attempt.turns == 1 else 0
         watched = _Watched(
+            attempt=run.attempt.number,
             turns=run.attempt.turns,
             cursor=cursor,
             settled_cursor=cursor,
@@ -101,7 +106,7 @@ class Supervisor:
 
     async def _watch(self, run: Run, watched: _Watched) -> None:
         try:
-            while not await self._watch_once(run, watched):
+            while self._is_live(run) and not await self._watch_once(run, watched):
                 await self._clock.sleep(WATCH_AGAIN_S)
         except StoreUnavailable:
             return  # the ledger failed; after it is loaded again the attempt is looked at anew

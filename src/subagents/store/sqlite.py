@@ -360,7 +360,7 @@ class SqliteStore:
 
     def runs(self, where: RunFilter) -> Sequence[Run]:
         """See ``ports.Store.runs``."""
-        return self._runs("select_runs", (*_filters(where), where.limit, where.offset))
+        return self._runs(_selection(where), (*_filters(where), where.limit, where.offset))
 
     def count(self, where: RunFilter) -> int:
         """How many runs the filter matches, without its window."""
@@ -455,6 +455,17 @@ def _identity(path: Path) -> tuple[int, int]:
 def _is_corruption(error: sqlite3.DatabaseError) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def _selection(where: RunFilter) -> str:
+    """The statement that finds these runs by an index instead of reading every run there is."""
+    if where.label is not None:
+        return "select_runs_labelled"
+    if where.requester_run is not None:
+        return "select_runs_of_parent"
+    if where.requester is not None:
+        return "select_runs_of_requester"
+    return "select_runs"
 
 
 def _filters(where: RunFilter) -> tuple[object, ...]:

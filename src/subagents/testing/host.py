@@ -209,13 +209,11 @@ class Host:
 
     def crash(self) -> None:
         """``kill -9`` of the daemon, now."""
-        self._die("crash")
-        self.crashes += 1
+        if self.life is not None and not self.life.is_dead and not self.is_calm:
+            self._die(self.life, "crash")
+            self.crashes += 1
 
-    def _die(self, how: str) -> None:
-        life = self.life
-        if life is None or life.is_dead or self.is_calm:
-            return
+    def _die(self, life: Life, how: str) -> None:
         self.judge.note(f"{self.loop.time():.3f} {how} of life {life.number}")
         life.is_dead = True
         life.is_serving = False
@@ -246,7 +244,7 @@ class Host:
         except DaemonUnreachable:
             return
         self.stops += 1
-        self._die("stop")
+        self._die(life, "stop")
 
     def _committed(self, batch: Batch) -> None:
         self.judge.on_commit(batch)

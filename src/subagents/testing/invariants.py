@@ -84,6 +84,10 @@ class Judge:
     def digest(self) -> str:
         return self._digest.hexdigest()
 
+    @property
+    def is_broken(self) -> bool:
+        return self.broken is not None
+
     # -- promises to the outside ---------------------------------------------------------------
 
     def promised(self, run: Run) -> None:
@@ -376,10 +380,10 @@ class Judge:
             found = attempt.evidence.result
             self.fail("no signal is lost", f"{run.id}#{number}: {expected!r}, stored {found!r}")
 
-    def check_lost(self, run: Run, number: int) -> None:
-        """An attempt whose worker's exit was recorded is never called lost."""
-        attempt = run.attempts[number - 1]
-        if attempt.outcome is not None and attempt.outcome.status is Status.LOST:
+    def check_not_lost(self, run: Run, number: int) -> None:
+        """An attempt that could be watched to its recorded exit is never called lost."""
+        outcome = run.attempts[number - 1].outcome
+        if outcome is not None and outcome.status is Status.LOST:
             self.fail("no signal is lost", f"{run.id}#{number} is called lost")
 
     def check_stop(self, run: Run, number: int) -> None:

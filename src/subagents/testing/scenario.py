@@ -9,10 +9,12 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from subagents.config.settings import Agent, Daemon, Lane, Settings, SubagentDefaults
-from subagents.domain.model import Decision, MessageKind, Progress, Report, Run
+from subagents.domain.model import OVER, Decision, MessageKind, Progress, Report, Run
+from subagents.domain.signals import Exited
 from subagents.domain.spec import (
     Artifact,
     Backoff,
@@ -52,7 +54,7 @@ def settings_of(rng: random.Random) -> Settings:
             max_children_per_agent=rng.choice((2, 3, 5, 12)),
             max_concurrent=rng.choice((1, 2, 4)),
             archive_after_minutes=rng.choice((0, 1, 60)),
-            run_timeout_seconds=rng.choice((0, 0, 8)),
+            run_timeout_seconds=rng.choice((0, 0, 0, 8)),
         ),
         agents=agents,
         lanes={"narrow": Lane(slots=1), "wide": Lane(slots=3)},
@@ -77,6 +79,7 @@ def faults_of(rng: random.Random) -> Faults:
         start_unclear=rarely(0.3),
         start_impossible=rarely(0.05),
         watch_fails=rarely(0.2),
+        watch_dead=0.3 if rng.random() < 0.08 else 0.0,
         doubled=rarely(0.5),
         reordered=rarely(0.5),
         lost=rarely(0.5),
@@ -85,7 +88,7 @@ def faults_of(rng: random.Random) -> Faults:
         courier_fails=rarely(0.5),
         courier_defers=rarely(0.4),
         courier_delivers=rarely(0.5),
-        courier_dead=rng.random() < 0.03,
+        courier_dead=rng.random() < 0.04,
         checker_fails=rarely(0.3),
         commit_fails=rarely(0.03),
         commit_unclear=rarely(0.02),
@@ -118,13 +121,17 @@ class Scenario:
         sessions = SESSIONS[: self._rng.choice((1, 2))]
         spawners = [self._start(self._spawn_some(session)) for session in sessions]
         for session in sessions:
-            for number in range(self._rng.randrange(1, 4)):
+            for number in range(self._readers()):
                 self._start(self._read_on(session, f"{session}/reader{number}"))
         self._start(self._control())
         self._start(self._lead_workers())
         if self._host.faults.clock_jumps:
             self._start(self._jump())
         self._start(self._end(sessions, spawners))
+
+    def _readers(self) -> int:
+        """Nobody reads where deliveries are to be given up."""
+        return 0 if self._host.faults.courier_dead else self._rng.randrange(1, 4)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
@@ -187,7 +194,7 @@ class Scenario:
             agent_id=rng.choice((None, "main", "plain")),
             lane=rng.choice((None, None, "narrow", "wide")),
             priority=rng.choice((0, 0, 0, 5)),
-            run_timeout_seconds=rng.choice((None, None, 0.5, 5, 30)),
+            run_timeout_seconds=rng.choice((None, None, None, 3, 30)),
             retry_count=rng.choice((0, 0, 1, 3)),
             retry_delay=rng.choice((0, 100, 2000)),
             retry_backoff=rng.choice(tuple(Backoff)),
@@ -321,11 +328,12 @@ class Scenario:
         await self._pause(self._rng.choice((0.0, 1.0)))
         if self._rng.random() < 0.2:
             names = [*names, *names]
+        for name in names:
+            self._offers.pop(name, None)
         done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
         if done is None:
             return
         for name in names:
-            self._offers.pop(name, None)
             if name.endswith(":announce"):
                 self._judge.consumed(name)
 
@@ -488,13 +496,24 @@ class Scenario:
             await self._host.until_up()
             for run in tuple(self._judge.view.values()):
                 await self._let_go(run)
-            for session in sessions:
-                await self._read_once(session, f"{session}/last", patience=1.0)
+            is_given_up = all(run.phase in OVER for run in self._judge.view.values())
+            if not self._host.faults.courier_dead:
+                for session in sessions:
+                    await self._read_once(session, f"{session}/last", patience=1.0)
+            elif is_given_up:
+                await self._mend_courier()
             if self._is_at_rest():
                 break
             await asyncio.sleep(READ_AGAIN_S)
         self._check_end()
         self.is_over = True
+
+    async def _mend_courier(self) -> None:
+        """Every delivery was given up; some are tried again by hand, all are read."""
+        self._host.faults = replace(self._host.faults, courier_dead=False)
+        for run_id in self._known_runs():
+            if self._rng.random() < 0.5:
+                await self._redeliver(run_id)
 
     async def _let_go(self, run: Run) -> None:
         run_id = run.id
@@ -539,6 +558,8 @@ class Scenario:
             if worker is None:
                 continue
             self._judge.check_stop(run, attempt.number)
+            if not worker.is_unwatchable and isinstance(worker.turns[-1].signals[-1][1], Exited):
+                self._judge.check_not_lost(run, attempt.number)
             said = [turn.result for turn in worker.turns if turn.result is not None]
             if said and not worker.stopped:
                 self._judge.check_result(run, attempt.number, said[-1])

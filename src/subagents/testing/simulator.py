@@ -75,6 +75,11 @@ def simulate(seed: int, *, is_traced: bool = False) -> Verdict:
     The same seed, code and ``PYTHONHASHSEED`` give the same ``digest``.
     """
     judge = Judge(_say if is_traced else _ignore)
+    with _quiet(judge), tempfile.TemporaryDirectory(dir=_directory()) as directory:
+        return _simulate(seed, judge, Path(directory))
+
+
+def _simulate(seed: int, judge: Judge, directory: Path) -> Verdict:
     loop = VirtualLoop(random.Random(f"{seed}:order"))
     clock = VirtualClock(loop)
     world = World(seed, loop, clock, judge)
@@ -82,30 +87,27 @@ def simulate(seed: int, *, is_traced: bool = False) -> Verdict:
     settings, faults = settings_of(rng), faults_of(rng)
     judge.note(f"seed {seed} {faults}")
     judge.children_max = settings.defaults.max_children_per_agent
-    with _quiet(judge), tempfile.TemporaryDirectory(dir=_directory()) as directory:
-        host = Host(
-            seed=seed,
-            loop=loop,
-            clock=clock,
-            world=world,
-            judge=judge,
-            faults=faults,
-            settings=settings,
-            template=_template(),
-            directory=Path(directory),
-        )
-        scenario = Scenario(seed, host, world, judge)
-        loop.call_soon(_begin, loop, host, scenario)
-        try:
-            loop.run(
-                is_over=lambda: scenario.is_over or judge.broken is not None, steps_max=STEPS_MAX
-            )
-        except Stuck as stuck:
-            judge.fail("everything comes to rest", _unfinished(judge, stuck))
-        if host.life is not None:
-            host.life.is_dead = True
-            host.life.store.close()
-        _look_at_complaints(loop, judge)
+    host = Host(
+        seed=seed,
+        loop=loop,
+        clock=clock,
+        world=world,
+        judge=judge,
+        faults=faults,
+        settings=settings,
+        template=_template(),
+        directory=directory,
+    )
+    scenario = Scenario(seed, host, world, judge)
+    loop.call_soon(_begin, loop, host, scenario)
+    try:
+        loop.run(is_over=lambda: scenario.is_over or judge.is_broken, steps_max=STEPS_MAX)
+    except Stuck as stuck:
+        judge.fail("everything comes to rest", _unfinished(judge, stuck))
+    if host.life is not None:
+        host.life.is_dead = True
+        host.life.store.close()
+    _look_at_complaints(loop, judge)
     return Verdict(
         seed=seed,
         broken=judge.broken,
@@ -179,11 +181,6 @@ def _template() -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run many seeds, or one; 0 = nothing broke."""
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        # Sets of strings have another order in every process; a replay must be identical.
-        os.environ["PYTHONHASHSEED"] = "0"
-        command = [sys.executable, "-m", "subagents.testing.simulator"]
-        os.execv(sys.executable, [*command, *(sys.argv[1:] if arguments is None else arguments)])
     options = _parser().parse_args(arguments)
     if options.seed is not None:
         return _one(options.seed, is_traced=options.trace)
@@ -248,5 +245,14 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
+def _hash_alike() -> None:
+    """Sets of strings have another order in every process; a replay must be identical."""
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.environ["PYTHONHASHSEED"] = "0"
+        command = [sys.executable, "-m", "subagents.testing.simulator", *sys.argv[1:]]
+        os.execv(sys.executable, command)  # noqa: S606 - itself again
+
+
 if __name__ == "__main__":
+    _hash_alike()
     sys.exit(main())

@@ -70,6 +70,8 @@ class Faults:
     """Started, but the answer was an error."""
     start_impossible: float = 0.0
     watch_fails: float = 0.0
+    watch_dead: float = 0.0
+    """Of attempts that can never be watched: their leases run out."""
     doubled: float = 0.0
     reordered: float = 0.0
     lost: float = 0.0
@@ -134,6 +136,7 @@ class Worker:
     obeys: bool
     """Ends at TERM; else it takes a KILL."""
     turns: list[Turn]
+    is_unwatchable: bool = False
     steered: dict[str, str] = field(default_factory=dict)
     stopped: bool = False
 
@@ -158,7 +161,7 @@ class World:
         """Announcements that a courier carried, and how often."""
         self.started = asyncio.Event()
 
-    def start(self, launch: Launch) -> bool:
+    def start(self, launch: Launch, *, is_unwatchable: bool) -> bool:
         """Claim the attempt; False = its worker was started before."""
         self.judge.starting(launch.run_id, launch.number)
         if launch.attempt_id in self.workers:
@@ -179,6 +182,7 @@ class World:
             session_key=launch.session_key,
             obeys=rng.random() < 0.7,
             turns=[plan_turn(rng, launch.attempt_id, 1, now, can_hang=True)],
+            is_unwatchable=is_unwatchable,
         )
         self.workers[launch.attempt_id] = worker
         self.judge.note(f"{now:.3f} worker {launch.attempt_id} until {worker.ends_s:.3f}")
@@ -296,7 +300,8 @@ class SimulatedRuntime:
                 raise RuntimeUnavailable("no room to start anything")
             if self._happens(faults.start_impossible):
                 raise UsageError("the program does not exist")
-        is_new = self._world.start(launch)
+        is_unwatchable = self._happens(faults.watch_dead)
+        is_new = self._world.start(launch, is_unwatchable=is_unwatchable)
         await self._around.hazard()
         if self._happens(faults.start_unclear):
             raise Injected("the connection broke before the answer")
@@ -356,6 +361,8 @@ class _Watch(AsyncIterator[tuple[Signal, int]]):
     async def __anext__(self) -> tuple[Signal, int]:
         if self._is_over:
             raise StopAsyncIteration
+        if self._world.workers[self._ref.attempt_id].is_unwatchable:
+            raise Injected("nobody can see it")
         if self._again:
             return self._again.pop()
         turn = self._turn()
@@ -371,11 +378,7 @@ class _Watch(AsyncIterator[tuple[Signal, int]]):
         return found if found is not None else await self.__anext__()
 
     def _turn(self) -> Turn:
-        worker = self._world.workers.get(self._ref.attempt_id)
-        if worker is None or len(worker.turns) < self._ref.turns:
-            self._world.judge.fail("only what was started is watched", self._ref.attempt_id)
-            return Turn(signals=[], ends_s=0)
-        return worker.turns[self._ref.turns - 1]
+        return self._world.workers[self._ref.attempt_id].turns[self._ref.turns - 1]
 
     async def _wait(self, turn: Turn, until_s: float) -> None:
         loop = self._world.loop

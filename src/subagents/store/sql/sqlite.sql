@@ -98,6 +98,40 @@ WHERE (?1 IS NULL OR requester = ?1)
 ORDER BY created_at_ms DESC, rowid DESC
 LIMIT ?7 OFFSET ?8;
 
+-- name: select_runs_labelled
+-- The same, for a filter with a label: a condition that can be off cannot use an index.
+SELECT origin, state FROM run
+WHERE label = ?4
+  AND (?1 IS NULL OR requester = ?1)
+  AND (?2 IS NULL OR requester_run = ?2)
+  AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
+  AND (?5 IS NULL OR agent_id = ?5)
+  AND (?6 OR archived_at_ms IS NULL)
+ORDER BY created_at_ms DESC, rowid DESC
+LIMIT ?7 OFFSET ?8;
+
+-- name: select_runs_of_parent
+SELECT origin, state FROM run
+WHERE requester_run = ?2
+  AND (?1 IS NULL OR requester = ?1)
+  AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
+  AND (?4 IS NULL OR label = ?4)
+  AND (?5 IS NULL OR agent_id = ?5)
+  AND (?6 OR archived_at_ms IS NULL)
+ORDER BY created_at_ms DESC, rowid DESC
+LIMIT ?7 OFFSET ?8;
+
+-- name: select_runs_of_requester
+SELECT origin, state FROM run
+WHERE requester = ?1
+  AND (?2 IS NULL OR requester_run = ?2)
+  AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
+  AND (?4 IS NULL OR label = ?4)
+  AND (?5 IS NULL OR agent_id = ?5)
+  AND (?6 OR archived_at_ms IS NULL)
+ORDER BY created_at_ms DESC, rowid DESC
+LIMIT ?7 OFFSET ?8;
+
 -- name: count_runs
 SELECT count(*) FROM run
 WHERE (?1 IS NULL OR requester = ?1)

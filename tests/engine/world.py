@@ -1,0 +1,308 @@
+"""A whole engine on a real database, with a scripted runtime and a clock moved by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fake_clock import FakeClock
+
+from subagents.config.settings import Agent, AgentSubagents, Settings, SubagentDefaults
+from subagents.domain.events import Event
+from subagents.domain.lifecycle import reduce
+from subagents.domain.model import Message, Phase, Run
+from subagents.domain.outcome import DeliveryOutcome
+from subagents.domain.signals import Signal
+from subagents.domain.spec import Abilities, RunSpec
+from subagents.domain.values import RunId, SessionKey
+from subagents.engine.engine import Engine
+from subagents.engine.spawn import Receipt
+from subagents.engine.verification import Verifier
+from subagents.errors import StoreUnavailable
+from subagents.ports import AttemptRef, Batch, Launch, StartedInfo
+from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.sqlite import SqliteStore
+
+T = TypeVar("T")
+
+ME = SessionKey("agent:main:main")
+OTHER = SessionKey("agent:other:main")
+
+SCRIPTS: Mapping[str, tuple[dict[str, object], ...]] = {
+    "main": ({"result": "main did it"},),
+    "quick": ({"result": "done"},),
+    "silent": (),
+    "slow": ({"sleep_ms": 10_000}, {"result": "slowly done"}),
+    "hang": ({"result": "so far"}, {"hang": True}),
+    "fail": ({"result": "some of it"}, {"exit": 1}),
+    "flaky": ({"attempt": 1}, {"exit": 1}, {"attempt": 2}, {"result": "second time lucky"}),
+    "unstartable": ({"fail_start": "no such program"},),
+    "writer": ({"write": {"path": "out.txt", "text": "hello"}}, {"result": "written"}),
+    "late_writer": (
+        {"sleep_ms": 10_000},
+        {"write": {"path": "out.txt", "text": "hello"}},
+        {"result": "written"},
+    ),
+    "parent": ({"sleep_ms": 5_000}, {"result": "parent is done"}),
+}
+
+
+def settings_of(**defaults: Any) -> Settings:
+    limits = {"max_children_per_agent": 50, "max_concurrent": 20, **defaults}
+    agents = {
+        name: Agent(
+            runtime="scripted", script=script, subagents=AgentSubagents(allow_agents=("*",))
+        )
+        for name, script in SCRIPTS.items()
+    }
+    return Settings(defaults=SubagentDefaults(**limits), agents=agents)
+
+
+class WatchedRuntime(ScriptedRuntime):
+    """A scripted runtime that remembers its launches and can be made blind or mute."""
+
+    def __init__(self, clock: FakeClock, abilities: Abilities | None = None) -> None:
+        super().__init__(clock)
+        if abilities is not None:
+            self.abilities = abilities
+        self.launches: list[Launch] = []
+        self.stopped: list[str] = []
+        self.steered: list[str] = []
+        self.turns: list[str] = []
+        self.forgotten: list[str] = []
+        self.is_blind = False
+
+    async def start(self, launch: Launch) -> StartedInfo:
+        self.launches.append(launch)
+        return await super().start(launch)
+
+    async def watch(self, ref: AttemptRef, *, cursor: int) -> AsyncIterator[tuple[Signal, int]]:
+        if self.is_blind:
+            raise OSError("its output cannot be read")
+        async for found in super().watch(ref, cursor=cursor):
+            yield found
+
+    async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
+        self.stopped.append(ref.attempt_id)
+        await super().stop(ref, grace_s=grace_s)
+
+    async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
+        self.steered.append(message)
+        await super().steer(ref, message, key=key)
+
+    async def resume(self, ref: AttemptRef, message: str) -> StartedInfo:
+        self.turns.append(message)
+        return await super().resume(ref, message)
+
+    async def forget(self, ref: AttemptRef) -> None:
+        self.forgotten.append(ref.attempt_id)
+        await super().forget(ref)
+
+    def starts_of(self, run_id: RunId) -> int:
+        return sum(launch.run_id == run_id for launch in self.launches)
+
+
+class HeldCommit(Exception):
+    """The commit must wait; nothing was written."""
+
+
+class TroubledStore(SqliteStore):
+    """A SQLite store whose commits can be made to fail or to wait."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, synchronous="OFF")
+        self.failures_left = 0
+        self.is_held = False
+        self.commits = 0
+
+    def commit(self, batch: Batch) -> None:
+        if self.is_held:
+            raise HeldCommit
+        if self.failures_left:
+            self.failures_left -= 1
+            raise StoreUnavailable("the disk said no")
+        super().commit(batch)
+        self.commits += 1
+
+    def probe(self) -> None:
+        if self.failures_left:
+            self.failures_left -= 1
+            raise StoreUnavailable("the disk still says no")
+        super().probe()
+
+
+class Ids:
+    """Ids in order, so that a test can be read."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def run_id(self) -> RunId:
+        self._made += 1
+        return RunId(f"r-{self._made:010}")
+
+    def session_uuid(self) -> str:
+        self._made += 1
+        return f"u{self._made}"
+
+
+class FakeCourier:
+    """Answers each try with the next of the given outcomes, then with the last one for ever."""
+
+    def __init__(self, name: str, *outcomes: DeliveryOutcome | None) -> None:
+        self.name = name
+        self._outcomes = list(outcomes)
+        self.carried: list[str] = []
+
+    async def deliver(self, run: Run, message: Message) -> DeliveryOutcome | None:
+        self.carried.append(message.id)
+        return self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
+
+
+class World:
+    """Boots, crashes and restarts engines on one database."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        abilities: Abilities | None = None,
+        couriers: Iterable[FakeCourier] = (),
+        **defaults: Any,
+    ) -> None:
+        self.directory = directory
+        self.path = directory / "subagents.db"
+        self.clock = FakeClock()
+        self.ids = Ids()
+        self.runtime = WatchedRuntime(self.clock, abilities)
+        self.couriers: dict[str, Sequence[FakeCourier]] = {c.name: (c,) for c in couriers}
+        self.settings = settings_of(**defaults)
+        self.may_commit = asyncio.Event()
+        self.checks_are_stuck = False
+        self.checks = 0
+        self.boots = 0
+        self.store: TroubledStore
+        self.engine: Engine
+
+    # -- life ------------------------------------------------------------------------------
+
+    async def boot(self, runtime: WatchedRuntime | None = None) -> None:
+        """Start an engine; with another runtime all attempts are gone, as after a reboot."""
+        self.boots += 1
+        self.runtime = runtime or self.runtime
+        self.store = TroubledStore(self.path)
+        verifier = Verifier(self.check_off_loop, self.clock, commands_allowed=False)
+        self.engine = Engine(
+            store=self.store,
+            runtimes={"scripted": self.runtime},
+            couriers=self.couriers,
+            clock=self.clock,
+            ids=self.ids,
+            off_loop=self.off_loop,
+            verifier=verifier,
+            settings=self.settings,
+            owner=f"boot{self.boots}",
+        )
+        await self.engine.start()
+
+    async def crash(self) -> None:
+        """End everything at this instant; what was not committed is lost."""
+        self.store.is_held = True
+        await self.engine._life.stop()
+        await self.engine._tasks.stop()
+        await self.engine._outbox.stop()
+        await self.engine._supervisor.stop()
+        self.store.close()
+
+    async def restart(self, *, reboot: bool = False) -> None:
+        """Crash and start again; workers live on unless the whole machine was restarted."""
+        await self.crash()
+        await self.boot(WatchedRuntime(self.clock, self.runtime.abilities) if reboot else None)
+
+    async def check_off_loop(self, work: Callable[[], T]) -> T:
+        self.checks += 1
+        if self.checks_are_stuck:
+            await asyncio.get_running_loop().create_future()
+        return work()
+
+    async def off_loop(self, work: Callable[[], T]) -> T:
+        while True:
+            try:
+                return work()
+            except HeldCommit:
+                self.may_commit.clear()
+                await self.may_commit.wait()
+
+    def hold_commits(self) -> None:
+        self.store.is_held = True
+
+    def let_commits_go(self) -> None:
+        self.store.is_held = False
+        self.may_commit.set()
+
+    # -- doing -----------------------------------------------------------------------------
+
+    async def try_spawn(
+        self, agent: str | None = "quick", *, requester: SessionKey = ME, **spec: Any
+    ) -> Receipt:
+        """Spawn; ``is_operator`` and ``settings`` go to the engine, the rest is the spec."""
+        is_operator = spec.pop("is_operator", True)
+        settings = spec.pop("settings", self.settings)
+        wanted = RunSpec(**{"task": f"do {agent}", "agent_id": agent, **spec})
+        return await self.engine.spawn(
+            wanted,
+            requester=requester,
+            settings=settings,
+            cwd=str(self.directory),
+            is_operator=is_operator,
+        )
+
+    async def spawn(self, agent: str | None = "quick", **spec: Any) -> RunId:
+        return (await self.clock.result(self.try_spawn(agent, **spec))).run.id
+
+    async def batch(self, *specs: RunSpec, requester: SessionKey = ME) -> list[RunId]:
+        receipts = await self.engine.spawn_batch(
+            specs, requester=requester, settings=self.settings, cwd=str(self.directory)
+        )
+        return [receipt.run.id for receipt in receipts]
+
+    def spawn_child(self, parent: RunId, agent: str = "quick", **spec: Any) -> Awaitable[RunId]:
+        run = self.engine.ledger.published[parent]
+        return self.spawn(agent, requester=run.session_key, is_operator=False, **spec)
+
+    async def run(self, run_id: RunId) -> Run:
+        return await self.engine.queries.run(run_id)
+
+    async def until(self, run_id: RunId, *phases: Phase, within_s: float = 3_600) -> Run:
+        """Let time pass until the run is in one of these phases, or settled when none is named."""
+
+        def arrived() -> bool:
+            run = self.engine.ledger.published.get(run_id) or self.store.run(run_id)
+            assert run is not None
+            return run.phase in phases if phases else run.is_settled
+
+        await self.clock.until(arrived, within_s=within_s)
+        return await self.run(run_id)
+
+    async def folded(self, run_id: RunId) -> Run:
+        """The run as its journal alone tells it."""
+        run: Run | None = None
+        events: list[Event] = [e.event for e in self.store.journal(run_id, limit=10_000)]
+        for event in events:
+            run = reduce(run, event).run
+        assert run is not None
+        return run
+
+
+def in_world(directory: Path, scenario: Callable[[World], Awaitable[T]], **options: Any) -> T:
+    """Boot a world, play the scenario and take the world down again."""
+
+    async def play() -> T:
+        world = World(directory, **options)
+        await world.boot()
+        try:
+            return await scenario(world)
+        finally:
+            await world.crash()
+
+    return asyncio.run(play())

@@ -1,0 +1,263 @@
+"""The simulator is only worth its time if it finds what is broken: here it must."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from subagents.domain import announcement, lifecycle
+from subagents.domain.events import Event
+from subagents.domain.model import HOLDS_SLOT, Phase, Run
+from subagents.domain.values import SessionKey, replace
+from subagents.engine.index import Index
+from subagents.engine.ledger import Ledger
+from subagents.engine.outbox import Outbox
+from subagents.engine.spawn import Spawner
+from subagents.engine.supervise import Supervisor
+from subagents.ports import Batch, OutboxEntry
+from subagents.testing.invariants import Broken
+from subagents.testing.simulator import simulate
+
+SEEDS_MAX = 500
+
+Mutation = Callable[[pytest.MonkeyPatch], None]
+MUTATIONS: dict[str, Mutation] = {}
+
+
+def mutation(broken: Mutation) -> Mutation:
+    MUTATIONS[broken.__name__] = broken
+    return broken
+
+
+def wrap(
+    patch: pytest.MonkeyPatch, owner: object, name: str, make: Callable[[Any], Callable[..., Any]]
+) -> None:
+    patch.setattr(owner, name, make(getattr(owner, name)))
+
+
+def nothing(*_: object, **__: object) -> Iterator[object]:
+    return iter(())
+
+
+@mutation
+def announces_again_with_every_try(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def again(run: Run, at_ms: int) -> lifecycle.Transition:
+            step = original(run, at_ms)
+            return step._replace(messages=(announcement.announcement(run, consumed=False),))
+
+        return again
+
+    wrap(patch, lifecycle, "_announce_again", make)
+
+
+@mutation
+def takes_late_events_for_errors(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lifecycle, "STALE", frozenset())
+
+
+@mutation
+def does_not_count_retries(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def conclude(run: Run, *rest: Any) -> lifecycle.Transition:
+            step = original(run, *rest)
+            return step._replace(run=replace(step.run, retries_used=run.retries_used))
+
+        return conclude
+
+    wrap(patch, lifecycle, "_conclude", make)
+
+
+@mutation
+def tells_no_dependants(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "_tell_dependants", nothing)
+
+
+@mutation
+def starts_after_failed_dependencies(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lifecycle, "_is_usable", lambda *_: True)
+
+
+@mutation
+def cancels_no_children(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "_cancel_children", nothing)
+
+
+@mutation
+def keeps_slots(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def place(self: Any, before: Run | None, after: Run) -> None:
+            original(self, before, after)
+            if before is not None and before.phase in HOLDS_SLOT:
+                self._held[lifecycle_lane(after)].add(after.id)
+
+        return place
+
+    wrap(patch, Index, "_place_lane", make)
+
+
+@mutation
+def grants_more_slots_than_there_are(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def place(self: Any, before: Run | None, after: Run) -> None:
+            original(self, before, after)
+            self._slots = dict.fromkeys(self._slots, 1_000)
+
+        return place
+
+    wrap(patch, Index, "_place_lane", make)
+
+
+@mutation
+def keeps_leases(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def track(self: Any, before: Run | None, run: Run) -> None:
+            if run.phase in HOLDS_SLOT:
+                original(self, before, run)
+
+        return track
+
+    wrap(patch, Ledger, "_track_lease", make)
+
+
+@mutation
+def acts_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def record(self: Any, *rest: Any, **named: Any) -> None:
+            known = len(self._batch.outbox)
+            original(self, *rest, **named)
+            for entry in self._batch.outbox[known:]:
+                self._on_commit[0].__self__._outbox.add(entry)
+
+        return record
+
+    wrap(patch, Ledger, "_record", make)
+
+    def on_commit(_self: Any, _batch: Batch) -> None:
+        """Everything was begun long ago."""
+
+    patch.setattr(Outbox, "on_commit", on_commit)
+
+
+@mutation
+def answers_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    async def committed(_self: Any) -> None:
+        return
+
+    patch.setattr(Ledger, "committed", committed)
+
+
+@mutation
+def forgets_effects_before_they_are_done(patch: pytest.MonkeyPatch) -> None:
+    async def perform(self: Any, entry: OutboxEntry) -> None:
+        self._ledger.mark_performed(entry)
+        run = self._ledger.published.get(entry.run_id) or await self._ledger.bring(entry.run_id)
+        event = await self._answer(run, entry)
+        if event is not None:
+            self._ledger.apply_now(entry.run_id, event, key=entry.key)
+
+    patch.setattr(Outbox, "_perform", perform)
+
+
+@mutation
+def remembers_what_is_in_no_event(patch: pytest.MonkeyPatch) -> None:
+    count = itertools.count()
+
+    def make(original: Any) -> Any:
+        def settle(*given: Any) -> lifecycle.Transition:
+            step = original(*given)
+            return step._replace(run=replace(step.run, notices=next(count)))
+
+        return settle
+
+    wrap(patch, lifecycle, "_settle", make)
+
+
+@mutation
+def consumes_twice(patch: pytest.MonkeyPatch) -> None:
+    def make_consumed(original: Any) -> Any:
+        def consumed(run: Run, event: Event) -> lifecycle.Transition:
+            return original(replace(run, announcement_consumed_ms=None), event)  # type: ignore[no-any-return]
+
+        return consumed
+
+    def make_consume(original: Any) -> Any:
+        def consume(self: Any, run: Run, **named: Any) -> bool:
+            return original(self, replace(run, announcement_consumed_ms=None), **named)  # type: ignore[no-any-return]
+
+        return consume
+
+    wrap(patch, lifecycle, "_consumed", make_consumed)
+    wrap(patch, Ledger, "consume", make_consume)
+
+
+@mutation
+def loses_attempts_that_are_watched(patch: pytest.MonkeyPatch) -> None:
+    def unseen(self: Any, run: Run, _watched: object) -> int:
+        return int(self._clock.now_ms() - run.phase_since_ms + 1)
+
+    patch.setattr(Supervisor, "_unseen_ms", unseen)
+
+
+@mutation
+def takes_read_for_stored(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def hold(self: Any, run: Run, watched: Any, signal: Any) -> None:
+            original(self, run, watched, signal)
+            watched.settled_cursor = watched.cursor
+
+        return hold
+
+    wrap(patch, Supervisor, "_hold", make)
+
+
+@mutation
+def leaves_unread_messages_with_the_dead(patch: pytest.MonkeyPatch) -> None:
+    def living(_self: Any, run: Run) -> SessionKey:
+        return run.first_session_key if run.children else run.requester
+
+    patch.setattr(Ledger, "living_inbox", living)
+
+
+@mutation
+def forgets_idempotency_keys(patch: pytest.MonkeyPatch) -> None:
+    async def load(self: Any) -> None:
+        self._idempotent = {}
+
+    patch.setattr(Spawner, "load", load)
+
+
+@mutation
+def does_not_verify_after_a_restart(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        async def verify(self: Any, run: Run, number: int) -> Event | None:
+            fresh = self._ledger.epoch == 1 or run.phase is not Phase.VERIFYING
+            return await original(self, run, number) if fresh else None  # type: ignore[no-any-return]
+
+        return verify
+
+    wrap(patch, Outbox, "_verify", make)
+
+
+def lifecycle_lane(run: Run) -> tuple[str, int]:
+    return (run.resolved.lane, run.depth)
+
+
+def seeds_needed() -> tuple[int, Broken] | None:
+    for seed in range(SEEDS_MAX):
+        verdict = simulate(seed)
+        if verdict.broken is not None:
+            return seed + 1, verdict.broken
+    return None
+
+
+@pytest.mark.requirement("simulator:catches-mutations")
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_broken_engine_is_caught_within_500_seeds(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    MUTATIONS[name](monkeypatch)
+    caught = seeds_needed()
+    assert caught is not None, f"{name} was not caught within {SEEDS_MAX} seeds"
+    print(f"{name}: {caught[0]} seeds, {caught[1]}")
