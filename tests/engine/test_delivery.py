@@ -18,7 +18,7 @@ from subagents.domain.outcome import (
     SkipReason,
 )
 from subagents.domain.spec import Abilities
-from subagents.domain.values import SessionKey, announcement_id
+from subagents.domain.values import RunId, SessionKey, announcement_id
 from subagents.errors import Conflict, NotFound, UsageError
 
 REFUSED = DeliveryFailed(retryable=True, error="connection refused")
@@ -206,15 +206,10 @@ def test_waiting_ends_with_any_or_all_of_the_runs(tmp_path: Path) -> None:
 def test_a_wait_that_times_out_says_what_is_pending_and_what_is_missing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         hang = await world.spawn("hang")
+        ids = [hang, hang, RunId("r-none")]
         begun = world.clock.now_ms()
         found = await world.clock.result(
-            world.engine.wait(
-                [hang, hang, "r-none"],
-                session=ME,
-                until="all",
-                timeout_s=7,
-                reader="r",  # type: ignore[list-item]
-            )
+            world.engine.wait(ids, session=ME, until="all", timeout_s=7, reader="r")
         )
 
         assert world.clock.now_ms() - begun == 7_000

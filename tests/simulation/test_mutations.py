@@ -20,6 +20,7 @@ from subagents.testing.invariants import Broken
 from subagents.testing.simulator import simulate
 
 SEEDS_MAX = 500
+FIRST_EPOCH = 2  # the empty template was opened once
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 MUTATIONS: dict[str, Mutation] = {}
@@ -232,7 +233,7 @@ def forgets_idempotency_keys(patch: pytest.MonkeyPatch) -> None:
 def does_not_verify_after_a_restart(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         async def verify(self: Any, run: Run, number: int) -> Event | None:
-            fresh = self._ledger.epoch == 1 or run.phase is not Phase.VERIFYING
+            fresh = self._ledger.epoch == FIRST_EPOCH or run.phase is not Phase.VERIFYING
             return await original(self, run, number) if fresh else None  # type: ignore[no-any-return]
 
         return verify

@@ -155,6 +155,7 @@ class Queries:
                 since_ms=run.phase_since_ms,
             )
             for run in await self.runs(given_up)
+            if run.announcement_consumed_ms is None
         ]
         for row in await self.inbox(session, unconsumed=True, limit=500):
             if row.message.kind is MessageKind.BLOCKER:

@@ -197,7 +197,7 @@ class Supervisor:
         An attempt that is still being started has no watcher yet and keeps its lease.
         """
         for run in tuple(self._ledger.live.values()):
-            if run.phase is Phase.SPAWNING:
+            if run.phase is Phase.SPAWNING or self._is_unpublished(run):
                 self._ledger.renew_lease(run, 0)
             elif run.phase is Phase.RUNNING:
                 watched = self._watched.get(run.id)
@@ -207,6 +207,15 @@ class Supervisor:
                 elif unseen_ms > self._lease_ms:
                     expired = LeaseExpired(at_ms=self._clock.now_ms(), attempt=len(run.attempts))
                     self._ledger.apply_now(run.id, expired)
+
+    def _is_unpublished(self, run: Run) -> bool:
+        """Its start is still being committed (a slow disk): watching begins after that."""
+        known = self._ledger.published.get(run.id)
+        return run.phase is Phase.RUNNING and (
+            known is None
+            or known.phase is not Phase.RUNNING
+            or known.attempt.number != run.attempt.number
+        )
 
     def _unseen_ms(self, run: Run, watched: _Watched | None) -> int:
         """For how long nobody could see the attempt; 0 = it is being watched."""

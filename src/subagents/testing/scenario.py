@@ -58,7 +58,7 @@ def settings_of(rng: random.Random) -> Settings:
         ),
         agents=agents,
         lanes={"narrow": Lane(slots=1), "wide": Lane(slots=3)},
-        daemon=Daemon(lease_seconds=rng.choice((10, 30)), sweep_seconds=rng.choice((20, 60))),
+        daemon=Daemon(lease_seconds=rng.choice((3, 10, 30)), sweep_seconds=rng.choice((20, 60))),
     )
 
 
@@ -526,7 +526,9 @@ class Scenario:
 
     def _is_at_rest(self) -> bool:
         life = self._host.life
-        if life is None or life.engine.ledger.live or self._judge.outstanding:
+        if life is None or self._judge.outstanding:
+            return False
+        if life.engine.ledger.live or life.engine.live_attempts:
             return False
         unread = self._host.reader().inbox(None, unconsumed=True)
         mine = [row for row in unread if row.message.session_key in SESSIONS]
@@ -558,7 +560,8 @@ class Scenario:
             if worker is None:
                 continue
             self._judge.check_stop(run, attempt.number)
-            if not worker.is_unwatchable and isinstance(worker.turns[-1].signals[-1][1], Exited):
+            is_seen = not (worker.is_unwatchable or self._host.faults.watch_fails)
+            if is_seen and isinstance(worker.turns[-1].signals[-1][1], Exited):
                 self._judge.check_not_lost(run, attempt.number)
             said = [turn.result for turn in worker.turns if turn.result is not None]
             if said and not worker.stopped:
