@@ -106,6 +106,10 @@ class Runtime(Protocol):
         """
         ...
 
+    def marker(self, ref: AttemptRef) -> Mapping[str, str]:
+        """Environment by which ``stop`` knows a process as the attempt's, whoever started it."""
+        ...
+
     async def start(self, launch: Launch) -> StartedInfo:
         """Start the attempt, or adopt it when it was started already under this id.
 

@@ -307,7 +307,7 @@ EVENTFUL = ("slow", "flaky", "fail", "late_writer", "parent", "hang")
 
 
 @pytest.mark.requirement(
-    "recovery:any-instant", "journal:fold-is-the-run", "seed004:restart-resumes"
+    "recovery:any-instant", "journal:fold-is-the-run", "seed004:restart-resumes", "seed000:2.7.13"
 )
 def test_crashes_at_every_second_lose_and_double_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:

@@ -30,6 +30,7 @@ from subagents.domain.events import (
 )
 from subagents.domain.model import Phase, Run
 from subagents.domain.outcome import Check, CheckType, Verdict, Verification
+from subagents.domain.spec import Contract
 from subagents.domain.values import RunId, replace
 from subagents.engine.delivery import Delivering
 from subagents.engine.launch import launch_of, ref_of
@@ -242,15 +243,10 @@ class Outbox:
         contract = run.spec.verification
         if contract is None or not _is_current(run, number) or run.phase is not Phase.VERIFYING:
             return None
-        checking = asyncio.ensure_future(
-            self._verifier.verify(
-                contract,
-                workspace=run.resolved.cwd,
-                report=run.attempt.report,
-                report_is_last=run.attempt.report_is_last,
-                marker_env={"SUBAGENTS_RUN_ID": run.id},
-            )
-        )
+        if contract.commands:
+            # A command of a check that a dead daemon began may still be at it.
+            await self._runtime(run).stop(ref_of(run), grace_s=0)
+        checking = asyncio.ensure_future(self._check(run, contract))
         self._checking[run.id] = checking
         try:
             await asyncio.wait({checking})
@@ -278,6 +274,20 @@ class Outbox:
         return VerificationFinished(
             at_ms=now, attempt=number, verification=replace(verification, verified_at_ms=now)
         )
+
+    async def _check(self, run: Run, contract: Contract) -> Verification:
+        runtime, ref = self._runtime(run), ref_of(run)
+        try:
+            return await self._verifier.verify(
+                contract,
+                workspace=run.resolved.cwd,
+                report=run.attempt.report,
+                report_is_last=run.attempt.report_is_last,
+                marker_env={**runtime.marker(ref), "SUBAGENTS_RUN_ID": run.id},
+            )
+        finally:
+            if contract.commands:
+                await runtime.stop(ref, grace_s=0)
 
     async def _delete_sessions(self, run: Run) -> None:
         for attempt in run.attempts:

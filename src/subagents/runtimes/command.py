@@ -99,6 +99,10 @@ class CommandRuntime:
         """
         parse_options(options)
 
+    def marker(self, ref: AttemptRef) -> Mapping[str, str]:
+        """See ``ports.Runtime.marker``."""
+        return self._attempts.marker(ref.attempt_id).variables()
+
     async def start(self, launch: Launch) -> StartedInfo:
         """Start the program, or adopt the attempt when it was started already under this id.
 

@@ -77,6 +77,10 @@ class ScriptedRuntime:
                         f"(known: {', '.join(sorted(STEPS))})"
                     )
 
+    def marker(self, ref: AttemptRef) -> Mapping[str, str]:  # noqa: ARG002 - it has no processes
+        """See ``ports.Runtime.marker``."""
+        return {}
+
     async def start(self, launch: Launch) -> StartedInfo:
         """See ``ports.Runtime.start``."""
         if launch.attempt_id in self._attempts:

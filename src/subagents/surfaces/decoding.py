@@ -148,7 +148,7 @@ def _unknown(name: str, inside: str, known: Sequence[str]) -> UsageError:
 def refuse_unknown(
     raw: Mapping[str, object], kind: type[msgspec.Struct], *, inside: str = ""
 ) -> None:
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    known = kind.__struct_encode_fields__  # ``structs.fields`` costs 0.1 ms a call
     for name in raw:
         if name not in known:
             raise _unknown(name, inside, known)

@@ -10,7 +10,7 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, TypeVar
+from typing import Any, Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -280,7 +280,7 @@ def _check_spec(spec: RunSpec, at: str) -> None:
         )
     if not spec.task.strip():
         raise UsageError(f"{at}task must not be empty", details={"field": f"{at}task"})
-    values = {each.encode_name: getattr(spec, each.name) for each in msgspec.structs.fields(spec)}
+    values = _by_wire_name(spec)
     for name, bounds in _NUMBERS.items():
         _check_number(f"{at}{name}", values[name], bounds)
     for name, most in _NAMES.items():
@@ -298,9 +298,14 @@ def _check_spec(spec: RunSpec, at: str) -> None:
     if spec.cwd is not None:
         check_path(f"{at}cwd", spec.cwd)
     if spec.budget is not None:
+        budget = _by_wire_name(spec.budget)
         for name, bounds in _BUDGET_NUMBERS.items():
-            key = {each.encode_name: each.name for each in msgspec.structs.fields(spec.budget)}
-            _check_number(f"{at}budget.{name}", getattr(spec.budget, key[name]), bounds)
+            _check_number(f"{at}budget.{name}", budget[name], bounds)
+
+
+def _by_wire_name(value: msgspec.Struct) -> dict[str, Any]:
+    fields = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+    return {wire_name: getattr(value, name) for wire_name, name in fields}
 
 
 def _check_number(field: str, value: float | None, bounds: Range) -> None:

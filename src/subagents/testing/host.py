@@ -309,9 +309,7 @@ class Host:
         await self._is_up.wait()
 
 
-async def _serve(
-    work: Coroutine[Any, Any, T], answer: "asyncio.Future[T]", judge: Judge
-) -> None:
+async def _serve(work: Coroutine[Any, Any, T], answer: "asyncio.Future[T]", judge: Judge) -> None:
     try:
         result = await work
     except SubagentsError as error:

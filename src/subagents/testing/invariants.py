@@ -343,7 +343,9 @@ class Judge:
 
     def _check_inbox(self, store: SqliteStore) -> None:
         rows = store.inbox(None, unconsumed=False, limit=ALL)
-        count = Counter(r.message.run_id for r in rows if r.message.kind is MessageKind.ANNOUNCEMENT)
+        count = Counter(
+            r.message.run_id for r in rows if r.message.kind is MessageKind.ANNOUNCEMENT
+        )
         for run in self.view.values():
             if count[run.id] != 1:
                 self.fail("one announcement per run", f"{run.id} has {count[run.id]}")
@@ -357,7 +359,9 @@ class Judge:
             quiet = row.consumed_by == "not expected"
             is_announcement = row.message.kind is MessageKind.ANNOUNCEMENT
             if is_announcement and not quiet and run.announcement_consumed_ms is None:
-                self.fail("consumed at most once", f"{row.message.id}: the row says so, not the run")
+                self.fail(
+                    "consumed at most once", f"{row.message.id}: the row says so, not the run"
+                )
 
     def _check_memory(self, engine: Engine) -> None:
         index = engine.ledger.index

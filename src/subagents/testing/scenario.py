@@ -321,7 +321,9 @@ class Scenario:
             jumps = self._host.faults.clock_jumps
             if other not in {"", reader} and lent_by == life and not jumps:
                 if now_ms - since_ms < 55_000:
-                    self._judge.fail("offered to one reader at a time", f"{name}: {other}, {reader}")
+                    self._judge.fail(
+                        "offered to one reader at a time", f"{name}: {other}, {reader}"
+                    )
             self._offers[name] = (reader, now_ms, life)
 
     async def _acknowledge(self, names: Sequence[str], reader: str) -> None:

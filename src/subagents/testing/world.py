@@ -292,6 +292,10 @@ class SimulatedRuntime:
     def _happens(self, probability: float) -> bool:
         return not self._around.is_calm and self._world.rng.random() < probability
 
+    def marker(self, ref: AttemptRef) -> Mapping[str, str]:  # noqa: ARG002 - it has no processes
+        """See ``ports.Runtime.marker``."""
+        return {}
+
     async def start(self, launch: Launch) -> StartedInfo:
         faults = self._around.faults
         await self._around.hazard()
