@@ -159,13 +159,11 @@ class Engine:
         for run in self.ledger.published.values():
             self._timers.arm(run)
         self._supervisor.adopt(leases)
-        self._supervisor.renew()
         for entry in outbox:
             self._outbox.add(entry)
         self.ledger.fill_lanes()
         self._tasks.start(self.ledger.run(), "ledger")
         self._tasks.start(self._timers.run(), "timers")
-        self._tasks.start(self._supervisor.keep_leases(), "leases")
         self._tasks.start(self._sweep.run(), "sweep")
 
     async def stop(self) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from subagents.domain.events import LeaseExpired, SignalReceived
 from subagents.domain.model import HOLDS_SLOT, Phase, Run
 from subagents.domain.signals import TERMINAL, Signal, Vanished
-from subagents.domain.values import RunId
+from subagents.domain.values import AttemptId, RunId, attempt_id
 from subagents.engine.launch import ref_of
 from subagents.engine.ledger import Ledger
 from subagents.engine.tasks import Tasks
@@ -60,7 +60,7 @@ class Supervisor:
         self._runtimes = runtimes
         self._lease_ms = lease_ms
         self._watched: dict[RunId, _Watched] = {}
-        self._cursors: dict[RunId, int] = {}
+        self._cursors: dict[AttemptId, int] = {}
         self._tasks = Tasks()
 
     @property
@@ -68,10 +68,16 @@ class Supervisor:
         return len(self._watched)
 
     def adopt(self, leases: Mapping[RunId, Lease]) -> None:
-        """After a restart: go on watching where the leases say reading stopped."""
-        self._cursors = {run_id: lease.cursor for run_id, lease in leases.items()}
+        """After a restart: go on watching where the leases say reading stopped, and keep them.
+
+        Watching and keeping the leases end together (``stop``): a keeper that outlives the
+        watchers, if only for one slow commit, would take every attempt for unseen.
+        """
+        self._cursors = {attempt_id(run_id, h.attempt): h.cursor for run_id, h in leases.items()}
         for run in tuple(self._ledger.published.values()):
             self._look_at(run)
+        self.renew()
+        self._tasks.start(self._keep_leases(), "leases")
 
     def on_commit(self, batch: Batch) -> None:
         for run in batch.runs.values():
@@ -88,7 +94,7 @@ class Supervisor:
             return
         if run.attempt.evidence.exit is not None:
             return
-        cursor = self._cursors.pop(run.id, 0) if run.attempt.turns == 1 else 0
+        cursor = self._cursors.pop(run.attempt_id, 0) if run.attempt.turns == 1 else 0
         watched = _Watched(
             attempt=run.attempt.number,
             turns=run.attempt.turns,
@@ -180,7 +186,7 @@ class Supervisor:
 
     # -- leases ----------------------------------------------------------------------------
 
-    async def keep_leases(self) -> None:
+    async def _keep_leases(self) -> None:
         """Renew at a third of the lease's time, until cancelled."""
         beat_s = min(self._lease_ms / 3000, COALESCE_S)
         renewed_ms = self._clock.now_ms()

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Final
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from subagents.config.paths import Paths
 from subagents.errors import AlreadyRunning
@@ -40,7 +40,6 @@ STOP_S: Final = 5
 KEEP_ALIVE_S: Final = 5
 ANSWER_S: Final = 1.0
 """How long somebody on a socket that is in the way has to accept."""
-HEAD_BYTES_MAX: Final = 64 * 1024
 _PEER: Final = struct.Struct("3i")
 """``struct ucred``: pid, uid, gid."""
 
@@ -113,7 +112,6 @@ async def _serve(
         date_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_S,
-        h11_max_incomplete_event_size=HEAD_BYTES_MAX,
     )
     server = _Server(config, when_ready)
     serving = asyncio.create_task(server.serve(sockets=[listener]), name="serve")
@@ -146,7 +144,7 @@ class _Server(uvicorn.Server):
         self._when_ready()
 
 
-class SameUserProtocol(H11Protocol):
+class SameUserProtocol(HttpToolsProtocol):
     """Serves only processes of our own user.
 
     The socket is 0600 in a 0700 directory already; this also holds when somebody changed that. On
