@@ -424,10 +424,11 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
     if run.cancel is not None:
         outcome = _cancelled(run.cancel)
     attempt = replace(attempt, ended_at_ms=event.at_ms, outcome=outcome)
-    run = _with_attempt(run, attempt)
-    if event.permanent:
-        return _settle(run, outcome, event.at_ms)
-    return _conclude(run, outcome, event.at_ms)
+    # It can have asked: started before a crash, and impossible to start again after it.
+    run, resolved = _close_requests(_with_attempt(run, attempt), event.at_ms)
+    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    end = _settle if event.permanent else _conclude
+    return _join(end(run, outcome, event.at_ms), followups)
 
 
 def _signal_received(run: Run, event: SignalReceived) -> Transition:

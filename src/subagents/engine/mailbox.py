@@ -13,6 +13,7 @@ from typing import Final
 from subagents.domain import admission
 from subagents.domain.events import ParentNotified, RequestAnswered, RequestAsked, SignalReceived
 from subagents.domain.model import (
+    HOLDS_SLOT,
     Answer,
     Decision,
     MessageKind,
@@ -307,7 +308,7 @@ class Mailbox:
             raise UsageError("question must not be empty")
         if not 0 < timeout_s <= REQUEST_TIMEOUT_S_MAX:
             raise UsageError(f"timeoutSeconds must be in (0, {REQUEST_TIMEOUT_S_MAX:.0f}]")
-        run = self._live_attempt(run_id)
+        run = self._speaking(run_id)
         now = self._clock.now_ms()
         siblings = [
             sibling
@@ -391,7 +392,7 @@ class Mailbox:
             raise UsageError("message must not be empty")
         if priority not in {"info", "question", "blocker"}:
             raise UsageError(f'priority must be info, question or blocker, not "{priority}"')
-        self._live_attempt(run_id)
+        self._speaking(run_id)
         event = ParentNotified(at_ms=self._clock.now_ms(), message=message, priority=priority)
         await self._ledger.apply(run_id, event)
 
@@ -424,6 +425,13 @@ class Mailbox:
         signal = ProgressSeen(key="", progress=progress)
         event = SignalReceived(at_ms=now, attempt=len(run.attempts), signal=signal)
         await self._ledger.apply(run_id, event)
+
+    def _speaking(self, run_id: RunId) -> Run:
+        """A run whose worker has not ended yet."""
+        run = self._live_attempt(run_id)
+        if run.phase not in HOLDS_SLOT:
+            raise Conflict(f"run {run_id} is {run.phase}: its worker has ended")
+        return run
 
     def _live_attempt(self, run_id: RunId) -> Run:
         run = self._ledger.live.get(run_id)

@@ -143,6 +143,9 @@ class Spawner:
         ]
         found = await self._dependencies(drafts, inbox)
         drafts = [await self._check_contract(draft, settings) for draft in drafts]
+        while gone := self._gone(drafts, found):
+            # It ended, and left memory, while this call was looking other things up.
+            found[gone] = _dependency(await self._queries.run(found[gone].run_id))
         if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
             # The same key came in while this call was looking things up.
             return await self._repeated(known)
@@ -428,6 +431,14 @@ class Spawner:
                 self._idempotent[requester, draft.spec.idempotency_key] = (run.id, now)
         order = {draft.run_id: number for number, draft in enumerate(drafts)}
         return sorted(runs, key=lambda run: order[run.id])
+
+    def _gone(self, drafts: Sequence[_Draft], found: Mapping[str, Dependency]) -> str | None:
+        """The name of a dependency that is neither open nor known to have ended."""
+        here = {draft.run_id for draft in drafts} | self._ledger.live.keys()
+        for name, dependency in found.items():
+            if dependency.outcome is None and dependency.run_id not in here:
+                return name
+        return None
 
     def _newest(self, dependency: Dependency) -> Dependency:
         """The dependency as it is at this instant: it may have ended since it was looked up."""

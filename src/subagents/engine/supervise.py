@@ -143,7 +143,11 @@ class Supervisor:
             log.exception("watching %s failed", run.attempt_id)
             watched.broken_since_ms = watched.broken_since_ms or self._clock.now_ms()
             return False
-        return not self._is_live(run)
+        if self._is_live(run):
+            # It ended without saying how the attempt did: as good as a failure.
+            watched.broken_since_ms = watched.broken_since_ms or self._clock.now_ms()
+            return False
+        return True
 
     def _hold(self, run: Run, watched: _Watched, signal: Signal) -> None:
         now = self._clock.now_ms()

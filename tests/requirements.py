@@ -1,0 +1,183 @@
+"""The requirement manifest: every behaviour with its source, and where the seeds' boxes went.
+
+``test_requirements.py`` enforces it both ways: every requirement has a test, every marker on a test
+is a requirement, and every box and every failure of the field is mapped, to requirements that are
+proven here or to the issue that will prove them.
+"""
+
+from typing import Final, NamedTuple
+
+from requirement_lines import PARTS
+
+
+class Requirement(NamedTuple):
+    source: str
+    sentence: str
+
+
+REQUIREMENTS: Final[dict[str, Requirement]] = {
+    name: Requirement(*line) for part in PARTS for name, line in part.items()
+}
+
+
+class Later(NamedTuple):
+    """Belongs to an issue that is not built yet."""
+
+    area: str
+
+
+TOOLS = Later("worker and requester tools over MCP")
+OBSERVABILITY = Later("observability: usage, performance records, alerts")
+ROUTING = Later("agents: suggestions and the fleet table")
+AGENT_RUNTIMES = Later("runtimes for coding agents and language models")
+BUDGETS = Later("budgets")
+SCOPE = Later("isolation and the scope of changes")
+CLUSTER = Later("shared databases and several nodes")
+
+Covered = tuple[str, ...]
+
+BOX_COUNTS: Final = {"2.7": 20, "3.5": 6, "4.5": 9, "5.4": 8, "6.5": 8, "7.3": 6, "8": 6}
+"""Acceptance boxes of seed 000, by section; 63 in all."""
+
+BOXES: Final[dict[str, Covered | Later]] = {
+    "2.7.1": ("seed000:2.7.1", "contract:good:accepted"),
+    "2.7.2": ("seed000:2.7.2",),
+    "2.7.3": ("seed000:2.7.3",),
+    "2.7.4": ("seed000:2.7.4", "e2e:kill:verifying"),
+    "2.7.5": ("seed000:2.7.5",),
+    "2.7.6": (
+        *("verification:artifact:exists", "verification:artifact:min-bytes"),
+        *("verification:artifact:json", "verification:artifact:min-items"),
+        "verification:artifact:required-keys",
+    ),
+    "2.7.7": ("verification:timeout",),
+    "2.7.8": ("seed000:2.7.8", "verification:artifact:all-faults"),
+    "2.7.9": ("seed000:2.7.9",),
+    "2.7.10": ("seed000:2.7.10", "prompt:retry"),
+    "2.7.11": ("seed000:2.7.11",),
+    "2.7.12": ("seed000:2.7.12",),
+    "2.7.13": ("seed000:2.7.13", "journal:fold-is-the-run"),
+    "2.7.14": (
+        *("verification:artifact:exists", "verification:artifact:min-bytes"),
+        *("verification:artifact:json", "verification:artifact:min-items"),
+        *("verification:artifact:required-keys", "verification:report", "verification:command"),
+        *("verification:artifact:sha256", "verification:artifact:schema"),
+    ),
+    "2.7.15": ("seed000:2.7.15", "e2e:contract:passes"),
+    "2.7.16": ("seed000:2.7.16", "e2e:contract:fails"),
+    "2.7.17": ("seed000:2.7.17", "e2e:contract:timeout"),
+    "2.7.18": ("seed000:2.7.18", "e2e:kill:verifying"),
+    "2.7.19": ("seed000:2.7.19", "e2e:contract:retry-once-only"),
+    "2.7.20": ("seed000:2.7.20",),
+    "3.5.1": ("config:capability-card",),
+    "3.5.2": ("config:capability-card",),
+    "3.5.3": ROUTING,
+    "3.5.4": ROUTING,
+    "3.5.5": ("config:capability-card",),
+    "3.5.6": ROUTING,
+    "4.5.1": TOOLS,
+    "4.5.2": ("reconcile:last-tool-call",),
+    "4.5.3": AGENT_RUNTIMES,
+    "4.5.4": ("mailbox:report",),
+    "4.5.5": TOOLS,
+    "4.5.6": ("prompt:system",),
+    "4.5.7": ("verification:report",),
+    "4.5.8": TOOLS,
+    "4.5.9": AGENT_RUNTIMES,
+    "5.4.1": TOOLS,
+    "5.4.2": ("mailbox:progress-rate",),
+    "5.4.3": OBSERVABILITY,
+    "5.4.4": ("mailbox:progress-rate",),
+    "5.4.5": TOOLS,
+    "5.4.6": ("prompt:system",),
+    "5.4.7": OBSERVABILITY,
+    "5.4.8": OBSERVABILITY,
+    "6.5.1": ("tools:effective",),
+    "6.5.2": AGENT_RUNTIMES,
+    "6.5.3": AGENT_RUNTIMES,
+    "6.5.4": ("tools:never-wider",),
+    "6.5.5": ("tools:effective", "tools:never-wider"),
+    "6.5.6": AGENT_RUNTIMES,
+    "6.5.7": AGENT_RUNTIMES,
+    "6.5.8": TOOLS,
+    "7.3.1": OBSERVABILITY,
+    "7.3.2": OBSERVABILITY,
+    "7.3.3": OBSERVABILITY,
+    "7.3.4": ("announcement:usage-unknown",),
+    "7.3.5": OBSERVABILITY,
+    "7.3.6": OBSERVABILITY,
+    "8.1": ("seed000:8.1",),
+    "8.2": ("seed000:8.2",),
+    "8.3": ("seed000:8.3",),
+    "8.4": TOOLS,
+    "8.5": TOOLS,
+    "8.6": ("seed000:8.6",),
+}
+"""Seed 000: section and number of each ``- [ ]`` box, and what proves it."""
+
+FIELD: Final[dict[str, Covered | Later]] = {
+    "claude-code #82104": ("field:children-billed-on", "runtimes:stop-ends-everything"),
+    "claude-agent-sdk-python #882": ("field:early-notification",),
+    "mecatl #422": ("field:budget-stop-looks-like-success",),
+    "pi-subagents #849": ("contract:bad:refused",),
+    "dev-loops #1448": SCOPE,
+    "AI-Employee #695": (
+        *("runtimes:one-worker", "runtimes:pid-reuse-refused", "runtimes:dead-shim"),
+    ),
+    "multica #1326": ("field:silently-broken-agents", "runtimes:survives-daemon"),
+    "omnigent #3274": ("field:dead-parents-inbox",),
+    "omnigent #5614": ("field:empty-wake-turn",),
+    "agentwire #872": ("field:parked-delivery-expired",),
+    "OpenClaw #44925": ("field:gave-up-and-dropped",),
+    "claude-code #87675": ("field:launched-more-than-notified",),
+    "prime-agent #1192": BUDGETS,
+    "Codewhale #6277": BUDGETS,
+    "gsd-2 #5668": BUDGETS,
+    "bernstein #2798": ("field:stop-and-resume-lost-tasks",),
+    "sculptor PR #141": ("field:answer-dropped-as-stale",),
+    "OpenSwarm PR #434": ("field:answers-took-hours",),
+    "temporalio/sdk-python #1890": ("field:temporalio-sdk-python-1890",),
+    "claude-code #74599": Later("resumable plans: a cache by content"),
+    "GENesis-AGI PR #1391": AGENT_RUNTIMES,
+    "spool #121": AGENT_RUNTIMES,
+    "paperclip PR #9766": OBSERVABILITY,
+    "result never reaches the parent": ("field:launched-more-than-notified",),
+    "parent parked and never woken": ("field:parent-never-woken",),
+    "delivered twice or in a loop": ("field:delivered-twice",),
+    "zombies": ("field:zombies", "runtimes:no-zombies"),
+    "the status is a lie": ("reconcile:rules", "reconcile:report-only-lowers"),
+    "wrong or truncated result": ("announcement:cut-on-display", "dependencies:result-cut"),
+    "lock files and whole-file rewrites": ("field:spawn-burst",),
+    "cannot stop": ("field:kill-marked-the-record-only", "runtimes:stop-ends-everything"),
+    "timeouts missing or ignored": ("field:timeouts-ignored",),
+    "model override ignored": ("field:model-override-ignored",),
+    "wrong destination, internals leaked": ("field:wrong-destination-and-leaks",),
+    "context bloat, cost blindness": OBSERVABILITY,
+    "silence": OBSERVABILITY,
+    "gateway saturates": ("runtimes:idle-costs-nothing", "runtimes:flood-is-coalesced"),
+    "concurrency surprises": ("field:cap-exceeded", "field:deadlock-at-one"),
+    "restart repeats work": ("field:restart-repeats-work",),
+    "permissions both ways": ("tools:never-wider", "tools:denied-for-descendants"),
+    "data lost on cleanup": ("field:data-lost-on-cleanup",),
+    "provider limits": AGENT_RUNTIMES,
+}
+"""Every row of the failures seen in the field, and what of ours would have caught it."""
+
+SEED_002_ROWS: Final = (
+    *("seed002:chain-completed", "seed002:chain-running", "seed002:chain-not-found"),
+    *("seed002:retry-count-0", "seed002:retry-count-3", "seed002:backoff-fixed"),
+    *("seed002:backoff-linear", "seed002:backoff-exponential", "seed002:retry-on"),
+    "seed002:retry-max-time",
+)
+"""The ten rows of seed 002 "Test Data"."""
+
+SEED_004_ACCEPTANCE: Final = (
+    *("seed004:traceable", "seed004:typed-outcomes", "seed004:dispatch-order"),
+    *("seed004:restart-resumes", "seed004:bubbling"),
+)
+"""The five lines of seed 004 "Acceptance criteria for V2"."""
+
+LATER: Final[dict[str, Later]] = {
+    name: where for name, where in {**BOXES, **FIELD}.items() if isinstance(where, Later)
+}
+"""What nothing proves yet; it may only get shorter."""
