@@ -209,7 +209,7 @@ def test_failed_checks_are_in_the_announcement() -> None:
     assert "verified: 0/1 checks" in announcement.text
     assert (blocker.kind, blocker.session_key) == (MessageKind.BLOCKER, ME)
     assert blocker.text == (
-        "[subagent:job] ❌ verification failed, escalated: out.txt: has 0 bytes, minimum 100"
+        "[subagent:job] ❌ verification failed: out.txt: has 0 bytes, minimum 100"
     )
 
 
@@ -292,7 +292,7 @@ def test_a_notice_is_one_message_in_the_requesters_inbox(priority: str, kind: Me
         life.apply(event)
 
     assert [(m.id, m.kind) for m in life.messages] == [(f"{RUN}:n1", kind), (f"{RUN}:n2", kind)]
-    assert life.messages[0].text == "[subagent:job] 💬 half way"
+    assert life.messages[0].text == '[subagent:job] 💬 "half way"'
 
 
 @pytest.mark.requirement("announcement:text")

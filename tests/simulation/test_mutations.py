@@ -45,7 +45,7 @@ def nothing(*_: object, **__: object) -> Iterator[object]:
 def announces_again_with_every_try(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         def again(run: Run, at_ms: int) -> lifecycle.Transition:
-            step = original(run, at_ms)
+            step: lifecycle.Transition = original(run, at_ms)
             return step._replace(messages=(announcement.announcement(run, consumed=False),))
 
         return again
@@ -62,7 +62,7 @@ def takes_late_events_for_errors(patch: pytest.MonkeyPatch) -> None:
 def does_not_count_retries(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         def conclude(run: Run, *rest: Any) -> lifecycle.Transition:
-            step = original(run, *rest)
+            step: lifecycle.Transition = original(run, *rest)
             return step._replace(run=replace(step.run, retries_used=run.retries_used))
 
         return conclude
@@ -167,7 +167,7 @@ def remembers_what_is_in_no_event(patch: pytest.MonkeyPatch) -> None:
 
     def make(original: Any) -> Any:
         def settle(*given: Any) -> lifecycle.Transition:
-            step = original(*given)
+            step: lifecycle.Transition = original(*given)
             return step._replace(run=replace(step.run, notices=next(count)))
 
         return settle
@@ -234,7 +234,7 @@ def does_not_verify_after_a_restart(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         async def verify(self: Any, run: Run, number: int) -> Event | None:
             fresh = self._ledger.epoch == FIRST_EPOCH or run.phase is not Phase.VERIFYING
-            return await original(self, run, number) if fresh else None  # type: ignore[no-any-return]
+            return await original(self, run, number) if fresh else None
 
         return verify
 
@@ -256,9 +256,12 @@ def seeds_needed() -> tuple[int, Broken] | None:
 @pytest.mark.requirement("simulator:catches-mutations")
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_broken_engine_is_caught_within_500_seeds(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
 ) -> None:
     MUTATIONS[name](monkeypatch)
     caught = seeds_needed()
     assert caught is not None, f"{name} was not caught within {SEEDS_MAX} seeds"
-    print(f"{name}: {caught[0]} seeds, {caught[1]}")
+    record_property("seeds", caught[0])
+    record_property("invariant", caught[1].invariant)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
-from subagents.domain.model import Request, Run
+from subagents.domain.model import HOLDS_SLOT, Phase, Request, Run
 from subagents.domain.spec import Mode, RunSpec
 from subagents.domain.values import RunId
 from subagents.errors import Forbidden, UsageError
@@ -186,6 +186,13 @@ def pending_questions(runs: Iterable[Run]) -> tuple[tuple[Run, Request], ...]:
 def queue_order(run: Run) -> tuple[int, int, str]:
     """Higher priority first, then whoever has waited longest."""
     return (-run.spec.priority, run.phase_since_ms, run.id)
+
+
+def holds_slot(run: Run) -> bool:
+    """Whether the run counts against its lane: its agent works, or will again in one more turn."""
+    if run.phase is Phase.ENDING:
+        return run.resolved.abilities.resume and bool(run.children or run.steers)
+    return run.phase in HOLDS_SLOT
 
 
 def lane_key(run: Run) -> tuple[str, int]:

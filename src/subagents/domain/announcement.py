@@ -53,6 +53,12 @@ def one_line(text: str) -> str:
     return line if len(line) <= ENDING_CHARS_MAX else f"{line[: ENDING_CHARS_MAX - 1]}…"
 
 
+def quoted(text: str) -> str:
+    """A worker's words on one line, or fenced when they have several or are long."""
+    line = one_line(text)
+    return f'"{line}"' if line == text else f"says:\n{fence(text)}"
+
+
 def announcement(run: Run, *, consumed: bool) -> Message:
     """The one inbox message of a settled run."""
     return Message(
@@ -160,20 +166,21 @@ def _count(number: int) -> str:
 
 def escalation(run: Run) -> Message:
     """The ``blocker`` that ``onFailure: escalate`` adds to the announcement."""
-    error = run.outcome.error if run.outcome else ""
+    error = (run.outcome.error if run.outcome else None) or ""
     return Message(
         id=MessageId(f"{run.id}:escalation"),
         session_key=run.requester,
         run_id=run.id,
         kind=MessageKind.BLOCKER,
         created_at_ms=run.ended_at_ms or 0,
-        text=f"[subagent:{run.resolved.label}] ❌ verification failed, escalated: {error}",
+        text=f"[subagent:{run.resolved.label}] ❌ verification failed: {one_line(error)}",
     )
 
 
 def question(run: Run, request: Request) -> Message:
     """A worker's question in its requester's inbox."""
-    options = f" Options: {' / '.join(request.options)}." if request.options else ""
+    offered = " / ".join(one_line(option) for option in request.options)
+    options = f" Options: {offered}." if offered else ""
     context = f"\nContext:\n{fence(request.context)}" if request.context else ""
     text = (
         f"[subagent:{run.resolved.label}] ❓ asks:\n{fence(request.question)}{context}\n"
@@ -198,7 +205,7 @@ def notice(run: Run, event: ParentNotified) -> Message:
         run_id=run.id,
         kind=MessageKind.BLOCKER if is_news else MessageKind.NOTICE,
         created_at_ms=event.at_ms,
-        text=f"[subagent:{run.resolved.label}] 💬 {event.message}",
+        text=f"[subagent:{run.resolved.label}] 💬 {quoted(event.message)}",
     )
 
 

@@ -456,6 +456,8 @@ def _weigh(run: Run, at_ms: int) -> Transition:
     if outcome is None:
         settling = attempt.evidence.exit is not None and run.phase is not P.ENDING
         return Transition(_enter(run, P.ENDING, at_ms) if settling else run)
+    if outcome.status is Status.CANCELLED and run.cancel is not None:
+        outcome = _cancelled(run.cancel)
     run = _with_attempt(run, replace(attempt, ended_at_ms=at_ms, outcome=outcome))
     run, resolved = _close_requests(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()

@@ -7,7 +7,7 @@ System Prompt"; seed 002 step 3; seed 000 §2.5.
 from subagents.domain.announcement import duration
 from subagents.domain.contract import describe
 from subagents.domain.model import Dependency, Run
-from subagents.domain.outcome import Status
+from subagents.domain.outcome import Outcome, Status
 
 
 def dependency_results(run: Run) -> str:
@@ -61,10 +61,15 @@ def _failed_dependencies(run: Run) -> str:
         d for d in run.dependencies if d.outcome is not None and d.outcome.status is not Status.OK
     ]
     return "\n".join(
-        f"[Previous step failed: {d.label}]: {d.outcome.status}: {d.outcome.error or ''}".rstrip()
+        f"[Previous step {_how(d.outcome)}: {d.label}]: "
+        f"{d.outcome.status}: {d.outcome.error or ''}".rstrip()
         for d in failed
         if d.outcome is not None
     )
+
+
+def _how(outcome: Outcome) -> str:
+    return "completed partially" if outcome.status is Status.PARTIAL else "failed"
 
 
 def system_prompt(run: Run) -> str:

@@ -431,6 +431,7 @@ class Engine:
 
     async def report(self, run_id: RunId, report: Report) -> None:
         """See ``Mailbox.report``."""
+        self._supervisor.flush(run_id)
         await self._mailbox.report(run_id, report)
 
     async def progress(self, run_id: RunId, progress: Progress) -> None:

@@ -9,8 +9,8 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterator
 
-from subagents.domain.admission import lane_key, queue_order
-from subagents.domain.model import HOLDS_SLOT, SETTLED, Phase, Run
+from subagents.domain.admission import holds_slot, lane_key, queue_order
+from subagents.domain.model import SETTLED, Phase, Run
 from subagents.domain.values import RunId, SessionKey
 
 LaneKey = tuple[str, int]
@@ -61,8 +61,8 @@ class Index:
 
     def _place_lane(self, before: Run | None, after: Run) -> None:
         lane = lane_key(after)
-        held = before is not None and before.phase in HOLDS_SLOT
-        holds = after.phase in HOLDS_SLOT
+        held = before is not None and holds_slot(before)
+        holds = holds_slot(after)
         if holds and not held:
             self._held[lane].add(after.id)
         elif held and not holds:

@@ -138,8 +138,7 @@ class Ledger:
 
     def let_go(self, run: Run) -> None:
         """Undo ``bring`` for a run that turned out to need no change."""
-        if run.id not in self._batch.runs:
-            self._evict(run)
+        self._evict(run)
 
     # -- the door --------------------------------------------------------------------------
 
@@ -183,8 +182,14 @@ class Ledger:
         if key is not None and key in self._keys.get(run_id, ()):
             return self._known(run_id)
         step = reduce(run, event)
-        self._record(step, event, key=key, is_new=run is None)
-        self._settle_followups(((step.run, f) for f in step.followups), event.at_ms)
+        try:
+            self._record(step, event, key=key, is_new=run is None)
+            self._settle_followups(((step.run, f) for f in step.followups), event.at_ms)
+        except Exception as error:
+            # Half of what belongs together is in memory: only the disk can be trusted now.
+            log.exception("%s of run %s broke", type(event).__name__, step.run.id)
+            self._fail(StoreUnavailable(f"an event could not be applied: {error!r}"))
+            raise
         return self.live[step.run.id]
 
     def consume(self, run: Run, *, reader: str, path: DeliveryPath) -> bool:
@@ -409,12 +414,12 @@ class Ledger:
                 await self._off_loop(lambda batch=batch: self._store.commit(batch))  # type: ignore[misc]  # the default binds this batch
                 self._publish(batch)
             except StoreUnavailable as error:
-                self._fail(error, done)
+                self._fail(error)
                 return
             except Exception as error:
                 # A value that cannot be written, a listener that broke: memory cannot be trusted.
                 log.exception("a commit could not be made")
-                self._fail(StoreUnavailable(f"a commit could not be made: {error!r}"), done)
+                self._fail(StoreUnavailable(f"a commit could not be made: {error!r}"))
                 return
             self._in_flight = None
             if not done.done():
@@ -447,7 +452,8 @@ class Ledger:
             member = self.live.get(child.run_id)
             if member is not None:
                 family.append(member)
-        if any(m.phase not in OVER or m.id in self._batch.runs for m in family):
+        # One that is ahead of the disk would be brought back as it was before.
+        if any(m.phase not in OVER or self.published.get(m.id) is not m for m in family):
             return
         self._evictions += 1
         for member in family:
@@ -461,12 +467,14 @@ class Ledger:
                 if grandchild is not None:
                     self._evict(grandchild)
 
-    def _fail(self, error: StoreUnavailable, done: asyncio.Future[None]) -> None:
+    def _fail(self, error: StoreUnavailable) -> None:
+        if self._failure is not None:
+            return
         self._failure = error
-        self._in_flight = None
-        for future in (done, self._committed):
+        for future in (self._in_flight, self._committed):
             if future is not None and not future.done():
                 future.set_exception(error)
                 future.exception()  # nobody may be waiting
+        self._in_flight = None
         for listener in self._on_failure:
             listener(error)

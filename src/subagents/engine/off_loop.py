@@ -9,6 +9,7 @@ one of at most ``threads_max`` places and dies with the process. Give work that 
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar
 
@@ -88,16 +89,23 @@ class DaemonThreads:
             with self._lock:
                 self._idle -= 1
                 self._pending -= 1
-            job.run()
-            del job  # or the result would stay alive until the next piece of work
+            tell = job.run()
+            # Idle before its caller can know: whoever gives work next finds this thread free.
             with self._lock:
                 self._idle += 1
+            tell()
+            del job, tell  # or the result would stay alive until the next piece of work
+
+
+def _nothing() -> None:
+    """Nobody waits for it any more."""
 
 
 class _Job:
     """What a thread takes from the queue; the result type stays inside ``_Task``."""
 
-    def run(self) -> None:
+    def run(self) -> Callable[[], None]:
+        """Do it; returns how to tell the caller."""
         raise NotImplementedError
 
 
@@ -110,15 +118,14 @@ class _Task(_Job, Generic[T]):
     ) -> None:
         self.work, self.loop, self.future = work, loop, future
 
-    def run(self) -> None:
+    def run(self) -> Callable[[], None]:
         if self.future.cancelled():
-            return
+            return _nothing
         try:
             result = self.work()
         except BaseException as error:  # noqa: BLE001  # belongs to the caller, whatever it is
-            self._tell(self._fail, error)
-        else:
-            self._tell(self._finish, result)
+            return partial(self._tell, self._fail, error)
+        return partial(self._tell, self._finish, result)
 
     def _tell(self, callback: Callable[..., None], value: object) -> None:
         try:

@@ -42,6 +42,9 @@ from subagents.ports import Batch, Clock, OutboxEntry, Runtime
 
 log = logging.getLogger(__name__)
 
+START_S_MAX: Final = 60.0
+"""A runtime that hangs while it starts must not hold a slot for ever."""
+
 RETRY_FIRST_S: Final = 0.5
 RETRY_S_MAX: Final = 30.0
 """An effect that fails for reasons of ours is tried again for ever, ever more seldom."""
@@ -199,7 +202,13 @@ class Outbox:
             if contract is not None and number == 1 and run.dependencies and not run.vacuous:
                 # What the dependencies left behind is not this run's work.
                 vacuous = await self._verifier.baseline(contract, run.resolved.cwd)
-            started = await self._runtime(run).start(launch_of(run, self._worker_env(run)))
+            async with asyncio.timeout(START_S_MAX):
+                started = await self._runtime(run).start(launch_of(run, self._worker_env(run)))
+        except TimeoutError:
+            # It may have started all the same, or may yet: stopped, it never will.
+            async with asyncio.timeout(START_S_MAX):
+                await self._runtime(run).stop(ref_of(run), grace_s=0)
+            return self._start_failed(number, f"it did not start within {START_S_MAX:.0f} s")
         except SubagentsError as error:
             return self._start_failed(number, error.message, permanent=not error.retryable)
         return AttemptStarted(

@@ -6,7 +6,7 @@ must not both win (children, idempotency) are taken and counted in one step with
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +31,8 @@ from subagents.errors import Conflict, Forbidden, NotFound, StoreUnavailable, Us
 from subagents.ports import Clock, Ids, OffLoop, Runtime, Store
 
 LABEL_FROM_TASK_CHARS: Final = 32
+IDEMPOTENT_KEYS: Final = 10_000
+"""With so many keys in memory, those that are over are dropped."""
 
 
 class Receipt(Value, frozen=True):
@@ -78,6 +80,7 @@ class Spawner:
         self._runtimes = runtimes
         self._verifier = verifier
         self._idempotent: dict[tuple[SessionKey, str], tuple[RunId, int]] = {}
+        self._idempotent_max = IDEMPOTENT_KEYS
         self._looks: dict[str, asyncio.Future[bool]] = {}
 
     async def load(self) -> None:
@@ -125,8 +128,22 @@ class Spawner:
             )
         parent = self._parent(requester)
         inbox = parent.first_session_key if parent is not None else requester
-        if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
-            return await self._repeated(known)
+        keys = [spec.idempotency_key for spec in specs if spec.idempotency_key is not None]
+        if len(keys) != len(set(keys)):
+            raise UsageError("an idempotencyKey is used twice in this batch")
+
+        async def again(fresh: Sequence[RunSpec]) -> tuple[Receipt, ...]:
+            return await self.spawn(
+                fresh,
+                requester=requester,
+                settings=settings,
+                cwd=cwd,
+                is_operator=is_operator,
+                retry_from=retry_from,
+            )
+
+        if known := self._known(specs, inbox):
+            return await self._repeated(specs, known, again)
         modes = [admission.resolve_mode(spec) for spec in specs]
         self._count(parent, inbox, settings, len(specs))
         drafts = [
@@ -146,9 +163,9 @@ class Spawner:
         while gone := self._gone(drafts, found):
             # It ended, and left memory, while this call was looking other things up.
             found[gone] = _dependency(await self._queries.run(found[gone].run_id))
-        if len(specs) == 1 and (known := self._known(specs[0], inbox)) is not None:
+        if known := self._known(specs, inbox):
             # The same key came in while this call was looking things up.
-            return await self._repeated(known)
+            return await self._repeated(specs, known, again)
         parent = self._parent(requester)
         self._count(parent, inbox, settings, len(specs))
         runs = self._store_all(drafts, found, parent=parent, requester=inbox, retry_from=retry_from)
@@ -158,10 +175,24 @@ class Spawner:
             for run in runs
         )
 
-    async def _repeated(self, run_id: RunId) -> tuple[Receipt, ...]:
-        """The first call's run, once that is durable."""
+    async def _repeated(
+        self,
+        specs: Sequence[RunSpec],
+        known: Mapping[str, RunId],
+        spawn: Callable[[Sequence[RunSpec]], Awaitable[tuple[Receipt, ...]]],
+    ) -> tuple[Receipt, ...]:
+        """The runs of earlier calls by their keys, once those are durable; the others are new."""
         await self._ledger.committed()
-        return (Receipt(run=await self._queries.run(run_id), repeated=True),)
+        fresh = [spec for spec in specs if spec.idempotency_key not in known]
+        spawned = iter(await spawn(fresh) if fresh else ())
+        receipts = []
+        for spec in specs:
+            run_id = known.get(spec.idempotency_key or "")
+            if run_id is None:
+                receipts.append(next(spawned))
+            else:
+                receipts.append(Receipt(run=await self._queries.run(run_id), repeated=True))
+        return tuple(receipts)
 
     # -- guardrails, in order --------------------------------------------------------------
 
@@ -177,13 +208,16 @@ class Spawner:
             raise Conflict(f"run {parent.id} is {parent.phase}: it can spawn no more")
         return parent
 
-    def _known(self, spec: RunSpec, requester: SessionKey) -> RunId | None:
-        if spec.idempotency_key is None:
-            return None
-        found = self._idempotent.get((requester, spec.idempotency_key))
-        if found is None or self._clock.now_ms() - found[1] > IDEMPOTENCY_WINDOW_MS:
-            return None
-        return found[0]
+    def _known(self, specs: Sequence[RunSpec], requester: SessionKey) -> dict[str, RunId]:
+        """Idempotency keys among these specs that made a run within the last 24 h."""
+        since = self._clock.now_ms() - IDEMPOTENCY_WINDOW_MS
+        known: dict[str, RunId] = {}
+        for spec in specs:
+            key = spec.idempotency_key
+            found = self._idempotent.get((requester, key)) if key is not None else None
+            if key is not None and found is not None and found[1] >= since:
+                known[key] = found[0]
+        return known
 
     def _count(
         self, parent: Run | None, requester: SessionKey, settings: Settings, asked: int
@@ -428,7 +462,7 @@ class Spawner:
             runs.append(run)
             if draft.spec.idempotency_key is not None:
                 self._ledger.remember(requester, draft.spec.idempotency_key, run.id)
-                self._idempotent[requester, draft.spec.idempotency_key] = (run.id, now)
+                self._remember(requester, draft.spec.idempotency_key, run.id, now)
         order = {draft.run_id: number for number, draft in enumerate(drafts)}
         return sorted(runs, key=lambda run: order[run.id])
 
@@ -439,6 +473,13 @@ class Spawner:
             if dependency.outcome is None and dependency.run_id not in here:
                 return name
         return None
+
+    def _remember(self, requester: SessionKey, key: str, run_id: RunId, now: int) -> None:
+        self._idempotent[requester, key] = (run_id, now)
+        if len(self._idempotent) >= self._idempotent_max:
+            since = now - IDEMPOTENCY_WINDOW_MS
+            self._idempotent = {k: v for k, v in self._idempotent.items() if v[1] > since}
+            self._idempotent_max = 2 * len(self._idempotent) + IDEMPOTENT_KEYS
 
     def _newest(self, dependency: Dependency) -> Dependency:
         """The dependency as it is at this instant: it may have ended since it was looked up."""

@@ -164,6 +164,13 @@ class Supervisor:
             self._apply(run, signal)
         watched.settled_cursor = watched.cursor
 
+    def flush(self, run_id: RunId) -> None:
+        """What was seen of the attempt so far becomes events now, before something newer does."""
+        watched = self._watched.get(run_id)
+        run = self._ledger.published.get(run_id)
+        if watched is not None and run is not None:
+            self._flush(run, watched)
+
     def flush_due(self) -> None:
         """Signals held back long enough become events; asked regularly by the lease keeper."""
         now = self._clock.now_ms()

@@ -44,6 +44,9 @@ CHECK_BYTES_MAX: Final = 64 * 1024 * 1024
 RESERVE_BYTES: Final = 8 * 1024 * 1024
 """New spawns are refused below this, so that the runs there are can still end on record."""
 
+PROBE_BYTES: Final = 1024 * 1024
+"""After a failed commit nothing is tried again below this."""
+
 WAL_PAGES_MAX: Final = 2_000
 """Checkpoint after about 8 MB of WAL."""
 
@@ -218,7 +221,12 @@ class SqliteStore:
             connection.execute(sql["forget_idempotency"], (newest_ms - IDEMPOTENCY_WINDOW_MS,))
 
     def probe(self) -> None:
-        """See ``ports.Store.probe``: a real, durable write of one page that changes nothing."""
+        """See ``ports.Store.probe``: a real, durable write of one page that changes nothing.
+
+        One page can fit where a batch does not, so there must be some room besides.
+        """
+        if self._free_bytes() < PROBE_BYTES:
+            raise StoreUnavailable(f"less than {PROBE_BYTES} bytes are free at {self._path}")
         try:
             with self._writing, _transaction(self._require_writer()) as connection:
                 connection.execute(self._sql["probe"])
@@ -229,8 +237,11 @@ class SqliteStore:
 
     def has_room(self) -> bool:
         """See ``ports.Store.has_room``."""
+        return self._free_bytes() >= RESERVE_BYTES
+
+    def _free_bytes(self) -> int:
         found = os.statvfs(self._path.parent)
-        return found.f_bavail * found.f_frsize >= RESERVE_BYTES
+        return found.f_bavail * found.f_frsize
 
     def prune(self, run_ids: Iterable[RunId]) -> None:
         """See ``ports.Store.prune``."""

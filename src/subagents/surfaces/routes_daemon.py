@@ -145,6 +145,10 @@ async def diagnostics(request: Request) -> Response:
             "uptimeSeconds": max(used.now_ms() - used.info.started_at_ms, 0) // 1000,
             "openRuns": len(used.engine.ledger.published),
             "liveAttempts": used.engine.live_attempts,
+            "recoveries": [
+                {"runId": each.run_id, "phase": each.phase, "decision": each.decision}
+                for each in used.engine.recoveries
+            ],
             "database": {
                 "path": str(used.paths.database),
                 "bytes": database_bytes,

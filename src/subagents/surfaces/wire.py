@@ -10,7 +10,7 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Annotated, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 

@@ -130,6 +130,7 @@ class Host:
         self._is_down = asyncio.Event()
         self._is_up = asyncio.Event()
         loop.alarm = self.crash
+        judge.look_up = lambda run_id: self.reader().run(run_id)
 
     def happens(self, probability: float) -> bool:
         """Draw a fault; never in the calm at the end."""

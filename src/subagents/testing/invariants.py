@@ -58,6 +58,8 @@ class Judge:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._digest = hashlib.blake2b(digest_size=16)
+        self.look_up: Callable[[RunId], Run | None] = self.view_of
+        """The run as it is in the file."""
         self.broken: Broken | None = None
         self.view: dict[RunId, Run] = {}
         """Every run as committed last."""
@@ -84,6 +86,9 @@ class Judge:
     def digest(self) -> str:
         return self._digest.hexdigest()
 
+    def view_of(self, run_id: RunId) -> Run | None:
+        return self.view.get(run_id)
+
     @property
     def is_broken(self) -> bool:
         return self.broken is not None
@@ -93,6 +98,9 @@ class Judge:
     def promised(self, run: Run) -> None:
         """A caller holds a receipt, or was told of this run: it was committed, and stays."""
         known = self.view.get(run.id)
+        if known is None or known.seq < run.seq:
+            # Committed a moment ago, maybe, and not published yet.
+            known = self.look_up(run.id)
         if known is None or known.seq < run.seq:
             seen = "nothing" if known is None else f"only seq {known.seq}"
             self.fail("nothing seen before its commit", f"{run.id} seq {run.seq}, stored: {seen}")
@@ -213,8 +221,7 @@ class Judge:
             if run.phase in SETTLED:
                 continue
             children[run.requester] += 1
-            # A follow-up turn goes on in the session it has: it waits for no second slot.
-            if run.phase in HOLDS_SLOT and run.attempt.turns == 1:
+            if run.phase in HOLDS_SLOT:
                 lanes[lane_key(run)] += 1
                 if lanes[lane_key(run)] > run.resolved.lane_slots:
                     self.fail("caps are never exceeded", f"lane {lane_key(run)}")

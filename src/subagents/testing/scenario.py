@@ -12,7 +12,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from subagents.config.settings import Agent, Daemon, Lane, Settings, SubagentDefaults
+from subagents.config.settings import (
+    Agent,
+    AgentSubagents,
+    Daemon,
+    Lane,
+    Settings,
+    SubagentDefaults,
+)
 from subagents.domain.model import OVER, Decision, MessageKind, Progress, Report, Run
 from subagents.domain.signals import Exited
 from subagents.domain.spec import (
@@ -25,6 +32,7 @@ from subagents.domain.spec import (
     RunSpec,
 )
 from subagents.domain.values import RequestId, RunId, SessionKey
+from subagents.domain.values import replace as set_
 from subagents.engine.engine import Engine
 from subagents.engine.spawn import Receipt
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
@@ -37,6 +45,8 @@ T = TypeVar("T")
 
 SESSIONS: Final = (SessionKey("agent:main:main"), SessionKey("agent:main:work"))
 READ_AGAIN_S: Final = 20.0
+LENT_MS: Final = 55_000
+"""A little less than an offer's lease, for the time that answers take."""
 
 
 def settings_of(rng: random.Random) -> Settings:
@@ -45,9 +55,8 @@ def settings_of(rng: random.Random) -> Settings:
         "main": Agent(runtime="able", grace_seconds=rng.choice((0.0, 1.0, 5.0))),
         "plain": Agent(runtime="plain", lane=rng.choice((None, "narrow"))),
     }
-    for name, agent in tuple(agents.items()):
-        changed = {"allow_agents": ("*",)}
-        agents[name] = _replace(agent, subagents=type(agent.subagents)(**changed))
+    anybody = AgentSubagents(allow_agents=("*",))
+    agents = {name: set_(agent, subagents=anybody) for name, agent in agents.items()}
     return Settings(
         defaults=SubagentDefaults(
             max_spawn_depth=rng.choice((1, 2, 3)),
@@ -60,12 +69,6 @@ def settings_of(rng: random.Random) -> Settings:
         lanes={"narrow": Lane(slots=1), "wide": Lane(slots=3)},
         daemon=Daemon(lease_seconds=rng.choice((3, 10, 30)), sweep_seconds=rng.choice((20, 60))),
     )
-
-
-def _replace(agent: Agent, **changes: object) -> Agent:
-    import msgspec  # noqa: PLC0415
-
-    return msgspec.structs.replace(agent, **changes)
 
 
 def faults_of(rng: random.Random) -> Faults:
@@ -224,7 +227,7 @@ class Scenario:
         self._batches.append(labels)
         is_keyed = len(specs) == 1 and self._rng.random() < 0.8
         if is_keyed:
-            specs = [_with_key(specs[0], f"key of {labels[0]}")]
+            specs = [set_(specs[0], idempotency_key=f"key of {labels[0]}")]
         twice = is_keyed and self._rng.random() < 0.3
         if twice:
             self._start(self._submit_again(specs[0], session))
@@ -318,12 +321,9 @@ class Scenario:
         now_ms = self._host.clock.now_ms()
         for name in names:
             other, since_ms, lent_by = self._offers.get(name, ("", 0, -1))
-            jumps = self._host.faults.clock_jumps
-            if other not in {"", reader} and lent_by == life and not jumps:
-                if now_ms - since_ms < 55_000:
-                    self._judge.fail(
-                        "offered to one reader at a time", f"{name}: {other}, {reader}"
-                    )
+            is_lent = lent_by == life and now_ms - since_ms < LENT_MS
+            if is_lent and other != reader and not self._host.faults.clock_jumps:
+                self._judge.fail("offered to one reader at a time", f"{name}: {other}, {reader}")
             self._offers[name] = (reader, now_ms, life)
 
     async def _acknowledge(self, names: Sequence[str], reader: str) -> None:
@@ -568,9 +568,3 @@ class Scenario:
             said = [turn.result for turn in worker.turns if turn.result is not None]
             if said and not worker.stopped:
                 self._judge.check_result(run, attempt.number, said[-1])
-
-
-def _with_key(spec: RunSpec, key: str) -> RunSpec:
-    import msgspec  # noqa: PLC0415
-
-    return msgspec.structs.replace(spec, idempotency_key=key)

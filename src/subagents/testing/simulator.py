@@ -80,7 +80,7 @@ def simulate(seed: int, *, is_traced: bool = False) -> Verdict:
 
 
 def _simulate(seed: int, judge: Judge, directory: Path) -> Verdict:
-    loop = VirtualLoop(random.Random(f"{seed}:order"))
+    loop = VirtualLoop(random.Random(f"{seed}:order"))  # type: ignore[abstract]  # no sockets, no signals
     clock = VirtualClock(loop)
     world = World(seed, loop, clock, judge)
     rng = random.Random(f"{seed}:settings")
@@ -108,6 +108,7 @@ def _simulate(seed: int, judge: Judge, directory: Path) -> Verdict:
         host.life.is_dead = True
         host.life.store.close()
     _look_at_complaints(loop, judge)
+    judge.look_up = judge.view_of  # lets go of the host
     return Verdict(
         seed=seed,
         broken=judge.broken,

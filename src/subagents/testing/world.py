@@ -24,8 +24,8 @@ from subagents.domain.model import (
 from subagents.domain.outcome import (
     Check,
     CheckType,
-    Deferred,
     DeferReason,
+    Deferred,
     Delivered,
     DeliveryFailed,
     DeliveryOutcome,

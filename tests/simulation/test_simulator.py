@@ -1,0 +1,174 @@
+"""The simulator itself: virtual time, real crashes, and replays that are identical."""
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from subagents.domain import lifecycle
+from subagents.testing import simulator
+from subagents.testing.loop import (
+    Process,
+    Stuck,
+    VirtualClock,
+    VirtualLoop,
+    context_of,
+)
+from subagents.testing.scenario import faults_of
+from subagents.testing.simulator import main, simulate
+from subagents.testing.world import Faults
+
+
+def virtual_loop(seed: int = 0) -> VirtualLoop:
+    return VirtualLoop(random.Random(seed))  # type: ignore[abstract]  # noqa: S311 - a seed is the point
+
+
+def replayed(seed: int, hash_seed: str) -> str:
+    """The digest of one seed in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "subagents.testing.simulator", "--seed", str(seed)],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.requirement("simulator:invariants")
+def test_every_invariant_holds_over_seeded_crashes() -> None:
+    verdicts = [simulate(seed) for seed in range(60)]
+    assert [str(v.broken) for v in verdicts if v.broken is not None] == []
+    assert sum(v.crashes for v in verdicts) > 50
+    assert sum(v.runs for v in verdicts) > 240
+
+
+@pytest.mark.requirement("simulator:replay")
+def test_a_seed_is_replayed_identically_in_another_process() -> None:
+    first = replayed(7, "1")
+    assert first.startswith("digest ")
+    assert replayed(7, "2") == first
+
+
+@pytest.mark.requirement("simulator:replay")
+def test_a_seed_is_replayed_identically_after_others() -> None:
+    first = simulate(11).digest
+    simulate(12)
+    assert simulate(11).digest == first
+    assert simulate(12).digest != first
+
+
+@pytest.mark.requirement("simulator:prints-seed")
+def test_a_failure_prints_its_seed_its_invariant_and_how_to_replay_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lifecycle, "_clean_up", lambda run, _: lifecycle.Transition(run))
+    status = main(["--seeds", "3", "--start", "100", "--workers", "1"])
+    said = capsys.readouterr().out
+    assert status == 1
+    assert "seed 100 broke: " in said
+    assert "no effect is lost" in said or "comes to rest" in said
+    assert "python -m subagents.testing.simulator --seed 100 --trace" in said
+
+
+@pytest.mark.requirement("simulator:prints-seed")
+def test_many_seeds_report_progress_and_the_crashes_they_simulated(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--seeds", "8", "--workers", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "8/8 seeds" in said
+    assert "crashes" in said
+    assert "all invariants held" in said
+
+
+@pytest.mark.requirement("simulator:prints-seed")
+def test_a_trace_shows_every_event_of_the_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seed", "3", "--trace"]) == 0
+    said = capsys.readouterr().out
+    assert "Spawned(" in said
+    assert "life 0 serves" in said
+
+
+@pytest.mark.requirement("simulator:crash")
+def test_a_crash_in_the_middle_leaves_no_half_spawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faults(rng: random.Random) -> Faults:
+        return replace(faults_of(rng), crash_in_commit=0.2, courier_dead=False)
+
+    monkeypatch.setattr(simulator, "faults_of", faults)
+    verdicts = [simulate(seed) for seed in range(15)]
+    assert [str(v.broken) for v in verdicts if v.broken is not None] == []
+    assert sum(v.crashes for v in verdicts) > 60
+
+
+@pytest.mark.requirement("simulator:virtual-time")
+def test_hours_of_virtual_time_pass_without_waiting() -> None:
+    loop = virtual_loop()
+    clock = VirtualClock(loop)
+    woken: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        await clock.sleep(seconds)
+        woken.append(loop.time())
+
+    for seconds in (7200.0, 60.0, 3600.0):
+        loop.call_soon(loop.create_task, sleep(seconds))
+    loop.run(is_over=lambda: len(woken) == 3, steps_max=100)
+    assert woken == [60.0, 3600.0, 7200.0]
+
+
+@pytest.mark.requirement("simulator:scheduler")
+def test_what_is_ready_runs_in_an_order_of_the_seed() -> None:
+    def order(seed: int) -> list[int]:
+        loop = virtual_loop(seed)
+        ran: list[int] = []
+        for number in range(20):
+            loop.call_soon(ran.append, number)
+        loop.run(is_over=lambda: len(ran) == 20, steps_max=100)
+        return ran
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert sorted(order(2)) == list(range(20))
+
+
+@pytest.mark.requirement("simulator:crash")
+def test_nothing_of_a_dead_process_ever_runs_again() -> None:
+    loop, process = virtual_loop(), Process()
+    did: list[str] = []
+
+    async def work() -> None:
+        try:
+            did.append("began")
+            await asyncio.sleep(1)
+            did.append("went on")
+        finally:
+            did.append("cleaned up")
+
+    def kill() -> None:
+        process.is_dead = True
+
+    task = loop.create_task(work(), context=context_of(process))
+    loop.call_later(0.5, kill)
+    loop.call_later(5, did.append, "the world went on")
+    loop.run(is_over=lambda: loop.time() >= 5 and len(did) > 1, steps_max=100)
+    assert did == ["began", "the world went on"]
+    assert not task.done()
+    _drop(task)
+
+
+def _drop(task: "asyncio.Task[None]") -> None:
+    """End the abandoned coroutine by hand, so that the collector has nothing to say."""
+    task.get_coro().close()
+
+
+@pytest.mark.requirement("simulator:scheduler")
+def test_a_world_in_which_nothing_can_happen_any_more_is_stuck() -> None:
+    with pytest.raises(Stuck, match="nothing is left"):
+        virtual_loop().run(is_over=lambda: False, steps_max=100)
