@@ -1419,6 +1419,10 @@ E2E: Final[Lines] = {
         "The same idempotency key from many threads at once makes one run.",
     ),
     "e2e:kill:cancel": ("2-lifecycle §10", "A cancel that was acknowledged holds after a kill."),
+    "e2e:kill:checks-end": (
+        "2-lifecycle §6, §11",
+        "A validation command that outlived its daemon is ended before the checks run again.",
+    ),
     "e2e:kill:delivery": (
         "2-lifecycle §7, §12.3",
         "Killed between result and delivery, the announcement comes exactly once.",
@@ -1764,6 +1768,38 @@ RUNTIMES: Final[Lines] = {
 }
 """runtimes and the shim"""
 
+SIMULATOR: Final[Lines] = {
+    "simulator:catches-mutations": (
+        'issue 2 "a deliberately broken reducer is caught within 500 seeds"; notes/engines §6 item 3',
+        "Each of the deliberately broken engines in the table is caught by the simulator within 500 seeds.",
+    ),
+    "simulator:crash": (
+        "2-lifecycle §11, §12 rules 2 and 3",
+        "A crash runs nothing of the dead process any more, and a torn commit leaves nothing half written.",
+    ),
+    "simulator:invariants": (
+        '2-lifecycle §11, §12 rule 6; 6-house-style guideline 37; issue 2 "Crash simulator"',
+        "Over seeded crashes, lost answers and late, doubled, reordered and lost signals, every invariant of the lifecycle holds.",
+    ),
+    "simulator:prints-seed": (
+        '6-house-style guideline 37; issue 2 "prints the seed of a failure"',
+        "A broken invariant is printed with its seed and the command that replays it, and the exit code is 1.",
+    ),
+    "simulator:replay": (
+        '6-house-style guideline 37; issue 2 "prints the seed of a failure and replays it identically"',
+        "The same seed gives the same trace, in any process and after any other seed.",
+    ),
+    "simulator:scheduler": (
+        'issue 2 "seeded clock, scheduler and crash points"',
+        "Of everything that is ready the seed decides what runs next, and a world that can go no further says so.",
+    ),
+    "simulator:virtual-time": (
+        '6-house-style guideline 37 "tests never sleep"',
+        "Hours of virtual time pass without waiting.",
+    ),
+}
+"""the simulator"""
+
 SURFACES: Final[Lines] = {
     "daemon:embedded": (
         "5-surfaces §6 (embedded, no global state)",
@@ -2097,6 +2133,7 @@ PARTS: Final[tuple[Lines, ...]] = (
     DOCS,
     E2E,
     RUNTIMES,
+    SIMULATOR,
     SURFACES,
     VERIFICATION,
 )

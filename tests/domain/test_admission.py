@@ -13,7 +13,7 @@ from subagents.domain.admission import (
     check_steer,
     circular,
     effective_tools,
-    find_cycle,
+    find_path,
     lane_key,
     pending_questions,
     queue_order,
@@ -164,16 +164,16 @@ def test_a_cycle_is_found_and_spelled_out() -> None:
     edges = {"a": ["b"], "b": ["c"], "c": ["a", "d"], "d": []}
     names = {name: RunId(name) for name in edges}
 
-    path = find_cycle([names["b"]], lambda run: [names[n] for n in edges[run]], {names["a"]})
+    path = find_path([names["b"]], lambda run: [names[n] for n in edges[run]], {names["a"]})
 
     assert path == ("b", "c", "a")
     assert circular(("a", *path)).message == "Circular dependency: a → b → c → a"
-    assert find_cycle([names["d"]], lambda run: [], {names["a"]}) is None
+    assert find_path([names["d"]], lambda run: [], {names["a"]}) is None
 
 
 @pytest.mark.requirement("dependencies:cycles")
 def test_a_chain_of_thousands_is_no_recursion_and_a_diamond_no_explosion() -> None:
-    chain = find_cycle([RunId("0")], lambda run: [RunId(str(int(run) + 1))], {RunId("2000")})
+    chain = find_path([RunId("0")], lambda run: [RunId(str(int(run) + 1))], {RunId("2000")})
     assert chain is not None
     assert len(chain) == 2001
 
@@ -184,7 +184,7 @@ def test_a_chain_of_thousands_is_no_recursion_and_a_diamond_no_explosion() -> No
         looked += 1
         return [RunId(str(int(run) + 1))] * 2 if int(run) < 200 else []
 
-    assert find_cycle([RunId("0")], twice, set()) is None
+    assert find_path([RunId("0")], twice, set()) is None
     assert looked == 201
 
 

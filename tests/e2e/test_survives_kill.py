@@ -12,6 +12,7 @@ from live_home import (
     MARK_ATTEMPT,
     LiveHome,
     audit,
+    carrying,
     lines,
     live_home,
     numbered,
@@ -139,6 +140,26 @@ def test_verification_that_was_killed_is_done_again_and_the_worker_is_not(tmp_pa
         verdicts = home.events(run_id, VerificationFinished)
         assert [str(each.verification.verdict) for each in verdicts] == ["passed"]
         assert len(checks.read_text().split()) == 2
+
+
+@pytest.mark.requirement("e2e:kill:checks-end")
+def test_a_check_that_outlived_its_daemon_is_ended_before_it_is_run_again(tmp_path: Path) -> None:
+    """Two of the same command at once could each spoil what the other looks at."""
+    check = "echo $$ >> checks; while [ ! -e go ]; do sleep 0.02; done"
+    with live_home(tmp_path, config=COMMANDS) as home:
+        run_id = home.spawn("echo made", verification={"commands": [check]})
+        pids = home.work / "checks"
+        until(lambda: pids.exists() and pids.read_text().split(), what="the check runs")
+        first = int(pids.read_text().split()[0])
+        home.kill()
+        assert first in carrying("SUBAGENTS_RUN_ID", run_id)
+        home.start()
+        until(lambda: len(pids.read_text().split()) == 2, what="the check runs again")
+
+        assert first not in carrying("SUBAGENTS_RUN_ID", run_id)
+
+        (home.work / "go").touch()
+        assert home.finish(run_id)[0]["outcome"]["status"] == "ok"
 
 
 @pytest.mark.requirement("e2e:kill:retry-wait")

@@ -111,26 +111,30 @@ def effective_tools(
     return None if base is None else tuple(tool for tool in base if tool not in deny)
 
 
-def find_cycle(
+def find_path(
     start: Sequence[RunId],
     waits_for: Callable[[RunId], Iterable[RunId]],
-    forbidden: Collection[RunId],
+    targets: Collection[RunId],
 ) -> tuple[RunId, ...] | None:
-    """The first path from ``start`` along ``waits_for`` that reaches a forbidden run, or None.
+    """A path from ``start`` along ``waits_for`` that ends at one of ``targets``, or None.
 
-    Iterative, each run once: a chain of a thousand runs is no recursion.
+    Iterative, each run once: a chain of a thousand runs is no recursion and no square.
     """
-    seen: set[RunId] = set()
-    stack: list[tuple[RunId, ...]] = [(run_id,) for run_id in reversed(start)]
-    while stack:
-        path = stack.pop()
-        newest = path[-1]
-        if newest in forbidden:
-            return path
-        if newest in seen:
-            continue
-        seen.add(newest)
-        stack.extend((*path, following) for following in waits_for(newest))
+    came_from: dict[RunId, RunId | None] = dict.fromkeys(start)
+    pending = list(reversed(start))
+    while pending:
+        current = pending.pop()
+        if current in targets:
+            path: list[RunId] = []
+            step: RunId | None = current
+            while step is not None:
+                path.append(step)
+                step = came_from[step]
+            return tuple(reversed(path))
+        for following in waits_for(current):
+            if following not in came_from:
+                came_from[following] = current
+                pending.append(following)
     return None
 
 
@@ -191,7 +195,8 @@ def queue_order(run: Run) -> tuple[int, int, str]:
 def holds_slot(run: Run) -> bool:
     """Whether the run counts against its lane: its agent works, or will again in one more turn."""
     if run.phase is Phase.ENDING:
-        return run.resolved.abilities.resume and bool(run.children or run.steers)
+        # Also without children or messages yet: a message can still come, and with it a turn.
+        return run.resolved.abilities.resume
     return run.phase in HOLDS_SLOT
 
 

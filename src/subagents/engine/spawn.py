@@ -12,7 +12,6 @@ from typing import Final
 
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain import admission, contract
-from subagents.domain.announcement import result_for_others
 from subagents.domain.events import ChildSpawned, Spawned
 from subagents.domain.model import Child, Dependency, Phase, Run
 from subagents.domain.spec import (
@@ -24,10 +23,16 @@ from subagents.domain.spec import (
     RunSpec,
 )
 from subagents.domain.values import RunId, SessionKey, Value, agent_of, replace
+from subagents.engine.dependencies import (
+    Dependencies,
+    Draft,
+    asked_dependencies,
+    dependencies_first,
+)
 from subagents.engine.ledger import Ledger
 from subagents.engine.queries import Queries
 from subagents.engine.verification import Verifier, check_schemas
-from subagents.errors import Conflict, Forbidden, NotFound, StoreUnavailable, UsageError
+from subagents.errors import Conflict, Forbidden, StoreUnavailable, UsageError
 from subagents.ports import Clock, Ids, OffLoop, Runtime, Store
 
 LABEL_FROM_TASK_CHARS: Final = 32
@@ -42,18 +47,6 @@ class Receipt(Value, frozen=True):
     warnings: tuple[str, ...] = ()
     repeated: bool = False
     """The idempotency key was known: this is the run of the first call."""
-
-
-class _Draft(Value, frozen=True):
-    """A spec that passed every guardrail but the counted ones."""
-
-    spec: RunSpec
-    run_id: RunId
-    session_key: SessionKey
-    resolved: Resolved
-    labels: tuple[str, ...]
-    """Dependencies as asked, in order."""
-    vacuous: bool = False
 
 
 class Spawner:
@@ -79,6 +72,7 @@ class Spawner:
         self._ids = ids
         self._runtimes = runtimes
         self._verifier = verifier
+        self._dependencies = Dependencies(ledger, queries)
         self._idempotent: dict[tuple[SessionKey, str], tuple[RunId, int]] = {}
         self._idempotent_max = IDEMPOTENT_KEYS
         self._looks: dict[str, asyncio.Future[bool]] = {}
@@ -158,11 +152,9 @@ class Spawner:
             )
             for spec, mode in zip(specs, modes, strict=True)
         ]
-        found = await self._dependencies(drafts, inbox)
+        found = await self._dependencies.find(drafts, inbox)
         drafts = [await self._check_contract(draft, settings) for draft in drafts]
-        while gone := self._gone(drafts, found):
-            # It ended, and left memory, while this call was looking other things up.
-            found[gone] = _dependency(await self._queries.run(found[gone].run_id))
+        await self._dependencies.look_again(drafts, found)
         if known := self._known(specs, inbox):
             # The same key came in while this call was looking things up.
             return await self._repeated(specs, known, again)
@@ -238,7 +230,7 @@ class Spawner:
         settings: Settings,
         cwd: str,
         is_operator: bool,
-    ) -> _Draft:
+    ) -> Draft:
         agent_id, agent = self._agent(spec, parent, requester, settings, is_operator=is_operator)
         runtime = self._runtime(agent_id, agent)
         runtime.check(agent.options)
@@ -281,12 +273,12 @@ class Spawner:
             abilities=runtime.abilities,
             options=agent.options,
         )
-        return _Draft(
+        return Draft(
             spec=spec,
             run_id=self._ids.run_id(),
             session_key=SessionKey(f"agent:{agent_id}:subagent:{self._ids.session_uuid()}"),
             resolved=resolved,
-            labels=_asked_dependencies(spec),
+            labels=asked_dependencies(spec),
         )
 
     def _agent(
@@ -345,7 +337,7 @@ class Spawner:
             looking.add_done_callback(lambda _: self._looks.pop(name, None))
         return await asyncio.shield(looking)
 
-    async def _check_contract(self, draft: _Draft, settings: Settings) -> _Draft:
+    async def _check_contract(self, draft: Draft, settings: Settings) -> Draft:
         """Refuse a contract that cannot run; mark one that is met already, before any work."""
         wanted = draft.spec.verification
         if wanted is None:
@@ -357,78 +349,11 @@ class Spawner:
         vacuous = await self._verifier.baseline(wanted, draft.resolved.cwd)
         return replace(draft, vacuous=vacuous)
 
-    # -- dependencies ----------------------------------------------------------------------
-
-    async def _dependencies(
-        self, drafts: Sequence[_Draft], requester: SessionKey
-    ) -> dict[str, Dependency]:
-        """Every dependency asked for, by the name it was asked by; ended ones have an outcome."""
-        here = {draft.resolved.label: draft.run_id for draft in drafts if draft.spec.label}
-        if len(here) != sum(1 for draft in drafts if draft.spec.label):
-            labels = [draft.resolved.label for draft in drafts if draft.spec.label]
-            twice = next(label for label in labels if labels.count(label) > 1)
-            raise UsageError(f'label "{twice}" is used twice in this batch')
-        found: dict[str, Dependency] = {}
-        for name in dict.fromkeys(name for draft in drafts for name in draft.labels):
-            if name in here:
-                found[name] = Dependency(run_id=here[name], label=name)
-                continue
-            try:
-                run = await self._queries.run(await self._queries.resolve(name, requester))
-            except NotFound as error:
-                raise UsageError(f"Dependency run not found: {name}") from error
-            if run.requester != requester:
-                raise UsageError(f"Dependency run not found: {name}")
-            found[name] = _dependency(run)
-        self._refuse_cycles(drafts, found)
-        return found
-
-    def _refuse_cycles(self, drafts: Sequence[_Draft], found: Mapping[str, Dependency]) -> None:
-        names = {draft.run_id: draft.resolved.label for draft in drafts}
-        edges = {draft.run_id: [found[name].run_id for name in draft.labels] for draft in drafts}
-        for draft in drafts:
-            path = admission.find_cycle(
-                edges[draft.run_id], lambda run_id: edges.get(run_id, ()), {draft.run_id}
-            )
-            if path is not None:
-                raise admission.circular(
-                    names.get(run_id, run_id) for run_id in (draft.run_id, *path)
-                )
-
-    def _refuse_waiting_ancestors(
-        self, parent: Run | None, draft: _Draft, dependencies: Sequence[Dependency]
-    ) -> None:
-        """A run may not wait for an ancestor, which itself waits for this run to end."""
-        ancestors: set[RunId] = set()
-        current = parent
-        while current is not None:
-            ancestors.add(current.id)
-            current = self._ledger.live.get(current.requester_run or RunId(""))
-        if not ancestors:
-            return
-
-        def waits_for(run_id: RunId) -> list[RunId]:
-            run = self._ledger.live.get(run_id)
-            if run is None:
-                return []
-            unsettled = [d.run_id for d in run.dependencies if d.outcome is None]
-            return unsettled + [child.run_id for child in run.active_children]
-
-        start = [d.run_id for d in dependencies if d.outcome is None]
-        path = admission.find_cycle(start, waits_for, ancestors)
-        if path is not None:
-            own = draft.resolved.label
-            raise admission.circular((own, *(self._label(run_id) for run_id in path), own))
-
-    def _label(self, run_id: RunId) -> str:
-        run = self._ledger.live.get(run_id)
-        return run.resolved.label if run is not None else run_id
-
     # -- storing ---------------------------------------------------------------------------
 
     def _store_all(
         self,
-        drafts: Sequence[_Draft],
+        drafts: Sequence[Draft],
         found: Mapping[str, Dependency],
         *,
         parent: Run | None,
@@ -436,12 +361,11 @@ class Spawner:
         retry_from: RunId | None,
     ) -> list[Run]:
         """No await in here: what was counted and what is stored are one step."""
-        newest = {name: self._newest(dependency) for name, dependency in found.items()}
         for draft in drafts:
-            self._refuse_waiting_ancestors(parent, draft, [newest[n] for n in draft.labels])
+            self._dependencies.refuse_waiting_ancestors(parent, draft, found)
         now = self._clock.now_ms()
         runs: list[Run] = []
-        for draft in _dependencies_first(drafts, newest):
+        for draft in dependencies_first(drafts, found):
             event = Spawned(
                 at_ms=now,
                 run_id=draft.run_id,
@@ -452,7 +376,7 @@ class Spawner:
                 depth=parent.depth + 1 if parent is not None else 1,
                 session_key=draft.session_key,
                 retry_from=retry_from,
-                dependencies=tuple(self._newest(newest[name]) for name in draft.labels),
+                dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
                 vacuous=draft.vacuous,
             )
             if parent is not None:
@@ -466,58 +390,12 @@ class Spawner:
         order = {draft.run_id: number for number, draft in enumerate(drafts)}
         return sorted(runs, key=lambda run: order[run.id])
 
-    def _gone(self, drafts: Sequence[_Draft], found: Mapping[str, Dependency]) -> str | None:
-        """The name of a dependency that is neither open nor known to have ended."""
-        here = {draft.run_id for draft in drafts} | self._ledger.live.keys()
-        for name, dependency in found.items():
-            if dependency.outcome is None and dependency.run_id not in here:
-                return name
-        return None
-
     def _remember(self, requester: SessionKey, key: str, run_id: RunId, now: int) -> None:
         self._idempotent[requester, key] = (run_id, now)
         if len(self._idempotent) >= self._idempotent_max:
             since = now - IDEMPOTENCY_WINDOW_MS
             self._idempotent = {k: v for k, v in self._idempotent.items() if v[1] > since}
             self._idempotent_max = 2 * len(self._idempotent) + IDEMPOTENT_KEYS
-
-    def _newest(self, dependency: Dependency) -> Dependency:
-        """The dependency as it is at this instant: it may have ended since it was looked up."""
-        run = self._ledger.live.get(dependency.run_id)
-        return dependency if run is None else _dependency(run)
-
-
-def _dependency(run: Run) -> Dependency:
-    settled = run.outcome if run.is_settled else None
-    return Dependency(
-        run_id=run.id,
-        label=run.resolved.label,
-        outcome=settled,
-        result=result_for_others(run) if settled is not None else None,
-    )
-
-
-def _dependencies_first(drafts: Sequence[_Draft], found: Mapping[str, Dependency]) -> list[_Draft]:
-    """An order in which every run of the batch comes after those it waits for."""
-    by_id = {draft.run_id: draft for draft in drafts}
-    ordered: dict[RunId, _Draft] = {}
-    stack = [(draft, False) for draft in reversed(drafts)]
-    while stack:
-        draft, is_ready = stack.pop()
-        if draft.run_id in ordered:
-            continue
-        if is_ready:
-            ordered[draft.run_id] = draft
-            continue
-        stack.append((draft, True))
-        needed = [found[name].run_id for name in draft.labels]
-        stack.extend((by_id[run_id], False) for run_id in needed if run_id in by_id)
-    return list(ordered.values())
-
-
-def _asked_dependencies(spec: RunSpec) -> tuple[str, ...]:
-    chained = (spec.chain_after,) if spec.chain_after is not None else ()
-    return tuple(dict.fromkeys((*chained, *spec.depends_on)))
 
 
 def _check_usable(spec: RunSpec, runtime: Runtime) -> None:
