@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from world import ME, World, in_world
 
-from subagents.domain.model import Phase
+from subagents.domain.model import Phase, Report
 from subagents.domain.outcome import OK, Outcome, Reason, Status
 from subagents.domain.spec import Abilities, Cleanup, Mode
-from subagents.domain.values import announcement_id
+from subagents.domain.values import RunId, announcement_id
 from subagents.errors import Conflict, Forbidden, NotFound, UsageError
 from subagents.ports import RunFilter
 
@@ -432,3 +432,65 @@ def test_many_hands_on_one_run_end_it_once(tmp_path: Path) -> None:
         assert await world.folded(run_id) == await world.run(run_id)
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("lanes:turns-need-slots")
+def test_a_parent_keeps_its_slot_for_the_turn_that_follows(tmp_path: Path) -> None:
+    """With one slot, a second run must not start while the first has a turn to come."""
+
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("parent")
+        await world.until(parent, Phase.RUNNING)
+        await world.spawn_child(parent, "slow")
+        other = await world.spawn("quick")
+        await world.until(parent, Phase.ENDING)
+        assert (await world.run(other)).phase is Phase.QUEUED
+
+        await world.until(parent)
+        assert len(world.runtime.turns) == 1
+        assert (await world.until(other)).outcome == OK
+
+    in_world(tmp_path, scenario, max_spawn_depth=2, max_concurrent=1)
+
+
+@pytest.mark.requirement("report:after-tools")
+def test_a_report_counts_as_the_last_call_after_tools_that_were_seen_before_it(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("tooled")
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.idle()
+        await world.clock.result(world.engine.report(run_id, Report(summary="all done")))
+        run = await world.until(run_id)
+
+        assert run.report is not None
+        assert run.attempt.report_is_last
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("outbox:start-is-bounded")
+def test_a_runtime_that_hangs_while_it_starts_fails_the_attempt_and_frees_the_slot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subagents.engine.outbox.START_S_MAX", 0.02)
+
+    async def scenario(world: World) -> None:
+        world.runtime.hangs = True
+        run_id = await world.spawn("quick")
+        await asyncio.wait_for(_settled(world, run_id), 10)
+        outcome = (await world.run(run_id)).outcome
+        assert outcome is not None
+        assert outcome.error == "it did not start within 0 s"
+        assert world.runtime.stopped == [f"{run_id}#1"]
+
+        world.runtime.hangs = False
+        assert (await world.until(await world.spawn("quick"))).outcome == OK
+
+    in_world(tmp_path, scenario, max_concurrent=1)
+
+
+async def _settled(world: World, run_id: RunId) -> None:
+    while not (await world.run(run_id)).is_settled:
+        await asyncio.sleep(0)

@@ -9,6 +9,7 @@ from world import ME, OTHER, World, in_world, settings_of
 
 from subagents.config.settings import Agent, AgentSubagents, Settings
 from subagents.domain.model import Phase
+from subagents.domain.outcome import OK
 from subagents.domain.spec import Abilities, Artifact, Contract, Mode, RunSpec
 from subagents.domain.values import RunId, SessionKey
 from subagents.errors import (
@@ -352,3 +353,49 @@ def test_a_thousand_runs_in_one_batch_all_end(tmp_path: Path) -> None:
         assert len(world.runtime.launches) == 1_000
 
     in_world(tmp_path, scenario, max_children_per_agent=1_000, max_concurrent=100)
+
+
+@pytest.mark.requirement("spawn:idempotency-in-batches")
+def test_a_batch_sent_twice_makes_its_keyed_runs_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        keyed = RunSpec(task="a", agent_id="quick", label="a", idempotency_key="ka")
+        after = RunSpec(
+            task="b", agent_id="quick", label="b", depends_on=("a",), idempotency_key="kb"
+        )
+        first = await world.clock.result(world.batch(keyed, after))
+        again = await world.clock.result(world.batch(keyed, after))
+        assert again == first
+
+        mixed = await world.clock.result(world.batch(keyed, RunSpec(task="c", agent_id="quick")))
+        assert mixed[0] == first[0]
+        assert stored(world) == 3
+        with pytest.raises(UsageError, match="idempotencyKey is used twice"):
+            await world.batch(keyed, keyed)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:long-chain")
+def test_a_batch_of_a_thousand_in_a_chain_is_accepted_and_its_circle_refused(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        chain = [
+            RunSpec(
+                task="x",
+                agent_id="quick",
+                label=f"n{number}",
+                depends_on=(f"n{number - 1}",) if number else ("n999",),
+            )
+            for number in range(1000)
+        ]
+        with pytest.raises(UsageError, match="Circular dependency: .* → n999 → .*"):
+            await world.batch(*chain)
+        assert stored(world) == 0
+
+        ids = await world.clock.result(
+            world.batch(RunSpec(task="x", agent_id="quick", label="n0"), *chain[1:])
+        )
+        assert (await world.until(ids[-1])).outcome == OK
+
+    in_world(tmp_path, scenario, max_children_per_agent=1000)

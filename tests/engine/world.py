@@ -33,6 +33,7 @@ SCRIPTS: Mapping[str, tuple[dict[str, object], ...]] = {
     "quick": ({"result": "done"},),
     "silent": (),
     "slow": ({"sleep_ms": 10_000}, {"result": "slowly done"}),
+    "tooled": ({"tool": "Bash"}, {"sleep_ms": 500}, {"result": "x"}),
     "hang": ({"result": "so far"}, {"hang": True}),
     "fail": ({"result": "some of it"}, {"exit": 1}),
     "flaky": ({"attempt": 1}, {"exit": 1}, {"attempt": 2}, {"result": "second time lucky"}),
@@ -71,9 +72,12 @@ class WatchedRuntime(ScriptedRuntime):
         self.turns: list[str] = []
         self.forgotten: list[str] = []
         self.is_blind = False
+        self.hangs = False
 
     async def start(self, launch: Launch) -> StartedInfo:
         self.launches.append(launch)
+        if self.hangs:
+            await asyncio.get_running_loop().create_future()
         return await super().start(launch)
 
     async def watch(self, ref: AttemptRef, *, cursor: int) -> AsyncIterator[tuple[Signal, int]]:

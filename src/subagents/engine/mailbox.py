@@ -33,6 +33,7 @@ from subagents.domain.values import (
     announcement_id,
 )
 from subagents.engine.ledger import Ledger
+from subagents.engine.waiting import wait_at_most
 from subagents.errors import Conflict, Forbidden, NotFound, UsageError
 from subagents.ports import Batch, Clock, InboxRow, OffLoop, Store
 
@@ -130,21 +131,12 @@ class Mailbox:
                 left_ms = deadline_ms - self._clock.now_ms()
                 if is_enough or left_ms <= 0 or not found.pending:
                     return self._offer_completed(found, reader)
-                await self._wait_for(woken, left_ms / 1000)
+                await wait_at_most(self._clock, left_ms / 1000, woken)
         finally:
             for name in names:
                 self._waiters[name].pop(woken, None)
                 if not self._waiters[name]:
                     del self._waiters[name]
-
-    async def _wait_for(self, woken: asyncio.Event, seconds: float) -> None:
-        waking = asyncio.ensure_future(woken.wait())
-        sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
-        try:
-            await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waking.cancel()
-            sleeping.cancel()
 
     async def _look(self, run_ids: Sequence[RunId], session: SessionKey, reader: str) -> WaitResult:
         if not run_ids:
@@ -347,7 +339,7 @@ class Mailbox:
                 left_ms = deadline_ms - self._clock.now_ms()
                 if request.answer is not None or left_ms <= 0:
                     return request
-                await self._wait_for(woken, left_ms / 1000)
+                await wait_at_most(self._clock, left_ms / 1000, woken)
         finally:
             self._waiters[run_id].pop(woken, None)
             if not self._waiters[run_id]:

@@ -202,6 +202,7 @@ class Outbox:
             if contract is not None and number == 1 and run.dependencies and not run.vacuous:
                 # What the dependencies left behind is not this run's work.
                 vacuous = await self._verifier.baseline(contract, run.resolved.cwd)
+            # The loop's own timer: one on the clock port would cost two tasks for every start.
             async with asyncio.timeout(START_S_MAX):
                 started = await self._runtime(run).start(launch_of(run, self._worker_env(run)))
         except TimeoutError:

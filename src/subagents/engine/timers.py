@@ -13,6 +13,7 @@ from subagents.domain.lifecycle import next_due_ms
 from subagents.domain.model import Run
 from subagents.domain.values import RunId
 from subagents.engine.ledger import Ledger
+from subagents.engine.waiting import wait_at_most
 from subagents.ports import Batch, Clock
 
 LOOK_MS_MAX: Final = 5_000
@@ -52,16 +53,7 @@ class Timers:
             wait_ms = LOOK_MS_MAX
             if self._heap:
                 wait_ms = min(max(self._heap[0][0] - self._clock.now_ms(), 1), LOOK_MS_MAX)
-            await self._sleep(wait_ms / 1000)
-
-    async def _sleep(self, seconds: float) -> None:
-        sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
-        waking = asyncio.ensure_future(self._changed.wait())
-        try:
-            await asyncio.wait((sleeping, waking), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sleeping.cancel()
-            waking.cancel()
+            await wait_at_most(self._clock, wait_ms / 1000, self._changed)
 
     def fire_due(self) -> int:
         """Tell every due run that time passed; returns how many were told."""
