@@ -9,7 +9,7 @@ from world import ME, World, in_world
 from subagents.domain.model import Phase, Report
 from subagents.domain.outcome import OK, Outcome, Reason, Status
 from subagents.domain.spec import Abilities, Cleanup, Mode
-from subagents.domain.values import RunId, announcement_id
+from subagents.domain.values import announcement_id
 from subagents.errors import Conflict, Forbidden, NotFound, UsageError
 from subagents.ports import RunFilter
 
@@ -479,8 +479,8 @@ def test_a_runtime_that_hangs_while_it_starts_fails_the_attempt_and_frees_the_sl
     async def scenario(world: World) -> None:
         world.runtime.hangs = True
         run_id = await world.spawn("quick")
-        await asyncio.wait_for(_settled(world, run_id), 10)
-        outcome = (await world.run(run_id)).outcome
+        await asyncio.wait_for(world.runtime.stop_called.wait(), 10)
+        outcome = (await world.until(run_id)).outcome
         assert outcome is not None
         assert outcome.error == "it did not start within 0 s"
         assert world.runtime.stopped == [f"{run_id}#1"]
@@ -489,8 +489,3 @@ def test_a_runtime_that_hangs_while_it_starts_fails_the_attempt_and_frees_the_sl
         assert (await world.until(await world.spawn("quick"))).outcome == OK
 
     in_world(tmp_path, scenario, max_concurrent=1)
-
-
-async def _settled(world: World, run_id: RunId) -> None:
-    while not (await world.run(run_id)).is_settled:
-        await asyncio.sleep(0)

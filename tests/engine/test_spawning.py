@@ -389,7 +389,7 @@ def test_a_batch_of_a_thousand_in_a_chain_is_accepted_and_its_circle_refused(
             )
             for number in range(1000)
         ]
-        with pytest.raises(UsageError, match="Circular dependency: .* → n999 → .*"):
+        with pytest.raises(UsageError, match=r"Circular dependency: .* → n999 → .*"):
             await world.batch(*chain)
         assert stored(world) == 0
 

@@ -73,6 +73,7 @@ class WatchedRuntime(ScriptedRuntime):
         self.forgotten: list[str] = []
         self.is_blind = False
         self.hangs = False
+        self.stop_called = asyncio.Event()
 
     async def start(self, launch: Launch) -> StartedInfo:
         self.launches.append(launch)
@@ -88,6 +89,7 @@ class WatchedRuntime(ScriptedRuntime):
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         self.stopped.append(ref.attempt_id)
+        self.stop_called.set()
         await super().stop(ref, grace_s=grace_s)
 
     async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
