@@ -13,6 +13,7 @@ from subagents.domain.events import (
     Archived,
     AttemptStarted,
     AttemptStartFailed,
+    AttemptTakenOver,
     CancelRequested,
     ChildSettled,
     ChildSpawned,
@@ -145,6 +146,7 @@ MAKERS: Final[dict[type, Maker]] = {
         at_ms=t, session_key=SessionKey(f"agent:worker:subagent:u{len(r.attempts) + 1}")
     ),
     AttemptStarted: _started,
+    AttemptTakenOver: lambda d, r, t: AttemptTakenOver(at_ms=t, attempt=_attempt(d, r), epoch=2),
     AttemptStartFailed: lambda d, r, t: AttemptStartFailed(
         at_ms=t, attempt=_attempt(d, r), error="cannot", permanent=d.draw(st.booleans())
     ),

@@ -68,6 +68,15 @@ class AttemptStartFailed(Fact, frozen=True, tag=True):
     permanent: bool = False
 
 
+class AttemptTakenOver(Fact, frozen=True, tag=True):
+    """After a restart a node watches the attempt on, under its own epoch; nothing was started."""
+
+    attempt: int
+    epoch: int
+    cursor: int = 0
+    """How far its stream had been read."""
+
+
 class SignalReceived(Fact, frozen=True, tag=True):
     """A runtime saw something of an attempt."""
 
@@ -187,6 +196,7 @@ Event: TypeAlias = (
     | SlotGranted
     | AttemptStarted
     | AttemptStartFailed
+    | AttemptTakenOver
     | SignalReceived
     | LeaseExpired
     | TimerFired

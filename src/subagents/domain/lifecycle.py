@@ -40,6 +40,7 @@ from subagents.domain.events import (
     Archived,
     AttemptStarted,
     AttemptStartFailed,
+    AttemptTakenOver,
     CancelRequested,
     ChildSettled,
     ChildSpawned,
@@ -129,6 +130,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, AttemptTakenOver): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
     **{(phase, SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
     **{(phase, LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
     **{(phase, TimerFired): frozenset({phase}) | _ENDS for phase in _LIVE},
@@ -145,6 +147,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     DependencySettled: frozenset(P) - {P.WAITING},
     AttemptStarted: frozenset(P) - {P.WAITING},
     AttemptStartFailed: frozenset(P) - {P.WAITING},
+    AttemptTakenOver: frozenset(P) - {P.WAITING},
     SignalReceived: frozenset(P) - {P.WAITING},
     LeaseExpired: frozenset(P) - {P.WAITING},
     TimerFired: frozenset(P),
@@ -206,6 +209,8 @@ def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 
             return _attempt_started(run, event)
         case AttemptStartFailed():
             return _start_failed(run, event)
+        case AttemptTakenOver():
+            return Transition(run)
         case SignalReceived():
             return _signal_received(run, event)
         case LeaseExpired():
@@ -427,6 +432,9 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
     # It can have asked: started before a crash, and impossible to start again after it.
     run, resolved = _close_requests(_with_attempt(run, attempt), event.at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    if run.active_children:
+        # Nor does it announce before what it spawned then.
+        return _join(_after_children(run, event.at_ms), followups)
     end = _settle if event.permanent else _conclude
     return _join(end(run, outcome, event.at_ms), followups)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from subagents.domain.events import LeaseExpired, SignalReceived
+from subagents.domain.events import AttemptTakenOver, LeaseExpired, SignalReceived
 from subagents.domain.model import HOLDS_SLOT, Phase, Run
 from subagents.domain.signals import TERMINAL, Signal, Vanished
 from subagents.domain.values import AttemptId, RunId, attempt_id
@@ -75,7 +75,17 @@ class Supervisor:
         """
         self._cursors = {attempt_id(run_id, h.attempt): h.cursor for run_id, h in leases.items()}
         for run in tuple(self._ledger.published.values()):
-            self._look_at(run)
+            cursor = self._look_at(run)
+            if cursor is not None:
+                self._ledger.apply_now(
+                    run.id,
+                    AttemptTakenOver(
+                        at_ms=self._clock.now_ms(),
+                        attempt=len(run.attempts),
+                        epoch=self._ledger.epoch,
+                        cursor=cursor,
+                    ),
+                )
         self.renew()
         self._tasks.start(self._keep_leases(), "leases")
 
@@ -83,17 +93,18 @@ class Supervisor:
         for run in batch.runs.values():
             self._look_at(run)
 
-    def _look_at(self, run: Run) -> None:
+    def _look_at(self, run: Run) -> int | None:
+        """Watch the run's attempt if it needs it and nobody does; from where, else None."""
         if run.phase not in {Phase.RUNNING, Phase.ENDING} or run.attempt.outcome is not None:
-            return
+            return None
         watched = self._watched.get(run.id)
         if watched is not None and (watched.attempt, watched.turns) >= (
             run.attempt.number,
             run.attempt.turns,
         ):
-            return
+            return None
         if run.attempt.evidence.exit is not None:
-            return
+            return None
         cursor = self._cursors.pop(run.attempt_id, 0) if run.attempt.turns == 1 else 0
         watched = _Watched(
             attempt=run.attempt.number,
@@ -104,6 +115,7 @@ class Supervisor:
         )
         self._watched[run.id] = watched
         self._tasks.start(self._watch(run, watched), f"watch {run.attempt_id}")
+        return cursor
 
     async def stop(self) -> None:
         """Stop watching; the workers go on."""

@@ -296,6 +296,11 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
         case e.AttemptStartFailed():
             end = "; the same launch can never start" if event.permanent else ""
             return f"attempt {event.attempt} could not start: {_cut(event.error)}{end}"
+        case e.AttemptTakenOver():
+            return (
+                f"a restarted daemon took attempt {event.attempt} over "
+                f"and reads on from byte {event.cursor}"
+            )
         case e.SignalReceived():
             return f"attempt {event.attempt} {_signal(event.signal)}"
         case e.LeaseExpired():

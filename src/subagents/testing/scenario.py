@@ -67,7 +67,7 @@ def settings_of(rng: random.Random) -> Settings:
         ),
         agents=agents,
         lanes={"narrow": Lane(slots=1), "wide": Lane(slots=3)},
-        daemon=Daemon(lease_seconds=rng.choice((3, 10, 30)), sweep_seconds=rng.choice((20, 60))),
+        daemon=Daemon(lease_seconds=rng.choice((3, 3, 30)), sweep_seconds=rng.choice((20, 60))),
     )
 
 
