@@ -36,7 +36,7 @@ from subagents.domain.events import (
     TimerFired,
     VerificationFinished,
 )
-from subagents.domain.lifecycle import TRANSITIONS, next_due_ms
+from subagents.domain.lifecycle import next_due_ms
 from subagents.domain.model import (
     Answer,
     Child,
@@ -76,6 +76,7 @@ from subagents.domain.signals import (
     Vanished,
 )
 from subagents.domain.spec import Abilities, Backoff, OnDependencyFailure, OnFailure, RunSpec
+from subagents.domain.transitions import TRANSITIONS
 from subagents.domain.values import RequestId, RunId, SessionKey
 
 CHILDREN: Final = tuple(RunId(f"r-c{n:09}") for n in (1, 2))

@@ -44,7 +44,7 @@ from subagents.domain.events import (
     TimerFired,
     VerificationFinished,
 )
-from subagents.domain.lifecycle import STALE, TRANSITIONS, next_due_ms, reduce
+from subagents.domain.lifecycle import next_due_ms, reduce
 from subagents.domain.model import Answer, Decision, Exit, MessageKind, Phase, StopCause
 from subagents.domain.outcome import (
     OK,
@@ -68,6 +68,7 @@ from subagents.domain.spec import (
     OnFailure,
     RunSpec,
 )
+from subagents.domain.transitions import STALE, TRANSITIONS
 from subagents.domain.values import RunId, announcement_id
 from subagents.errors import IllegalTransition
 

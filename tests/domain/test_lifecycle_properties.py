@@ -11,10 +11,11 @@ from hypothesis.strategies import DataObject
 
 from subagents.domain.effects import Announce, TellDependants, Verify
 from subagents.domain.events import Event, TimerFired, decode_event, encode_event
-from subagents.domain.lifecycle import STALE, TRANSITIONS, next_due_ms, reduce
+from subagents.domain.lifecycle import next_due_ms, reduce
 from subagents.domain.model import MessageKind, Phase, Run
 from subagents.domain.outcome import Outcome, Status
 from subagents.domain.spec import OnFailure
+from subagents.domain.transitions import STALE, TRANSITIONS
 from subagents.domain.values import replace
 from subagents.errors import IllegalTransition
 

@@ -2,7 +2,7 @@
 
 The rules, in the order they matter:
 
-- Legal transitions are data (``TRANSITIONS``); docs/lifecycle.md is drawn from it.
+- Legal transitions are data: ``transitions.TRANSITIONS``.
 - A late or doubled event is *stale*: journaled, changes nothing but ``seq``, is never news.
 - Anything else raises ``IllegalTransition`` and changes nothing.
 - Time and ids come inside events. Nothing here waits, reads a clock or does anything: what must
@@ -12,7 +12,6 @@ The rules, in the order they matter:
 Source: 2-lifecycle §1–§8, §10; seed 004 "V2 Plan" 1, 3 and 5.
 """
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple, assert_never
 
 from subagents.domain import announcement
@@ -82,93 +81,12 @@ from subagents.domain.reconcile import decide, merge, settle_due_ms
 from subagents.domain.retry import retry_delay_ms
 from subagents.domain.signals import ProgressSeen
 from subagents.domain.spec import Cleanup, OnDependencyFailure, OnFailure
+from subagents.domain.transitions import STALE, TRANSITIONS
 from subagents.domain.values import MessageId, announcement_id, attempt_id, replace
 from subagents.errors import IllegalTransition
 
 P = Phase
-_ENDS: Final = frozenset({P.ENDING, P.VERIFYING, P.RETRY_WAIT, P.ANNOUNCING})
-_HELD: Final = (P.WAITING, P.QUEUED, P.RETRY_WAIT)
 _LIVE: Final = (P.SPAWNING, P.RUNNING)
-
-TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
-    (P.WAITING, DependencySettled): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
-    (P.WAITING, TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
-    (P.QUEUED, SlotGranted): frozenset({P.SPAWNING}),
-    (P.SPAWNING, AttemptStarted): frozenset({P.RUNNING}),
-    (P.SPAWNING, AttemptStartFailed): _ENDS,
-    (P.ENDING, AttemptStarted): frozenset({P.RUNNING}),
-    (P.ENDING, AttemptStartFailed): _ENDS,
-    (P.ENDING, SignalReceived): _ENDS,
-    (P.ENDING, TimerFired): _ENDS,
-    (P.ENDING, ChildSettled): _ENDS,
-    (P.ENDING, ChildTold): frozenset({P.ENDING}),
-    (P.ENDING, CancelRequested): frozenset({P.ENDING, P.ANNOUNCING}),
-    (P.ENDING, SteerRequested): frozenset({P.ENDING}),
-    (P.ENDING, Resumed): _ENDS,
-    (P.VERIFYING, Resumed): frozenset({P.VERIFYING}),
-    (P.VERIFYING, VerificationFinished): frozenset({P.RETRY_WAIT, P.ANNOUNCING}),
-    (P.RETRY_WAIT, TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED}),
-    (P.ANNOUNCING, DeliverySettled): frozenset(
-        {P.CLEANUP_PENDING, P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}
-    ),
-    (P.ANNOUNCING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
-    (P.ANNOUNCE_DEFERRED, TimerFired): frozenset({P.ANNOUNCE_DEFERRED, P.ANNOUNCING}),
-    (P.ANNOUNCE_DEFERRED, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
-    (P.ANNOUNCE_DEFERRED, Redelivered): frozenset({P.ANNOUNCING}),
-    (P.CLEANUP_PENDING, CleanedUp): frozenset({P.COMPLETED}),
-    (P.CLEANUP_PENDING, DeliverySettled): frozenset({P.CLEANUP_PENDING}),
-    (P.CLEANUP_PENDING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
-    (P.COMPLETED, AnnouncementConsumed): frozenset({P.COMPLETED}),
-    (P.COMPLETED, DeliverySettled): frozenset({P.COMPLETED}),
-    (P.COMPLETED, Archived): frozenset({P.COMPLETED}),
-    (P.COMPLETED_GIVEUP, AnnouncementConsumed): frozenset({P.COMPLETED_GIVEUP}),
-    (P.COMPLETED_GIVEUP, Redelivered): frozenset({P.ANNOUNCING}),
-    (P.COMPLETED_GIVEUP, Archived): frozenset({P.COMPLETED_GIVEUP}),
-    **{(phase, CancelRequested): frozenset({P.ANNOUNCING}) for phase in (*_HELD, P.VERIFYING)},
-    **{(phase, CancelRequested): frozenset({phase}) for phase in _LIVE},
-    **{(phase, Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
-    **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
-    **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
-    **{(phase, SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
-    **{(phase, AttemptTakenOver): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
-    **{(phase, SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
-    **{(phase, LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
-    **{(phase, TimerFired): frozenset({phase}) | _ENDS for phase in _LIVE},
-    **{
-        (phase, kind): frozenset({phase})
-        for phase in _LIVE
-        for kind in (ChildSpawned, ChildSettled, ChildTold, RequestAsked, RequestAnswered)
-    },
-    **{(phase, ParentNotified): frozenset({phase}) for phase in _LIVE},
-}
-"""Every legal ``(phase, event)`` and the phases it may lead to."""
-
-_LATE: Final[Mapping[type, frozenset[Phase]]] = {
-    DependencySettled: frozenset(P) - {P.WAITING},
-    AttemptStarted: frozenset(P) - {P.WAITING},
-    AttemptStartFailed: frozenset(P) - {P.WAITING},
-    AttemptTakenOver: frozenset(P) - {P.WAITING},
-    SignalReceived: frozenset(P) - {P.WAITING},
-    LeaseExpired: frozenset(P) - {P.WAITING},
-    TimerFired: frozenset(P),
-    VerificationFinished: frozenset(P) - {P.WAITING},
-    SteerSettled: frozenset(P) - {P.WAITING},
-    ChildSettled: frozenset(P) - {P.WAITING},
-    ChildTold: frozenset(P) - {P.WAITING},
-    RequestAnswered: frozenset(P) - {P.WAITING},
-    DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
-    CleanedUp: frozenset({P.COMPLETED}),
-    CancelRequested: frozenset(
-        {P.ANNOUNCING, P.ANNOUNCE_DEFERRED, P.CLEANUP_PENDING, P.COMPLETED, P.COMPLETED_GIVEUP}
-    ),
-}
-STALE: Final = frozenset(
-    (phase, kind)
-    for kind, phases in _LATE.items()
-    for phase in phases
-    if (phase, kind) not in TRANSITIONS
-)
-"""Late or doubled facts: journaled, and nothing else."""
 
 
 class Transition(NamedTuple):

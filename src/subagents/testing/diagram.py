@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from subagents.domain.events import EVENT_TYPES
-from subagents.domain.lifecycle import STALE, TRANSITIONS
 from subagents.domain.model import OVER, Phase
+from subagents.domain.transitions import STALE, TRANSITIONS
 
 PAGE: Final = "docs/lifecycle.md"
 BEGIN: Final = "<!-- lifecycle: written by `make docs` from src/subagents/domain/lifecycle.py -->"

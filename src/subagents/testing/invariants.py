@@ -19,10 +19,11 @@ from subagents.domain.effects import (
     Verify,
 )
 from subagents.domain.events import AnnouncementConsumed, encode_event
-from subagents.domain.lifecycle import TRANSITIONS, reduce
+from subagents.domain.lifecycle import reduce
 from subagents.domain.model import HOLDS_SLOT, OVER, SETTLED, MessageKind, Phase, Run, StopCause
 from subagents.domain.outcome import Status
 from subagents.domain.spec import OnDependencyFailure, OnFailure
+from subagents.domain.transitions import TRANSITIONS
 from subagents.domain.values import RunId, SessionKey, announcement_id
 from subagents.engine.engine import Engine
 from subagents.ports import Batch, JournalEntry, OutboxEntry, RunFilter

@@ -1,0 +1,124 @@
+"""Which event may come in which phase, and where it may lead: data, not code.
+
+docs/lifecycle.md is drawn from ``TRANSITIONS``; the tests walk it. A pair in ``STALE`` is a late
+or doubled fact. A pair in neither is a broken promise and raises.
+
+Source: 2-lifecycle §1.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from subagents.domain.events import (
+    AnnouncementConsumed,
+    Archived,
+    AttemptStarted,
+    AttemptStartFailed,
+    AttemptTakenOver,
+    CancelRequested,
+    ChildSettled,
+    ChildSpawned,
+    ChildTold,
+    CleanedUp,
+    DeliverySettled,
+    DependencySettled,
+    LeaseExpired,
+    ParentNotified,
+    Paused,
+    Redelivered,
+    RequestAnswered,
+    RequestAsked,
+    Resumed,
+    SignalReceived,
+    SlotGranted,
+    SteerRequested,
+    SteerSettled,
+    TimerFired,
+    VerificationFinished,
+)
+from subagents.domain.model import Phase
+
+P = Phase
+_ENDS: Final = frozenset({P.ENDING, P.VERIFYING, P.RETRY_WAIT, P.ANNOUNCING})
+_HELD: Final = (P.WAITING, P.QUEUED, P.RETRY_WAIT)
+_LIVE: Final = (P.SPAWNING, P.RUNNING)
+
+TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
+    (P.WAITING, DependencySettled): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
+    (P.WAITING, TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
+    (P.QUEUED, SlotGranted): frozenset({P.SPAWNING}),
+    (P.SPAWNING, AttemptStarted): frozenset({P.RUNNING}),
+    (P.SPAWNING, AttemptStartFailed): _ENDS,
+    (P.ENDING, AttemptStarted): frozenset({P.RUNNING}),
+    (P.ENDING, AttemptStartFailed): _ENDS,
+    (P.ENDING, SignalReceived): _ENDS,
+    (P.ENDING, TimerFired): _ENDS,
+    (P.ENDING, ChildSettled): _ENDS,
+    (P.ENDING, ChildTold): frozenset({P.ENDING}),
+    (P.ENDING, CancelRequested): frozenset({P.ENDING, P.ANNOUNCING}),
+    (P.ENDING, SteerRequested): frozenset({P.ENDING}),
+    (P.ENDING, Resumed): _ENDS,
+    (P.VERIFYING, Resumed): frozenset({P.VERIFYING}),
+    (P.VERIFYING, VerificationFinished): frozenset({P.RETRY_WAIT, P.ANNOUNCING}),
+    (P.RETRY_WAIT, TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED}),
+    (P.ANNOUNCING, DeliverySettled): frozenset(
+        {P.CLEANUP_PENDING, P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}
+    ),
+    (P.ANNOUNCING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.ANNOUNCE_DEFERRED, TimerFired): frozenset({P.ANNOUNCE_DEFERRED, P.ANNOUNCING}),
+    (P.ANNOUNCE_DEFERRED, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.ANNOUNCE_DEFERRED, Redelivered): frozenset({P.ANNOUNCING}),
+    (P.CLEANUP_PENDING, CleanedUp): frozenset({P.COMPLETED}),
+    (P.CLEANUP_PENDING, DeliverySettled): frozenset({P.CLEANUP_PENDING}),
+    (P.CLEANUP_PENDING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.COMPLETED, AnnouncementConsumed): frozenset({P.COMPLETED}),
+    (P.COMPLETED, DeliverySettled): frozenset({P.COMPLETED}),
+    (P.COMPLETED, Archived): frozenset({P.COMPLETED}),
+    (P.COMPLETED_GIVEUP, AnnouncementConsumed): frozenset({P.COMPLETED_GIVEUP}),
+    (P.COMPLETED_GIVEUP, Redelivered): frozenset({P.ANNOUNCING}),
+    (P.COMPLETED_GIVEUP, Archived): frozenset({P.COMPLETED_GIVEUP}),
+    **{(phase, CancelRequested): frozenset({P.ANNOUNCING}) for phase in (*_HELD, P.VERIFYING)},
+    **{(phase, CancelRequested): frozenset({phase}) for phase in _LIVE},
+    **{(phase, Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, AttemptTakenOver): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
+    **{(phase, LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
+    **{(phase, TimerFired): frozenset({phase}) | _ENDS for phase in _LIVE},
+    **{
+        (phase, kind): frozenset({phase})
+        for phase in _LIVE
+        for kind in (ChildSpawned, ChildSettled, ChildTold, RequestAsked, RequestAnswered)
+    },
+    **{(phase, ParentNotified): frozenset({phase}) for phase in _LIVE},
+}
+"""Every legal ``(phase, event)`` and the phases it may lead to."""
+
+_LATE: Final[Mapping[type, frozenset[Phase]]] = {
+    DependencySettled: frozenset(P) - {P.WAITING},
+    AttemptStarted: frozenset(P) - {P.WAITING},
+    AttemptStartFailed: frozenset(P) - {P.WAITING},
+    AttemptTakenOver: frozenset(P) - {P.WAITING},
+    SignalReceived: frozenset(P) - {P.WAITING},
+    LeaseExpired: frozenset(P) - {P.WAITING},
+    TimerFired: frozenset(P),
+    VerificationFinished: frozenset(P) - {P.WAITING},
+    SteerSettled: frozenset(P) - {P.WAITING},
+    ChildSettled: frozenset(P) - {P.WAITING},
+    ChildTold: frozenset(P) - {P.WAITING},
+    RequestAnswered: frozenset(P) - {P.WAITING},
+    DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
+    CleanedUp: frozenset({P.COMPLETED}),
+    CancelRequested: frozenset(
+        {P.ANNOUNCING, P.ANNOUNCE_DEFERRED, P.CLEANUP_PENDING, P.COMPLETED, P.COMPLETED_GIVEUP}
+    ),
+}
+STALE: Final = frozenset(
+    (phase, kind)
+    for kind, phases in _LATE.items()
+    for phase in phases
+    if (phase, kind) not in TRANSITIONS
+)
+"""Late or doubled facts: journaled, and nothing else."""
