@@ -510,13 +510,21 @@ def _cannot_start(error: OSError) -> DaemonUnreachable:
     )
 
 
+_OWN_NAME: Final = "subagents: "
+_HINT: Final = "  hint: "
+"""How ``subagents serve`` ends its last words, see ``cli.main``."""
+
+
 def _did_not_start(paths: Paths, status: int | None) -> NoReturn:
     ended = "in time" if status is None else f"and ended with status {status}"
     lines = log_tail(paths.log_file).strip().splitlines()
-    last = f": {lines[-1]}" if lines else ""
+    said = [line for line in lines if not line.startswith(_HINT)]
+    hints = [line.removeprefix(_HINT) for line in lines[-1:] if line.startswith(_HINT)]
+    last = f": {said[-1].removeprefix(_OWN_NAME)}" if said else ""
+    where = f"read {paths.log_file}, or run it in the foreground: subagents serve"
     raise DaemonUnreachable(
         f"the daemon did not start {ended}{last}",
-        hint=f"read {paths.log_file}, or run it in the foreground: subagents serve",
+        hint=hints[0] if hints else where,
         details={"log": str(paths.log_file), "tail": lines[-10:]},
     )
 
