@@ -1603,6 +1603,30 @@ E2E: Final[Lines] = {
 }
 """real processes, end to end"""
 
+LEAD: Final[Lines] = {
+    "lanes:turns-need-slots": (
+        "8-field-failures: concurrency surprises",
+        "A run that will get a follow-up turn keeps its slot.",
+    ),
+    "outbox:start-is-bounded": (
+        "1-product: every wait has a deadline",
+        "A runtime that hangs while it starts fails the attempt.",
+    ),
+    "report:after-tools": (
+        "2-lifecycle §6",
+        "A report is the last call when the tools were used before it, in whatever order they were noticed.",
+    ),
+    "spawn:idempotency-in-batches": (
+        "2-lifecycle §2",
+        "A batch sent twice makes its keyed runs once.",
+    ),
+    "spawn:long-chain": (
+        "2-lifecycle §3",
+        "A batch of a thousand runs in a chain is accepted, its circle is refused with the circle named.",
+    ),
+}
+"""lead"""
+
 RUNTIMES: Final[Lines] = {
     "runtimes:abilities": (
         "7-runtimes",
@@ -2132,6 +2156,7 @@ PARTS: Final[tuple[Lines, ...]] = (
     CONFIG,
     DOCS,
     E2E,
+    LEAD,
     RUNTIMES,
     SIMULATOR,
     SURFACES,

@@ -238,7 +238,7 @@ class Host:
         self._hang_up(life)
         stopped = self.loop.create_future()
         task = self.loop.create_task(life.engine.stop(), context=context_of(life))
-        task.add_done_callback(lambda _: stopped.done() or stopped.set_result(None))
+        task.add_done_callback(lambda _: _finish(stopped, None))
         life.calls[stopped] = None  # a crash in the middle of the stop ends the waiting
         try:
             await stopped

@@ -168,11 +168,11 @@ class Judge:
             self._announced.add(message.id)
         for run_id, old in before.items():
             run = self.view[run_id]
-            was_settled = old is not None and old.phase in SETTLED
             if run.phase in SETTLED and announcement_id(run_id) not in self._announced:
                 self.fail("one announcement per run", f"{run_id} settled without one")
-            if was_settled and (run.phase not in SETTLED or run.outcome != old.outcome):
-                self.fail("an outcome is final", f"{run_id} {old.outcome} → {run.outcome}")
+            settled = old.outcome if old is not None else None
+            if settled is not None and run.outcome != settled:
+                self.fail("an outcome is final", f"{run_id} {settled} → {run.outcome}")
             if (run.outcome is not None) != (run.phase in SETTLED):
                 self.fail("every run is in one phase", f"{run_id} {run.phase} {run.outcome}")
 
