@@ -11,8 +11,6 @@ import msgspec
 import pytest
 from cli_home import Home, temporary_home, until
 
-requirement = pytest.mark.requirement
-
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:
@@ -38,14 +36,14 @@ def gate(name: str) -> str:
 # -- run, spawn, wait -----------------------------------------------------------------------------
 
 
-@requirement("cli:run")
+@pytest.mark.requirement("cli:run")
 def test_run_prints_the_result_on_stdout_and_all_else_on_stderr(shared: Home) -> None:
     done = shared.cli("run", "echo hello; echo noise >&2")
     assert (done.code, done.out) == (0, "hello\n")
     assert ": ok · " in done.err
 
 
-@requirement("cli:run", "cli:exit-codes")
+@pytest.mark.requirement("cli:run", "cli:exit-codes")
 def test_run_ends_with_5_and_the_reason_when_the_work_fails(shared: Home) -> None:
     done = shared.cli("run", "echo partly; echo broken >&2; exit 3")
     assert (done.code, done.out) == (5, "partly\n")
@@ -53,7 +51,7 @@ def test_run_ends_with_5_and_the_reason_when_the_work_fails(shared: Home) -> Non
     assert "see: subagents why r-" in done.err
 
 
-@requirement("cli:run", "cli:exit-codes", "cli:contract-flags")
+@pytest.mark.requirement("cli:run", "cli:exit-codes", "cli:contract-flags")
 def test_run_ends_with_6_and_the_failed_check_when_the_contract_is_not_met(shared: Home) -> None:
     flags = ("--verify", "out.json", "--min-items", "3", "--verify", "other", "--min-bytes", "1")
     done = shared.cli("run", "echo '[1, 2]' > out.json; echo x > other", *flags)
@@ -62,7 +60,7 @@ def test_run_ends_with_6_and_the_failed_check_when_the_contract_is_not_met(share
     assert "out.json: File out.json has 2 items, minimum 3 required" in done.err
 
 
-@requirement("cli:run", "cli:json")
+@pytest.mark.requirement("cli:run", "cli:json")
 def test_run_as_json_is_one_document_with_the_proof(shared: Home) -> None:
     done = shared.cli("run", "echo '{\"a\": 1}' > p.json", "--verify", "p.json", "--json")
     assert done.code == 0
@@ -73,20 +71,20 @@ def test_run_as_json_is_one_document_with_the_proof(shared: Home) -> None:
     assert item["verification"]["status"] == "passed"
 
 
-@requirement("cli:task")
+@pytest.mark.requirement("cli:task")
 def test_a_task_may_come_from_stdin_or_as_a_command_line(shared: Home) -> None:
     assert shared.ok("run", "-", stdin="echo from stdin\n").out == "from stdin\n"
     assert shared.ok("run", "--", "printf", "%s|", "a b", "$HOME").out == "a b|$HOME|\n"
 
 
-@requirement("cli:run")
+@pytest.mark.requirement("cli:run")
 def test_run_works_where_it_is_called(shared: Home) -> None:
     assert shared.ok("run", "pwd -P").out == f"{shared.work.resolve()}\n"
     (shared.work / "below").mkdir(exist_ok=True)
     assert shared.ok("run", "pwd -P", "--cwd", "below").out.endswith("/below\n")
 
 
-@requirement("cli:spawn")
+@pytest.mark.requirement("cli:spawn")
 def test_spawn_prints_the_id_alone_and_its_receipt_as_json(shared: Home) -> None:
     assert shared.spawn("true").startswith("r-")
     receipt = shared.ok("spawn", "true", "--label", "receipt", "--json").json
@@ -95,7 +93,7 @@ def test_spawn_prints_the_id_alone_and_its_receipt_as_json(shared: Home) -> None
     assert receipt["label"] == "receipt"
 
 
-@requirement("cli:spawn")
+@pytest.mark.requirement("cli:spawn")
 def test_the_same_idempotency_key_gives_the_same_run(shared: Home) -> None:
     first = shared.spawn("true", "--idempotency-key", "once")
     again = shared.cli("spawn", "true", "--idempotency-key", "once")
@@ -103,7 +101,7 @@ def test_the_same_idempotency_key_gives_the_same_run(shared: Home) -> None:
     assert "nothing new started" in again.err
 
 
-@requirement("cli:wait", "cli:exit-codes")
+@pytest.mark.requirement("cli:wait", "cli:exit-codes")
 def test_wait_ends_with_8_at_its_timeout_and_with_5_after_a_cancel(shared: Home) -> None:
     run = shared.spawn("sleep 60", "--label", "slow")
     done = shared.cli("wait", "slow", "--timeout", "200ms", "--json")
@@ -115,7 +113,7 @@ def test_wait_ends_with_8_at_its_timeout_and_with_5_after_a_cancel(shared: Home)
     assert done.rows("completed")[0]["outcome"]["status"] == "cancelled"
 
 
-@requirement("cli:wait")
+@pytest.mark.requirement("cli:wait")
 def test_wait_any_is_content_with_the_first(shared: Home) -> None:
     slow = shared.spawn("sleep 60")
     quick = shared.spawn("echo quick")
@@ -125,14 +123,14 @@ def test_wait_any_is_content_with_the_first(shared: Home) -> None:
     shared.ok("cancel", slow)
 
 
-@requirement("cli:wait", "cli:exit-codes")
+@pytest.mark.requirement("cli:wait", "cli:exit-codes")
 def test_waiting_for_an_unknown_run_names_it_and_ends_with_3(shared: Home) -> None:
     done = shared.cli("wait", "no-such-run")
     assert done.code == 3
     assert "no-such-run" in done.err
 
 
-@requirement("cli:plan")
+@pytest.mark.requirement("cli:plan")
 def test_a_plan_runs_in_the_order_of_its_dependencies(shared: Home) -> None:
     (shared.work / "p.toml").write_text(
         '[[runs]]\nlabel = "first"\ntask = "echo 1 > order"\n'
@@ -143,7 +141,7 @@ def test_a_plan_runs_in_the_order_of_its_dependencies(shared: Home) -> None:
     assert results["second"].split() == ["1", "2"]
 
 
-@requirement("cli:plan", "cli:exit-codes")
+@pytest.mark.requirement("cli:plan", "cli:exit-codes")
 def test_a_plan_with_one_wrong_run_starts_none(shared: Home) -> None:
     (shared.work / "bad.json").write_text(
         '[{"task": "touch started"}, {"task": "t", "dependsOn": "nowhere"}]'
@@ -157,7 +155,7 @@ def test_a_plan_with_one_wrong_run_starts_none(shared: Home) -> None:
 # -- questions, messages --------------------------------------------------------------------------
 
 
-@requirement("cli:answer", "cli:worker-verbs")
+@pytest.mark.requirement("cli:answer", "cli:worker-verbs")
 def test_a_workers_question_reaches_whoever_waits_and_the_answer_reaches_the_worker(
     shared: Home,
 ) -> None:
@@ -179,7 +177,7 @@ def test_a_workers_question_reaches_whoever_waits_and_the_answer_reaches_the_wor
         waiting.communicate()
 
 
-@requirement("cli:worker-verbs", "cli:exit-codes")
+@pytest.mark.requirement("cli:worker-verbs", "cli:exit-codes")
 def test_a_question_nobody_answers_ends_with_its_default_or_with_8(shared: Home) -> None:
     default = shared.ok("run", "subagents ask 'sure?' --timeout 1s --default yes; echo $?")
     assert default.out == "yes\n0\n"
@@ -187,7 +185,7 @@ def test_a_question_nobody_answers_ends_with_its_default_or_with_8(shared: Home)
     assert none.out == "8\n"
 
 
-@requirement("cli:worker-verbs")
+@pytest.mark.requirement("cli:worker-verbs")
 def test_progress_and_report_of_a_worker_are_on_record(shared: Home) -> None:
     task = "subagents progress 'reading' 40; subagents report 'all read' --artifact a.md=notes"
     run = shared.spawn(task)
@@ -196,14 +194,14 @@ def test_progress_and_report_of_a_worker_are_on_record(shared: Home) -> None:
     assert "40% reading" in shared.ok("show", run).out
 
 
-@requirement("cli:worker-verbs", "cli:bad-input")
+@pytest.mark.requirement("cli:worker-verbs", "cli:bad-input")
 def test_a_worker_verb_outside_a_run_says_what_is_missing(shared: Home) -> None:
     done = shared.cli("report", "done", "--json")
     assert done.code == 2
     assert done.json["message"] == "this is for workers: SUBAGENTS_RUN_ID is not set"
 
 
-@requirement("cli:inbox")
+@pytest.mark.requirement("cli:inbox")
 def test_a_message_is_shown_once_and_what_was_waited_for_not_again(home: Home) -> None:
     home.ok("up")
     waited = home.spawn("echo one")
@@ -253,7 +251,7 @@ def seen(shared: Home) -> Home:
     return shared
 
 
-@requirement("cli:json")
+@pytest.mark.requirement("cli:json")
 @pytest.mark.parametrize("line", LOOKS)
 def test_every_look_is_one_json_document_and_also_plain_text(seen: Home, line: str) -> None:
     shared = seen
@@ -265,7 +263,7 @@ def test_every_look_is_one_json_document_and_also_plain_text(seen: Home, line: s
     assert "\x1b" not in plain.out + plain.err
 
 
-@requirement("cli:look")
+@pytest.mark.requirement("cli:look")
 def test_what_a_run_did_can_be_read_step_by_step(shared: Home) -> None:
     run = shared.spawn("echo out; echo err >&2; exit 1", "--retry", "1", "--retry-delay", "10ms")
     shared.cli("wait", run)
@@ -281,7 +279,7 @@ def test_what_a_run_did_can_be_read_step_by_step(shared: Home) -> None:
     assert "attempt 2" in why
 
 
-@requirement("cli:look")
+@pytest.mark.requirement("cli:look")
 def test_a_log_can_be_followed_over_a_retry_to_the_end(shared: Home) -> None:
     task = f"echo one; {gate('followed')}; echo two; test -e again || {{ touch again; exit 1; }}"
     run = shared.spawn(task, "--retry", "1", "--retry-delay", "10ms")
@@ -297,7 +295,7 @@ def test_a_log_can_be_followed_over_a_retry_to_the_end(shared: Home) -> None:
     assert rest == "two\none\ntwo\n"
 
 
-@requirement("cli:selectors")
+@pytest.mark.requirement("cli:selectors")
 def test_several_runs_are_cancelled_by_phase_only_when_that_was_said(home: Home) -> None:
     home.ok("up")
     runs = {home.spawn("sleep 60") for _ in range(2)}
@@ -332,7 +330,7 @@ USAGE = [
 ]
 
 
-@requirement("cli:bad-input", "cli:exit-codes", "cli:json")
+@pytest.mark.requirement("cli:bad-input", "cli:exit-codes", "cli:json")
 @pytest.mark.parametrize(("argv", "message"), USAGE, ids=[message for _, message in USAGE])
 def test_bad_input_ends_with_2_and_names_the_field(
     shared: Home, argv: list[str], message: str
@@ -348,7 +346,7 @@ def test_bad_input_ends_with_2_and_names_the_field(
     assert message in str(done.json["message"])
 
 
-@requirement("cli:bad-input", "cli:json")
+@pytest.mark.requirement("cli:bad-input", "cli:json")
 def test_without_json_an_error_is_on_stderr_with_a_way_out_and_stdout_is_empty(
     shared: Home,
 ) -> None:
@@ -359,7 +357,7 @@ def test_without_json_an_error_is_on_stderr_with_a_way_out_and_stdout_is_empty(
     )
 
 
-@requirement("cli:bad-input")
+@pytest.mark.requirement("cli:bad-input")
 def test_arguments_that_are_no_text_are_refused(shared: Home) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "subagents", "run", b"echo \xff"],
@@ -372,7 +370,7 @@ def test_arguments_that_are_no_text_are_refused(shared: Home) -> None:
     assert done.stderr.decode().startswith("subagents: not valid UTF-8")
 
 
-@requirement("cli:exit-codes")
+@pytest.mark.requirement("cli:exit-codes")
 @pytest.mark.parametrize("command", ["status", "show", "result", "log", "why", "cancel", "retry"])
 def test_an_unknown_run_ends_with_3(shared: Home, command: str) -> None:
     done = shared.cli(command, "no-such-run", "--json")
@@ -380,7 +378,7 @@ def test_an_unknown_run_ends_with_3(shared: Home, command: str) -> None:
     assert done.json["code"] == "not_found"
 
 
-@requirement("cli:exit-codes")
+@pytest.mark.requirement("cli:exit-codes")
 def test_a_refused_spawn_ends_with_4_and_names_the_key_to_change(shared: Home) -> None:
     key = "SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"
     run = shared.spawn("sleep 60")
@@ -393,7 +391,7 @@ def test_a_refused_spawn_ends_with_4_and_names_the_key_to_change(shared: Home) -
 # -- interruptions --------------------------------------------------------------------------------
 
 
-@requirement("cli:interrupt", "cli:exit-codes")
+@pytest.mark.requirement("cli:interrupt", "cli:exit-codes")
 def test_ctrl_c_leaves_the_run_alone_and_says_how_to_come_back(shared: Home) -> None:
     waiting = shared.start("run", "sleep 60", "--label", "left")
     try:
@@ -411,7 +409,7 @@ def test_ctrl_c_leaves_the_run_alone_and_says_how_to_come_back(shared: Home) -> 
     shared.ok("cancel", run)
 
 
-@requirement("cli:broken-pipe")
+@pytest.mark.requirement("cli:broken-pipe")
 def test_a_reader_that_goes_away_is_no_news(shared: Home) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -431,7 +429,7 @@ def test_a_reader_that_goes_away_is_no_news(shared: Home) -> None:
 # -- the daemon's life ----------------------------------------------------------------------------
 
 
-@requirement("client:start", "cli:daemon")
+@pytest.mark.requirement("client:start", "cli:daemon")
 def test_ten_commands_at_once_start_one_daemon(home: Home) -> None:
     started = [home.start("up", "--json") for _ in range(10)]
     try:
@@ -444,7 +442,7 @@ def test_ten_commands_at_once_start_one_daemon(home: Home) -> None:
     assert [each["started"] for each in documents].count(True) == 1
 
 
-@requirement("cli:exit-codes", "cli:daemon")
+@pytest.mark.requirement("cli:exit-codes", "cli:daemon")
 def test_looking_starts_no_daemon_and_ends_with_7(home: Home) -> None:
     done = home.cli("list", "--json")
     assert done.code == 7
@@ -454,7 +452,7 @@ def test_looking_starts_no_daemon_and_ends_with_7(home: Home) -> None:
     assert home.ok("down", "--yes", "--json").json == {"stopped": False, "daemonPid": None}
 
 
-@requirement("cli:daemon")
+@pytest.mark.requirement("cli:daemon")
 def test_run_starts_the_daemon_and_down_stops_it(home: Home) -> None:
     assert home.ok("run", "echo first").out == "first\n"
     pid = home.pid()
@@ -463,7 +461,7 @@ def test_run_starts_the_daemon_and_down_stops_it(home: Home) -> None:
     assert home.cli("list").code == 7
 
 
-@requirement("cli:daemon", "cli:confirm")
+@pytest.mark.requirement("cli:daemon", "cli:confirm")
 def test_down_with_open_runs_needs_a_yes_and_the_work_goes_on_without_a_daemon(home: Home) -> None:
     run = home.spawn(f"{gate('stopped')}; echo went on")
     until(lambda: home.field(run, "phase") == "running", "it runs")
@@ -475,7 +473,7 @@ def test_down_with_open_runs_needs_a_yes_and_the_work_goes_on_without_a_daemon(h
     assert home.ok("wait", run).out == "went on\n"
 
 
-@requirement("cli:survives-daemon")
+@pytest.mark.requirement("cli:survives-daemon")
 def test_a_wait_outlives_a_killed_daemon_and_brings_it_back(home: Home) -> None:
     waiting = home.start("run", f"{gate('killed')}; echo survived", "--label", "survivor")
     try:
@@ -491,7 +489,7 @@ def test_a_wait_outlives_a_killed_daemon_and_brings_it_back(home: Home) -> None:
     assert "it is started again" in err
 
 
-@requirement("cli:survives-daemon", "cli:worker-verbs")
+@pytest.mark.requirement("cli:survives-daemon", "cli:worker-verbs")
 def test_a_question_outlives_a_killed_daemon(home: Home) -> None:
     run = home.spawn("echo got $(subagents ask 'still there?' --timeout 60s)")
     until(lambda: home.field(run, "pendingRequestCount") == 1, "the question is there")
@@ -501,7 +499,7 @@ def test_a_question_outlives_a_killed_daemon(home: Home) -> None:
     assert home.ok("wait", run).out == "got yes\n"
 
 
-@requirement("cli:daemon")
+@pytest.mark.requirement("cli:daemon")
 def test_any_command_brings_a_crashed_daemon_back(home: Home) -> None:
     run = home.spawn("echo kept")
     home.ok("wait", run)
@@ -511,7 +509,7 @@ def test_any_command_brings_a_crashed_daemon_back(home: Home) -> None:
     assert "The daemon had gone" in done.err
 
 
-@requirement("client:start")
+@pytest.mark.requirement("client:start")
 def test_a_daemon_that_cannot_start_is_said_at_once_with_its_reason(home: Home) -> None:
     config = home.root / "h" / "config" / "subagents.toml"
     config.parent.mkdir(parents=True)
@@ -525,7 +523,7 @@ def test_a_daemon_that_cannot_start_is_said_at_once_with_its_reason(home: Home) 
 # -- set-up ---------------------------------------------------------------------------------------
 
 
-@requirement("cli:init", "cli:confirm")
+@pytest.mark.requirement("cli:init", "cli:confirm")
 def test_init_writes_a_file_that_loads_and_replaces_one_only_when_told(home: Home) -> None:
     file = home.work / "subagents.toml"
     assert home.ok("init", "--json").json["file"] == str(file.resolve())
@@ -539,7 +537,7 @@ def test_init_writes_a_file_that_loads_and_replaces_one_only_when_told(home: Hom
     assert (home.work / "subagents.toml.bak").read_text() == "# mine\n"
 
 
-@requirement("cli:config", "cli:doctor")
+@pytest.mark.requirement("cli:config", "cli:doctor")
 def test_a_config_typo_is_named_with_its_mend_by_validate_and_doctor(home: Home) -> None:
     file = home.work / "subagents.toml"
     file.write_text("[agents.defaults.subagents]\nmax_spawn_dept = 2\n")
@@ -555,7 +553,7 @@ def test_a_config_typo_is_named_with_its_mend_by_validate_and_doctor(home: Home)
     assert "max_spawn_depth" in f"{checks['config']['detail']}{checks['config']['fix']}"
 
 
-@requirement("cli:doctor")
+@pytest.mark.requirement("cli:doctor")
 def test_doctor_sees_the_daemon_and_a_directory_open_to_others(shared: Home) -> None:
     pid = shared.ok("up", "--json").json["daemonPid"]
     state = shared.root / "h" / "state"
@@ -571,7 +569,7 @@ def test_doctor_sees_the_daemon_and_a_directory_open_to_others(shared: Home) -> 
     assert checks["database"]["status"] == "ok"
 
 
-@requirement("cli:db")
+@pytest.mark.requirement("cli:db")
 def test_the_database_can_be_copied_while_the_daemon_runs_and_never_over_a_file(
     shared: Home,
 ) -> None:
@@ -584,7 +582,7 @@ def test_the_database_can_be_copied_while_the_daemon_runs_and_never_over_a_file(
     assert "exists" in again.err
 
 
-@requirement("cli:service")
+@pytest.mark.requirement("cli:service")
 def test_the_service_leaves_workers_alone_and_needs_systemd(home: Home, tmp_path: Path) -> None:
     unit = home.ok("service", "install", "--dry-run").out
     assert "KillMode=process" in unit
@@ -596,7 +594,7 @@ def test_the_service_leaves_workers_alone_and_needs_systemd(home: Home, tmp_path
     assert "has no systemd" in done.err
 
 
-@requirement("cli:service")
+@pytest.mark.requirement("cli:service")
 def test_the_service_is_installed_and_taken_away_through_systemctl(
     home: Home, tmp_path: Path
 ) -> None:
