@@ -1495,6 +1495,10 @@ E2E: Final[Lines] = {
         "2-lifecycle §1; 8-field-failures: deadlock at 1",
         "With one slot, a parent that waits for its child gets its result.",
     ),
+    "e2e:orphans": (
+        "2-lifecycle §11",
+        "The sweep reports orphan processes and ends those that are ours beyond doubt.",
+    ),
     "e2e:stop-daemon:waiter": (
         "2-lifecycle §11; 5-surfaces §4",
         "An orderly stop ends waiting calls with a reason and leaves workers at work.",

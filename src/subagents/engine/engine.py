@@ -26,7 +26,6 @@ from subagents.domain.values import (
     RequestId,
     RunId,
     SessionKey,
-    Value,
     replace,
 )
 from subagents.engine.delivery import Delivering
@@ -35,22 +34,21 @@ from subagents.engine.ledger import Ledger
 from subagents.engine.mailbox import Mailbox, WaitResult
 from subagents.engine.outbox import Outbox
 from subagents.engine.queries import Queries
+from subagents.engine.recovery import Recovery, decisions
 from subagents.engine.spawn import Receipt, Spawner
 from subagents.engine.supervise import Supervisor
 from subagents.engine.sweep import Sweep, SweepReport
 from subagents.engine.tasks import Tasks
 from subagents.engine.timers import Timers
 from subagents.engine.verification import Verifier
-from subagents.errors import Conflict, IllegalTransition, StoreUnavailable
+from subagents.errors import Conflict, IllegalTransition, RuntimeUnavailable, StoreUnavailable
 from subagents.ports import (
     Batch,
     Clock,
     Courier,
     Ids,
     InboxRow,
-    Lease,
     OffLoop,
-    OutboxEntry,
     Runtime,
     Store,
 )
@@ -59,14 +57,6 @@ log = logging.getLogger(__name__)
 
 RECOVER_S: Final = 1.0
 """Between two looks whether the store can be written again."""
-
-
-class Recovery(Value, frozen=True):
-    """What a start decided about one open run (8-field-failures: multica #1326)."""
-
-    run_id: RunId
-    phase: Phase
-    decision: str
 
 
 async def _no_orphans(_expected: set[AttemptId]) -> list[tuple[str, int]]:
@@ -130,6 +120,7 @@ class Engine:
             settings=settings,
             orphans=orphans,
             forget=self._forget,
+            end_orphan=self._end_orphan,
         )
         self._tasks = Tasks()
         self._life = Tasks()
@@ -155,7 +146,7 @@ class Engine:
         leases = {held.run_id: held for held in await self._off_loop(self._store.load_leases)}
         # Last, and nothing is awaited after it: from here on calls are served again.
         await self.ledger.load(self._owner, self._epoch)
-        self.recoveries = _decisions(self.ledger.published.values(), outbox, leases)
+        self.recoveries = decisions(self.ledger.published.values(), outbox, leases)
         for run in self.ledger.published.values():
             self._timers.arm(run)
         self._supervisor.adopt(leases)
@@ -453,6 +444,26 @@ class Engine:
         """One recovery pass now; see ``Sweep``."""
         return await self._sweep.once()
 
+    async def _end_orphan(self, name: AttemptId) -> bool:
+        """End what is left of an attempt that is over; False = not ours beyond doubt."""
+        run_id, _, number = name.rpartition("#")
+        stored = self.ledger.live.get(RunId(run_id)) or await self._off_loop(
+            lambda: self._store.run(RunId(run_id))
+        )
+        if stored is None or not number.isdecimal():
+            return False
+        run, attempt = stored, int(number)
+        is_over = run.is_settled or attempt < len(run.attempts)
+        runtime = self._runtimes.get(run.resolved.runtime)
+        if not is_over or runtime is None or not 1 <= attempt <= len(run.attempts):
+            return False
+        try:
+            await runtime.stop(ref_of(run, attempt), grace_s=run.resolved.grace_ms / 1000)
+        except RuntimeUnavailable as error:
+            log.warning("%s", error)
+            return False
+        return True
+
     async def _forget(self, run_id: RunId) -> None:
         """Delete the attempts' own files of a run that is about to be pruned."""
         run = await self.queries.run(run_id)
@@ -461,22 +472,3 @@ class Engine:
             return
         for attempt in run.attempts:
             await runtime.forget(ref_of(run, attempt.number))
-
-
-def _decisions(
-    runs: Iterable[Run], outbox: Iterable[OutboxEntry], leases: Mapping[RunId, Lease]
-) -> tuple[Recovery, ...]:
-    effects = {entry.run_id: type(entry.effect).__name__ for entry in outbox}
-    return tuple(
-        Recovery(run_id=run.id, phase=run.phase, decision=_decision(run, effects, leases))
-        for run in runs
-    )
-
-
-def _decision(run: Run, effects: Mapping[RunId, str], leases: Mapping[RunId, Lease]) -> str:
-    if run.id in effects:
-        return f"perform {effects[run.id]} again"
-    if run.phase is Phase.RUNNING:
-        cursor = leases[run.id].cursor if run.id in leases else 0
-        return f"adopt attempt {len(run.attempts)} and read on from {cursor}"
-    return f"go on in phase {run.phase}"

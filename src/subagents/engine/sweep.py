@@ -27,6 +27,7 @@ class SweepReport(Value, frozen=True):
     pruned: int = 0
     redriven: int = 0
     orphans: tuple[tuple[str, int], ...] = ()
+    """Found; those of attempts that are over were ended."""
 
 
 class Sweep:
@@ -43,6 +44,7 @@ class Sweep:
         settings: Settings,
         orphans: Orphans,
         forget: Callable[[RunId], Awaitable[None]],
+        end_orphan: Callable[[AttemptId], Awaitable[bool]],
     ) -> None:
         self._ledger = ledger
         self._mailbox = mailbox
@@ -52,6 +54,7 @@ class Sweep:
         self._settings = settings
         self._orphans = orphans
         self._forget = forget
+        self._end_orphan = end_orphan
 
     async def run(self) -> None:
         """Sweep until cancelled."""
@@ -69,8 +72,11 @@ class Sweep:
         archived = await self._archive()
         pruned = await self._prune()
         orphans = await self._orphans(self._expected())
-        for attempt, pid in orphans:
-            log.warning("process %s carries the marker of %s, which is not live", pid, attempt)
+        for attempt in dict.fromkeys(attempt for attempt, _ in orphans):
+            pids = ", ".join(str(pid) for name, pid in orphans if name == attempt)
+            ended = await self._end_orphan(AttemptId(attempt))
+            what = "ended" if ended else "left alone: no run of ours that is over"
+            log.warning("processes %s carry the marker of %s: %s", pids, attempt, what)
         return SweepReport(
             archived=archived, pruned=pruned, redriven=redriven, orphans=tuple(orphans)
         )
