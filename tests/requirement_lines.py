@@ -1130,7 +1130,7 @@ CONFIG: Final[Lines] = {
     ),
     "config:cache": (
         "5-surfaces §5; 2-lifecycle §2",
-        "The daemon sees every change of the configuration at the next spawn, and an unchanged one costs under 100 µs.",
+        "The daemon sees every change of the configuration at the next spawn, and reads an unchanged one once.",
     ),
     "config:capability-card": (
         "seed 000 §3.5 boxes 1, 2 and 5; 4-observability §7",

