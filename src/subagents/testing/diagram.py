@@ -18,7 +18,7 @@ from subagents.domain.model import OVER, Phase
 from subagents.domain.transitions import STALE, TRANSITIONS
 
 PAGE: Final = "docs/lifecycle.md"
-BEGIN: Final = "<!-- lifecycle: written by `make docs` from src/subagents/domain/lifecycle.py -->"
+BEGIN: Final = "<!-- lifecycle: written by `make docs` from src/subagents/domain/transitions.py -->"
 END: Final = "<!-- end of lifecycle -->"
 FIRST: Final = (Phase.WAITING, Phase.QUEUED, Phase.ANNOUNCING)
 """Where ``Spawned`` leads: the last when a run it depends on has failed already."""
