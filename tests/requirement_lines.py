@@ -1616,6 +1616,26 @@ LEAD: Final[Lines] = {
         "1-product: every wait has a deadline",
         "A runtime that hangs while it starts fails the attempt.",
     ),
+    "python:connected": ("5-surfaces §6", "Connecting starts the daemon when none runs."),
+    "python:control": (
+        "5-surfaces §6; 2-lifecycle §10",
+        "Runs are steered, waited for with a limit and cancelled from Python.",
+    ),
+    "python:embedded": (
+        "5-surfaces §6",
+        "A run spawned from Python is awaited, verified and its announcement consumed.",
+    ),
+    "python:errors": ("5-surfaces §6", "The Python API raises the errors of every other door."),
+    "python:one-owner": (
+        "5-surfaces §6; 1-product",
+        "A home has one owner at a time, and workers outlive it.",
+    ),
+    "python:plan": (
+        "5-surfaces §6; 2-lifecycle §3",
+        "A plan from Python fans in, and is refused whole when it goes in a circle.",
+    ),
+    "python:questions": ("5-surfaces §6; 3-tools", "Workers of an embedded orchestrator can ask."),
+    "python:scripted": ("5-surfaces §6", "Users script agents to test their own flows."),
     "report:after-tools": (
         "2-lifecycle §6",
         "A report is the last call when the tools were used before it, in whatever order they were noticed.",

@@ -26,7 +26,7 @@ SELECTORS: Final = """\
 Selectors: how a run is named
 
   r-abcdefghij    its id
-  r-abc           a beginning of the id that only one run has
+  r-abc, abc      a beginning of the id that only one run has, three characters or more
   tests           its label; the newest of your session with it, else of anybody
   last            the newest run of your session
 

@@ -294,9 +294,9 @@ class Engine:
         """
         run = await self.queries.run(run_id)
         now = self._clock.now_ms()
-        admission.check_steer(run, message, by=by, now_ms=now)
         if run.is_settled or run.phase is Phase.VERIFYING:
             raise Conflict(f"run {run_id} is {run.phase}: there is no attempt to steer")
+        admission.check_steer(run, message, by=by, now_ms=now)
         abilities = run.resolved.abilities
         is_live = run.phase in {Phase.SPAWNING, Phase.RUNNING, Phase.ENDING}
         if is_live and not (abilities.steer or abilities.resume):

@@ -12,6 +12,7 @@ from subagents.ports import InboxRow, JournalEntry, OffLoop, RunFilter, Store
 
 TREE_NODES_MAX: Final = 1_000
 PREFIX_CHARS_MIN: Final = 3
+"""After ``r-``. A shorter word is a label somebody mistyped sooner than an id."""
 
 
 class RunNode(Value, frozen=True):
@@ -71,15 +72,14 @@ class Queries:
             if found:
                 return found[0].id
         by_prefix: Sequence[RunId] = ()
-        if len(selector) >= PREFIX_CHARS_MIN or selector.startswith("r-"):
-            by_prefix = await self._off_loop(lambda: self._store.find(selector))
-        if not by_prefix and not selector.startswith("r-"):
-            by_prefix = await self._off_loop(lambda: self._store.find(f"r-{selector}"))
-        if len(by_prefix) > 1 and selector not in by_prefix:
+        typed = selector.removeprefix("r-")
+        if len(typed) >= PREFIX_CHARS_MIN:
+            by_prefix = await self._off_loop(lambda: self._store.find(f"r-{typed}"))
+        if len(by_prefix) > 1:
             raise UsageError(f'"{selector}" fits several runs: {", ".join(by_prefix)}')
         if not by_prefix:
             raise NotFound(f'no run "{selector}"', hint="see: subagents list")
-        return RunId(selector) if selector in by_prefix else by_prefix[0]
+        return by_prefix[0]
 
     async def runs(self, where: RunFilter) -> tuple[Run, ...]:
         """Newest first."""
