@@ -16,7 +16,7 @@ from subagents.domain.outcome import (
     DeliveryOutcome,
     DeliveryPath,
 )
-from subagents.domain.values import announcement_id, replace
+from subagents.domain.values import SessionKey, announcement_id, replace
 from subagents.engine.ledger import Ledger
 from subagents.errors import StoreUnavailable, SubagentsError
 from subagents.ports import Clock, Courier
@@ -47,7 +47,7 @@ class Delivering:
             # The session that asked is gone: the message goes to whoever asked for *it*.
             self._ledger.move_inbox(run.requester, target)
         route = routing.route(run)
-        outcome, tried = await self._outcome(run, replace(_message(run), session_key=target), route)
+        outcome, tried = await self._outcome(run, target, route)
         return DeliveryTry(
             at_ms=self._clock.now_ms(),
             target=target,
@@ -60,7 +60,7 @@ class Delivering:
         )
 
     async def _outcome(
-        self, run: Run, message: Message, route: routing.Route
+        self, run: Run, target: SessionKey, route: routing.Route
     ) -> tuple[DeliveryOutcome, tuple[str, ...]]:
         if run.announcement_consumed_ms is not None:
             return Delivered(path=DeliveryPath.PULLED), ("consumed-already",)
@@ -79,6 +79,8 @@ class Delivering:
                     return refused, tuple(tried)
                 return Delivered(path=DeliveryPath.QUEUED), tuple(tried)
             for courier in self._couriers.get(door, ()):
+                # Written anew here, not kept: most deliveries have no courier to read it.
+                message = replace(_message(run), session_key=target)
                 outcome = await self._try(courier, run, message)
                 if outcome is None:
                     continue

@@ -70,9 +70,10 @@ class Dependencies:
 
     def _gone(self, drafts: Sequence[Draft], found: Mapping[str, Dependency]) -> str | None:
         """The name of a dependency that is neither open nor known to have ended."""
-        here = {draft.run_id for draft in drafts} | self._ledger.live.keys()
+        here = {draft.run_id for draft in drafts}
         for name, dependency in found.items():
-            if dependency.outcome is None and dependency.run_id not in here:
+            is_known = dependency.outcome is not None or dependency.run_id in here
+            if not is_known and dependency.run_id not in self._ledger.live:
                 return name
         return None
 
@@ -122,6 +123,8 @@ def dependencies_first(drafts: Sequence[Draft], found: Mapping[str, Dependency])
     Raises:
         UsageError: ``Circular dependency: a → b → a``.
     """
+    if not any(draft.labels for draft in drafts):
+        return list(drafts)
     by_id = {draft.run_id: draft for draft in drafts}
     graph = {
         draft.run_id: [found[name].run_id for name in draft.labels if found[name].run_id in by_id]

@@ -40,6 +40,12 @@ IDEMPOTENT_KEYS: Final = 10_000
 """With so many keys in memory, those that are over are dropped."""
 
 
+LOOK_MS: Final = 100
+"""So long a good look at the disk counts: a burst of spawns is no burst of looks. What goes bad
+meanwhile is found by the commit or by the runtime."""
+LOOKS_MAX: Final = 1_000
+
+
 class Receipt(Value, frozen=True):
     """What an accepted spawn answers."""
 
@@ -76,6 +82,7 @@ class Spawner:
         self._idempotent: dict[tuple[SessionKey, str], tuple[RunId, int]] = {}
         self._idempotent_max = IDEMPOTENT_KEYS
         self._looks: dict[str, asyncio.Future[bool]] = {}
+        self._well_at_ms: dict[str, int] = {}
 
     async def load(self) -> None:
         """Read the idempotency keys that still count."""
@@ -330,12 +337,20 @@ class Spawner:
         return str(path)
 
     async def _look(self, name: str, look: Callable[[], bool]) -> bool:
-        """Look at the disk once for all spawns that want the same look at the same time."""
+        """Look at the disk once for all spawns of the same moment; a bad look is never kept."""
+        now = self._clock.now_ms()
+        if 0 <= now - self._well_at_ms.get(name, -LOOK_MS) < LOOK_MS:
+            return True
         looking = self._looks.get(name)
         if looking is None:
             looking = self._looks[name] = asyncio.ensure_future(self._off_loop(look))
             looking.add_done_callback(lambda _: self._looks.pop(name, None))
-        return await asyncio.shield(looking)
+        is_well = await asyncio.shield(looking)
+        if is_well:
+            if len(self._well_at_ms) >= LOOKS_MAX:
+                self._well_at_ms.clear()
+            self._well_at_ms[name] = now
+        return is_well
 
     async def _check_contract(self, draft: Draft, settings: Settings) -> Draft:
         """Refuse a contract that cannot run; mark one that is met already, before any work."""
