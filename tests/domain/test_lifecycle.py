@@ -390,7 +390,7 @@ def test_the_state_is_stored_before_the_checks_start() -> None:
 @pytest.mark.requirement("seed000:2.7.5", "field:early-notification")
 def test_the_run_counts_as_active_until_the_verdict() -> None:
     life = verifying()
-    assert life.run.is_active
+    assert not life.run.is_settled
     assert life.followups == []
 
     life.verify(Verdict.PASSED)

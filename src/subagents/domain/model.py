@@ -311,11 +311,6 @@ class Run(Value, frozen=True):
         return tuple(request for request in self.requests if request.answer is None)
 
     @property
-    def is_active(self) -> bool:
-        """Counts against the requester's cap."""
-        return self.phase not in SETTLED
-
-    @property
     def is_settled(self) -> bool:
         return self.phase in SETTLED
 

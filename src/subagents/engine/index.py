@@ -104,9 +104,6 @@ class Index:
         """Slots in use, per lane and depth."""
         return {lane: len(runs) for lane, runs in self._held.items() if runs}
 
-    def queue_length(self, lane: LaneKey) -> int:
-        return sum(1 for _, waiting_lane in self._waiting.values() if waiting_lane == lane)
-
     def grants(self) -> Iterator[RunId]:
         """Runs that get a slot now, best first; each must be granted before the next is asked.
 
