@@ -395,7 +395,7 @@ def test_the_run_counts_as_active_until_the_verdict() -> None:
 
     life.verify(Verdict.PASSED)
 
-    assert not life.run.is_active
+    assert life.run.is_settled
     assert life.run.verification_state is VerificationState.PASSED
     assert life.run.outcome == OK
 
