@@ -1,4 +1,6 @@
-"""Nothing but the profile of the property tests: fixtures live beside the tests that use them."""
+"""What holds for all tests: the profile of the property tests, and a Ctrl-C that works."""
+
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -10,3 +12,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts this in the background says so; the programs under test inherit it, and
+    # then no Ctrl-C of a test would reach them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
