@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from bench import machine
 from bench.table import Row, render
 
-PARTS: Final = "abcdef"
+PARTS: Final = "abcdefg"
 TIMEOUT_S: Final = 900.0
 
 Sample = dict[str, float]
@@ -78,6 +78,14 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
             "live",
             "e",
             f"live.measure(Path('{{here}}'), workers={sizes.workers}, seconds={sizes.seconds})",
+        ),
+        *(
+            Measurement(
+                f"mcp_{era}",
+                "g",
+                f"agents.measure(Path('{{here}}'), runs={sizes.probes}, version=agents.{era})",
+            )
+            for era in ("LEGACY", "MODERN")
         ),
     )
 
@@ -187,6 +195,13 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
             Row("e  … of it the daemon's", of("live", "daemon_kb_per_worker"), "kB"),
             Row("e  … of it the shim's", of("live", "shim_kb_per_worker"), "kB"),
         ]
+    for name, era in (("mcp_LEGACY", "2025-11-25"), ("mcp_MODERN", "2026-07-28")):
+        if name in samples:
+            rows += [
+                Row(f"g  the worker alone, {era}", of(name, "own"), "ms"),
+                Row(f"g  spawn → wait adds, p50, {era}", of(name, "added_p50"), "ms", 30),
+                Row(f"g  spawn → wait adds, p99, {era}", of(name, "added_p99"), "ms"),
+            ]
     if "full" in samples:
         rows += [
             Row(

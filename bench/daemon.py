@@ -22,6 +22,9 @@ max_children_per_agent = 100000
 max_concurrent = {slots}
 agent = "quick"
 
+[agents.main]
+subagents.allow_agents = ["*"]
+
 [agents.quick]
 runtime = "scripted"
 script = [{{ result = "done" }}]

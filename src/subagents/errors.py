@@ -6,6 +6,7 @@
     │   └── ContractError         a verification contract that cannot run
     ├── NotFound               3  no such run, message, request or agent
     ├── Forbidden              4  a guardrail refused; nothing was stored
+    ├── Unauthorized           4  no valid token says who calls; nothing was done
     ├── IllegalTransition      1  a broken promise inside: an event no phase expects
     ├── Unavailable            7  daemon, store or runtime cannot serve now
     │   ├── DaemonUnreachable
@@ -99,6 +100,13 @@ class Forbidden(SubagentsError):
     def __init__(self, message: str, *, guardrail: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, details={"guardrail": guardrail})
         self.guardrail = guardrail
+
+
+class Unauthorized(SubagentsError):
+    """No token, or one that is unknown or no longer valid; nothing was read or done."""
+
+    code = "unauthorized"
+    exit_code = EXIT_DENIED
 
 
 class Conflict(SubagentsError):

@@ -13,7 +13,7 @@ from subagents.domain.model import Message, Phase, Run
 from subagents.domain.outcome import DeliveryOutcome
 from subagents.domain.signals import Signal
 from subagents.domain.spec import Abilities
-from subagents.domain.values import AttemptId, RunId, SessionKey, Value
+from subagents.domain.values import AttemptId, MessageId, RunId, SessionKey, Value
 
 T = TypeVar("T")
 
@@ -32,6 +32,10 @@ class Ids(Protocol):
     def run_id(self) -> RunId: ...
 
     def session_uuid(self) -> str: ...
+
+    def token_secret(self) -> str:
+        """43 url-safe characters that nobody can guess."""
+        ...
 
 
 class OffLoop(Protocol):
@@ -144,8 +148,13 @@ class Runtime(Protocol):
         """
         ...
 
-    async def resume(self, ref: AttemptRef, message: str) -> StartedInfo:
-        """Start the next turn of an ended attempt in the same session; ``ref.turns`` numbers it."""
+    async def resume(
+        self, ref: AttemptRef, message: str, *, env: Mapping[str, str]
+    ) -> StartedInfo:
+        """Start the next turn of an ended attempt in the same session; ``ref.turns`` numbers it.
+
+        ``env`` is as ``Launch.env``: a turn has a token of its own.
+        """
         ...
 
     async def forget(self, ref: AttemptRef) -> None:
@@ -158,13 +167,29 @@ class Courier(Protocol):
 
     @property
     def name(self) -> str:
-        """``direct`` or ``steer``; the inbox itself (``queue``) needs no courier."""
+        """Who carried it, in the inbox and in messages to people."""
         ...
 
-    async def deliver(self, run: Run, message: Message) -> DeliveryOutcome | None:
-        """Try once; None = this courier does not serve that requester, ask the next.
+    def serves(self, target: SessionKey, requester: Run | None) -> bool:
+        """Whether this courier can reach that session at all; looks at nothing outside.
 
-        The message id is the idempotency key: receivers may see it twice.
+        Args:
+            target: The session whose inbox holds the message.
+            requester: The run that speaks under that session; None = a session outside.
+        """
+        ...
+
+    async def deliver(
+        self, run: Run, message: Message, requester: Run | None
+    ) -> DeliveryOutcome:
+        """Try once to hand ``message`` (the announcement of ``run``) over; ``serves`` was asked.
+
+        ``Delivered`` means that the requester has it: it is consumed, and no other door hands it
+        over again. The message id is the idempotency key: after a crash the same one comes again.
+        Cancelled when its time is over: whatever it began must then end with it.
+
+        Raises:
+            SubagentsError: Not handed over; tried again when it is ``retryable``.
         """
         ...
 
@@ -325,6 +350,10 @@ class Store(Protocol):
         self, session: SessionKey | None, *, unconsumed: bool, limit: int = 1000
     ) -> Sequence[InboxRow]:
         """Oldest first; None = every session."""
+        ...
+
+    def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
+        """Ids of the session's unread messages, oldest first; cheaper than ``inbox``."""
         ...
 
     def message(self, message_id: str) -> InboxRow | None: ...

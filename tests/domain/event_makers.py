@@ -14,6 +14,7 @@ from subagents.domain.events import (
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
+    CallRefused,
     CancelRequested,
     ChildSettled,
     ChildSpawned,
@@ -34,6 +35,7 @@ from subagents.domain.events import (
     SteerRequested,
     SteerSettled,
     TimerFired,
+    TokenIssued,
     VerificationFinished,
 )
 from subagents.domain.lifecycle import next_due_ms
@@ -144,7 +146,12 @@ MAKERS: Final[dict[type, Maker]] = {
         outcome=d.draw(st.sampled_from(OUTCOMES)),
     ),
     SlotGranted: lambda d, r, t: SlotGranted(
-        at_ms=t, session_key=SessionKey(f"agent:worker:subagent:u{len(r.attempts) + 1}")
+        at_ms=t,
+        session_key=SessionKey(f"agent:worker:subagent:u{len(r.attempts) + 1}"),
+        token_hash=f"{len(r.attempts) + 1:064}",
+    ),
+    TokenIssued: lambda d, r, t: TokenIssued(
+        at_ms=t, attempt=_attempt(d, r), token_hash=f"{r.seq:064}"
     ),
     AttemptStarted: _started,
     AttemptTakenOver: lambda d, r, t: AttemptTakenOver(at_ms=t, attempt=_attempt(d, r), epoch=2),
@@ -197,6 +204,9 @@ MAKERS: Final[dict[type, Maker]] = {
         at_ms=t, reader="me", path=DeliveryPath.PULLED
     ),
     Redelivered: lambda d, r, t: Redelivered(at_ms=t, by="me"),
+    CallRefused: lambda d, r, t: CallRefused(
+        at_ms=t, call="GET /v1/runs/r-2/status", reason="another session's", by="me"
+    ),
     CleanedUp: lambda d, r, t: CleanedUp(at_ms=t),
     Archived: lambda d, r, t: Archived(at_ms=t),
 }

@@ -70,6 +70,7 @@ class WatchedRuntime(ScriptedRuntime):
         self.stopped: list[str] = []
         self.steered: list[str] = []
         self.turns: list[str] = []
+        self.turn_envs: list[Mapping[str, str]] = []
         self.forgotten: list[str] = []
         self.is_blind = False
         self.hangs = False
@@ -96,9 +97,12 @@ class WatchedRuntime(ScriptedRuntime):
         self.steered.append(message)
         await super().steer(ref, message, key=key)
 
-    async def resume(self, ref: AttemptRef, message: str) -> StartedInfo:
+    async def resume(
+        self, ref: AttemptRef, message: str, *, env: Mapping[str, str]
+    ) -> StartedInfo:
         self.turns.append(message)
-        return await super().resume(ref, message)
+        self.turn_envs.append(env)
+        return await super().resume(ref, message, env=env)
 
     async def forget(self, ref: AttemptRef) -> None:
         self.forgotten.append(ref.attempt_id)
@@ -150,6 +154,10 @@ class Ids:
     def session_uuid(self) -> str:
         self._made += 1
         return f"u{self._made}"
+
+    def token_secret(self) -> str:
+        self._made += 1
+        return f"{self._made:043}"
 
 
 class FakeCourier:

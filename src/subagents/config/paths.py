@@ -13,6 +13,7 @@ Source: 1-product "Ways to run it"; 5-surfaces §4 (socket), §6 (platforms).
 
 import hashlib
 import os
+import re
 import stat
 import sys
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ SOCKET_NAME: Final = "subagents.sock"
 SOCKET_BYTES_MAX: Final = 107 if sys.platform == "linux" else 103
 """`sun_path` less its NUL; macOS has four bytes fewer than Linux."""
 PRIVATE: Final = 0o700
+SLUG_CHARS_MAX: Final = 40
+_NO_SLUG: Final = re.compile(r"[^a-z0-9_]+")
 SHORT_PATHS: Final = Path("/tmp")  # noqa: S108  not TMPDIR: daemon and clients must agree on it; ownership is checked
 
 
@@ -187,6 +190,23 @@ def _make_private(directory: Path, *, in_shared_place: bool = False) -> None:
         )
     if stat.S_IMODE(found.st_mode) & 0o077:
         directory.chmod(PRIVATE)
+
+
+def session_name(project_dir: Path | str) -> str:
+    """The session of whoever calls from a project directory, the same after every restart.
+
+    Args:
+        project_dir: A relative one is meant from the working directory. It need not exist.
+
+    Returns:
+        ``<slug of its name>-<8 hex digits of its real path>``: a restarted client finds its inbox,
+        and two checkouts of one name are two sessions.
+
+    Source: 3-tools "Who is calling".
+    """
+    real = os.path.realpath(project_dir)
+    slug = _NO_SLUG.sub("-", Path(real).name.lower()).strip("-")[:SLUG_CHARS_MAX] or "project"
+    return f"{slug}-{hashlib.sha256(os.fsencode(real)).hexdigest()[:8]}"
 
 
 def _digest(path: Path) -> str:

@@ -48,6 +48,15 @@ class SlotGranted(Fact, frozen=True, tag=True):
     """The lane has room; a new attempt begins in a new child session."""
 
     session_key: SessionKey
+    token_hash: str = ""
+    """SHA-256 (hex) of the token its worker will present; the token itself is stored nowhere."""
+
+
+class TokenIssued(Fact, frozen=True, tag=True):
+    """One more token for the attempt: the one before was lost in a crash, or a new turn begins."""
+
+    attempt: int
+    token_hash: str
 
 
 class AttemptStarted(Fact, frozen=True, tag=True):
@@ -182,6 +191,14 @@ class Redelivered(Fact, frozen=True, tag=True):
     by: str
 
 
+class CallRefused(Fact, frozen=True, tag=True):
+    """Somebody who named this run, or spoke as its worker, was turned away."""
+
+    call: str
+    reason: str
+    by: str
+
+
 class CleanedUp(Fact, frozen=True, tag=True):
     """Child sessions were deleted or kept, as asked."""
 
@@ -194,6 +211,7 @@ Event: TypeAlias = (
     Spawned
     | DependencySettled
     | SlotGranted
+    | TokenIssued
     | AttemptStarted
     | AttemptStartFailed
     | AttemptTakenOver
@@ -215,6 +233,7 @@ Event: TypeAlias = (
     | DeliverySettled
     | AnnouncementConsumed
     | Redelivered
+    | CallRefused
     | CleanedUp
     | Archived
 )

@@ -40,6 +40,7 @@ from subagents.domain.events import (
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
+    CallRefused,
     CancelRequested,
     ChildSettled,
     ChildSpawned,
@@ -61,6 +62,7 @@ from subagents.domain.events import (
     SteerRequested,
     SteerSettled,
     TimerFired,
+    TokenIssued,
     VerificationFinished,
 )
 from subagents.domain.model import (
@@ -123,6 +125,8 @@ def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 
             return _dependency_settled(run, event)
         case SlotGranted():
             return _slot_granted(run, event)
+        case TokenIssued():
+            return _token_issued(run, event)
         case AttemptStarted():
             return _attempt_started(run, event)
         case AttemptStartFailed():
@@ -171,6 +175,8 @@ def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 
             return _consumed(run, event)
         case Redelivered(at_ms=at_ms):
             return _announce_again(run, at_ms)
+        case CallRefused():
+            return Transition(replace(run, refusals=run.refusals + 1))
         case CleanedUp(at_ms=at_ms):
             return Transition(_enter(run, P.COMPLETED, at_ms))
         case Archived(at_ms=at_ms):
@@ -271,6 +277,7 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
         retry_of=attempt_id(run.id, number - 1) if number > 1 else None,
         retry_reason=run.next_attempt_reason,
         verification_retry=run.next_attempt_verifies,
+        token_hashes=(event.token_hash,) if event.token_hash else (),
     )
     run = replace(
         run,
@@ -284,6 +291,22 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
 
 
 # -- while an attempt lives ---------------------------------------------------------------------
+
+
+def _token_issued(run: Run, event: TokenIssued) -> Transition:
+    attempt = run.attempt
+    if event.attempt != attempt.number or event.token_hash in attempt.token_hashes:
+        return Transition(run, stale=True)
+    hashes = (*attempt.token_hashes, event.token_hash)
+    return Transition(_with_attempt(run, replace(attempt, token_hashes=hashes)))
+
+
+def can_speak(run: Run, number: int) -> bool:
+    """Whether the worker of that attempt is one whose words count (3-tools "Who is calling")."""
+    if run.is_settled or number != len(run.attempts):
+        return False
+    # The process of a next turn may speak before its start is on record.
+    return run.attempt.outcome is None or (run.phase is P.ENDING and _awaits_turn(run))
 
 
 def _attempt_started(run: Run, event: AttemptStarted) -> Transition:

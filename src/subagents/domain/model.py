@@ -1,7 +1,7 @@
 """A run and its parts, as the reducer sees them and the store keeps them."""
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from subagents.domain.outcome import (
     DeliveryOutcome,
@@ -85,10 +85,27 @@ class Report(Value, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
+class ProgressLevel(StrEnum):
+    """How far up an update is of interest (seed 000 §5.1)."""
+
+    OPERATIONAL = "L0_operational"
+    PLAN_UPDATE = "L1_plan_update"
+    DETAIL = "L2_detail"
+
+
+Metric: TypeAlias = str | int | float
+
+
 class Progress(Value, frozen=True):
+    """One update; the run keeps the latest only, the others are in its progress log."""
+
     phase: str
     percent_complete: float | None = None
     updated_at_ms: int = 0
+    level: ProgressLevel | None = None
+    metrics: dict[str, Metric] = {}
+    number: int = 0
+    """Its place in the run's progress log, from 1; 0 = it is not in there."""
 
 
 class Exit(Value, frozen=True):
@@ -147,6 +164,16 @@ class Attempt(Value, frozen=True):
     report: Report | None = None
     report_is_last: bool = False
     """No tool was used after the report (2-lifecycle §6, ``requireCompletionReport``)."""
+    report_is_text: bool = False
+    """It was read from the result text; a report by tool beats it."""
+    report_problem: str | None = None
+    """Why the report in the result text is none."""
+    last_tool: str | None = None
+    """The last tool it used (seed 000 §4.2)."""
+    result_is_last: bool = False
+    """No tool was used after the result text."""
+    token_hashes: tuple[str, ...] = ()
+    """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
 
 
 class Dependency(Value, frozen=True):
@@ -185,18 +212,29 @@ class Answer(Value, frozen=True):
     at_ms: int
 
 
+class Priority(StrEnum):
+    """Of a notice: the last two want an answer."""
+
+    INFO = "info"
+    QUESTION = "question"
+    BLOCKER = "blocker"
+
+
 class Request(Value, frozen=True):
-    """A worker's question to its requester; durable on both sides."""
+    """What a worker wants its requester to answer; durable on both sides."""
 
     id: RequestId
     attempt: int
     question: str
     asked_at_ms: int
-    deadline_ms: int
+    deadline_ms: int | None
+    """None for a notice: nobody holds the line for its answer."""
     context: str | None = None
     options: tuple[str, ...] = ()
     default_answer: str | None = None
     answer: Answer | None = None
+    priority: Priority | None = None
+    """Of a notice (``notify_parent``), which its sender does not wait on; None = a question."""
 
 
 class Steer(Value, frozen=True):
@@ -287,6 +325,8 @@ class Run(Value, frozen=True):
     delivery: Delivery | None = None
     announcement_consumed_ms: int | None = None
     archived_at_ms: int | None = None
+    refusals: int = 0
+    """Calls in its worker's name that were refused and journaled."""
 
     @property
     def attempt(self) -> Attempt:

@@ -15,6 +15,7 @@ from subagents.domain.events import (
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
+    CallRefused,
     CancelRequested,
     ChildSettled,
     ChildSpawned,
@@ -34,6 +35,7 @@ from subagents.domain.events import (
     SteerRequested,
     SteerSettled,
     TimerFired,
+    TokenIssued,
     VerificationFinished,
 )
 from subagents.domain.model import Phase
@@ -84,6 +86,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
     **{(phase, AttemptTakenOver): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, TokenIssued): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
     **{(phase, SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
     **{(phase, LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
     **{(phase, TimerFired): frozenset({phase}) | _ENDS for phase in _LIVE},
@@ -93,6 +96,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
         for kind in (ChildSpawned, ChildSettled, ChildTold, RequestAsked, RequestAnswered)
     },
     **{(phase, ParentNotified): frozenset({phase}) for phase in _LIVE},
+    **{(phase, CallRefused): frozenset({phase}) for phase in P},
 }
 """Every legal ``(phase, event)`` and the phases it may lead to."""
 
@@ -101,6 +105,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     AttemptStarted: frozenset(P) - {P.WAITING},
     AttemptStartFailed: frozenset(P) - {P.WAITING},
     AttemptTakenOver: frozenset(P) - {P.WAITING},
+    TokenIssued: frozenset(P) - {P.WAITING},
     SignalReceived: frozenset(P) - {P.WAITING},
     LeaseExpired: frozenset(P) - {P.WAITING},
     TimerFired: frozenset(P),

@@ -1,16 +1,21 @@
 """Walks a route once: direct, steered, queued; every door tried is on record.
 
 Transport only. What the outcome means for the run is decided in ``domain.delivery_policy``.
+
+A courier takes the same lease as a reader before it tries (``offers``), and steps back where
+somebody holds the message or the line: a requester that waits is told by its wait, not twice.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from subagents.domain import announcement, routing
 from subagents.domain.model import DeliveryTry, Message, Run
 from subagents.domain.outcome import (
     Deferred,
+    DeferReason,
     Delivered,
     DeliveryFailed,
     DeliveryOutcome,
@@ -18,10 +23,15 @@ from subagents.domain.outcome import (
 )
 from subagents.domain.values import SessionKey, announcement_id, replace
 from subagents.engine.ledger import Ledger
+from subagents.engine.mailbox import Mailbox
 from subagents.errors import StoreUnavailable, SubagentsError
 from subagents.ports import Clock, Courier
 
 log = logging.getLogger(__name__)
+
+LEASE_MARGIN_MS: Final = 5_000
+"""A courier's lease outlasts the longest try."""
+BUSY: Final = Deferred(reason=DeferReason.REQUESTER_BUSY)
 
 
 class Delivering:
@@ -30,12 +40,14 @@ class Delivering:
     def __init__(
         self,
         ledger: Ledger,
+        mailbox: Mailbox,
         clock: Clock,
         couriers: Mapping[str, Sequence[Courier]],
         *,
         timeout_ms: int,
     ) -> None:
         self._ledger = ledger
+        self._mailbox = mailbox
         self._clock = clock
         self._couriers = couriers
         self._timeout_ms = timeout_ms
@@ -46,8 +58,9 @@ class Delivering:
         if target != run.requester:
             # The session that asked is gone: the message goes to whoever asked for *it*.
             self._ledger.move_inbox(run.requester, target)
-        route = routing.route(run)
-        outcome, tried = await self._outcome(run, target, route)
+        requester = self._requester(target)
+        route = routing.route(run, is_bound=self._serves("direct", target, requester))
+        outcome, tried = await self._outcome(run, target, requester, route)
         return DeliveryTry(
             at_ms=self._clock.now_ms(),
             target=target,
@@ -59,8 +72,15 @@ class Delivering:
             idempotency_key=f"{announcement_id(run.id)}/{number}",
         )
 
+    def _requester(self, target: SessionKey) -> Run | None:
+        run_id = self._ledger.index.run_of(target)
+        return None if run_id is None else self._ledger.published.get(run_id)
+
+    def _serves(self, door: str, target: SessionKey, requester: Run | None) -> bool:
+        return any(each.serves(target, requester) for each in self._couriers.get(door, ()))
+
     async def _outcome(
-        self, run: Run, target: SessionKey, route: routing.Route
+        self, run: Run, target: SessionKey, requester: Run | None, route: routing.Route
     ) -> tuple[DeliveryOutcome, tuple[str, ...]]:
         if run.announcement_consumed_ms is not None:
             return Delivered(path=DeliveryPath.PULLED), ("consumed-already",)
@@ -79,22 +99,41 @@ class Delivering:
                     return refused, tuple(tried)
                 return Delivered(path=DeliveryPath.QUEUED), tuple(tried)
             for courier in self._couriers.get(door, ()):
-                # Written anew here, not kept: most deliveries have no courier to read it.
-                message = replace(_message(run), session_key=target)
-                outcome = await self._try(courier, run, message)
-                if outcome is None:
+                if not courier.serves(target, requester):
                     continue
                 tried.append(phase)
+                outcome = await self._hand_over(courier, run, target, requester)
                 if isinstance(outcome, Delivered):
-                    self._consumed(run, outcome.path, courier.name)
                     return outcome, tuple(tried)
                 refused = outcome
         return refused or Delivered(path=DeliveryPath.QUEUED), tuple(tried)
 
-    async def _try(self, courier: Courier, run: Run, message: Message) -> DeliveryOutcome | None:
+    async def _hand_over(
+        self, courier: Courier, run: Run, target: SessionKey, requester: Run | None
+    ) -> DeliveryOutcome:
+        """One courier's try under a lease, and the consumption that follows a good one."""
+        message_id, reader = announcement_id(run.id), f"courier:{courier.name}"
+        offers = self._mailbox.offers
+        if self._mailbox.is_awaited(run.id, target):
+            return BUSY
+        if not offers.lend(message_id, reader, for_ms=self._timeout_ms + LEASE_MARGIN_MS):
+            return BUSY
+        try:
+            # Written anew here, not kept: most deliveries have no courier to read it.
+            message = replace(_message(run), session_key=target)
+            outcome = await self._try(courier, run, message, requester)
+            if isinstance(outcome, Delivered):
+                self._consumed(run, outcome.path, target if requester else courier.name)
+        finally:
+            offers.give_back(message_id, reader)
+        return outcome
+
+    async def _try(
+        self, courier: Courier, run: Run, message: Message, requester: Run | None
+    ) -> DeliveryOutcome:
         try:
             async with asyncio.timeout(self._timeout_ms / 1000):
-                return await courier.deliver(run, message)
+                return await courier.deliver(run, message, requester)
         except StoreUnavailable:
             raise
         except TimeoutError:

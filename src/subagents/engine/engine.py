@@ -6,7 +6,7 @@ until the store can be written again and starts over from the disk: see ``ledger
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from subagents.config.settings import Settings
@@ -40,6 +40,7 @@ from subagents.engine.supervise import Supervisor
 from subagents.engine.sweep import Sweep, SweepReport
 from subagents.engine.tasks import Tasks
 from subagents.engine.timers import Timers
+from subagents.engine.tokens import Identity, identify
 from subagents.engine.verification import Verifier
 from subagents.errors import Conflict, IllegalTransition, RuntimeUnavailable, StoreUnavailable
 from subagents.ports import (
@@ -91,7 +92,11 @@ class Engine:
         self._timers = Timers(self.ledger, clock)
         self._supervisor = Supervisor(self.ledger, clock, runtimes, lease_ms=lease_ms)
         delivering = Delivering(
-            self.ledger, clock, couriers, timeout_ms=settings.defaults.announce_timeout_ms
+            self.ledger,
+            self._mailbox,
+            clock,
+            couriers,
+            timeout_ms=settings.defaults.announce_timeout_ms,
         )
         self._outbox = Outbox(
             ledger=self.ledger,
@@ -382,6 +387,18 @@ class Engine:
         """See ``Mailbox.offer_inbox``."""
         return await self._mailbox.offer_inbox(self.inbox_of(session), reader=reader, limit=limit)
 
+    async def unread_count(
+        self, session: SessionKey, *, apart_from: Collection[str] = (), most: int
+    ) -> int:
+        """See ``Mailbox.unread_count``."""
+        return await self._mailbox.unread_count(
+            self.inbox_of(session), apart_from=apart_from, most=most
+        )
+
+    def give_back(self, message_ids: Iterable[str], *, reader: str) -> None:
+        """See ``Mailbox.give_back``."""
+        self._mailbox.give_back(message_ids, reader=reader)
+
     async def acknowledge(self, message_ids: Iterable[str], *, reader: str) -> int:
         """See ``Mailbox.acknowledge``."""
         return await self._mailbox.acknowledge(message_ids, reader=reader)
@@ -437,6 +454,10 @@ class Engine:
         run_id = self.ledger.index.run_of(session)
         run = self.ledger.published.get(run_id) if run_id is not None else None
         return run.first_session_key if run is not None else session
+
+    def identify(self, token: str) -> Identity:
+        """Whom a worker's token stands for; see ``tokens.identify``."""
+        return identify(token, self.ledger.published)
 
     # -- upkeep ----------------------------------------------------------------------------
 

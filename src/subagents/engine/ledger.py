@@ -42,6 +42,7 @@ from subagents.domain.model import HOLDS_SLOT, OVER, Run
 from subagents.domain.outcome import DeliveryPath
 from subagents.domain.values import RunId, SessionKey, announcement_id
 from subagents.engine.index import Index
+from subagents.engine.tokens import Issued
 from subagents.errors import NotFound, StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
@@ -84,6 +85,7 @@ class Ledger:
         self.published: dict[RunId, Run] = {}
         """Committed. For everything that somebody can see."""
         self.index = Index()
+        self.tokens = Issued()
         self._keys: dict[RunId, set[str]] = {}
         self._batch = Batch()
         self._committed: asyncio.Future[None] | None = None
@@ -384,7 +386,13 @@ class Ledger:
                 if run.attempts
                 else run.first_session_key
             )
-            self._step(run_id, SlotGranted(at_ms=at_ms, session_key=session))
+            hashed = self.new_token(run_id, len(run.attempts) + 1)
+            granted = SlotGranted(at_ms=at_ms, session_key=session, token_hash=hashed)
+            self._step(run_id, granted)
+
+    def new_token(self, run_id: RunId, attempt: int) -> str:
+        """Make a token for the attempt, kept in ``tokens``; returns the hash that is journaled."""
+        return self.tokens.issue(run_id, attempt, self._ids.token_secret())
 
     # -- the group commit ------------------------------------------------------------------
 
@@ -461,6 +469,7 @@ class Ledger:
             self.live.pop(member.id)
             self.published.pop(member.id)
             self._keys.pop(member.id, None)
+            self.tokens.throw_away(member.id)
         for member in family[1:]:
             for child in member.children:
                 grandchild = self.live.get(child.run_id)

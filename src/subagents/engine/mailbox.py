@@ -1,14 +1,13 @@
 """Waiting, the inbox and questions: the doors through which agents hear of each other.
 
-A message is *offered* to one reader at a time: the offer is a lease in memory, the consumption is
-a commit. A reader that dies before it acknowledges loses nothing; after the lease (or a restart)
-the message is offered again, and its id lets readers dedupe (2-lifecycle §7).
+A message is *offered* to one reader at a time (``offers``), the consumption is a commit
+(2-lifecycle §7).
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
 
 from subagents.domain import admission
 from subagents.domain.events import ParentNotified, RequestAnswered, RequestAsked, SignalReceived
@@ -33,21 +32,18 @@ from subagents.domain.values import (
     announcement_id,
 )
 from subagents.engine.ledger import Ledger
+from subagents.engine.offers import Offers
 from subagents.engine.waiting import wait_at_most
 from subagents.errors import Conflict, Forbidden, NotFound, UsageError
 from subagents.ports import Batch, Clock, InboxRow, OffLoop, Store
-
-OFFER_MS: Final = 60_000
-"""How long a reader has to acknowledge what it was offered."""
 
 WAIT_S_MAX: Final = 600.0
 WAIT_RUNS_MAX: Final = 1_000
 REQUEST_TIMEOUT_S_MAX: Final = 7 * 24 * 3600.0
 PROGRESS_INTERVAL_MS: Final = 30_000
 ANNOUNCE_SUFFIX: Final = ":announce"
-
-_NOBODY: Final = ""
-"""Holds what was consumed: a look at the store that began before that must not offer it again."""
+UNREAD_HELD_MAX: Final = 1_000
+"""So many messages that others hold are looked past when unread ones are counted."""
 
 
 class WaitResult(Value, frozen=True):
@@ -58,6 +54,16 @@ class WaitResult(Value, frozen=True):
     missing: tuple[str, ...] = ()
     offered: tuple[MessageId, ...] = ()
     """Announcements leased to this reader: acknowledge them to consume them."""
+    lent_until_ms: int | None = None
+    """When the first of those that other readers hold will be free again; for the engine."""
+
+
+class _Unread(NamedTuple):
+    """A session's unread messages as one reader finds them."""
+
+    free: Sequence[InboxRow]
+    lent_until_ms: int | None
+    """See ``WaitResult``."""
 
 
 class Mailbox:
@@ -68,15 +74,14 @@ class Mailbox:
         self._store = store
         self._off_loop = off_loop
         self._clock = clock
-        self._offers: dict[str, tuple[str, int]] = {}
+        self.offers = Offers(clock)
         self._waiters: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
         """In the order of their calls: who waited longest is woken first."""
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
-        until_ms = self._clock.now_ms() + OFFER_MS
         for message_id, _, _ in batch.consumed:
-            self._offers[message_id] = (_NOBODY, until_ms)
+            self.offers.close(message_id)
         if not self._waiters:
             return
         for run in batch.runs.values():
@@ -127,11 +132,13 @@ class Mailbox:
             while True:
                 woken.clear()
                 found = await self._look(run_ids, session, reader)
-                is_enough = not found.pending if until == "all" else bool(found.completed)
                 left_ms = deadline_ms - self._clock.now_ms()
-                if is_enough or left_ms <= 0 or not found.pending:
+                if left_ms <= 0 or _is_enough(found, until):
                     return self._offer_completed(found, reader)
-                await wait_at_most(self._clock, left_ms / 1000, woken)
+                if found.lent_until_ms is not None:
+                    # Nothing happens when a lease runs out: whoever waits has to look again.
+                    left_ms = min(left_ms, found.lent_until_ms - self._clock.now_ms())
+                await wait_at_most(self._clock, max(left_ms, 0) / 1000, woken)
         finally:
             for name in names:
                 self._waiters[name].pop(woken, None)
@@ -164,7 +171,7 @@ class Mailbox:
         ]
         unread = await self._unread(session, reader, limit=WAIT_RUNS_MAX)
         completed: list[Run] = []
-        for row in unread:
+        for row in unread.free:
             if row.message.kind is not MessageKind.ANNOUNCEMENT:
                 continue
             run = self._ledger.published.get(row.message.run_id)
@@ -173,13 +180,15 @@ class Mailbox:
                 run = await self._off_loop(lambda wanted=run_id: self._store.run(wanted))  # type: ignore[misc]  # the default binds this id
             if run is not None and run.is_settled:
                 completed.append(run)
-        return WaitResult(completed=tuple(completed), pending=tuple(open_runs))
+        return WaitResult(
+            completed=tuple(completed), pending=tuple(open_runs), lent_until_ms=unread.lent_until_ms
+        )
 
     def _offer_completed(self, found: WaitResult, reader: str) -> WaitResult:
         offered = tuple(
             announcement_id(run.id)
             for run in found.completed
-            if not self._is_consumed(run) and self._offer(announcement_id(run.id), reader)
+            if not self._is_consumed(run) and self._lend(announcement_id(run.id), reader)
         )
         return WaitResult(
             completed=found.completed,
@@ -199,9 +208,9 @@ class Mailbox:
     ) -> tuple[InboxRow, ...]:
         """Lease the session's unread messages to ``reader``, oldest first."""
         unread = await self._unread(session, reader, limit=limit)
-        return tuple(row for row in unread if self._offer(row.message.id, reader))
+        return tuple(row for row in unread.free if self._lend(row.message.id, reader))
 
-    async def _unread(self, session: SessionKey, reader: str, *, limit: int) -> Sequence[InboxRow]:
+    async def _unread(self, session: SessionKey, reader: str, *, limit: int) -> _Unread:
         wanted = limit
         while True:
             found = await self._off_loop(
@@ -209,35 +218,31 @@ class Mailbox:
             )
             free = [row for row in found if self._is_free(row.message.id, reader)]
             if len(free) >= limit or len(found) < wanted:
-                return free[:limit]
+                held = {row.message.id for row in found} - {row.message.id for row in free}
+                ends = [
+                    self.offers.lent_until_ms(name)
+                    for name in held
+                    if name.endswith(ANNOUNCE_SUFFIX)
+                ]
+                return _Unread(
+                    free[:limit], min((end for end in ends if end is not None), default=None)
+                )
             # Those that other readers hold must not hide the ones behind them.
             wanted *= 4
 
-    def _holder(self, message_id: str) -> str | None:
-        offer = self._offers.get(message_id)
-        return None if offer is None else offer[0]
+    def is_awaited(self, run_id: RunId, session: SessionKey) -> bool:
+        """Somebody holds the line for this run or for anything of this session."""
+        return bool(self._waiters.get(run_id) or self._waiters.get(session))
 
     def _is_free(self, message_id: str, reader: str) -> bool:
         if message_id.endswith(ANNOUNCE_SUFFIX):
             run = self._ledger.live.get(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
             if run is not None and run.announcement_consumed_ms is not None:
                 return False
-        offer = self._offers.get(message_id)
-        return offer is None or offer[0] == reader or offer[1] <= self._clock.now_ms()
+        return self.offers.is_free(message_id, reader)
 
-    def _offer(self, message_id: str, reader: str) -> bool:
-        if not self._is_free(message_id, reader):
-            return False
-        self._offers[message_id] = (reader, self._clock.now_ms() + OFFER_MS)
-        return True
-
-    def forget_offers(self) -> int:
-        """Drop offers whose lease is over; returns how many."""
-        now = self._clock.now_ms()
-        over = [message_id for message_id, (_, until) in self._offers.items() if until <= now]
-        for message_id in over:
-            del self._offers[message_id]
-        return len(over)
+    def _lend(self, message_id: str, reader: str) -> bool:
+        return self._is_free(message_id, reader) and self.offers.lend(message_id, reader)
 
     async def acknowledge(self, message_ids: Iterable[str], *, reader: str) -> int:
         """Consume messages for good; returns how many this call consumed.
@@ -260,8 +265,8 @@ class Mailbox:
                     self._ledger.let_go(run)
             elif await self._consume_other(message_id, reader):
                 consumed += 1
-            elif self._holder(message_id) == reader:
-                del self._offers[message_id]
+            else:
+                self.offers.give_back(message_id, reader)
         await self._ledger.committed()
         return consumed
 
@@ -271,9 +276,9 @@ class Mailbox:
             raise NotFound(f"message {message_id} does not exist")
         if row.consumed_at_ms is not None or row.message.kind is MessageKind.QUESTION:
             return 0
-        if self._holder(message_id) == _NOBODY:
+        if self.offers.is_closed(message_id):
             return 0  # by another call, whose commit this row did not show yet
-        self._offers[message_id] = (_NOBODY, self._clock.now_ms() + OFFER_MS)
+        self.offers.close(message_id)
         self._ledger.consume_message(message_id, reader)
         return 1
 
@@ -432,3 +437,11 @@ class Mailbox:
         if not run.attempts or run.attempt.outcome is not None or run.is_settled:
             raise Conflict(f"run {run_id} has no live attempt (phase {run.phase})")
         return run
+
+
+def _is_enough(found: WaitResult, until: str) -> bool:
+    """Whether a wait has what it waits for, or nothing is left that it could wait for."""
+    if found.completed and (until == "any" or not found.pending):
+        return True
+    # What another reader holds and never acknowledges comes back when its lease is over.
+    return not found.pending and found.lent_until_ms is None

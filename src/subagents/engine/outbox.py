@@ -26,6 +26,7 @@ from subagents.domain.events import (
     DeliverySettled,
     Event,
     SteerSettled,
+    TokenIssued,
     VerificationFinished,
 )
 from subagents.domain.model import Phase, Run
@@ -36,6 +37,7 @@ from subagents.engine.delivery import Delivering
 from subagents.engine.launch import launch_of, ref_of
 from subagents.engine.ledger import Ledger
 from subagents.engine.tasks import Tasks
+from subagents.engine.tokens import VARIABLE
 from subagents.engine.verification import Verifier
 from subagents.errors import RuntimeUnavailable, StoreUnavailable, SubagentsError
 from subagents.ports import Batch, Clock, OutboxEntry, Runtime
@@ -195,8 +197,10 @@ class Outbox:
     async def _start(self, run: Run, number: int) -> Event:
         live = self._ledger.live.get(run.id, run)
         if live.cancel is not None:
+            self._ledger.tokens.throw_away(run.id, number)
             return self._start_failed(number, "cancelled before it was started")
         vacuous = False
+        env = await self._env(run, number)
         try:
             contract = run.spec.verification
             if contract is not None and number == 1 and run.dependencies and not run.vacuous:
@@ -204,7 +208,7 @@ class Outbox:
                 vacuous = await self._verifier.baseline(contract, run.resolved.cwd)
             # The loop's own timer: one on the clock port would cost two tasks for every start.
             async with asyncio.timeout(START_S_MAX):
-                started = await self._runtime(run).start(launch_of(run, self._worker_env(run)))
+                started = await self._runtime(run).start(launch_of(run, env))
         except TimeoutError:
             # It may have started all the same, or may yet: stopped, it never will.
             async with asyncio.timeout(START_S_MAX):
@@ -212,6 +216,7 @@ class Outbox:
             return self._start_failed(number, f"it did not start within {START_S_MAX:.0f} s")
         except SubagentsError as error:
             return self._start_failed(number, error.message, permanent=not error.retryable)
+        self._ledger.tokens.throw_away(run.id, number)
         return AttemptStarted(
             at_ms=self._clock.now_ms(),
             attempt=number,
@@ -219,6 +224,21 @@ class Outbox:
             adopted=started.adopted,
             vacuous=vacuous,
         )
+
+    async def _env(self, run: Run, number: int) -> dict[str, str]:
+        """What we add to the worker's environment, its token included.
+
+        The hash of that token is durable on return. Mostly it came with the slot; after a crash,
+        and for a further turn, it is made here.
+        """
+        token = self._ledger.tokens.get(run.id, number)
+        if token is None:
+            hashed = self._ledger.new_token(run.id, number)
+            now = self._clock.now_ms()
+            issued = TokenIssued(at_ms=now, attempt=number, token_hash=hashed)
+            await self._ledger.apply(run.id, issued)
+            token = self._ledger.tokens.get(run.id, number) or ""
+        return {**self._worker_env(run), VARIABLE: token}
 
     def _start_failed(self, number: int, error: str, *, permanent: bool = False) -> Event:
         return AttemptStartFailed(
@@ -229,10 +249,12 @@ class Outbox:
         if not _is_current(run, effect.attempt):
             return None
         ref = replace(ref_of(run), turns=effect.turn)
+        env = await self._env(run, effect.attempt)
         try:
-            started = await self._runtime(run).resume(ref, effect.message)
+            started = await self._runtime(run).resume(ref, effect.message, env=env)
         except SubagentsError as error:
             return self._start_failed(effect.attempt, error.message)
+        self._ledger.tokens.throw_away(run.id, effect.attempt)
         return AttemptStarted(
             at_ms=self._clock.now_ms(), attempt=effect.attempt, turn=effect.turn, pid=started.pid
         )

@@ -68,7 +68,7 @@ class Sweep:
     async def once(self) -> SweepReport:
         """One whole pass."""
         redriven = self._redrive()
-        self._mailbox.forget_offers()
+        self._mailbox.offers.forget()
         archived = await self._archive()
         pruned = await self._prune()
         orphans = await self._orphans(self._expected())

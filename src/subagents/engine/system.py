@@ -7,6 +7,7 @@ import uuid
 from typing import Final
 
 from subagents.domain.values import RunId
+from subagents.engine.tokens import SECRET_BYTES
 
 _BASE32: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's: no i, l, o, u, so that an id read aloud or retyped stays the same."""
@@ -37,3 +38,7 @@ class RandomIds:
     def session_uuid(self) -> str:
         """See ``ports.Ids.session_uuid``."""
         return str(uuid.uuid4())
+
+    def token_secret(self) -> str:
+        """See ``ports.Ids.token_secret``."""
+        return secrets.token_urlsafe(SECRET_BYTES)

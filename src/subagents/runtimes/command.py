@@ -130,7 +130,13 @@ class CommandRuntime:
         """Always raises RuntimeUnavailable: a program reads no messages while it works."""
         raise RuntimeUnavailable(f'runtime "command" cannot steer attempt {ref.attempt_id}')
 
-    async def resume(self, ref: AttemptRef, message: str) -> StartedInfo:  # noqa: ARG002
+    async def resume(
+        self,
+        ref: AttemptRef,
+        message: str,  # noqa: ARG002
+        *,
+        env: Mapping[str, str],  # noqa: ARG002
+    ) -> StartedInfo:
         """Always raises RuntimeUnavailable: a program has no session to go on with."""
         raise RuntimeUnavailable(f'runtime "command" cannot resume attempt {ref.attempt_id}')
 

@@ -155,7 +155,13 @@ class ScriptedRuntime:
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
         played.messages[key] = message
 
-    async def resume(self, ref: AttemptRef, message: str) -> StartedInfo:
+    async def resume(
+        self,
+        ref: AttemptRef,
+        message: str,
+        *,
+        env: Mapping[str, str],  # noqa: ARG002 - nobody is there to read it
+    ) -> StartedInfo:
         """See ``ports.Runtime.resume``."""
         played = self._attempts.get(ref.attempt_id)
         if played is None:

@@ -20,7 +20,7 @@ from subagents.domain.effects import decode_effect, encode_effect
 from subagents.domain.events import decode_event, encode_event
 from subagents.domain.model import Run
 from subagents.domain.spec import IDEMPOTENCY_WINDOW_MS
-from subagents.domain.values import RunId, SessionKey
+from subagents.domain.values import MessageId, RunId, SessionKey
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
 from subagents.ports import (
     Batch,
@@ -407,6 +407,11 @@ class SqliteStore:
         else:
             found = self._all("select_unread", (session, limit))
         return [rows.inbox_row_from(row) for row in found]
+
+    def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
+        """See ``ports.Store.unread``."""
+        found = self._all("select_unread_ids", (session, limit))
+        return [MessageId(str(message_id)) for (message_id,) in found]
 
     def message(self, message_id: str) -> InboxRow | None:
         """See ``ports.Store.message``."""

@@ -111,6 +111,12 @@ class Caller:
     is_worker: bool
     is_operator: bool
     """A person's own client. Workers, and clients that say they speak for an agent, are none."""
+    run_id: RunId | None = None
+    """Of a worker: the run on whose behalf it speaks."""
+    attempt: int | None = None
+    """Of a worker: the attempt it belongs to, 1 for the first."""
+    cwd: str | None = None
+    """The directory its client works in; absolute."""
 
     @classmethod
     def of(cls, request: Request) -> "Caller":

@@ -291,6 +291,8 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
         case e.SlotGranted():
             number = len(folded.run.attempts)
             return f'slot granted in lane "{folded.run.resolved.lane}" for attempt {number}'
+        case e.TokenIssued():
+            return f"attempt {event.attempt} got one more token"
         case e.AttemptStarted():
             return _started(event)
         case e.AttemptStartFailed():
@@ -344,6 +346,8 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
             return f"result consumed by {event.reader} ({event.path})"
         case e.Redelivered():
             return f"delivery asked for again by {event.by}"
+        case e.CallRefused():
+            return f"refused {_cut(event.call)} by {_cut(event.by)}: {_cut(event.reason)}"
         case e.CleanedUp():
             return "cleaned up"
         case e.Archived():

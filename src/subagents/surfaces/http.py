@@ -23,6 +23,7 @@ from subagents.errors import (
     Forbidden,
     NotFound,
     SubagentsError,
+    Unauthorized,
     Unavailable,
     UsageError,
 )
@@ -44,6 +45,7 @@ _STATUS: Final[Mapping[type[SubagentsError], int]] = {
     BodyTooLarge: 413,
     UsageError: 422,
     NotFound: 404,
+    Unauthorized: 401,
     Forbidden: 403,
     Conflict: 409,
     AlreadyRunning: 409,

@@ -235,7 +235,15 @@ def parse_body(body: bytes, kind: type[T]) -> T:
 
 def parse_report(body: bytes) -> Report:
     """The worker's report; every text together at most 64 Ki characters."""
-    raw = as_object(parse_json(body))
+    return report_of(as_object(parse_json(body)))
+
+
+def report_of(raw: Mapping[str, object]) -> Report:
+    """As ``parse_report``, for what was JSON before.
+
+    Raises:
+        UsageError: Names the field and what is allowed.
+    """
     refuse_unknown(raw, Report)
     artifacts = raw.get("artifacts")
     for index, artifact in enumerate(artifacts if isinstance(artifacts, list) else ()):
@@ -252,7 +260,25 @@ def parse_report(body: bytes) -> Report:
 
 def parse_progress(body: bytes, *, now_ms: int) -> Progress:
     """The worker's progress, stamped with the time it arrived."""
-    given = parse_body(body, ProgressBody)
+    return progress_of(as_object(parse_json(body)) if body.strip() else {}, now_ms=now_ms)
+
+
+def progress_of(raw: Mapping[str, object], *, now_ms: int) -> Progress:
+    """As ``parse_progress``, for what was JSON before.
+
+    Raises:
+        UsageError: Names the field and what is allowed; a metric by its name.
+    """
+    metrics = raw.get("metrics")
+    for name, value in metrics.items() if isinstance(metrics, dict) else ():
+        # Checked here and not by a schema: "text or number" has no flat form (3-tools).
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not isinstance(value, str) and not is_number:
+            raise UsageError(
+                f"metrics.{shown(str(name))} must be text or a number",
+                details={"field": f"metrics.{name}"},
+            )
+    given = decode(raw, ProgressBody)
     levels = ("L0_operational", "L1_plan_update", "L2_detail")
     if given.level is not None:
         one_of("level", given.level, levels)

@@ -52,6 +52,9 @@ class SeededIds:
     def session_uuid(self) -> str:
         return f"{self._rng.getrandbits(64):016x}"
 
+    def token_secret(self) -> str:
+        return "".join(self._rng.choices(BASE32, k=43))
+
 
 class FaultyStore(SqliteStore):
     """The real store on a real file; commits fail or are torn as the seed says."""

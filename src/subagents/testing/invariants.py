@@ -19,13 +19,15 @@ from subagents.domain.effects import (
     Verify,
 )
 from subagents.domain.events import AnnouncementConsumed, encode_event
-from subagents.domain.lifecycle import reduce
+from subagents.domain.lifecycle import can_speak, reduce
 from subagents.domain.model import HOLDS_SLOT, OVER, SETTLED, MessageKind, Phase, Run, StopCause
 from subagents.domain.outcome import Status
 from subagents.domain.spec import OnDependencyFailure, OnFailure
 from subagents.domain.transitions import TRANSITIONS
 from subagents.domain.values import RunId, SessionKey, announcement_id
 from subagents.engine.engine import Engine
+from subagents.engine.tokens import VARIABLE, identify
+from subagents.errors import Unauthorized
 from subagents.ports import Batch, JournalEntry, OutboxEntry, RunFilter
 from subagents.store.sqlite import SqliteStore
 
@@ -256,6 +258,19 @@ class Judge:
             return
         if run.phase is Phase.SPAWNING and len(run.attempts) == number:
             self._check_dependencies(run)
+
+    def handed_over(self, run_id: RunId, number: int, env: Mapping[str, str]) -> None:
+        """A runtime was given what its worker will carry."""
+        run = self.view.get(run_id)
+        if run is None or not can_speak(run, number):
+            return
+        try:
+            known = identify(env.get(VARIABLE, ""), self.view)
+        except Unauthorized as error:
+            self.fail("every worker can prove who it is", f"{run_id}#{number}: {error.message}")
+            return
+        if (known.run_id, known.attempt) != (run_id, number):
+            self.fail("a token is its attempt's own", f"{run_id}#{number} got that of {known}")
 
     def _check_dependencies(self, run: Run) -> None:
         for dependency in run.dependencies:

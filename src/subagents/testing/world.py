@@ -304,6 +304,7 @@ class SimulatedRuntime:
                 raise RuntimeUnavailable("no room to start anything")
             if self._happens(faults.start_impossible):
                 raise UsageError("the program does not exist")
+        self._world.judge.handed_over(launch.run_id, launch.number, launch.env)
         is_unwatchable = self._happens(faults.watch_dead)
         is_new = self._world.start(launch, is_unwatchable=is_unwatchable)
         await self._around.hazard()
@@ -335,8 +336,15 @@ class SimulatedRuntime:
         worker.steered[key] = message
         await self._around.hazard()
 
-    async def resume(self, ref: AttemptRef, message: str) -> StartedInfo:  # noqa: ARG002 - what it says changes nothing here
+    async def resume(
+        self,
+        ref: AttemptRef,
+        message: str,  # noqa: ARG002 - what it says changes nothing here
+        *,
+        env: Mapping[str, str],
+    ) -> StartedInfo:
         await self._around.hazard()
+        self._world.judge.handed_over(ref.run_id, ref.number, env)
         worker = self._world.workers.get(ref.attempt_id)
         refused = self._happens(self._around.faults.start_refused)
         if worker is None or (refused and len(worker.turns) < ref.turns):

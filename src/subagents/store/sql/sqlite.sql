@@ -160,6 +160,11 @@ SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consu
 FROM inbox
 WHERE session_key = ?1 AND consumed_at_ms IS NULL ORDER BY number LIMIT ?2;
 
+-- name: select_unread_ids
+-- For a count: the texts stay on the disk.
+SELECT message_id FROM inbox
+WHERE session_key = ?1 AND consumed_at_ms IS NULL ORDER BY number LIMIT ?2;
+
 -- name: select_all_unread
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
        consumed_by

@@ -1,0 +1,153 @@
+"""``sessions_spawn``: one run, or many at once that name each other by label.
+
+Source: 3-tools ``sessions_spawn``; 2-lifecycle §2, §3.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from subagents.domain.announcement import one_line
+from subagents.domain.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
+from subagents.domain.values import replace
+from subagents.engine.spawn import Receipt
+from subagents.errors import UsageError
+from subagents.surfaces import documents, wire
+from subagents.surfaces.call import Services
+from subagents.surfaces.decoding import as_object, refuse_unknown
+from subagents.surfaces.tools.tool import Answer, Call, Document
+from subagents.surfaces.tools.wording import joined
+
+RECEIPT: Final = (
+    "status",
+    "childSessionKey",
+    "runId",
+    "mode",
+    "label",
+    "phase",
+    "resolvedModel",
+    "effectiveTools",
+    "warnings",
+    "note",
+)
+ONE_RUN: Final = ("task", "label")
+"""What cannot be said of several runs together."""
+
+
+class BatchArguments(wire.Body, frozen=True):
+    """A batch; every other parameter beside it holds for all its runs that do not give it."""
+
+    batch: tuple[object, ...]
+
+
+async def spawn(call: Call) -> Answer:
+    """Start one run or a batch, all or nothing; returns before any of them works."""
+    arguments = dict(call.arguments)
+    if "batch" in arguments:
+        specs = _batch(arguments)
+    else:
+        refuse_unknown(arguments, RunSpec)
+        specs = (wire.parse_spec(arguments),)
+    specs = _keyed(specs, call.call_id, is_batch="batch" in arguments)
+    run_cwd = await _run_cwd(call)
+    config = call.used.load_config(run_cwd or call.caller.cwd, {}, {})
+    receipts = await call.used.engine.spawn_batch(
+        specs,
+        requester=call.caller.session,
+        settings=config.settings,
+        cwd=call.caller.cwd or run_cwd or "",
+        is_operator=False,
+    )
+    found = [_document(each) for each in receipts]
+    text = joined([_line(each) for each in receipts])
+    if "batch" not in arguments:
+        return Answer(text=text, structured=found[0])
+    return Answer(text=text, structured={"status": "accepted", "receipts": found})
+
+
+def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
+    """The specs of a batch, each with what was said for all of them.
+
+    Raises:
+        UsageError: Names the entry (``batch[3].retryCount``) and what is allowed.
+    """
+    entries = arguments["batch"]
+    if not isinstance(entries, list) or not 1 <= len(entries) <= BATCH_RUNS_MAX:
+        found = len(entries) if isinstance(entries, list) else "none"
+        raise UsageError(
+            f"batch must be a list of 1 to {BATCH_RUNS_MAX} runs, not {found}",
+            details={"field": "batch"},
+        )
+    shared = {name: value for name, value in arguments.items() if name != "batch"}
+    refuse_unknown(shared, RunSpec)
+    for name in ONE_RUN:
+        if name in shared:
+            raise UsageError(
+                f"{name} and batch exclude each other: give each entry of batch its own {name}",
+                details={"field": name},
+            )
+    key = shared.pop("idempotencyKey", None)
+    specs = []
+    for index, entry in enumerate(entries):
+        at = f"batch[{index}]."
+        if not isinstance(entry, dict):
+            raise UsageError(f"batch[{index}] must be an object of spawn parameters")
+        refuse_unknown(entry, RunSpec, inside=at)
+        own = {"idempotencyKey": f"{key}:{index}"} if isinstance(key, str) and key else {}
+        specs.append(wire.parse_spec({**shared, **own, **as_object(entry)}, at=at))
+    return tuple(specs)
+
+
+def _keyed(
+    specs: Sequence[RunSpec], call_id: str | None, *, is_batch: bool
+) -> tuple[RunSpec, ...]:
+    """The specs under the id of their call, where the caller gave them no key of their own."""
+    if call_id is None:
+        return tuple(specs)
+    wire.check_name("the id of the call", call_id, chars_max=IDEMPOTENCY_KEY_CHARS_MAX - 10)
+    return tuple(
+        spec
+        if spec.idempotency_key is not None
+        else replace(spec, idempotency_key=f"{call_id}:{index}" if is_batch else call_id)
+        for index, spec in enumerate(specs)
+    )
+
+
+async def _run_cwd(call: Call) -> str | None:
+    """Where the run works on whose behalf a worker spawns; its configuration holds there.
+
+    A worker cannot bring limits of its own along by standing somewhere else.
+    """
+    if not call.caller.is_worker:
+        return None
+    return await own_cwd(call.used, call)
+
+
+async def own_cwd(used: Services, call: Call) -> str | None:
+    """The working directory of the caller's own run; None for top-level sessions."""
+    run_id = call.caller.run_id or used.engine.ledger.index.run_of(call.caller.session)
+    return None if run_id is None else (await used.queries.run(run_id)).resolved.cwd
+
+
+def _document(receipt: Receipt) -> Document:
+    whole = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
+    return {name: whole[name] for name in RECEIPT}
+
+
+def _line(receipt: Receipt) -> str:
+    run = receipt.run
+    document = _document(receipt)
+    tools = run.resolved.effective_tools
+    scope = f"; tools: {', '.join(tools) or 'none'}" if tools is not None else ""
+    warnings = "".join(f"\n  warning: {each}" for each in receipt.warnings)
+    return (
+        f'accepted: {run.id} "{one_line(run.resolved.label)}" by agent {run.resolved.agent_id},'
+        f" {run.phase}{scope}; {document['note']}{warnings}"
+    )
+
+
+SPAWN_FIELDS: Final = frozenset(
+    {field.encode_name for field in msgspec.structs.fields(RunSpec)} | {"batch"}
+)
+"""Every parameter ``sessions_spawn`` takes."""
