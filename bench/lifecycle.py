@@ -10,6 +10,7 @@ import asyncio
 import gc
 import pickle
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,6 +26,7 @@ from subagents.engine.system import RandomIds, SystemClock
 from subagents.engine.verification import Verifier
 from subagents.ports import Batch, RunFilter
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
 
 REQUESTER: Final = SessionKey("agent:main:main")
@@ -86,6 +88,7 @@ def engine_on(store: SqliteStore, settings: Settings) -> Engine:
         off_loop=DaemonThreads("store"),
         verifier=verifier,
         settings=settings,
+        progress_log=ProgressFiles(Path(tempfile.gettempdir()) / "subagents-bench-progress"),
         owner="bench",
     )
 

@@ -24,7 +24,7 @@ import msgspec
 
 from subagents import errors
 from subagents.config.paths import Paths
-from subagents.errors import DaemonUnreachable, Forbidden, SubagentsError
+from subagents.errors import DaemonUnreachable, Forbidden, RateLimited, SubagentsError
 
 if TYPE_CHECKING:
     import asyncio
@@ -66,8 +66,8 @@ class _Head(msgspec.Struct, frozen=True):
 class _Codec:
     """Bytes of requests and answers; no I/O."""
 
-    def __init__(self, session: str, reader: str) -> None:
-        for name, value in (("session", session), ("reader", reader)):
+    def __init__(self, session: str, reader: str, headers: Mapping[str, str]) -> None:
+        for name, value in (("session", session), ("reader", reader), *headers.items()):
             if not value or not value.isascii() or not value.isprintable():
                 raise errors.UsageError(f"{name} must be printable ASCII, not {value!r}")
         self._headers = (
@@ -75,6 +75,7 @@ class _Codec:
             f"x-subagents-session: {session}\r\n"
             f"x-subagents-reader: {reader}\r\n"
             "accept: application/json\r\n"
+            + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         )
 
     def request(self, method: str, path: str, query: Query | None, body: object) -> bytes:
@@ -135,6 +136,7 @@ class Client:
         session: str = DEFAULT_SESSION,
         reader: str | None = None,
         timeout_s: float = TIMEOUT_S,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Connects at the first call.
 
@@ -143,8 +145,11 @@ class Client:
             session: In whose name the calls are made; see 1-product "session".
             reader: Names this process as a reader of the inbox: offers are made per reader.
             timeout_s: Seconds to wait for one answer.
+            headers: Sent with every call besides ours; printable ASCII, names in lower case. A
+                worker's token goes along by itself.
         """
-        self._codec = _Codec(session, reader or os.urandom(16).hex())
+        sent = {**own_authorization(socket_path), **(headers or {})}
+        self._codec = _Codec(session, reader or os.urandom(16).hex(), sent)
         self._path = str(socket_path)
         self._timeout_s = timeout_s
         self._connection: socket.socket | None = None
@@ -243,9 +248,11 @@ class AsyncClient:
         session: str = DEFAULT_SESSION,
         reader: str | None = None,
         timeout_s: float = TIMEOUT_S,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Like ``Client``."""
-        self._codec = _Codec(session, reader or os.urandom(16).hex())
+        sent = {**own_authorization(socket_path), **(headers or {})}
+        self._codec = _Codec(session, reader or os.urandom(16).hex(), sent)
         self._path = str(socket_path)
         self._timeout_s = timeout_s
         self._idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
@@ -335,6 +342,20 @@ async def _close(writer: "asyncio.StreamWriter") -> None:
         return
 
 
+def own_authorization(socket_path: Path | str) -> dict[str, str]:
+    """The header that proves which worker this process is; empty for any other daemon's socket.
+
+    Raises:
+        UsageError: SUBAGENTS_TOKEN is not printable.
+    """
+    given, token = os.environ.get("SUBAGENTS_SOCKET"), os.environ.get("SUBAGENTS_TOKEN")
+    if not given or not token or os.path.abspath(given) != os.path.abspath(socket_path):  # noqa: PTH100  # quicker than Path, and no links are followed
+        return {}
+    if not token.isascii() or not token.isprintable():
+        raise errors.UsageError("SUBAGENTS_TOKEN must be printable ASCII")
+    return {"authorization": f"Bearer {token}"}
+
+
 def segment(text: str) -> str:
     """One path segment of a URL: a selector may hold any character."""
     return quote(text, safe="")
@@ -354,9 +375,17 @@ def error_from(document: Mapping[str, object]) -> SubagentsError:
     kind = _classes().get(code)
     if kind is Forbidden:
         return Forbidden(message, guardrail=str(details.get("guardrail", "")), hint=hint)
+    if kind is RateLimited:
+        return _rate_limited(message, details)
     if kind is None or kind is errors.IllegalTransition:
         return SubagentsError(message, hint=hint, details={**details, "code": code})
     return kind(message, hint=hint, details=details)
+
+
+def _rate_limited(message: str, details: Mapping[str, object]) -> RateLimited:
+    seconds = details.get("retryAfterSeconds")
+    limit = str(details.get("limit") or message)
+    return RateLimited(limit, retry_after_s=seconds if isinstance(seconds, int) else None)
 
 
 def _classes() -> dict[str, type[SubagentsError]]:

@@ -6,6 +6,7 @@
     │   └── ContractError         a verification contract that cannot run
     ├── NotFound               3  no such run, message, request or agent
     ├── Forbidden              4  a guardrail refused; nothing was stored
+    │   └── RateLimited           too often, or too many at once
     ├── Unauthorized           4  no valid token says who calls; nothing was done
     ├── IllegalTransition      1  a broken promise inside: an event no phase expects
     ├── Unavailable            7  daemon, store or runtime cannot serve now
@@ -100,6 +101,25 @@ class Forbidden(SubagentsError):
     def __init__(self, message: str, *, guardrail: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, details={"guardrail": guardrail})
         self.guardrail = guardrail
+
+
+class RateLimited(Forbidden):
+    """Too often, or too many at once; nothing was stored. The message names the limit.
+
+    Args:
+        limit: In words: ``at most 5 questions per minute and run``.
+        retry_after_s: When the same call can succeed; None = when somebody answers or ends.
+    """
+
+    code = "rate_limited"
+    retryable = True
+
+    def __init__(self, limit: str, *, retry_after_s: int | None = None) -> None:
+        again = "" if retry_after_s is None else f", again in {retry_after_s} s"
+        super().__init__(f"rate_limited: {limit}{again}", guardrail="rate_limited")
+        self.limit, self.retry_after_s = limit, retry_after_s
+        known = {} if retry_after_s is None else {"retryAfterSeconds": retry_after_s}
+        self.details = {**self.details, "limit": limit, **known}
 
 
 class Unauthorized(SubagentsError):

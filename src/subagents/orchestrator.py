@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, cast
+from urllib.parse import quote
 
 import msgspec
 
@@ -21,6 +22,7 @@ from subagents.config.paths import Paths
 from subagents.domain.model import Report, Usage
 from subagents.domain.outcome import Outcome
 from subagents.domain.values import Value
+from subagents.orchestrator_tools import Tools, camel, camel_keys
 
 WAIT_S: Final = 300.0
 """One long poll; ``RunHandle.wait`` repeats it for ever."""
@@ -137,6 +139,8 @@ class Orchestrator:
         """Use ``open`` or ``connect``."""
         self._client = client
         self._cwd = str(cwd)
+        self.tools = Tools(client)
+        """The tools that agents see, for a model this program drives; without a person's rights."""
 
     @classmethod
     @asynccontextmanager
@@ -165,9 +169,9 @@ class Orchestrator:
 
         paths = Paths.resolve(_environ(home))
         async with embedded(paths, _environ(home), overrides=config or {}):
-            client = AsyncClient(paths.socket, session=session, reader=uuid.uuid4().hex)
-            async with client:
-                yield cls(client, cwd=_absolute(cwd))
+            where = _absolute(cwd)
+            async with _client(paths, session, where) as client:
+                yield cls(client, cwd=where)
 
     @classmethod
     @asynccontextmanager
@@ -186,8 +190,9 @@ class Orchestrator:
         environ = _environ(home)
         paths = Paths.resolve(environ)
         await asyncio.to_thread(ensure_daemon, paths, environ)
-        async with AsyncClient(paths.socket, session=session, reader=uuid.uuid4().hex) as client:
-            yield cls(client, cwd=_absolute(cwd))
+        where = _absolute(cwd)
+        async with _client(paths, session, where) as client:
+            yield cls(client, cwd=where)
 
     async def spawn(
         self, task: str, *, agent: str | None = None, **parameters: object
@@ -206,15 +211,15 @@ class Orchestrator:
 
         Source: 5-surfaces §6; 2-lifecycle §2.
         """
-        spec = {"task": task, **{_camel(name): value for name, value in parameters.items()}}
+        spec = {"task": task, **{camel(name): value for name, value in parameters.items()}}
         if agent is not None:
             spec["agentId"] = agent
-        receipt = await self._client.post("/v1/runs", {"spec": _camel_keys(spec), "cwd": self._cwd})
+        receipt = await self._client.post("/v1/runs", {"spec": camel_keys(spec), "cwd": self._cwd})
         return RunHandle(self._client, receipt)
 
     async def plan(self, runs: Sequence[Mapping[str, object]]) -> tuple[RunHandle, ...]:
         """Store all of these runs or none; they name each other by label in ``depends_on``."""
-        specs = [_camel_keys({_camel(k): v for k, v in run.items()}) for run in runs]
+        specs = [camel_keys({camel(k): v for k, v in run.items()}) for run in runs]
         answer = await self._client.post("/v1/plans", {"specs": specs, "cwd": self._cwd})
         receipts = cast("Sequence[Document]", answer["receipts"])
         return tuple(RunHandle(self._client, receipt) for receipt in receipts)
@@ -242,6 +247,11 @@ class Orchestrator:
         return cast("Sequence[Document]", answer["items"])
 
 
+def _client(paths: Paths, session: str, cwd: Path) -> AsyncClient:
+    headers = {"x-subagents-cwd": quote(str(cwd))}
+    return AsyncClient(paths.socket, session=session, reader=uuid.uuid4().hex, headers=headers)
+
+
 def _environ(home: Path | str | None) -> dict[str, str]:
     environ = dict(os.environ)
     if home is not None:
@@ -251,20 +261,3 @@ def _environ(home: Path | str | None) -> dict[str, str]:
 
 def _absolute(cwd: Path | str | None) -> Path:
     return Path(cwd or Path.cwd()).absolute()
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def _camel_keys(value: object) -> object:
-    """Parameter names of nested tables too; a JSON Schema's own keys stay as they are."""
-    if isinstance(value, Mapping):
-        return {
-            _camel(str(key)): inner if key == "schema" else _camel_keys(inner)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_camel_keys(inner) for inner in value]
-    return value

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from subagents.domain.effects import Effect
 from subagents.domain.events import Event
-from subagents.domain.model import Message, Phase, Run
+from subagents.domain.model import Message, Phase, Progress, Run
 from subagents.domain.outcome import DeliveryOutcome
 from subagents.domain.signals import Signal
 from subagents.domain.spec import Abilities
@@ -228,6 +228,26 @@ class Lease(Value, frozen=True):
     until_ms: int
     cursor: int = 0
     """How far the attempt's stream was read; a hint, signals are deduplicated by key."""
+
+
+class ProgressLog(Protocol):
+    """The progress updates of each run. Blocking; the engine calls it off the loop."""
+
+    def append(self, run_id: RunId, progress: Progress) -> None:
+        """Keep one more; repeating it with the same number replaces it.
+
+        Raises:
+            OSError: It was not kept, or only a part that ``read`` skips.
+        """
+        ...
+
+    def read(self, run_id: RunId) -> Sequence[Progress]:
+        """All that were kept, by number; what cannot be read is left out."""
+        ...
+
+    def forget(self, run_id: RunId) -> None:
+        """Drop them. Idempotent."""
+        ...
 
 
 class InboxRow(Value, frozen=True):

@@ -1,12 +1,14 @@
 """The composition root: the only place that names concrete adapters."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import resource
 import shutil
 import sys
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +16,22 @@ from pathlib import Path
 from subagents import __version__
 from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
+from subagents.config.settings import Daemon, Settings
+from subagents.couriers.command import CommandCourier
+from subagents.couriers.steer import SteerCourier
 from subagents.domain.model import Run
 from subagents.domain.values import AttemptId
 from subagents.engine.engine import Engine
 from subagents.engine.off_loop import DaemonThreads
 from subagents.engine.system import RandomIds, SystemClock
 from subagents.engine.verification import Verifier
+from subagents.errors import ConfigError
 from subagents.ports import Runtime
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.runtimes.shim import Place
 from subagents.store.named_sql import migrations
+from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
 from subagents.surfaces.call import (
     DaemonInfo,
@@ -32,9 +39,13 @@ from subagents.surfaces.call import (
     Services,
     wall_ms,
 )
+from subagents.surfaces.refusals import FILE_NAME, Refusals
 
 STORE_THREADS = 8
 """One commit at a time, the rest read."""
+
+LOOK_AGAIN_S = 1.0
+"""So old the user's settings may be when an announcement is pushed."""
 
 DESCRIPTORS = 16_384
 """Many systems give 1,024, and a thousand callers that wait have a connection each."""
@@ -61,8 +72,16 @@ class Node:
             threads.close()
 
 
-def build_node(paths: Paths, config: Config) -> Node:
-    """Put an engine together for one state directory; nothing is opened yet."""
+def build_node(
+    paths: Paths, config: Config, settings_now: Callable[[], Settings] | None = None
+) -> Node:
+    """Put an engine together for one state directory; nothing is opened yet.
+
+    Args:
+        paths: The state directory.
+        config: Without a project file: what the daemon itself is set to, couriers too.
+        settings_now: The same as it is later, for what need not stay; None = it stays.
+    """
     clock = SystemClock()
     off_loop = DaemonThreads("store", threads_max=STORE_THREADS)
     checks = DaemonThreads("verification")
@@ -79,12 +98,16 @@ def build_node(paths: Paths, config: Config) -> Node:
     engine = Engine(
         store=store,
         runtimes=runtimes,
-        couriers={},
+        couriers={
+            "direct": [CommandCourier(settings_now or (lambda: settings), os.environ)],
+            "steer": [SteerCourier(runtimes)],
+        },
         clock=clock,
         ids=RandomIds(),
         off_loop=off_loop,
         verifier=Verifier(checks, clock, commands_allowed=commands_allowed),
         settings=settings,
+        progress_log=ProgressFiles(paths.progress_dir),
         owner=f"{os.uname().nodename}:{os.getpid()}",
         worker_env=lambda run: worker_env(run, paths, os.environ),
         orphans=orphans,
@@ -104,10 +127,42 @@ def worker_env(run: Run, paths: Paths, environ: Mapping[str, str]) -> dict[str, 
     return env
 
 
+def user_settings(
+    environ: Mapping[str, str], paths: Paths, config: Config
+) -> Callable[[], Settings]:
+    """The user's file and environment as they are now, looked at once a second; never a project's.
+
+    While the file is wrong, what it said before holds: deliveries do not wait for an editor.
+    """
+    cache = ConfigCache(environ, paths)
+    known, looked_s = config.settings, time.monotonic()
+
+    def now() -> Settings:
+        nonlocal known, looked_s
+        if time.monotonic() - looked_s >= LOOK_AGAIN_S:
+            looked_s = time.monotonic()
+            with contextlib.suppress(ConfigError):
+                known = cache.load(None).settings
+        return known
+
+    return now
+
+
 def services_of(
-    node: Node, environ: Mapping[str, str], overrides: Mapping[str, object] | None = None
+    node: Node,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, object] | None = None,
+    *,
+    http_url: str | None = None,
 ) -> Services:
-    """What the daemon's calls use; ``overrides`` hold for every call, stronger than its files."""
+    """What the daemon's calls use.
+
+    Args:
+        node: The engine and its adapters.
+        environ: Of this process.
+        overrides: Hold for every call, stronger than its files.
+        http_url: Where it answers over TCP, if it does.
+    """
     standing = dict(overrides or {})
     cache = ConfigCache(environ, node.paths)
 
@@ -138,11 +193,14 @@ def services_of(
             schema=migrations("sqlite")[-1][0],
             pid=os.getpid(),
             started_at_ms=wall_ms(),
+            http_url=http_url,
         ),
         read_output=read_output,
         check_database=node.store.check,
         orphans=orphans,
         off_loop=node.threads[0],
+        refusals=Refusals(node.paths.state_dir / FILE_NAME, node.threads[0], node.engine),
+        attempt_of=node.command.attempt_of,
     )
 
 
@@ -174,9 +232,12 @@ async def embedded(
     config = load(None, environ, paths=paths, overrides=overrides)
     paths.ensure()
     node = build_node(paths, config)
-    services = services_of(node, environ, overrides)
+    daemon = config.settings.daemon
+    services = services_of(node, environ, overrides, http_url=daemon.http_url)
     ready = asyncio.Event()
-    serving = asyncio.create_task(serve_until_stopped(services, paths=paths, ready=ready))
+    serving = asyncio.create_task(
+        serve_until_stopped(services, paths=paths, ready=ready, settings=daemon)
+    )
     starting = asyncio.create_task(ready.wait())
     try:
         await asyncio.wait({serving, starting}, return_when=asyncio.FIRST_COMPLETED)
@@ -191,8 +252,22 @@ async def embedded(
             threads.close()
 
 
-def serve() -> None:
+def daemon_settings(overrides: Mapping[str, object]) -> Daemon:
+    """How this user's daemon would be started now.
+
+    Raises:
+        ConfigError: The user's file, the environment or an override is wrong.
+    """
+    environ = dict(os.environ)
+    paths = Paths.resolve(environ)
+    return load(None, environ, paths=paths, overrides=overrides).settings.daemon
+
+
+def serve(overrides: Mapping[str, object] | None = None) -> None:
     """Run the daemon of this user (or of ``SUBAGENTS_HOME``) until it is told to stop.
+
+    Args:
+        overrides: Dotted key → value for the daemon's own settings, stronger than its files.
 
     Raises:
         AlreadyRunning: Another daemon holds the state directory; the message names it.
@@ -203,12 +278,14 @@ def serve() -> None:
 
     environ = dict(os.environ)
     paths = Paths.resolve(environ)
-    config = load(None, environ, paths=paths)
+    config = load(None, environ, paths=paths, overrides=overrides)
     paths.ensure()
     raise_descriptor_limit()
     calm_collector()
-    node = build_node(paths, config)
-    asyncio.run(run_daemon(services_of(node, environ), paths=paths, log_path=paths.log_file))
+    node = build_node(paths, config, user_settings(environ, paths, config))
+    daemon = config.settings.daemon
+    services = services_of(node, environ, http_url=daemon.http_url)
+    asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))
     for threads in node.threads:
         threads.close()
 

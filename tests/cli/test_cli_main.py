@@ -31,6 +31,8 @@ NAMED_IN_THE_SPEC += ["report", "progress", "notify", "ask"]
 NAMED_IN_THE_SPEC += ["plan run", "agents list", "agents show", "config show", "config validate"]
 NAMED_IN_THE_SPEC += ["config schema", "db check", "db backup"]
 NAMED_IN_THE_SPEC += ["service install", "service uninstall"]
+NAMED_IN_THE_SPEC += ["hook stop", "hook session-start"]
+NAMED_IN_THE_SPEC += ["config trust"]  # not there, but in docs/decisions/0012
 CODES = [
     EXIT_OK,
     EXIT_FAILED,

@@ -15,7 +15,7 @@ from subagents.domain.admission import (
     effective_tools,
     find_path,
     lane_key,
-    pending_questions,
+    pending_requests,
     queue_order,
     resolve_mode,
 )
@@ -233,7 +233,7 @@ def test_a_message_is_bounded_in_size_and_pace_and_not_from_the_run_itself() -> 
 def test_open_questions_are_listed_oldest_first() -> None:
     young, old = asking(1, 1, at_ms=NOW_MS + 9), asking(2, 2)
 
-    found = pending_questions([young.run, old.run])
+    found = pending_requests([young.run, old.run])
 
     assert [request.asked_at_ms for _, request in found] == [NOW_MS, NOW_MS, NOW_MS + 9]
 

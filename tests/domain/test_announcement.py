@@ -33,6 +33,7 @@ from subagents.domain.model import (
     Attempt,
     Child,
     MessageKind,
+    Priority,
     Report,
     ReportedArtifact,
     Run,
@@ -278,21 +279,23 @@ def test_a_question_quotes_the_worker_and_says_how_to_answer() -> None:
 
 @pytest.mark.requirement("mailbox:notices")
 @pytest.mark.parametrize(
-    ("priority", "kind"),
+    ("priority", "kind", "how"),
     [
-        ("info", MessageKind.NOTICE),
-        ("question", MessageKind.BLOCKER),
-        ("blocker", MessageKind.BLOCKER),
+        (Priority.INFO, MessageKind.NOTICE, ""),
+        (Priority.QUESTION, MessageKind.BLOCKER, f"\nAnswer: subagents answer {RUN}:n1 TEXT"),
+        (Priority.BLOCKER, MessageKind.BLOCKER, f"\nAnswer: subagents answer {RUN}:n1 TEXT"),
     ],
 )
-def test_a_notice_is_one_message_in_the_requesters_inbox(priority: str, kind: MessageKind) -> None:
+def test_a_notice_is_one_message_in_the_requesters_inbox(
+    priority: Priority, kind: MessageKind, how: str
+) -> None:
     life = Life.begin().start()
     for _ in range(2):
         event = ParentNotified(at_ms=NOW_MS, message="half way", priority=priority)
         life.apply(event)
 
     assert [(m.id, m.kind) for m in life.messages] == [(f"{RUN}:n1", kind), (f"{RUN}:n2", kind)]
-    assert life.messages[0].text == '[subagent:job] 💬 "half way"'
+    assert life.messages[0].text == f'[subagent:job] 💬 "half way"{how}'
 
 
 @pytest.mark.requirement("announcement:text")

@@ -12,6 +12,7 @@ CODES = {
     "ContractError": ("contract_invalid", 2, False),
     "NotFound": ("not_found", 3, False),
     "Forbidden": ("forbidden", 4, False),
+    "RateLimited": ("rate_limited", 4, True),
     "Unauthorized": ("unauthorized", 4, False),
     "Conflict": ("conflict", 1, False),
     "IllegalTransition": ("illegal_transition", 1, False),

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 MARK: Final = re.compile(r"script:([a-z0-9-]+)")
 NOT_A_TURN: Final = "No response requested."
@@ -113,7 +113,7 @@ class ScriptedModel:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def __enter__(self) -> "ScriptedModel":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

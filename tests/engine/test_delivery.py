@@ -61,24 +61,24 @@ def test_doors_are_tried_in_the_order_that_the_spawn_asked_for(tmp_path: Path) -
     direct, steer = FakeCourier("direct", None), FakeCourier("steer", None)
 
     async def scenario(world: World) -> None:
-        tried: list[str] = []
+        asked: list[str] = []
         for courier in (direct, steer):
-            courier.carried = _Named(tried, courier.name)
+            courier.asked = _Named(asked, courier.name)
         await world.until(await world.spawn(), Phase.COMPLETED)
         await world.until(await world.spawn(expects_completion_message=False), Phase.COMPLETED)
 
-        assert tried == ["direct", "steer", "steer"]
+        assert asked == ["direct", "steer", "steer"]
 
     in_world(tmp_path, scenario, couriers=[direct, steer])
 
 
-class _Named(list[str]):
-    def __init__(self, tried: list[str], name: str) -> None:
+class _Named(list[SessionKey]):
+    def __init__(self, asked: list[str], name: str) -> None:
         super().__init__()
-        self._tried, self._name = tried, name
+        self._asked, self._name = asked, name
 
-    def append(self, _message_id: str, /) -> None:
-        self._tried.append(self._name)
+    def append(self, _session: SessionKey, /) -> None:
+        self._asked.append(self._name)
 
 
 @pytest.mark.requirement("delivery:deferred-goes-on", "field:parked-delivery-expired")

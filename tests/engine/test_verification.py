@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
-from subagents.domain.model import Report, ReportStatus
+from subagents.domain.model import Attempt, Report, ReportStatus
 from subagents.domain.outcome import Check, CheckType, Verdict, Verification
 from subagents.domain.spec import Artifact, Contract
+from subagents.domain.values import SessionKey, replace
 from subagents.engine import artifacts
 from subagents.engine.artifacts import JSON_BYTES_MAX, check_artifact, needs_own_process
 from subagents.engine.off_loop import DaemonThreads
@@ -37,12 +38,18 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
+DONE = Report(summary="done")
+
+
+def an_attempt() -> Attempt:
+    return Attempt(number=1, session_key=SessionKey("agent:w:subagent:u1"), requested_at_ms=0)
+
+
 def verify(
     contract: Contract,
     workspace: Path,
     *,
-    report: Report | None = None,
-    report_is_last: bool = False,
+    attempt: Attempt | None = None,
     commands_allowed: bool = True,
     off_loop: OffLoop | None = None,
     marker_env: dict[str, str] | None = None,
@@ -55,8 +62,7 @@ def verify(
             verifier.verify(
                 contract,
                 workspace=str(workspace),
-                report=report,
-                report_is_last=report_is_last,
+                attempt=attempt or an_attempt(),
                 marker_env=marker_env or {},
             ),
             timeout=20,
@@ -517,8 +523,7 @@ def test_an_exponential_schema_ends_with_the_time_limit_and_the_loop_stays_free(
             verifier.verify(
                 contract,
                 workspace=str(tmp_path),
-                report=None,
-                report_is_last=False,
+                attempt=an_attempt(),
                 marker_env={"SUBAGENTS_RUN_ID": str(tmp_path)},
             )
         )
@@ -587,32 +592,50 @@ def test_a_malformed_schema_is_refused_with_its_place(
 
 @pytest.mark.requirement("verification:report")
 @pytest.mark.parametrize(
-    ("report", "report_is_last", "reason"),
+    ("given", "reason"),
     [
-        (Report(summary="done"), True, None),
-        (Report(summary="half", status=ReportStatus.PARTIAL), True, None),
-        (None, False, "The worker gave no completion report"),
+        ({"report": DONE, "report_is_last": True}, None),
+        ({"report": DONE, "report_is_last": True, "report_is_text": True}, None),
         (
-            Report(summary="done"),
-            False,
+            {
+                "report": Report(summary="half", status=ReportStatus.PARTIAL),
+                "report_is_last": True,
+            },
+            None,
+        ),
+        ({}, "The worker gave no completion report"),
+        (
+            {"report_problem": "the completion report in the text has no summary"},
+            "The worker gave no completion report: the completion report in the text has no"
+            " summary",
+        ),
+        (
+            {"report": DONE},
             "The completion report was not the worker's last tool call",
         ),
         (
-            Report(summary="no disk", status=ReportStatus.FAILED),
-            True,
+            {"report": DONE, "last_tool": "Bash"},
+            "The completion report was not the worker's last tool call: it used Bash after that",
+        ),
+        (
+            {"report": DONE, "last_tool": "Bash", "report_is_text": True},
+            "The completion report was not the worker's last word: it used Bash after that",
+        ),
+        (
+            {
+                "report": Report(summary="no disk", status=ReportStatus.FAILED),
+                "report_is_last": True,
+            },
             "The worker reported failed: no disk",
         ),
     ],
 )
-def test_a_required_report_is_the_last_tool_call_and_does_not_say_failed(
-    tmp_path: Path, report: Report | None, *, report_is_last: bool, reason: str | None
+def test_a_required_report_is_the_last_act_and_does_not_say_failed(
+    tmp_path: Path, given: dict[str, Any], reason: str | None
 ) -> None:
-    result = verify(
-        Contract(require_completion_report=True),
-        tmp_path,
-        report=report,
-        report_is_last=report_is_last,
-    )
+    contract = Contract(require_completion_report=True)
+
+    result = verify(contract, tmp_path, attempt=replace(an_attempt(), **given))
 
     assert result.verdict is (Verdict.PASSED if reason is None else Verdict.FAILED)
     assert [(one.type, one.reason) for one in result.checks] == [
@@ -785,8 +808,7 @@ def test_a_verification_that_never_got_a_thread_says_nothing_about_the_work(tmp_
             return await verifier.verify(
                 Contract(artifacts=(Artifact(path="a"),), verification_timeout_ms=50),
                 workspace=str(tmp_path),
-                report=None,
-                report_is_last=False,
+                attempt=an_attempt(),
                 marker_env={},
             )
         finally:
@@ -831,7 +853,9 @@ def test_one_failed_check_fails_the_verdict_whatever_else_could_not_be_checked(
         require_completion_report=True,
     )
 
-    result = verify(contract, tmp_path, report=Report(summary="done"), report_is_last=True)
+    result = verify(
+        contract, tmp_path, attempt=replace(an_attempt(), report=DONE, report_is_last=True)
+    )
 
     assert [one.passed for one in result.checks] == [False, False, True, True]
     assert result.verdict is Verdict.FAILED

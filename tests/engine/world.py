@@ -19,8 +19,9 @@ from subagents.engine.engine import Engine
 from subagents.engine.spawn import Receipt
 from subagents.engine.verification import Verifier
 from subagents.errors import StoreUnavailable
-from subagents.ports import AttemptRef, Batch, Launch, StartedInfo
+from subagents.ports import AttemptRef, Batch, Courier, Launch, StartedInfo
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
 
 T = TypeVar("T")
@@ -97,9 +98,7 @@ class WatchedRuntime(ScriptedRuntime):
         self.steered.append(message)
         await super().steer(ref, message, key=key)
 
-    async def resume(
-        self, ref: AttemptRef, message: str, *, env: Mapping[str, str]
-    ) -> StartedInfo:
+    async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
         self.turns.append(message)
         self.turn_envs.append(env)
         return await super().resume(ref, message, env=env)
@@ -161,16 +160,26 @@ class Ids:
 
 
 class FakeCourier:
-    """Answers each try with the next of the given outcomes, then with the last one for ever."""
+    """Answers each try with the next of the given outcomes, then with the last one for ever.
+
+    None = it does not serve that requester.
+    """
 
     def __init__(self, name: str, *outcomes: DeliveryOutcome | None) -> None:
         self.name = name
         self._outcomes = list(outcomes)
+        self.asked: list[SessionKey] = []
         self.carried: list[str] = []
 
-    async def deliver(self, run: Run, message: Message) -> DeliveryOutcome | None:
+    def serves(self, target: SessionKey, requester: Run | None) -> bool:
+        self.asked.append(target)
+        return self._outcomes[0] is not None
+
+    async def deliver(self, run: Run, message: Message, requester: Run | None) -> DeliveryOutcome:
         self.carried.append(message.id)
-        return self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
+        outcome = self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
+        assert outcome is not None
+        return outcome
 
 
 class World:
@@ -181,7 +190,7 @@ class World:
         directory: Path,
         *,
         abilities: Abilities | None = None,
-        couriers: Iterable[FakeCourier] = (),
+        couriers: Iterable[Courier] = (),
         **defaults: Any,
     ) -> None:
         self.directory = directory
@@ -189,7 +198,7 @@ class World:
         self.clock = FakeClock()
         self.ids = Ids()
         self.runtime = WatchedRuntime(self.clock, abilities)
-        self.couriers: dict[str, Sequence[FakeCourier]] = {c.name: (c,) for c in couriers}
+        self.couriers: dict[str, Sequence[Courier]] = {c.name: (c,) for c in couriers}
         self.settings = settings_of(**defaults)
         self.may_commit = asyncio.Event()
         self.checks_are_stuck = False
@@ -215,6 +224,7 @@ class World:
             off_loop=self.off_loop,
             verifier=verifier,
             settings=self.settings,
+            progress_log=ProgressFiles(self.directory / "progress"),
             owner=f"boot{self.boots}",
         )
         await self.engine.start()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlite_place import SqlitePlace
 
-from subagents.testing.conformance import Behaviour, Broken, expect, expect_error
+from subagents.testing.conformance import Behaviour, Broken, StorePlace, expect, expect_error
 from subagents.testing.store_suite import SUITE
 
 
@@ -16,7 +16,7 @@ from subagents.testing.store_suite import SUITE
         for each in SUITE.behaviours
     ],
 )
-def test_sqlite_keeps_this_promise(behaviour: Behaviour, tmp_path: Path) -> None:
+def test_sqlite_keeps_this_promise(behaviour: Behaviour[StorePlace], tmp_path: Path) -> None:
     behaviour.check(SqlitePlace(tmp_path))
 
 

@@ -22,12 +22,15 @@ from subagents.engine.engine import Engine
 from subagents.engine.off_loop import DaemonThreads
 from subagents.engine.system import RandomIds, SystemClock
 from subagents.engine.verification import Verifier
+from subagents.ports import Launch, StartedInfo
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
 from subagents.surfaces.call import wall_ms
 from subagents.surfaces.daemon import run_daemon
 from subagents.surfaces.http import DaemonInfo, OutputPage, Services
+from subagents.surfaces.refusals import FILE_NAME, Refusals
 
 CONFIG = """
 [agents.defaults.subagents]
@@ -92,13 +95,14 @@ def build(home: Path, config: str = CONFIG) -> Services:
 
     engine = Engine(
         store=store,
-        runtimes={"scripted": ScriptedRuntime(clock), "command": command},
+        runtimes={"scripted": TellingRuntime(clock), "command": command},
         couriers={},
         clock=clock,
         ids=RandomIds(),
         off_loop=threads,
         verifier=Verifier(threads, clock, commands_allowed=False),
         settings=load_config(None, {}, {}).settings,
+        progress_log=ProgressFiles(paths.progress_dir),
         owner=f"test-{os.getpid()}",
     )
     return Services(
@@ -111,7 +115,21 @@ def build(home: Path, config: str = CONFIG) -> Services:
         check_database=store.check,
         orphans=orphans,
         off_loop=threads,
+        refusals=Refusals(paths.state_dir / FILE_NAME, threads, engine),
+        attempt_of=command.attempt_of,
     )
+
+
+class TellingRuntime(ScriptedRuntime):
+    """A scripted runtime that shows the tokens its workers would carry."""
+
+    def __init__(self, clock: SystemClock) -> None:
+        super().__init__(clock)
+        self.tokens: dict[str, str] = {}
+
+    async def start(self, launch: Launch) -> StartedInfo:
+        self.tokens[launch.attempt_id] = launch.env["SUBAGENTS_TOKEN"]
+        return await super().start(launch)
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -133,6 +151,12 @@ class Home:
     def __init__(self, services: Services) -> None:
         self.services = services
         self.cwd = str(services.paths.state_dir)
+
+    def worker(self, run_id: str, attempt: int = 1) -> dict[str, str]:
+        """The headers of a worker of the runtime "scripted"; it must have been started."""
+        runtime = self.services.engine._runtimes["scripted"]
+        assert isinstance(runtime, TellingRuntime)
+        return {"Authorization": f"Bearer {runtime.tokens[f'{run_id}#{attempt}']}"}
 
     def call_blocking(
         self,
@@ -176,10 +200,9 @@ class Home:
         return document
 
     async def spawn(
-        self, agent: str = "quick", *, session: str | None = None, **spec: object
+        self, agent: str = "quick", *, headers: Mapping[str, str] | None = None, **spec: object
     ) -> Document:
         body = {"spec": {"task": "work", "agentId": agent, **spec}, "cwd": self.cwd}
-        headers = {"X-Subagents-Session": session} if session else {}
         return await self.ok("POST", "/v1/runs", body, headers)
 
     async def wait(self, *run_ids: str, until: str = "all") -> Document:

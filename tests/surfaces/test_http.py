@@ -20,10 +20,6 @@ def play(tmp_path: Path, scenario: Scenario) -> None:
     asyncio.run(whole())
 
 
-def worker(session: object) -> dict[str, str]:
-    return {"X-Subagents-Session": str(session)}
-
-
 @pytest.mark.requirement("http:spawn:receipt")
 def test_a_spawned_run_is_waited_for_and_its_result_acknowledged_once(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
@@ -291,8 +287,8 @@ def test_a_worker_reports_asks_and_gets_its_answer(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         receipt = await home.spawn("hang", label="w")
         run_id = receipt["runId"]
-        me = worker(receipt["childSessionKey"])
         await home.until_phase(run_id, "running")
+        me = home.worker(run_id)
         base = f"/v1/runs/{run_id}"
         await home.ok("POST", f"{base}/report", {"summary": "s", "confidence": "high"}, me)
         await home.ok("POST", f"{base}/progress", {"phase": "p", "percentComplete": 5}, me)
@@ -331,9 +327,9 @@ def test_a_worker_touches_only_its_own_subtree(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         other = (await home.spawn("hang", label="other"))["runId"]
         receipt = await home.spawn("hang", label="w")
-        me = worker(receipt["childSessionKey"])
         await home.until_phase(receipt["runId"], "running")
-        child = await home.spawn("quick", session=receipt["childSessionKey"], label="child")
+        me = home.worker(receipt["runId"])
+        child = await home.spawn("quick", headers=me, label="child")
 
         for method, path, body in (
             ("GET", f"/v1/runs/{other}", None),

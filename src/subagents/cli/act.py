@@ -3,6 +3,7 @@
 Source: 5-surfaces §2.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
@@ -17,6 +18,8 @@ from subagents.client import Client, Document, segment
 from subagents.errors import EXIT_OK, Conflict, UsageError
 
 TEXT_METAVAR: Final = "TEXT"
+REQUEST: Final = re.compile(r":[qn][0-9]+$")
+"""Ends the id of a question or of a notice; anything else names a run."""
 
 
 def steer(
@@ -55,7 +58,7 @@ def answer(
     ] = "answer",
     json: Json = False,
 ) -> int:
-    """Answer a worker's question.
+    """Answer a worker's question, or what it said it is blocked by.
 
     For example:
 
@@ -70,7 +73,7 @@ def answer(
             details={"field": "text"},
         )
     with connect() as client:
-        request_id = request if ":q" in request else _only_question(client, request)
+        request_id = request if REQUEST.search(request) else _only_question(client, request)
         body = {"response": text, "decision": decision}
         said = client.post(f"/v1/requests/{segment(request_id)}/respond", body)
     return _done(said, f"{request_id}: {said.get('status')}", json=json)

@@ -23,6 +23,13 @@ STOP_POLL_S: Final = 0.05
 
 def serve(
     *,
+    port: Annotated[
+        int | None, Parameter(help="Answer on this TCP port, too. Default: daemon.http_port.")
+    ] = None,
+    host: Annotated[
+        str | None,
+        Parameter(help="Loopback address of that port. Default: daemon.http_host.", metavar="HOST"),
+    ] = None,
     background_child: Annotated[bool, Parameter(name="--background-child", show=False)] = False,
 ) -> int:
     """Run the daemon in the foreground; Ctrl-C stops it, its workers go on.
@@ -32,12 +39,20 @@ def serve(
         subagents serve
 
         SUBAGENTS_HOME=/srv/subagents subagents serve
-    """
-    from subagents.wiring import serve as serve_here  # noqa: PLC0415  the web framework
 
+        subagents serve --port 8765
+    """
+    from subagents.wiring import daemon_settings  # noqa: PLC0415  the web framework
+    from subagents.wiring import serve as serve_here  # noqa: PLC0415
+
+    given = {"daemon.http_port": port, "daemon.http_host": host}
+    overrides = {key: value for key, value in given.items() if value is not None}
     if not background_child:
-        output.note(f"subagents {__version__} serves {paths().socket} (Ctrl-C stops it)")
-    serve_here()
+        home = paths()
+        url = daemon_settings(overrides).http_url
+        tcp = f" and {url} (token: {home.state_dir / 'operator.token'})" if url else ""
+        output.note(f"subagents {__version__} serves {home.socket}{tcp} (Ctrl-C stops it)")
+    serve_here(overrides)
     return EXIT_OK
 
 

@@ -493,11 +493,11 @@ def attention(*, json: Json = False) -> int:
         age = "" if item.since is None else f", {render.duration(round(now_ms - item.since))} ago"
         text = output.one_line(item.text, chars_max=200)
         output.styled_line(f"  {item.label} ({item.run_id}{age}): {text}", item.kind, item.kind)
-        if item.kind == "question" and item.request_id:
+        if item.request_id:
             output.line(f"    answer: subagents answer {item.request_id} TEXT")
         elif item.kind == "failed":
             output.line(f"    see: subagents why {item.run_id}")
-        elif item.kind == "undelivered":
+        elif item.kind in {"undelivered", "unread"}:
             output.line(f"    read: subagents result {item.run_id}")
         elif item.kind == "blocker":
             output.line(f"    reply: subagents steer {item.run_id} TEXT")

@@ -73,6 +73,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("doctor", "subagents.cli.doctor:doctor", "Check everything, say how to mend it"),
         Command("config show", "subagents.cli.setup:config_show", "The configuration that holds"),
         Command("config validate", "subagents.cli.setup:config_validate", "Check the files"),
+        Command("config trust", "subagents.cli.setup:config_trust", "Let agents use a file whole"),
         Command("config schema", "subagents.cli.setup:config_schema", "Its JSON Schema"),
         Command("serve", "subagents.cli.daemon:serve", "Run the daemon in the foreground"),
         Command("up", "subagents.cli.daemon:up", "Start the daemon in the background"),
@@ -81,6 +82,10 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("db backup", "subagents.cli.setup:db_backup", "Copy the database"),
         Command("service install", "subagents.cli.setup:service_install", "Run under systemd"),
         Command("service uninstall", "subagents.cli.setup:service_uninstall", "Take it away"),
+    ),
+    "For agent programs": (
+        Command("hook stop", "subagents.cli.hook:stop", "Claude Code's hook at a turn's end"),
+        Command("hook session-start", "subagents.cli.hook:session_start", "… at a session's start"),
     ),
     "For workers": (
         Command("report", "subagents.cli.worker:report", "Claim completion"),
@@ -94,6 +99,7 @@ PARENTS: Final = {
     "agents": "Configured agents",
     "config": "The configuration",
     "db": "The database",
+    "hook": "What the hooks of Claude Code run",
     "service": "The daemon as a systemd user service",
 }
 INSTALL_COMPLETION: Final = "--install-completion"

@@ -37,6 +37,7 @@ STYLES: Final = {
     "lost": "red",
     "blocker": "red",
     "undelivered": "red",
+    "unread": "yellow",
     "cancelled": "magenta",
 }
 

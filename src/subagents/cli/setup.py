@@ -22,6 +22,7 @@ from subagents.errors import (
     EXIT_FAILED,
     EXIT_OK,
     ConfigError,
+    Forbidden,
     NotFound,
     StoreUnavailable,
     SubagentsError,
@@ -45,7 +46,8 @@ def init(
     """Write a subagents.toml for what is found on this machine.
 
     An existing file is replaced only after you said so; the old one is kept
-    beside it as subagents.toml.bak.
+    beside it as subagents.toml.bak. Agents that call from here may use what it
+    says until it is changed; then again after: subagents config trust.
 
     For example:
 
@@ -71,6 +73,10 @@ def init(
         file.write_text(starter_text(os.environ), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
+    if not os.environ.get("SUBAGENTS_RUN_ID"):
+        from subagents.config.trust import trust  # noqa: PLC0415
+
+        trust(paths(), file)
     if json:
         output.document(
             {
@@ -125,7 +131,7 @@ def config_show(
         output.document(
             {
                 "files": [str(file) for file in config.files],
-                "warnings": list(config.warnings),
+                "warnings": [*config.warnings, *config.for_agents().ignored],
                 "values": [
                     {
                         "key": leaf.key,
@@ -143,7 +149,7 @@ def config_show(
         value = HIDDEN if leaf.is_secret else msgspec.json.encode(leaf.value).decode()
         where = f"  # {leaf.origin}" if origin else ""
         output.line(f"{leaf.key} = {value}{where}")
-    for warning in config.warnings:
+    for warning in (*config.warnings, *config.for_agents().ignored):
         output.note(f"warning: {warning}")
     return EXIT_OK
 
@@ -187,6 +193,49 @@ def config_validate(
         output.note(f"warning: {warning}")
     listed = ", ".join(str(each) for each in config.files) or "no file; the defaults hold"
     output.line(f"valid: {listed}")
+    return EXIT_OK
+
+
+def config_trust(
+    file: Annotated[
+        Path | None,
+        Parameter(help="Default: the project file that holds here.", metavar="FILE"),
+    ] = None,
+    /,
+    *,
+    yes: Annotated[bool, Parameter(name=["--yes", "-y"], help="Ask nothing.")] = False,
+    json: Json = False,
+) -> int:
+    """Let agents use all of a project's subagents.toml, until it is changed.
+
+    Without that a project file can define and narrow, but not allow agents more
+    than your own file does. Read it first: it can name programs to run.
+
+    For example:
+
+        subagents config trust
+
+        subagents config trust ./subagents.toml --yes
+    """
+    from subagents.config.sources import find_files  # noqa: PLC0415
+    from subagents.config.trust import trust  # noqa: PLC0415
+
+    if os.environ.get("SUBAGENTS_RUN_ID"):
+        raise Forbidden("a worker cannot trust a file", guardrail="role")
+    home = paths()
+    found = file.absolute() if file is not None else None
+    if found is None:
+        found = find_files(Path(caller_cwd()), home.config_file)[1]
+    if found is None or not found.exists():
+        raise NotFound(f"there is no file {found}" if found else "no project file holds here")
+    if not output.is_confirmed(f"Let agents use all that {found} says?", yes=yes):
+        output.note("Nothing was changed.")
+        return EXIT_OK
+    trust(home, found)
+    if json:
+        output.document({"file": str(found), "trusted": True})
+    else:
+        output.line(f"Trusted until it is changed: {found}")
     return EXIT_OK
 
 

@@ -232,6 +232,7 @@ class MessageView(View, frozen=True):
     text: str = ""
     consumed_at: int | None = None
     consumed_by: str | None = None
+    awaited: bool = False
 
 
 class Messages(View, frozen=True):

@@ -17,6 +17,7 @@ from msgspec import inspect
 
 from subagents.config.settings import (
     DEFAULT_LANE,
+    LOOPBACK_PATTERN,
     NAME_PATTERN,
     VARIABLE_PATTERN,
     Agent,
@@ -37,6 +38,8 @@ PATTERN_WORDS: Final = {
     NAME_PATTERN: "a name of at most 64 lower-case letters, digits, _ and -, "
     "starting with a letter or digit",
     VARIABLE_PATTERN: "the name of an environment variable (letters, digits and _)",
+    LOOPBACK_PATTERN: "a loopback address: 127.0.0.1, ::1 or localhost (nothing is encrypted "
+    "here, so that no other machine may reach it)",
 }
 UNITS: Final = ("seconds", "minutes", "days", "ms", "chars")
 
@@ -168,12 +171,12 @@ def _check_entry(
 
 def _unknown(path: tuple[str, ...], table: Table) -> Problem:
     name = path[-1]
-    sibling = nearest(name, table.keys)
+    # A key that was put into the wrong table: look for its name everywhere.
+    everywhere = {key.rsplit(".", 1)[-1]: key for key, _ in leaves()}
+    sibling = None if name in everywhere else nearest(name, table.keys)
     if sibling is not None:
         guess: str | None = dotted((*path[:-1], sibling))
     else:
-        # A key that was put into the wrong table: look for its name everywhere.
-        everywhere = {key.rsplit(".", 1)[-1]: key for key, _ in leaves()}
         near = nearest(name, everywhere)
         guess = everywhere[near] if near else None
         if guess and path[0] == "agents" and len(path) > AGENT_DEPTH and path[1] != "defaults":

@@ -2,12 +2,13 @@
 
 Each layer is checked by itself before it is merged, so that a message names the file or variable
 that is wrong. Tables merge key by key; lists and values replace. Where each value came from is
-kept, for `config show --origin`.
+kept, for `config show --origin`. Agents get the same without what a project's file may not say
+to them (`Config.for_agents`, `trust`).
 
 Source: 5-surfaces §5, §7.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,7 @@ from subagents.config.settings import (
 from subagents.config.sources import (
     DEFAULT,
     PREFIX,
+    Layer,
     Tree,
     absolute_cwds,
     assignment,
@@ -36,10 +38,14 @@ from subagents.config.sources import (
     read,
     subtable,
 )
+from subagents.config.trust import is_trusted, narrowed, trusted_file
 from subagents.errors import ConfigError
 
 TYPO_LIKENESS: Final = 0.85
 """`comand` is a typo of `command`; `gemini` is not one of `main`."""
+SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
+IGNORED_SHOWN_MAX: Final = 8
+"""Keys named in the warning about a project file."""
 CACHED_MAX: Final = 64
 """Working directories whose configuration is remembered."""
 
@@ -66,6 +72,22 @@ class Config(msgspec.Struct, frozen=True):
     """The files read, weakest first."""
     warnings: tuple[str, ...] = ()
     """What is allowed, but probably not meant; `doctor` shows it."""
+    own: Settings | None = None
+    """Without the project file; None = there is none, or it is trusted as it stands."""
+    ignored: tuple[str, ...] = ()
+    """One line, when something of the project file was left out; a receipt shows it."""
+
+    def for_agents(self) -> "Config":
+        """What holds for callers that are agents: of the project's file what narrows, no more.
+
+        Agents that only the project defines stay, but to spawn one the user's `allow_agents` has
+        to name it: there "*" means the agents the user knows.
+        """
+        if self.own is None:
+            return self
+        settings, left_out = narrowed(self.settings, self.own)
+        ignored = (_ignored_line(self.files[-1], left_out),) if left_out else ()
+        return msgspec.structs.replace(self, settings=settings, own=None, ignored=ignored)
 
     def leaves(self) -> Iterator[Leaf]:
         """Every effective value, sorted by key, without keys that are unset and have no default."""
@@ -77,6 +99,16 @@ class Config(msgspec.Struct, frozen=True):
                 origin = self.origins.get(key, DEFAULT)
                 shown = list(value) if isinstance(value, tuple) else value
                 yield Leaf(key, shown, origin, is_secret="env" in path[2:-1])
+
+
+def _ignored_line(file: Path, left_out: Sequence[str]) -> str:
+    shown = ", ".join(left_out[:IGNORED_SHOWN_MAX])
+    more = len(left_out) - IGNORED_SHOWN_MAX
+    others = f" and {more} more" if more > 0 else ""
+    return (
+        f"{file}: ignored for agents: {shown}{others}"
+        f" (a project file cannot widen; to allow it: subagents config trust {file})"
+    )
 
 
 def load(
@@ -99,23 +131,38 @@ def load(
         ConfigError: Names the file (with the line, for a syntax error), variable or flag, the
             key, and what is allowed. Nothing was loaded.
     """
-    layers = [built_in(environ)]
-    files = tuple(file for file in find_files(cwd, paths.config_file) if file is not None)
-    layers += [read(file) for file in files]
+    user, project = find_files(cwd, paths.config_file)
+    files = tuple(file for file in (user, project) if file is not None)
+    layers = [built_in(environ), *(read(file) for file in files)]
+    project_layer = layers[-1] if project is not None else None
     known_ids = [name for layer in layers for name in subtable(layer.values, "agents")]
     layers += list(from_environment(environ, known_ids, cwd))
     layers += [
         assignment(f"flag {key}", key.split("."), value, cwd)
         for key, value in (overrides or {}).items()
     ]
+    for layer in layers:
+        absolute_cwds(layer, environ)
+    merged, origins = _merged(layers)
+    settings = _settings(merged)
+    _check_together(settings, origins)
+    own: Settings | None = None
+    if (
+        project is not None
+        and project_layer is not None
+        and not is_trusted(paths, project, project_layer.digest)
+    ):
+        # Not checked together: what is missing in it may stand in the project's file.
+        own = _settings(_merged([each for each in layers if each is not project_layer])[0])
+    return Config(settings, origins, files, tuple(_warnings(settings, origins)), own)
+
+
+def _merged(layers: Iterable[Layer]) -> tuple[Tree, dict[str, str]]:
     merged: Tree = {}
     origins: dict[str, str] = {}
     for layer in layers:
-        absolute_cwds(layer, environ)
         _merge(merged, layer.values, layer.origin, origins)
-    settings = _settings(merged)
-    _check_together(settings, origins)
-    return Config(settings, origins, files, tuple(_warnings(settings, origins)))
+    return merged, origins
 
 
 class ConfigCache:
@@ -154,6 +201,7 @@ class ConfigCache:
                 if name.startswith(PREFIX) or name in ("PATH", "HOME")
             ],
             [identity(file) for file in find_files(cwd, self._paths.config_file)],
+            identity(trusted_file(self._paths)),
         )
 
 
@@ -222,6 +270,8 @@ def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
                 f'add runtime = "{runtime}"',
                 origins,
             )
+        if agent.courier.command is not None:
+            _check_courier(f"{key}.courier.command", agent.courier.command, origins)
         if agent.lane is not None and agent.lane not in (DEFAULT_LANE, *settings.lanes):
             raise _inconsistent(
                 f"{key}.lane",
@@ -229,6 +279,22 @@ def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
                 f"add [lanes.{agent.lane}] with slots = N",
                 origins,
             )
+
+
+def _check_courier(key: str, command: tuple[str, ...], origins: Mapping[str, str]) -> None:
+    """The text is a worker's, so it may choose neither the program nor a shell's script."""
+    if not command[0] or "{" in command[0]:
+        text = f"{key} must begin with a program, not {command[0]!r}"
+        raise _inconsistent(key, text, "put {text} into an argument", origins)
+    is_shell = Path(command[0]).name in SHELLS
+    script = command[command.index("-c") + 1 :][:1] if is_shell and "-c" in command else ()
+    if any(name in word for word in script for name in ("{text}", "{textJson}")):
+        raise _inconsistent(
+            key,
+            f"{key} puts {{text}} into a shell's script: a worker's words would be run",
+            'read the text from stdin ("cat"), or make {text} an argument after the script ("$1")',
+            origins,
+        )
 
 
 def _inconsistent(key: str, text: str, hint: str, origins: Mapping[str, str]) -> ConfigError:

@@ -54,6 +54,11 @@ class Paths:
         return self.state_dir / "attempts"
 
     @property
+    def progress_dir(self) -> Path:
+        """The updates of each run, as long as the run is kept."""
+        return self.state_dir / "progress"
+
+    @property
     def log_file(self) -> Path:
         return self.state_dir / "daemon.log"
 

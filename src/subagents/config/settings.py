@@ -25,6 +25,7 @@ AVAILABLE_RUNTIMES: Final = ("command", "scripted")
 
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
+LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
 
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
 Text = Annotated[str, Meta(min_length=1)]
@@ -113,6 +114,19 @@ class Capabilities(Section, frozen=True):
     ] = None
 
 
+class AgentCourier(Section, frozen=True):
+    """`[agents.<id>.courier]`: how this agent's sessions outside are told; the user's file only."""
+
+    command: Annotated[
+        Annotated[tuple[str, ...], Meta(min_length=1)] | None,
+        Meta(
+            description="Program and arguments run for each announcement; {text}, {textJson}, "
+            "{sessionKey} and {runId} inside an argument, the text on stdin too. Exit 0 = handed "
+            "over. Only from your own file."
+        ),
+    ] = None
+
+
 class Agent(Section, frozen=True):
     """`[agents.<id>]`: a named worker definition; without `runtime` it only spawns."""
 
@@ -134,6 +148,7 @@ class Agent(Section, frozen=True):
     ] = None
     subagents: AgentSubagents = AgentSubagents()
     capabilities: Capabilities = Capabilities()
+    courier: AgentCourier = AgentCourier()
     run_timeout_seconds: Annotated[
         Annotated[float, Meta(ge=0, le=31_536_000)] | None,
         Meta(description="Deadline of each attempt; unset = agents.defaults, 0 = none."),
@@ -225,6 +240,29 @@ class Daemon(Section, frozen=True):
     sweep_seconds: Annotated[
         float, Meta(ge=0.1, le=3600, description="Time between two recovery passes.")
     ] = 60
+    http_port: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=65_535,
+            description="TCP port on which the daemon answers besides its socket, to whoever "
+            "presents a token; 0 = none.",
+        ),
+    ] = 0
+    http_host: Annotated[
+        str,
+        Meta(
+            pattern=LOOPBACK_PATTERN,
+            description="Address of `http_port`. Only this machine can reach it: nothing is "
+            "encrypted here.",
+        ),
+    ] = "127.0.0.1"
+
+    @property
+    def http_url(self) -> str | None:
+        """Where it answers over TCP; None when it does not."""
+        host = f"[{self.http_host}]" if ":" in self.http_host else self.http_host
+        return f"http://{host}:{self.http_port}" if self.http_port else None
 
 
 class Settings(Section, frozen=True):

@@ -6,6 +6,7 @@ variable that is wrong.
 Source: 5-surfaces §5, §7.
 """
 
+import hashlib
 import os
 import re
 import stat
@@ -38,6 +39,8 @@ class Layer(msgspec.Struct):
     values: Tree
     base: Path | None = None
     """Relative paths in it start here."""
+    digest: str = ""
+    """SHA-256 (hex) of a file's text."""
 
 
 def find_files(cwd: Path | None, user_file: Path) -> tuple[Path | None, Path | None]:
@@ -126,7 +129,7 @@ def read(file: Path) -> Layer:
     problems = list(keys.check(values))
     if problems:
         raise _refusal(str(file), problems)
-    return Layer(str(file), values, file.parent)
+    return Layer(str(file), values, file.parent, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _text(file: Path) -> str:

@@ -4,8 +4,8 @@
 session of that agent to the program. It is run once per try, without a shell:
 
 - ``{text}`` in an argument is the announcement, ``{textJson}`` the same as a JSON string with its
-  quotes, ``{sessionKey}`` the requester's session, ``{runId}`` the run. One argument takes at most
-  ``ARGUMENT_BYTES_MAX``, so a longer text is cut there with a pointer; standard input has all of it.
+  quotes, ``{sessionKey}`` the requester's session, ``{runId}`` the run. An argument cannot be of
+  any length, so a text over ``ARGUMENT_BYTES_MAX`` is cut there; standard input has all of it.
 - ``SUBAGENTS_DELIVERY_ID`` in its environment names the announcement, the same in every try: what
   must not happen twice is keyed by it. A crash after the program's end makes one try more.
 - Exit 0 means handed over, which consumes the announcement. Any other end is tried again.
@@ -37,7 +37,7 @@ STDERR_BYTES_MAX: Final = 2_000
 """The end of what it said is kept as the error of a failed try."""
 LAST_WORDS_S: Final = 0.5
 """Its end is its exit. A child it left behind may hold its standard error open for ever."""
-READ_BYTES: Final = 64 * 1024
+STDERR: Final = 2
 
 _PLACEHOLDER: Final = re.compile(r"\{(text|textJson|sessionKey|runId)\}")
 
@@ -75,28 +75,28 @@ class CommandCourier:
         if template is None:
             return DeliveryFailed(retryable=True, error="its command was taken out of the settings")
         argv = arguments(template, run, message)
+        env = {**self._environ, DELIVERY_VARIABLE: message.id}
         try:
-            process = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-                env={**self._environ, DELIVERY_VARIABLE: message.id},
-                start_new_session=True,
+            transport, program = await asyncio.get_running_loop().subprocess_exec(
+                _Program, *argv, stdout=asyncio.subprocess.DEVNULL, env=env, start_new_session=True
             )
         except OSError as error:
             return DeliveryFailed(retryable=True, error=f"{argv[0]}: {error.strerror or error}")
         try:
-            said = await _talk(process, message.text)
+            program.tell(message.text.encode(errors="replace"))
+            await program.exited.wait()
+            await _at_most(LAST_WORDS_S, program.silent)
         finally:
-            if process.returncode is None:
+            if not program.exited.is_set():
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                # Killed, so this is short; cancelling it would leave a zombie.
-                await asyncio.shield(process.wait())
-        if process.returncode == 0:
+                    os.killpg(transport.get_pid(), signal.SIGKILL)
+                # Killed, so this is short; not waiting for it would leave a zombie.
+                await asyncio.shield(program.exited.wait())
+            transport.close()
+        status = transport.get_returncode()
+        if status == 0:
             return Delivered(path=DeliveryPath.DIRECT)
-        return DeliveryFailed(retryable=True, error=_complaint(argv[0], process.returncode, said))
+        return DeliveryFailed(retryable=True, error=_complaint(argv[0], status, program.said))
 
 
 def arguments(template: tuple[str, ...], run: Run, message: Message) -> list[str]:
@@ -131,38 +131,48 @@ def _cut(text: str, bytes_max: int, pointer: str) -> str:
     return data[:bytes_max].decode(errors="ignore") + pointer
 
 
-async def _talk(process: asyncio.subprocess.Process, text: str) -> str:
-    """Hand the text over and wait for the exit; returns the end of its standard error."""
-    tail = bytearray()
-    talking = [
-        asyncio.ensure_future(_feed(process, text.encode(errors="replace"))),
-        asyncio.ensure_future(_listen(process, tail)),
-    ]
-    try:
-        await process.wait()
-        await asyncio.wait(talking[1:], timeout=LAST_WORDS_S)
-    finally:
-        for task in talking:
-            task.cancel()
-        await asyncio.gather(*talking, return_exceptions=True)
-    return tail.decode(errors="replace").strip()
+class _Program(asyncio.SubprocessProtocol):
+    """One run of the command. Its exit is known at once, whoever still holds its pipes."""
+
+    def __init__(self) -> None:
+        self.exited = asyncio.Event()
+        self.silent = asyncio.Event()
+        self._tail = bytearray()
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    @property
+    def said(self) -> str:
+        """The end of its standard error."""
+        return self._tail.decode(errors="replace").strip()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.SubprocessTransport):
+            self._transport = transport
+
+    def tell(self, data: bytes) -> None:
+        """Write its standard input; a program that reads nothing just ends."""
+        pipe = self._transport.get_pipe_transport(0) if self._transport is not None else None
+        if isinstance(pipe, asyncio.WriteTransport):
+            pipe.write(data)
+            pipe.write_eof()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002 - there is only one
+        # Read on to the end, so that the program never blocks; only the last words are kept.
+        self._tail += data
+        del self._tail[:-STDERR_BYTES_MAX]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
+        if fd == STDERR:
+            self.silent.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
 
 
-async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
-    if process.stdin is None:
-        return
-    # A program that reads nothing may be gone already: its exit status says how it went.
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(data)
-        await process.stdin.drain()
-        process.stdin.close()
-
-
-async def _listen(process: asyncio.subprocess.Process, tail: bytearray) -> None:
-    """Read on to the end, so that it never blocks; keep the last words only."""
-    while process.stderr is not None and (chunk := await process.stderr.read(READ_BYTES)):
-        tail += chunk
-        del tail[:-STDERR_BYTES_MAX]
+async def _at_most(seconds: float, event: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 def _complaint(program: str, status: int | None, said: str) -> str:

@@ -3,15 +3,21 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
-from subagents.domain.model import HOLDS_SLOT, Phase, Request, Run
+from subagents.domain.model import HOLDS_SLOT, Phase, Priority, Request, Run
 from subagents.domain.spec import Mode, RunSpec
 from subagents.domain.values import RunId
-from subagents.errors import Forbidden, UsageError
+from subagents.errors import Forbidden, RateLimited, UsageError
 
 ANY_AGENT: Final = "*"
 REQUESTS_PER_MINUTE_MAX: Final = 5
 REQUESTS_PENDING_MAX: Final = 3
 REQUESTS_PENDING_AT_REQUESTER_MAX: Final = 20
+NOTICES_MAX: Final = 1_000
+NOTICES_PENDING_MAX: Final = 20
+MINUTE_MS: Final = 60_000
+PROGRESS_INTERVAL_MS: Final = 30_000
+PROGRESS_LINES_MAX: Final = 100
+"""In a run's progress log, over all its attempts."""
 STEER_CHARS_MAX: Final = 4_000
 STEER_INTERVAL_MS: Final = 2_000
 
@@ -146,22 +152,81 @@ def circular(path: Iterable[str]) -> UsageError:
 def check_request(run: Run, *, pending_at_requester: int, now_ms: int) -> None:
     """The limits of ``request_orchestrator`` (seed 000 §1; 3-tools).
 
+    Args:
+        run: Whose worker asks.
+        pending_at_requester: Unanswered questions of all runs in the inbox this one goes to.
+        now_ms: Now; a clock that was set back forgets the minute before.
+
     Raises:
-        Forbidden: Guardrail ``rate_limited``; names the limit.
+        RateLimited: Names the limit; nothing was stored.
     """
-    recent = [r for r in run.requests if now_ms - r.asked_at_ms < 60_000]
+    recent = [
+        question.asked_at_ms
+        for question in _questions(run.requests)
+        if 0 <= now_ms - question.asked_at_ms < MINUTE_MS
+    ]
     if len(recent) >= REQUESTS_PER_MINUTE_MAX:
-        raise _rate_limited(f"at most {REQUESTS_PER_MINUTE_MAX} questions per minute and run")
-    if len(run.pending_requests) >= REQUESTS_PENDING_MAX:
-        raise _rate_limited(f"at most {REQUESTS_PENDING_MAX} unanswered questions per run")
+        raise RateLimited(
+            f"at most {REQUESTS_PER_MINUTE_MAX} questions per minute and run",
+            retry_after_s=_seconds(recent[-REQUESTS_PER_MINUTE_MAX] + MINUTE_MS - now_ms),
+        )
+    if len(_questions(run.pending_requests)) >= REQUESTS_PENDING_MAX:
+        raise RateLimited(f"at most {REQUESTS_PENDING_MAX} unanswered questions per run")
     if pending_at_requester >= REQUESTS_PENDING_AT_REQUESTER_MAX:
-        raise _rate_limited(
+        raise RateLimited(
             f"at most {REQUESTS_PENDING_AT_REQUESTER_MAX} unanswered questions at one requester"
         )
 
 
-def _rate_limited(limit: str) -> Forbidden:
-    return Forbidden(f"rate_limited: {limit}", guardrail="rate_limited")
+def check_notice(run: Run, priority: Priority) -> None:
+    """The limits of ``notify_parent``: an inbox that one worker floods is read by nobody.
+
+    Raises:
+        RateLimited: Names the limit; nothing was stored.
+    """
+    if run.notices >= NOTICES_MAX:
+        raise RateLimited(f"at most {NOTICES_MAX} notices per run")
+    unanswered = len(run.pending_requests) - len(_questions(run.pending_requests))
+    if priority is not Priority.INFO and unanswered >= NOTICES_PENDING_MAX:
+        raise RateLimited(
+            f"at most {NOTICES_PENDING_MAX} unanswered question or blocker notices per run"
+        )
+
+
+def progress_wait_s(run: Run, now_ms: int) -> int:
+    """Whole seconds until the attempt's next progress is taken; 0 = now.
+
+    One per 30 s and worker: a new attempt does not wait for the one before, and a clock that was
+    set back makes nobody wait longer.
+    """
+    last = run.progress
+    if last is None or last.updated_at_ms < run.attempt.requested_at_ms:
+        return 0
+    passed_ms = now_ms - last.updated_at_ms
+    return _seconds(PROGRESS_INTERVAL_MS - passed_ms) if passed_ms >= 0 else 0
+
+
+def repeated_question(run: Run, asked: Request) -> Request | None:
+    """The same question of the same attempt that nobody answered yet.
+
+    A worker, or its bridge, that died while it waited asks again; its requester is asked once.
+    """
+    for known in _questions(run.pending_requests):
+        same_words = (known.question, known.context, known.options, known.default_answer) == (
+            *(asked.question, asked.context, asked.options, asked.default_answer),
+        )
+        if same_words and known.attempt == asked.attempt:
+            return known
+    return None
+
+
+def _questions(requests: Iterable[Request]) -> tuple[Request, ...]:
+    """Without the notices, on which nobody waits."""
+    return tuple(request for request in requests if request.priority is None)
+
+
+def _seconds(milliseconds: int) -> int:
+    return max(-(-milliseconds // 1000), 0)
 
 
 def check_steer(run: Run, message: str, *, by: str, now_ms: int) -> None:
@@ -169,7 +234,8 @@ def check_steer(run: Run, message: str, *, by: str, now_ms: int) -> None:
 
     Raises:
         UsageError: Too long or empty.
-        Forbidden: Too soon, or a run that steers itself.
+        Forbidden: A run that steers itself.
+        RateLimited: Too soon.
     """
     if not message.strip():
         raise UsageError("message must not be empty")
@@ -178,11 +244,17 @@ def check_steer(run: Run, message: str, *, by: str, now_ms: int) -> None:
     if by in {run.id, run.session_key}:
         raise Forbidden("a run cannot steer itself", guardrail="steer")
     if run.last_steer_ms is not None and now_ms - run.last_steer_ms < STEER_INTERVAL_MS:
-        raise _rate_limited("one message per 2 seconds")
+        left_ms = STEER_INTERVAL_MS - (now_ms - run.last_steer_ms)
+        raise RateLimited("one message per 2 seconds", retry_after_s=_seconds(left_ms))
 
 
-def pending_questions(runs: Iterable[Run]) -> tuple[tuple[Run, Request], ...]:
-    """Every unanswered question of these runs, oldest first."""
+def question_count(runs: Iterable[Run]) -> int:
+    """How many questions of these runs nobody answered yet; notices are none."""
+    return sum(len(_questions(run.pending_requests)) for run in runs)
+
+
+def pending_requests(runs: Iterable[Run]) -> tuple[tuple[Run, Request], ...]:
+    """Everything these runs want answered, notices too, oldest first."""
     found = [(run, request) for run in runs for request in run.pending_requests]
     return tuple(sorted(found, key=lambda pair: pair[1].asked_at_ms))
 

@@ -9,7 +9,18 @@ import re
 from typing import Final
 
 from subagents.domain.events import ParentNotified
-from subagents.domain.model import Child, Message, MessageKind, Request, Run, Steer, Usage
+from subagents.domain.model import (
+    Answer,
+    Child,
+    Decision,
+    Message,
+    MessageKind,
+    Priority,
+    Request,
+    Run,
+    Steer,
+    Usage,
+)
 from subagents.domain.outcome import Outcome, SkipReason, Status
 from subagents.domain.values import MessageId, announcement_id
 
@@ -213,16 +224,25 @@ def question(run: Run, request: Request) -> Message:
 
 
 def notice(run: Run, event: ParentNotified) -> Message:
-    """A worker's one-way message."""
-    is_news = event.priority in {"question", "blocker"}
+    """A worker's one-way message; a question or blocker says how it is answered."""
+    is_news = event.priority is not Priority.INFO
+    notice_id = MessageId(f"{run.id}:n{run.notices}")
+    how = f"\nAnswer: subagents answer {notice_id} TEXT" if is_news else ""
     return Message(
-        id=MessageId(f"{run.id}:n{run.notices}"),
+        id=notice_id,
         session_key=run.requester,
         run_id=run.id,
         kind=MessageKind.BLOCKER if is_news else MessageKind.NOTICE,
         created_at_ms=event.at_ms,
-        text=f"[subagent:{run.resolved.label}] 💬 {quoted(event.message)}",
+        text=f"[subagent:{run.resolved.label}] 💬 {quoted(event.message)}{how}",
     )
+
+
+def answer_to(request: Request, answer: Answer) -> str:
+    """What the worker hears of its notice; there is no call that could return it."""
+    decided = {Decision.APPROVE: "approved", Decision.DENY: "denied"}.get(answer.decision)
+    said = ": ".join(part for part in (decided, answer.text) if part)
+    return f'[Answer to your {request.priority} "{one_line(request.question)}"]: {said}'
 
 
 def deadline_warning(remaining_ms: int) -> str:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from subagents.domain.model import Answer, Child, DeliveryTry, Dependency, Request
+from subagents.domain.model import Answer, Child, DeliveryTry, Dependency, Priority, Request
 from subagents.domain.outcome import DeliveryPath, Outcome, Verification
 from subagents.domain.signals import Signal
 from subagents.domain.spec import Resolved, RunSpec
@@ -129,6 +129,8 @@ class SteerRequested(Fact, frozen=True, tag=True):
 
     by: str
     message: str
+    next_turn: bool = False
+    """Kept for the next turn also where the runtime could take it now."""
 
 
 class SteerSettled(Fact, frozen=True, tag=True):
@@ -169,7 +171,7 @@ class ParentNotified(Fact, frozen=True, tag=True):
     """The worker sent a one-way message (``notify_parent``)."""
 
     message: str
-    priority: str = "info"
+    priority: Priority = Priority.INFO
 
 
 class DeliverySettled(Fact, frozen=True, tag=True):

@@ -74,17 +74,25 @@ from subagents.domain.model import (
     Delivery,
     Message,
     Phase,
+    Priority,
+    Request,
     Run,
     Steer,
     StopCause,
 )
 from subagents.domain.outcome import Outcome, Reason, Status, Verdict, VerificationState
-from subagents.domain.reconcile import decide, merge, settle_due_ms
+from subagents.domain.reconcile import decide, merge, settle_due_ms, with_report_from_text
 from subagents.domain.retry import retry_delay_ms
 from subagents.domain.signals import ProgressSeen
 from subagents.domain.spec import Cleanup, OnDependencyFailure, OnFailure
 from subagents.domain.transitions import STALE, TRANSITIONS
-from subagents.domain.values import MessageId, announcement_id, attempt_id, replace
+from subagents.domain.values import (
+    MessageId,
+    RequestId,
+    announcement_id,
+    attempt_id,
+    replace,
+)
 from subagents.errors import IllegalTransition
 
 P = Phase
@@ -167,8 +175,7 @@ def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 
         case RequestAnswered():
             return _request_answered(run, event)
         case ParentNotified():
-            noticed = replace(run, notices=run.notices + 1)
-            return Transition(noticed, messages=(announcement.notice(noticed, event),))
+            return _parent_notified(run, event)
         case DeliverySettled():
             return _delivery_settled(run, event)
         case AnnouncementConsumed():
@@ -345,7 +352,7 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
     effects: tuple[Effect, ...] = tuple(
         SteerAttempt(attempt=attempt.number, number=steer.number, message=steer.message)
         for steer in pending
-        if run.resolved.abilities.steer
+        if run.resolved.abilities.steer and not (steer.next_turn and is_first_turn)
     )
     if run.cancel is not None and attempt.evidence.stop is None:
         # Cancelled while its next turn was being started.
@@ -385,7 +392,8 @@ def _signal_received(run: Run, event: SignalReceived) -> Transition:
         return Transition(run, stale=True)
     if isinstance(event.signal, ProgressSeen):
         progress = replace(event.signal.progress, updated_at_ms=event.at_ms)
-        return Transition(replace(run, progress=progress))
+        lines = max(run.progress_lines, progress.number)
+        return Transition(replace(run, progress=progress, progress_lines=lines))
     attempt = merge(run.attempt, event.signal, at_ms=event.at_ms)
     return _weigh(_with_attempt(run, attempt), event.at_ms)
 
@@ -405,6 +413,8 @@ def _weigh(run: Run, at_ms: int) -> Transition:
     if outcome is None:
         settling = attempt.evidence.exit is not None and run.phase is not P.ENDING
         return Transition(_enter(run, P.ENDING, at_ms) if settling else run)
+    attempt = with_report_from_text(attempt)
+    outcome = decide(attempt, at_ms=at_ms) or outcome
     if outcome.status is Status.CANCELLED and run.cancel is not None:
         outcome = _cancelled(run.cancel)
     run = _with_attempt(run, replace(attempt, ended_at_ms=at_ms, outcome=outcome))
@@ -514,7 +524,7 @@ def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
 
 def _live_dues(run: Run) -> list[int]:
     attempt = run.attempt
-    dues = [request.deadline_ms for request in run.pending_requests]
+    dues = [each.deadline_ms for each in run.pending_requests if each.deadline_ms is not None]
     settle = settle_due_ms(attempt.evidence)
     if settle is not None:
         dues.append(settle)
@@ -621,16 +631,24 @@ def _cancelled(cancel: Cancel) -> Outcome:
 
 
 def _steer_requested(run: Run, event: SteerRequested) -> Transition:
+    """Whoever writes to the worker has heard its notices: the message answers them all."""
+    run = replace(run, last_steer_ms=event.at_ms)
+    notices = tuple(each for each in run.pending_requests if each.priority is not None)
+    given = Answer(decision=Decision.ANSWER, text=event.message, by=event.by, at_ms=event.at_ms)
+    for notice in notices:
+        run = _answer(run, notice.id, given)
+    step = _send(run, event.message, by=event.by, at_ms=event.at_ms, next_turn=event.next_turn)
+    heard = tuple(MessageId(notice.id) for notice in notices)
+    return _join(step, (ResolveMessages(messages=heard),) if heard else ())
+
+
+def _send(run: Run, message: str, *, by: str, at_ms: int, next_turn: bool = False) -> Transition:
+    """A message for the worker: into the live attempt where its runtime can, else kept."""
     number = run.steers_total + 1
-    steer = Steer(number=number, message=event.message, by=event.by, at_ms=event.at_ms)
-    run = replace(
-        run,
-        steers=(*run.steers, steer),
-        steers_total=number,
-        last_steer_ms=event.at_ms,
-    )
-    if run.phase is P.RUNNING and run.resolved.abilities.steer:
-        effect = SteerAttempt(attempt=run.attempt.number, number=number, message=event.message)
+    steer = Steer(number=number, message=message, by=by, at_ms=at_ms, next_turn=next_turn)
+    run = replace(run, steers=(*run.steers, steer), steers_total=number)
+    if run.phase is P.RUNNING and run.resolved.abilities.steer and not next_turn:
+        effect = SteerAttempt(attempt=run.attempt.number, number=number, message=message)
         return Transition(run, effects=(effect,))
     return Transition(run)
 
@@ -662,8 +680,30 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
     request = asked.get(event.request_id)  # type: ignore[call-overload]  # str on the wire, RequestId here
     if request is None:
         return Transition(run, stale=True)
-    answered = _answer(run, request.id, event.answer)
-    return Transition(answered, followups=(ResolveMessages(messages=(MessageId(request.id),)),))
+    run = _answer(run, request.id, event.answer)
+    step = Transition(run)
+    abilities = run.resolved.abilities
+    if request.priority is not None and (abilities.steer or abilities.resume):
+        # Nobody holds the line for a notice's answer: it goes to the worker as a message.
+        text = announcement.answer_to(request, event.answer)
+        step = _send(run, text, by=event.answer.by, at_ms=event.at_ms)
+    return _join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
+
+
+def _parent_notified(run: Run, event: ParentNotified) -> Transition:
+    run = replace(run, notices=run.notices + 1)
+    message = announcement.notice(run, event)
+    if event.priority is not Priority.INFO:
+        request = Request(
+            id=RequestId(message.id),
+            attempt=len(run.attempts),
+            question=event.message,
+            asked_at_ms=event.at_ms,
+            deadline_ms=None,
+            priority=event.priority,
+        )
+        run = replace(run, requests=(*run.requests, request))
+    return Transition(run, messages=(message,))
 
 
 def _answer(run: Run, request_id: str, answer: Answer) -> Run:
@@ -675,7 +715,11 @@ def _answer(run: Run, request_id: str, answer: Answer) -> Run:
 
 
 def _expire_requests(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:
-    late = tuple(r for r in run.pending_requests if r.deadline_ms <= at_ms)
+    late = tuple(
+        each
+        for each in run.pending_requests
+        if each.deadline_ms is not None and each.deadline_ms <= at_ms
+    )
     for request in late:
         decision = Decision.TIMEOUT if request.default_answer is None else Decision.DEFAULT
         answer = Answer(decision=decision, text=request.default_answer, by="deadline", at_ms=at_ms)
@@ -688,7 +732,9 @@ def _close_requests(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:
     for request in pending:
         answer = Answer(decision=Decision.CANCELLED, text=None, by="attempt ended", at_ms=at_ms)
         run = _answer(run, request.id, answer)
-    return run, tuple(MessageId(request.id) for request in pending)
+    # A notice that nobody read is news still: it may say why the attempt ended.
+    questions = tuple(request for request in pending if request.priority is None)
+    return run, tuple(MessageId(request.id) for request in questions)
 
 
 # -- after the last attempt ---------------------------------------------------------------------

@@ -244,6 +244,8 @@ class Steer(Value, frozen=True):
     message: str
     by: str
     at_ms: int
+    next_turn: bool = False
+    """Not for the turn that was under way when it was sent."""
 
 
 class DeliveryTry(Value, frozen=True):
@@ -309,6 +311,8 @@ class Run(Value, frozen=True):
     result_bytes: int = 0
     report: Report | None = None
     progress: Progress | None = None
+    progress_lines: int = 0
+    """How many updates are in its progress log."""
     vacuous: bool = False
     verification_state: VerificationState | None = None
     verification: Verification | None = None

@@ -15,6 +15,7 @@ from typing import Final
 
 from subagents.domain.model import Attempt, Evidence, Exit, Report, ReportStatus, StopCause
 from subagents.domain.outcome import OK, Outcome, Reason, Status
+from subagents.domain.report_text import Unreadable, find_report
 from subagents.domain.signals import (
     Exited,
     ProgressSeen,
@@ -31,6 +32,7 @@ SETTLE_MS: Final = 2_000
 """After the exit, so long a stream's final result still counts when the stream was not drained."""
 
 ERROR_CHARS_MAX: Final = 2_000
+REPORT_TOOL: Final = "report_completion"
 
 
 def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
@@ -53,20 +55,64 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
             return _with(attempt, lease_lost=True, error=evidence.error or signal.error)
         case ResultSeen():
             return _with(
-                attempt,
+                replace(attempt, result_is_last=True),
                 result=signal.text,
                 result_bytes=signal.bytes_total,
                 is_error=signal.is_error,
                 error=signal.error if signal.is_error else evidence.error,
             )
         case ReportSeen():
-            return replace(attempt, report=signal.report, report_is_last=True)
+            return replace(
+                attempt,
+                report=signal.report,
+                report_is_last=True,
+                report_is_text=False,
+                report_problem=None,
+                last_tool=REPORT_TOOL,
+            )
         case ToolSeen():
-            return replace(attempt, report_is_last=False)
+            return _tool_seen(attempt, signal.name)
         case UsageSeen():
             return replace(attempt, usage=signal.usage)
         case ProgressSeen():
             return attempt
+
+
+def _tool_seen(attempt: Attempt, name: str) -> Attempt:
+    """The stream may tell of the report's own call later than the call itself did."""
+    is_report = name.endswith(REPORT_TOOL)  # clients put their name of the server before it
+    by_tool = attempt.report is not None and not attempt.report_is_text
+    return replace(
+        attempt,
+        last_tool=REPORT_TOOL if is_report else name,
+        report_is_last=is_report and by_tool,
+        result_is_last=False,
+    )
+
+
+def with_report_from_text(attempt: Attempt) -> Attempt:
+    """The attempt with the report its result text holds, unless it reported by tool.
+
+    For an attempt that is over: before that, the text may not be its last message. A worker that
+    gives its next turn's message no report keeps the one of the turn before.
+
+    Source: 3-tools "Completion report as text".
+    """
+    if attempt.report is not None and not attempt.report_is_text:
+        return attempt
+    match find_report(attempt.evidence.result or ""):
+        case None:
+            return attempt
+        case Unreadable(reason=reason):
+            return replace(attempt, report=None, report_is_last=False, report_problem=reason)
+        case Report() as report:
+            return replace(
+                attempt,
+                report=report,
+                report_is_text=True,
+                report_is_last=attempt.result_is_last,
+                report_problem=None,
+            )
 
 
 def _with(attempt: Attempt, **changes: object) -> Attempt:

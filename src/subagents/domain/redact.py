@@ -60,7 +60,7 @@ _COUNTED: Final = re.compile(r"token", re.ASCII | re.IGNORECASE)
 _DOTTED: Final = re.compile(r"(?<![\w-])[\w-]++(?:\.[\w-]++)++", re.ASCII)
 _SHAPES: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:"
-    r"sa_r-[0-9a-z]{4,32}_[0-9]{1,9}_[\w-]{8,}+"  # our own (SUBAGENTS_TOKEN)
+    r"sa_[0-9a-z-]{1,64}_[0-9]{1,6}_[\w-]{8,}+"  # our own (SUBAGENTS_TOKEN)
     r"|sk-[\w-]{16,}+"  # OpenAI, Anthropic and those who copied them
     r"|[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+"  # Stripe
     r"|gh[oprsu]_[A-Za-z0-9]{16,}+|github_pat_\w{16,}+"
@@ -70,7 +70,7 @@ _SHAPES: Final = re.compile(
     r"|AIza[\w-]{30,}+|ya29\.[\w-]{16,}+"  # Google
     r"|npm_[A-Za-z0-9]{20,}+|pypi-[\w-]{16,}+|hf_[A-Za-z0-9]{20,}+"
     r"|(?:dop|doo)_v1_[0-9a-f]{32,}+|SG\.[\w-]{16,64}+\.[\w-]{16,}+"
-    r")",
+    r")++",  # one behind the other leaves nothing of the second
     re.ASCII,
 )
 _JWT_PART_CHARS_MIN: Final = 8

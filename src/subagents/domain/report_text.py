@@ -83,11 +83,7 @@ def find_report(text: str) -> Report | Unreadable | None:
     block = _block(text.split("\n"))
     if block is None:
         return None
-    fields: dict[str, list[str]] = {}
-    # Of a key given twice the last counts, as with the blocks.
-    for key, lines in _fields(block):
-        fields[key] = lines
-    return _report(fields)
+    return _report(dict(_fields(block)))  # of a key given twice the last counts, as with blocks
 
 
 # -- where the block is -------------------------------------------------------------------------
@@ -177,7 +173,9 @@ def _report(fields: dict[str, list[str]]) -> Report | Unreadable:
         summary=summary,
         status=status if isinstance(status, ReportStatus) else ReportStatus.COMPLETE,
         confidence=confidence if isinstance(confidence, Confidence) else None,
-        artifacts=tuple(map(_artifact, _items(fields.get("artifacts", [])))),
+        artifacts=tuple(
+            each for each in map(_artifact, _items(fields.get("artifacts", []))) if each.path
+        ),
         blockers=tuple(_items(fields.get("blockers", []))),
         warnings=tuple(_items(fields.get("warnings", []))),
     )

@@ -11,8 +11,8 @@ class Route(Value, frozen=True):
 
     phases: tuple[str, ...]
     mode: str
-    """``internal`` = injected into a run of ours, ``bound`` = by the courier that the requester's
-    agent is bound to, ``fallback`` = the requester's inbox."""
+    """``internal`` = injected into a run of ours, ``fallback`` = the requester's inbox; a try that
+    found a courier bound to the requester's agent is on record as ``bound``."""
 
 
 def skip_reason(run: Run) -> Skipped | None:
@@ -23,21 +23,16 @@ def skip_reason(run: Run) -> Skipped | None:
     return None if silent is None else Skipped(reason=silent)
 
 
-def route(run: Run, *, is_bound: bool = False) -> Route:
+def route(run: Run) -> Route:
     """``expectsCompletionMessage``: direct first, then queue/steer; else the other way round.
 
     A nested requester is told by internal injection only: nothing of a child's child goes to an
     outside channel, not even when its parent is gone and the message bubbled up to a session that
     has one. What cannot be steered waits in the inbox, and the reducer's follow-up turn
     (``lifecycle._follow_up``) reads it to the agent: that turn is the direct door inside.
-
-    Args:
-        run: Whose end is to be told.
-        is_bound: A courier serves the requester's session.
     """
     if run.requester_run is not None:
         return Route(phases=("steer-internal", "queue-internal"), mode="internal")
     if run.spec.expects_completion_message:
-        mode = "bound" if is_bound else "fallback"
-        return Route(phases=("direct-primary", "steer-fallback", "queue-fallback"), mode=mode)
+        return Route(phases=("direct-primary", "steer-fallback", "queue-fallback"), mode="fallback")
     return Route(phases=("steer-primary", "queue-primary", "direct-fallback"), mode="fallback")

@@ -14,8 +14,8 @@ from typing import Final
 from subagents.domain import announcement, routing
 from subagents.domain.model import DeliveryTry, Message, Run
 from subagents.domain.outcome import (
-    Deferred,
     DeferReason,
+    Deferred,
     Delivered,
     DeliveryFailed,
     DeliveryOutcome,
@@ -59,14 +59,14 @@ class Delivering:
             # The session that asked is gone: the message goes to whoever asked for *it*.
             self._ledger.move_inbox(run.requester, target)
         requester = self._requester(target)
-        route = routing.route(run, is_bound=self._serves("direct", target, requester))
+        route = routing.route(run)
         outcome, tried = await self._outcome(run, target, requester, route)
         return DeliveryTry(
             at_ms=self._clock.now_ms(),
             target=target,
             requester_depth=run.depth - 1,
             nested=run.requester_run is not None,
-            route_mode=route.mode,
+            route_mode="bound" if any(p.startswith("direct") for p in tried) else route.mode,
             phases=tried,
             outcome=outcome,
             idempotency_key=f"{announcement_id(run.id)}/{number}",
@@ -75,9 +75,6 @@ class Delivering:
     def _requester(self, target: SessionKey) -> Run | None:
         run_id = self._ledger.index.run_of(target)
         return None if run_id is None else self._ledger.published.get(run_id)
-
-    def _serves(self, door: str, target: SessionKey, requester: Run | None) -> bool:
-        return any(each.serves(target, requester) for each in self._couriers.get(door, ()))
 
     async def _outcome(
         self, run: Run, target: SessionKey, requester: Run | None, route: routing.Route

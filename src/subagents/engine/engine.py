@@ -19,11 +19,10 @@ from subagents.domain.events import (
     Resumed,
     SteerRequested,
 )
-from subagents.domain.model import Decision, Phase, Progress, Report, Request, Run
+from subagents.domain.model import Phase, Run
 from subagents.domain.spec import RunSpec
 from subagents.domain.values import (
     AttemptId,
-    RequestId,
     RunId,
     SessionKey,
     replace,
@@ -35,6 +34,8 @@ from subagents.engine.mailbox import Mailbox, WaitResult
 from subagents.engine.outbox import Outbox
 from subagents.engine.queries import Queries
 from subagents.engine.recovery import Recovery, decisions
+from subagents.engine.reports import Reports
+from subagents.engine.requests import Requests
 from subagents.engine.spawn import Receipt, Spawner
 from subagents.engine.supervise import Supervisor
 from subagents.engine.sweep import Sweep, SweepReport
@@ -50,6 +51,7 @@ from subagents.ports import (
     Ids,
     InboxRow,
     OffLoop,
+    ProgressLog,
     Runtime,
     Store,
 )
@@ -79,6 +81,7 @@ class Engine:
         verifier: Verifier,
         settings: Settings,
         owner: str,
+        progress_log: ProgressLog,
         worker_env: Callable[[Run], Mapping[str, str]] = lambda _run: {},
         orphans: Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]] = _no_orphans,
     ) -> None:
@@ -87,10 +90,23 @@ class Engine:
         self._runtimes = runtimes
         self._owner = owner
         self.ledger = Ledger(store, off_loop, clock, ids, lease_ms=lease_ms)
-        self.queries = Queries(self.ledger, store, off_loop)
         self._mailbox = Mailbox(self.ledger, store, off_loop, clock)
+        self.queries = Queries(self.ledger, store, off_loop, self._mailbox.offers)
         self._timers = Timers(self.ledger, clock)
         self._supervisor = Supervisor(self.ledger, clock, runtimes, lease_ms=lease_ms)
+        self._requests = requests = Requests(self.ledger, store, off_loop, clock)
+        self._reports = reports = Reports(
+            ledger=self.ledger,
+            log=progress_log,
+            off_loop=off_loop,
+            clock=clock,
+            flush=self._supervisor.flush,
+        )
+        # What a worker says and hears is called on its parts as it is.
+        self.ask, self.answer_of, self.answer = requests.ask, requests.answer_of, requests.answer
+        self.notify = requests.notify
+        self.report, self.tool_used = reports.report, reports.tool_used
+        self.progress, self.progress_of = reports.progress, reports.progress_of
         delivering = Delivering(
             self.ledger,
             self._mailbox,
@@ -176,6 +192,7 @@ class Engine:
 
     def _committed(self, batch: Batch) -> None:
         self._mailbox.on_commit(batch)
+        self._requests.on_commit(batch)
         self._timers.on_commit(batch)
         self._supervisor.on_commit(batch)
         self._outbox.on_commit(batch)
@@ -183,6 +200,7 @@ class Engine:
     def _failed(self, error: StoreUnavailable) -> None:
         log.error("a commit failed, starting over from the disk: %s", error)
         self._mailbox.wake_all()
+        self._requests.wake_all()
         self._life.start(self._recover(), "recover")
 
     async def _recover(self) -> None:
@@ -289,8 +307,11 @@ class Engine:
         event = CancelRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
         return await self._apply(run_id, event)
 
-    async def steer(self, run_id: RunId, message: str, *, by: str) -> str:
+    async def steer(self, run_id: RunId, message: str, *, by: str, next_turn: bool = False) -> str:
         """Put a message into the live attempt (``steered``), or keep it for the next (``queued``).
+
+        With ``next_turn`` it is kept in any case (``accepted``): for the first turn of a run that
+        has not started, else for the one after the present turn.
 
         Raises:
             UsageError: Empty or longer than 4,000 characters.
@@ -304,12 +325,20 @@ class Engine:
         admission.check_steer(run, message, by=by, now_ms=now)
         abilities = run.resolved.abilities
         is_live = run.phase in {Phase.SPAWNING, Phase.RUNNING, Phase.ENDING}
+        if is_live and next_turn and not abilities.resume:
+            raise Conflict(
+                f'runtime "{run.resolved.runtime}" takes no further turn',
+                hint="steer it while it works, or start another run after it (chainAfter)",
+            )
         if is_live and not (abilities.steer or abilities.resume):
             raise Conflict(
                 f'runtime "{run.resolved.runtime}" takes no messages while it runs',
                 hint="cancel the run and start it again with another task",
             )
-        await self._apply(run_id, SteerRequested(at_ms=now, by=by, message=message))
+        event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn)
+        await self._apply(run_id, event)
+        if next_turn:
+            return "accepted"
         return "steered" if is_live and abilities.steer else "queued"
 
     async def pause(self, run_id: RunId, *, by: str) -> Run:
@@ -382,10 +411,17 @@ class Engine:
         )
 
     async def offer_inbox(
-        self, session: SessionKey, *, reader: str, limit: int = 100
+        self,
+        session: SessionKey,
+        *,
+        reader: str,
+        limit: int = 100,
+        only: Collection[str] | None = None,
     ) -> tuple[InboxRow, ...]:
         """See ``Mailbox.offer_inbox``."""
-        return await self._mailbox.offer_inbox(self.inbox_of(session), reader=reader, limit=limit)
+        return await self._mailbox.offer_inbox(
+            self.inbox_of(session), reader=reader, limit=limit, only=only
+        )
 
     async def unread_count(
         self, session: SessionKey, *, apart_from: Collection[str] = (), most: int
@@ -395,6 +431,10 @@ class Engine:
             self.inbox_of(session), apart_from=apart_from, most=most
         )
 
+    def is_awaited(self, run_id: RunId, session: SessionKey) -> bool:
+        """Whether a call that waits for this run, or for anything of this session, is under way."""
+        return self._mailbox.is_awaited(run_id, session)
+
     def give_back(self, message_ids: Iterable[str], *, reader: str) -> None:
         """See ``Mailbox.give_back``."""
         self._mailbox.give_back(message_ids, reader=reader)
@@ -402,49 +442,6 @@ class Engine:
     async def acknowledge(self, message_ids: Iterable[str], *, reader: str) -> int:
         """See ``Mailbox.acknowledge``."""
         return await self._mailbox.acknowledge(message_ids, reader=reader)
-
-    async def ask(
-        self,
-        run_id: RunId,
-        question: str,
-        *,
-        context: str | None = None,
-        options: tuple[str, ...] = (),
-        timeout_s: float = 600.0,
-        default_answer: str | None = None,
-    ) -> Request:
-        """See ``Mailbox.ask``."""
-        return await self._mailbox.ask(
-            run_id,
-            question,
-            context=context,
-            options=options,
-            timeout_s=timeout_s,
-            default_answer=default_answer,
-        )
-
-    async def answer_of(self, request_id: RequestId, *, wait_s: float) -> Request:
-        """See ``Mailbox.answer_of``."""
-        return await self._mailbox.answer_of(request_id, wait_s=wait_s)
-
-    async def answer(
-        self, request_id: RequestId, text: str, *, decision: Decision, by: str
-    ) -> bool:
-        """See ``Mailbox.answer``."""
-        return await self._mailbox.answer(request_id, text, decision=decision, by=by)
-
-    async def notify(self, run_id: RunId, message: str, *, priority: str = "info") -> None:
-        """See ``Mailbox.notify``."""
-        await self._mailbox.notify(run_id, message, priority=priority)
-
-    async def report(self, run_id: RunId, report: Report) -> None:
-        """See ``Mailbox.report``."""
-        self._supervisor.flush(run_id)
-        await self._mailbox.report(run_id, report)
-
-    async def progress(self, run_id: RunId, progress: Progress) -> None:
-        """See ``Mailbox.progress``."""
-        await self._mailbox.progress(run_id, progress)
 
     def inbox_of(self, session: SessionKey) -> SessionKey:
         """The session under which a caller's runs and messages are kept.
@@ -486,7 +483,8 @@ class Engine:
         return True
 
     async def _forget(self, run_id: RunId) -> None:
-        """Delete the attempts' own files of a run that is about to be pruned."""
+        """Delete the files of a run that is about to be pruned: its progress, its attempts'."""
+        await self._reports.forget(run_id)
         run = await self.queries.run(run_id)
         runtime = self._runtimes.get(run.resolved.runtime)
         if runtime is None or not run.attempts:

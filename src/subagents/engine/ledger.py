@@ -38,9 +38,9 @@ from subagents.domain.events import (
     SlotGranted,
 )
 from subagents.domain.lifecycle import Transition, reduce
-from subagents.domain.model import HOLDS_SLOT, OVER, Run
+from subagents.domain.model import HOLDS_SLOT, OVER, Message, Run
 from subagents.domain.outcome import DeliveryPath
-from subagents.domain.values import RunId, SessionKey, announcement_id
+from subagents.domain.values import RunId, SessionKey, announcement_id, replace
 from subagents.engine.index import Index
 from subagents.engine.tokens import Issued
 from subagents.errors import NotFound, StoreUnavailable, SubagentsError
@@ -88,6 +88,8 @@ class Ledger:
         self.tokens = Issued()
         self._keys: dict[RunId, set[str]] = {}
         self._batch = Batch()
+        self._writing = Batch()
+        """What is being committed; memory is ahead of the disk by this and by ``_batch``."""
         self._committed: asyncio.Future[None] | None = None
         self._has_work = asyncio.Event()
         self._in_flight: asyncio.Future[None] | None = None
@@ -276,7 +278,7 @@ class Ledger:
             batch.outbox.append(
                 OutboxEntry(run_id=run.id, seq=run.seq, index=number, effect=effect)
             )
-        batch.messages.extend(step.messages)
+        batch.messages.extend(self._addressed(run, message) for message in step.messages)
         self._track_lease(before, run)
         self.index.put(before, run)
         self._has_work.set()
@@ -374,6 +376,12 @@ class Ledger:
             current = parent
         return current.requester
 
+    def _addressed(self, run: Run, message: Message) -> Message:
+        """A requester that ended reads nothing any more: its nearest living ancestor does."""
+        if run.requester_run is None or message.consumed:
+            return message
+        return replace(message, session_key=self.living_inbox(run))
+
     def fill_lanes(self) -> None:
         """Give out free slots; needed once after loading."""
         self._fill_lanes(self._clock.now_ms())
@@ -393,6 +401,16 @@ class Ledger:
     def new_token(self, run_id: RunId, attempt: int) -> str:
         """Make a token for the attempt, kept in ``tokens``; returns the hash that is journaled."""
         return self.tokens.issue(run_id, attempt, self._ids.token_secret())
+
+    def unsettled(self, requester: SessionKey) -> list[Run]:
+        """The requester's runs without an outcome, as everybody can see them.
+
+        The index is ahead of the disk: what it has dropped may not be visible as settled yet.
+        """
+        ahead = (*self._writing.runs.values(), *self._batch.runs.values())
+        wanted = {run.id for run in ahead if run.requester == requester}
+        found = (self.published.get(each) for each in wanted | self.index.active(requester))
+        return [run for run in found if run is not None and not run.is_settled]
 
     # -- the group commit ------------------------------------------------------------------
 
@@ -435,6 +453,7 @@ class Ledger:
 
     def _swap(self) -> tuple[Batch, asyncio.Future[None]]:
         batch, self._batch = self._batch, Batch()
+        self._writing = batch
         done = self._committed or asyncio.get_running_loop().create_future()
         self._committed = None
         self._has_work.clear()

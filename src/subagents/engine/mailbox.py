@@ -1,4 +1,4 @@
-"""Waiting, the inbox and questions: the doors through which agents hear of each other.
+"""Waiting and the inbox: the doors through which agents hear of each other.
 
 A message is *offered* to one reader at a time (``offers``), the consumption is a commit
 (2-lifecycle §7).
@@ -9,23 +9,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain import admission
-from subagents.domain.events import ParentNotified, RequestAnswered, RequestAsked, SignalReceived
 from subagents.domain.model import (
-    HOLDS_SLOT,
-    Answer,
-    Decision,
     MessageKind,
-    Progress,
-    Report,
-    Request,
     Run,
 )
 from subagents.domain.outcome import DeliveryPath
-from subagents.domain.signals import ProgressSeen, ReportSeen
 from subagents.domain.values import (
     MessageId,
-    RequestId,
     RunId,
     SessionKey,
     Value,
@@ -34,13 +24,11 @@ from subagents.domain.values import (
 from subagents.engine.ledger import Ledger
 from subagents.engine.offers import Offers
 from subagents.engine.waiting import wait_at_most
-from subagents.errors import Conflict, Forbidden, NotFound, UsageError
+from subagents.errors import NotFound, UsageError
 from subagents.ports import Batch, Clock, InboxRow, OffLoop, Store
 
 WAIT_S_MAX: Final = 600.0
 WAIT_RUNS_MAX: Final = 1_000
-REQUEST_TIMEOUT_S_MAX: Final = 7 * 24 * 3600.0
-PROGRESS_INTERVAL_MS: Final = 30_000
 ANNOUNCE_SUFFIX: Final = ":announce"
 UNREAD_HELD_MAX: Final = 1_000
 """So many messages that others hold are looked past when unread ones are counted."""
@@ -164,11 +152,9 @@ class Mailbox:
         )
 
     async def _look_at_session(self, session: SessionKey, reader: str) -> WaitResult:
-        open_runs = [
-            run
-            for run_id in self._ledger.index.active(session)
-            if (run := self._ledger.published.get(run_id)) is not None and not run.is_settled
-        ]
+        # First what is open, then what is unread: one that settles in between is in both, and
+        # none falls between the two looks.
+        open_runs = self._ledger.unsettled(session)
         unread = await self._unread(session, reader, limit=WAIT_RUNS_MAX)
         completed: list[Run] = []
         for row in unread.free:
@@ -180,8 +166,11 @@ class Mailbox:
                 run = await self._off_loop(lambda wanted=run_id: self._store.run(wanted))  # type: ignore[misc]  # the default binds this id
             if run is not None and run.is_settled:
                 completed.append(run)
+        ended = frozenset(run.id for run in completed)
         return WaitResult(
-            completed=tuple(completed), pending=tuple(open_runs), lent_until_ms=unread.lent_until_ms
+            completed=tuple(completed),
+            pending=tuple(run for run in open_runs if run.id not in ended),
+            lent_until_ms=unread.lent_until_ms,
         )
 
     def _offer_completed(self, found: WaitResult, reader: str) -> WaitResult:
@@ -204,11 +193,24 @@ class Mailbox:
     # -- the inbox -------------------------------------------------------------------------
 
     async def offer_inbox(
-        self, session: SessionKey, *, reader: str, limit: int = 100
+        self,
+        session: SessionKey,
+        *,
+        reader: str,
+        limit: int = 100,
+        only: Collection[str] | None = None,
     ) -> tuple[InboxRow, ...]:
-        """Lease the session's unread messages to ``reader``, oldest first."""
+        """Lease the session's unread messages to ``reader``, oldest first.
+
+        Args:
+            session: Whose inbox.
+            reader: Who gets them.
+            limit: Of the messages looked at.
+            only: Ids of those that are wanted; None = all.
+        """
         unread = await self._unread(session, reader, limit=limit)
-        return tuple(row for row in unread.free if self._lend(row.message.id, reader))
+        wanted = (row for row in unread.free if only is None or row.message.id in only)
+        return tuple(row for row in wanted if self._lend(row.message.id, reader))
 
     async def _unread(self, session: SessionKey, reader: str, *, limit: int) -> _Unread:
         wanted = limit
@@ -230,11 +232,32 @@ class Mailbox:
             # Those that other readers hold must not hide the ones behind them.
             wanted *= 4
 
+    async def unread_count(
+        self, session: SessionKey, *, apart_from: Collection[str] = (), most: int
+    ) -> int:
+        """How many unread messages nobody holds, at most ``most``; none is offered by it."""
+        found = await self._off_loop(lambda: self._store.unread(session, most + UNREAD_HELD_MAX))
+        free = sum(1 for each in found if each not in apart_from and self._is_free(each, None))
+        return min(free, most)
+
+    def give_back(self, message_ids: Iterable[str], *, reader: str) -> None:
+        """The reader does not get these after all: whoever asks next is offered them.
+
+        What was consumed or is held by another stays so; repeating it is harmless.
+        """
+        for message_id in message_ids:
+            self.offers.give_back(message_id, reader)
+            run = self._ledger.published.get(RunId(message_id.partition(":")[0]))
+            names = () if run is None else (run.id, self._ledger.living_inbox(run))
+            for name in names:
+                for waiter in self._waiters.get(name, ()):
+                    waiter.set()
+
     def is_awaited(self, run_id: RunId, session: SessionKey) -> bool:
         """Somebody holds the line for this run or for anything of this session."""
         return bool(self._waiters.get(run_id) or self._waiters.get(session))
 
-    def _is_free(self, message_id: str, reader: str) -> bool:
+    def _is_free(self, message_id: str, reader: str | None) -> bool:
         if message_id.endswith(ANNOUNCE_SUFFIX):
             run = self._ledger.live.get(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
             if run is not None and run.announcement_consumed_ms is not None:
@@ -281,162 +304,6 @@ class Mailbox:
         self.offers.close(message_id)
         self._ledger.consume_message(message_id, reader)
         return 1
-
-    # -- worker → requester ----------------------------------------------------------------
-
-    async def ask(
-        self,
-        run_id: RunId,
-        question: str,
-        *,
-        context: str | None = None,
-        options: tuple[str, ...] = (),
-        timeout_s: float = 600.0,
-        default_answer: str | None = None,
-    ) -> Request:
-        """Put a question into the requester's inbox; it is durable when this returns.
-
-        Raises:
-            UsageError: Empty question, or a timeout outside (0, 7 days].
-            Conflict: The run's attempt is not live.
-            Forbidden: A limit of 3-tools ``request_orchestrator``, named.
-        """
-        if not question.strip():
-            raise UsageError("question must not be empty")
-        if not 0 < timeout_s <= REQUEST_TIMEOUT_S_MAX:
-            raise UsageError(f"timeoutSeconds must be in (0, {REQUEST_TIMEOUT_S_MAX:.0f}]")
-        run = self._speaking(run_id)
-        now = self._clock.now_ms()
-        siblings = [
-            sibling
-            for other in self._ledger.index.active(run.requester)
-            if (sibling := self._ledger.live.get(other)) is not None
-        ]
-        waiting = admission.pending_questions(siblings)
-        admission.check_request(run, pending_at_requester=len(waiting), now_ms=now)
-        request = Request(
-            id=RequestId(f"{run_id}:q{len(run.requests) + 1}"),
-            attempt=len(run.attempts),
-            question=question,
-            context=context,
-            options=options,
-            asked_at_ms=now,
-            deadline_ms=now + int(timeout_s * 1000),
-            default_answer=default_answer,
-        )
-        await self._ledger.apply(run_id, RequestAsked(at_ms=now, request=request))
-        return request
-
-    async def answer_of(self, request_id: RequestId, *, wait_s: float) -> Request:
-        """The question as it stands, after waiting at most ``wait_s`` seconds for its answer.
-
-        Raises:
-            NotFound: No such question.
-        """
-        run_id = RunId(request_id.rpartition(":")[0])
-        deadline_ms = self._clock.now_ms() + int(min(max(wait_s, 0), WAIT_S_MAX) * 1000)
-        woken = asyncio.Event()
-        self._waiters[run_id][woken] = None
-        try:
-            while True:
-                woken.clear()
-                request = await self._request(run_id, request_id)
-                left_ms = deadline_ms - self._clock.now_ms()
-                if request.answer is not None or left_ms <= 0:
-                    return request
-                await wait_at_most(self._clock, left_ms / 1000, woken)
-        finally:
-            self._waiters[run_id].pop(woken, None)
-            if not self._waiters[run_id]:
-                del self._waiters[run_id]
-
-    async def _request(self, run_id: RunId, request_id: str) -> Request:
-        run = self._ledger.published.get(run_id)
-        if run is None:
-            run = await self._off_loop(lambda: self._store.run(run_id))
-        for request in run.requests if run is not None else ():
-            if request.id == request_id:
-                return request
-        raise NotFound(f"request {request_id} does not exist", hint="see: subagents attention")
-
-    async def answer(
-        self, request_id: RequestId, text: str, *, decision: Decision, by: str
-    ) -> bool:
-        """Store an answer; False = somebody (or the deadline) answered before.
-
-        Raises:
-            NotFound: No such question.
-        """
-        run_id = RunId(request_id.rpartition(":")[0])
-        request = await self._request(run_id, request_id)
-        if request.answer is not None:
-            return False
-        now = self._clock.now_ms()
-        answer = Answer(decision=decision, text=text, by=by, at_ms=now)
-        event = RequestAnswered(at_ms=now, request_id=request_id, answer=answer)
-        run = await self._ledger.apply(run_id, event)
-        stored = next(r for r in run.requests if r.id == request_id)
-        return stored.answer == answer
-
-    async def notify(self, run_id: RunId, message: str, *, priority: str = "info") -> None:
-        """One way, into the requester's inbox (3-tools ``notify_parent``).
-
-        Raises:
-            UsageError: Empty message or unknown priority.
-            Conflict: The run's attempt is not live.
-        """
-        if not message.strip():
-            raise UsageError("message must not be empty")
-        if priority not in {"info", "question", "blocker"}:
-            raise UsageError(f'priority must be info, question or blocker, not "{priority}"')
-        self._speaking(run_id)
-        event = ParentNotified(at_ms=self._clock.now_ms(), message=message, priority=priority)
-        await self._ledger.apply(run_id, event)
-
-    async def report(self, run_id: RunId, report: Report) -> None:
-        """The worker's own claim of completion; the last one counts.
-
-        Raises:
-            Conflict: The run's attempt is not live.
-        """
-        run = self._live_attempt(run_id)
-        signal = ReportSeen(key="", report=report)
-        event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
-        await self._ledger.apply(run_id, event)
-
-    async def progress(self, run_id: RunId, progress: Progress) -> None:
-        """The worker's latest progress, at most one per 30 s.
-
-        Raises:
-            Conflict: The run's attempt is not live.
-            Forbidden: Too soon; nothing was stored.
-        """
-        run = self._live_attempt(run_id)
-        now = self._clock.now_ms()
-        if run.progress is not None and now - run.progress.updated_at_ms < PROGRESS_INTERVAL_MS:
-            left = (PROGRESS_INTERVAL_MS - now + run.progress.updated_at_ms) // 1000 + 1
-            raise Forbidden(
-                f"rate_limited: one progress report per 30 seconds, again in {left} s",
-                guardrail="rate_limited",
-            )
-        signal = ProgressSeen(key="", progress=progress)
-        event = SignalReceived(at_ms=now, attempt=len(run.attempts), signal=signal)
-        await self._ledger.apply(run_id, event)
-
-    def _speaking(self, run_id: RunId) -> Run:
-        """A run whose worker has not ended yet."""
-        run = self._live_attempt(run_id)
-        if run.phase not in HOLDS_SLOT:
-            raise Conflict(f"run {run_id} is {run.phase}: its worker has ended")
-        return run
-
-    def _live_attempt(self, run_id: RunId) -> Run:
-        run = self._ledger.live.get(run_id)
-        if run is None:
-            raise NotFound(f"run {run_id} is not open")
-        if not run.attempts or run.attempt.outcome is not None or run.is_settled:
-            raise Conflict(f"run {run_id} has no live attempt (phase {run.phase})")
-        return run
 
 
 def _is_enough(found: WaitResult, until: str) -> bool:

@@ -28,8 +28,8 @@ class Offers:
         self._lent: dict[str, tuple[str, int]] = {}
         self._lapsed: dict[str, int] = {}
 
-    def is_free(self, message_id: str, reader: str) -> bool:
-        """Whether nobody else holds it."""
+    def is_free(self, message_id: str, reader: str | None) -> bool:
+        """Whether nobody else holds it; None = nobody at all."""
         lent = self._lent.get(message_id)
         return lent is None or lent[0] == reader or lent[1] <= self._clock.now_ms()
 

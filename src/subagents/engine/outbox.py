@@ -313,8 +313,7 @@ class Outbox:
             return await self._verifier.verify(
                 contract,
                 workspace=run.resolved.cwd,
-                report=run.attempt.report,
-                report_is_last=run.attempt.report_is_last,
+                attempt=run.attempt,
                 marker_env={**runtime.marker(ref), "SUBAGENTS_RUN_ID": run.id},
             )
         finally:

@@ -3,14 +3,18 @@
 from collections.abc import Sequence
 from typing import Final
 
-from subagents.domain.admission import pending_questions
+from subagents.domain.admission import pending_requests
 from subagents.domain.model import SETTLED, MessageKind, Phase, Run
-from subagents.domain.values import RequestId, RunId, SessionKey, Value
+from subagents.domain.values import RequestId, RunId, SessionKey, Value, agent_of
 from subagents.engine.ledger import Ledger
+from subagents.engine.offers import UNREAD_LAPSES, Offers
 from subagents.errors import NotFound, UsageError
 from subagents.ports import InboxRow, JournalEntry, OffLoop, RunFilter, Store
 
 TREE_NODES_MAX: Final = 1_000
+SESSIONS_PAGE: Final = 200
+SESSIONS_SEARCHED_MAX: Final = 5_000
+"""Newest runs of an agent among which an ended session is looked for."""
 PREFIX_CHARS_MIN: Final = 3
 """After ``r-``. A shorter word is a label somebody mistyped sooner than an id."""
 
@@ -36,8 +40,9 @@ class AttentionItem(Value, frozen=True):
 class Queries:
     """Everything that looks and changes nothing."""
 
-    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop) -> None:
+    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, offers: Offers) -> None:
         self._ledger = ledger
+        self._offers = offers
         self._store = store
         self._off_loop = off_loop
 
@@ -55,7 +60,9 @@ class Queries:
         return run
 
     async def resolve(self, selector: str, session: SessionKey | None) -> RunId:
-        """The run meant by an id, ``last``, a label (its newest run) or a unique id prefix.
+        """The run meant by an id, a session key, ``last``, a label or a unique id prefix.
+
+        A label means its newest run.
 
         Labels and ``last`` look at the caller's own runs first, then at everybody's.
 
@@ -65,6 +72,8 @@ class Queries:
         """
         if selector in self._ledger.published:
             return RunId(selector)
+        if selector.startswith("agent:"):
+            return await self._run_of_session(SessionKey(selector))
         for requester in dict.fromkeys((session, None)):
             label = None if selector == "last" else selector
             where = RunFilter(requester=requester, label=label, limit=1, archived=True)
@@ -80,6 +89,27 @@ class Queries:
         if not by_prefix:
             raise NotFound(f'no run "{selector}"', hint="see: subagents list")
         return by_prefix[0]
+
+    async def _run_of_session(self, key: SessionKey) -> RunId:
+        """The run in whose child session, of whichever attempt, its agent speaks or spoke.
+
+        Raises:
+            NotFound: None of the newest ``SESSIONS_SEARCHED_MAX`` runs of that agent.
+        """
+        run_id = self._ledger.index.run_of(key)
+        if run_id is not None and run_id in self._ledger.published:
+            return run_id
+        for offset in range(0, SESSIONS_SEARCHED_MAX, SESSIONS_PAGE):
+            where = RunFilter(
+                agent_id=agent_of(key), archived=True, limit=SESSIONS_PAGE, offset=offset
+            )
+            page = await self.runs(where)
+            for run in page:
+                if key == run.first_session_key or any(key == a.session_key for a in run.attempts):
+                    return run.id
+            if len(page) < SESSIONS_PAGE:
+                break
+        raise NotFound(f"no run has the session {key}", hint="see: subagents list")
 
     async def runs(self, where: RunFilter) -> tuple[Run, ...]:
         """Newest first."""
@@ -135,16 +165,22 @@ class Queries:
     async def attention(self, session: SessionKey | None = None) -> tuple[AttentionItem, ...]:
         """What needs a person: questions, blockers, deliveries given up, failures nobody read."""
         published = tuple(self._ledger.published.values())
-        mine = [run for run in published if session is None or run.requester == session]
+        mine = [
+            run
+            for run in published
+            # What a requester that ended was asked is for its nearest living ancestor.
+            if session is None or self._ledger.living_inbox(run) == session
+        ]
+        open_requests = pending_requests(mine)
         items = [
             AttentionItem(
-                kind="question",
+                kind=str(request.priority or "question"),
                 run=run,
                 text=request.question,
                 since_ms=request.asked_at_ms,
                 request_id=request.id,
             )
-            for run, request in pending_questions(mine)
+            for run, request in open_requests
         ]
         given_up = RunFilter(requester=session, phases=(Phase.COMPLETED_GIVEUP,), limit=100)
         items += [
@@ -157,19 +193,26 @@ class Queries:
             for run in await self.runs(given_up)
             if run.announcement_consumed_ms is None
         ]
+        shown = {str(request.id) for _, request in open_requests}
         for row in await self.inbox(session, unconsumed=True, limit=500):
+            if row.message.id in shown:
+                continue
             if row.message.kind is MessageKind.BLOCKER:
                 run = await self.run(row.message.run_id)
                 items.append(_unread(run, "blocker", row))
             elif row.message.kind is MessageKind.ANNOUNCEMENT:
                 run = await self.run(row.message.run_id)
+                lapses = self._offers.lapses(row.message.id)
                 if run.phase in SETTLED and run.has_failed:
                     items.append(_unread(run, "failed", row))
+                elif lapses >= UNREAD_LAPSES and run.phase is not Phase.COMPLETED_GIVEUP:
+                    text = f"offered to {lapses} readers, none of which took it"
+                    items.append(_unread(run, "unread", row, text=text))
         return tuple(items)
 
 
-def _unread(run: Run, kind: str, row: InboxRow) -> AttentionItem:
-    text = row.message.text
+def _unread(run: Run, kind: str, row: InboxRow, *, text: str | None = None) -> AttentionItem:
+    text = row.message.text if text is None else text
     if kind == "failed" and run.outcome is not None:
         text = run.outcome.error or str(run.outcome.reason)
     return AttentionItem(kind=kind, run=run, text=text, since_ms=row.message.created_at_ms)

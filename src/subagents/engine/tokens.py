@@ -20,9 +20,11 @@ from subagents.errors import Unauthorized
 
 VARIABLE: Final = "SUBAGENTS_TOKEN"
 SECRET_BYTES: Final = 32
-SECRET: Final = r"[A-Za-z0-9_-]{43}"
+RANDOM_PART: Final = r"[A-Za-z0-9_-]{43}"
 """32 random bytes in url-safe base64."""
-_TOKEN: Final = re.compile(rf"sa_(?P<run>[a-z0-9-]{{1,64}})_(?P<attempt>[1-9]\d{{0,5}})_{SECRET}")
+_TOKEN: Final = re.compile(
+    rf"sa_(?P<run>[a-z0-9-]{{1,64}})_(?P<attempt>[1-9][0-9]{{0,5}})_{RANDOM_PART}"
+)
 _HINT: Final = "a worker's token dies with its attempt; end this process, its work is over"
 
 
@@ -102,4 +104,4 @@ def _is_issued(run: Run, number: int, presented: str) -> bool:
     if number > len(run.attempts):
         return False
     known = run.attempts[number - 1].token_hashes
-    return any([hmac.compare_digest(presented, each) for each in known])
+    return any(hmac.compare_digest(presented, each) for each in known)

@@ -26,7 +26,7 @@ from typing import IO, Final
 
 import msgspec
 
-from subagents.domain.model import Report, ReportStatus
+from subagents.domain.model import Attempt, ReportStatus
 from subagents.domain.outcome import Check, CheckType, Verdict, Verification
 from subagents.domain.spec import Artifact, Contract
 from subagents.engine.artifacts import (
@@ -51,6 +51,7 @@ _ENVIRONMENT: Final = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ",
 """Plus ``LC_*``: what a program needs to run; our own secrets never reach a command."""
 
 REPORT_TARGET: Final = "report_completion"
+SUMMARY_CHARS_MAX: Final = 500
 
 
 def check_schemas(contract: Contract) -> None:
@@ -96,8 +97,7 @@ class Verifier:
         contract: Contract,
         *,
         workspace: str,
-        report: Report | None,
-        report_is_last: bool,
+        attempt: Attempt,
         marker_env: Mapping[str, str],
     ) -> Verification:
         """Check the output of an ended attempt; repeating it is safe as far as its commands are.
@@ -105,8 +105,7 @@ class Verifier:
         Args:
             contract: Validated at the spawn.
             workspace: The run's working directory, absolute.
-            report: The attempt's newest completion report.
-            report_is_last: No tool was used after it.
+            attempt: The ended one, with its completion report and what came after that.
             marker_env: Added to the environment of commands (``SUBAGENTS_RUN_ID``, …), by which
                 the sweep finds their processes.
 
@@ -118,7 +117,7 @@ class Verifier:
         """
         checks = await self._within_limit(contract, workspace, marker_env)
         if contract.require_completion_report:
-            checks.append(check_report(report, report_is_last=report_is_last))
+            checks.append(check_report(attempt))
         return Verification(
             verdict=verdict_of(checks),
             checks=tuple(checks),
@@ -180,22 +179,36 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
     return Verdict.PASSED
 
 
-def check_report(report: Report | None, *, report_is_last: bool) -> Check:
-    """Whether the worker's last tool call reported completion (seed 000 §2.1, §4)."""
+def check_report(attempt: Attempt) -> Check:
+    """Whether the worker's last act was to report completion (seed 000 §2.1, §4).
+
+    By tool it must be the last tool call; as text, only text may have come after it.
+    """
+    report = attempt.report
     reason = None
     if report is None:
-        reason = "The worker gave no completion report"
+        problem = f": {attempt.report_problem}" if attempt.report_problem else ""
+        reason = f"The worker gave no completion report{problem}"
     elif report.status is ReportStatus.FAILED:
-        reason = f"The worker reported failed: {report.summary[:500]}"
-    elif not report_is_last:
-        reason = "The completion report was not the worker's last tool call"
+        reason = f"The worker reported failed: {report.summary[:SUMMARY_CHARS_MAX]}"
+    elif not attempt.report_is_last:
+        what = "last word" if attempt.report_is_text else "last tool call"
+        after = f": it used {attempt.last_tool} after that" if attempt.last_tool else ""
+        reason = f"The completion report was not the worker's {what}{after}"
     return Check(
         type=CheckType.COMPLETION_REPORT,
         target=REPORT_TARGET,
         passed=reason is None,
         reason=reason,
-        evidence=f"status {report.status}" if report is not None else None,
+        evidence=_evidence(attempt),
     )
+
+
+def _evidence(attempt: Attempt) -> str | None:
+    if attempt.report is None:
+        return None
+    origin = "its text" if attempt.report_is_text else "tool"
+    return f"status {attempt.report.status}, by {origin}"
 
 
 def _command_environment(marker_env: Mapping[str, str]) -> dict[str, str]:

@@ -148,6 +148,10 @@ class CommandRuntime:
         """``(attempt id, pid)`` of live workers of this installation that are not in ``known``."""
         return await self._attempts.orphans(known)
 
+    def attempt_of(self, pid: int) -> AttemptId | None:
+        """The attempt of this installation whose mark that process carries, if any."""
+        return self._attempts.attempt_of(pid)
+
     def _command(self, launch: Launch, place: Place) -> Command:
         options = parse_options(launch.options)
         if not Path(launch.cwd).is_dir():

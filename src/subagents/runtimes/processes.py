@@ -224,6 +224,15 @@ def scan() -> tuple[Process, ...]:
     return tuple(found)
 
 
+def marker_of(pid: int) -> Marker | None:
+    """The mark that one process carries; None without one, and where there is no ``/proc``.
+
+    Raises:
+        OSError: We could not look (no descriptor or memory left).
+    """
+    return _marker(_read(f"/proc/{pid}/environ")) if _LINUX else None
+
+
 def members(
     processes: Sequence[Process], marker: Marker, *, shim: Identity | None
 ) -> tuple[Process, ...]:

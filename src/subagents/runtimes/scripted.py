@@ -55,6 +55,7 @@ class _Played:
     cwd: str
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     messages: dict[str, str] = field(default_factory=dict)
+    is_live: bool = True
 
 
 class ScriptedRuntime:
@@ -118,6 +119,7 @@ class ScriptedRuntime:
                 yield signal, number + 1
         if played.stopped.is_set():
             ended = Exit(signal=SIGTERM)
+        played.is_live = False
         yield Exited(key=f"{ref.attempt_id}:exit", exit=ended, drained=True), len(played.steps)
 
     async def _play(self, step: Step, played: _Played, key: str) -> Signal | None:
@@ -151,7 +153,7 @@ class ScriptedRuntime:
     async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
         """See ``ports.Runtime.steer``."""
         played = self._attempts.get(ref.attempt_id)
-        if played is None:
+        if played is None or not played.is_live:
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
         played.messages[key] = message
 

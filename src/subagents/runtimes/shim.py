@@ -32,6 +32,7 @@ from subagents.runtimes.processes import (
     Marker,
     alive,
     end_tree,
+    marker_of,
     on_end,
     orphans,
     reap,
@@ -272,6 +273,11 @@ class ProcessAttempts:
     async def orphans(self, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
         """``(attempt id, pid)`` of processes of attempts of this root that are not in ``known``."""
         return await self._off_loop(partial(orphans, str(self.root), frozenset(known)))
+
+    def attempt_of(self, pid: int) -> AttemptId | None:
+        """The attempt of this root whose mark the process carries, if any; microseconds."""
+        found = marker_of(pid)
+        return found.attempt_id if found is not None and found.root == str(self.root) else None
 
     def _launch(self, place: Place, command: Callable[[], Command]) -> int | None:
         """Start a shim unless the attempt is claimed; returns its pid. Blocking."""

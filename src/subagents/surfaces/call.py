@@ -1,8 +1,6 @@
-"""One call of the daemon: what it may use, who makes it, what it said, how it is answered.
+"""One call of the daemon: what it may use and touch, what it said, how it is answered.
 
-On the Unix socket the operating system has let in only the user who owns the daemon. The session
-named in a header therefore tells callers apart, it does not keep them out: a worker that speaks
-under its own session key is held to its own subtree, and that is a guardrail, not a lock.
+Who makes it: ``caller``.
 
 Source: 3-tools "Who is calling"; 5-surfaces §4; 2-lifecycle §2 item 5.
 """
@@ -24,12 +22,16 @@ from subagents.config.paths import Paths
 from subagents.config.settings import nearest
 from subagents.domain.admission import lane_key
 from subagents.domain.model import Run
-from subagents.domain.values import RunId, SessionKey
+from subagents.domain.values import AttemptId, RunId, SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.queries import Queries
 from subagents.errors import Conflict, Forbidden, Unavailable, UsageError
 from subagents.ports import OffLoop
+from subagents.surfaces.caller import Caller
 from subagents.surfaces.explain import Lane
+from subagents.surfaces.refusals import Refusals
+
+__all__ = ["Caller", "DaemonInfo", "OutputPage", "Services"]
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -37,9 +39,6 @@ SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 PLAN_BODY_BYTES_MAX: Final = 64 * 1024 * 1024
 DRAIN_BYTES_MAX: Final = 16 * 1024 * 1024
 """How much of a body that is too large is still read, so that its sender hears the answer."""
-DEFAULT_SESSION: Final = "agent:main:main"
-SESSION: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
-READER: Final = re.compile(r"[!-~]{1,200}")
 DEPTH_MAX: Final = 64
 """More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
 
@@ -68,6 +67,12 @@ class DaemonInfo:
     """Of the database."""
     pid: int
     started_at_ms: int
+    http_url: str | None = None
+    """Where it answers over TCP, if it does."""
+
+
+def _no_attempt(_pid: int) -> AttemptId | None:
+    return None
 
 
 def wall_ms() -> int:
@@ -91,6 +96,9 @@ class Services:
     orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
     """``(attempt id, pid)`` of every marked process that no open run owns."""
     off_loop: OffLoop
+    refusals: Refusals
+    attempt_of: Callable[[int], AttemptId | None] = _no_attempt
+    """The attempt of this home whose mark the process of that id carries; a few microseconds."""
     now_ms: Callable[[], int] = wall_ms
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by a signal or ``POST /v1/shutdown``; long polls end, then the daemon."""
@@ -99,55 +107,6 @@ class Services:
         """How full the run's lane is now."""
         used = self.engine.ledger.index.held(lane_key(run))
         return Lane(used=used, slots=run.resolved.lane_slots)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """Who makes a call."""
-
-    session: SessionKey
-    reader: str
-    """Names the client process: offers of the inbox are made to it."""
-    is_worker: bool
-    is_operator: bool
-    """A person's own client. Workers, and clients that say they speak for an agent, are none."""
-    run_id: RunId | None = None
-    """Of a worker: the run on whose behalf it speaks."""
-    attempt: int | None = None
-    """Of a worker: the attempt it belongs to, 1 for the first."""
-    cwd: str | None = None
-    """The directory its client works in; absolute."""
-
-    @classmethod
-    def of(cls, request: Request) -> "Caller":
-        """Read the caller from the headers.
-
-        ``X-Subagents-Session``, ``X-Subagents-Reader``, and ``X-Subagents-Caller: agent`` from a
-        client that is driven by an agent (MCP): it gets no operator's rights.
-
-        Raises:
-            UsageError: A header is malformed.
-        """
-        session = request.headers.get("x-subagents-session", DEFAULT_SESSION)
-        if not SESSION.fullmatch(session):
-            raise UsageError(
-                "X-Subagents-Session must be a session key such as agent:main:main",
-                details={"field": "X-Subagents-Session"},
-            )
-        reader = request.headers.get("x-subagents-reader", session)
-        if not READER.fullmatch(reader):
-            raise UsageError(
-                "X-Subagents-Reader must be 1 to 200 printable characters",
-                details={"field": "X-Subagents-Reader"},
-            )
-        is_worker = session.split(":", 2)[2].startswith("subagent:")
-        speaks_for_agent = request.headers.get("x-subagents-caller", "") == "agent"
-        return cls(
-            session=SessionKey(session),
-            reader=reader,
-            is_worker=is_worker,
-            is_operator=not is_worker and not speaks_for_agent,
-        )
 
 
 def services(request: Request) -> Services:
@@ -228,7 +187,8 @@ async def own_attempt(used: Services, run_id: RunId, caller: Caller) -> Run:
         Conflict: The caller is the worker of an earlier attempt, which is over.
     """
     run = await used.queries.run(run_id)
-    if caller.session == run.session_key or caller.is_operator:
+    is_current = caller.run_id == run_id and caller.attempt == len(run.attempts)
+    if is_current or caller.is_operator:
         return run
     if caller.session in sessions(run):
         raise Conflict(

@@ -17,17 +17,21 @@ import stat
 import struct
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from subagents.config.paths import Paths
+from subagents.config.settings import Daemon
 from subagents.errors import AlreadyRunning
 from subagents.surfaces.call import Services
+from subagents.surfaces.caller import CONNECTION, Connection
 from subagents.surfaces.http import create_app
+from subagents.surfaces.tcp import TcpDoor, bound, operator_token
 
 log = logging.getLogger(__name__)
 
@@ -44,26 +48,34 @@ _PEER: Final = struct.Struct("3i")
 """``struct ucred``: pid, uid, gid."""
 
 
-async def run_daemon(services: Services, *, paths: Paths, log_path: Path) -> None:
+NO_TCP: Final = Daemon()
+
+
+async def run_daemon(
+    services: Services, *, paths: Paths, log_path: Path, settings: Daemon = NO_TCP
+) -> None:
     """Serve until SIGTERM, SIGINT or ``POST /v1/shutdown``.
 
     Args:
         services: What the calls use; its engine is started and stopped here.
         paths: The home; its directories are created.
         log_path: Lines of level INFO and above go there.
+        settings: Whether and where it listens on TCP, too.
 
     Raises:
         AlreadyRunning: Another daemon owns this home; nothing was touched.
         CorruptState: From the engine's start; nothing is served.
-        ConfigError: A directory cannot be made.
+        ConfigError: A directory cannot be made, or the TCP port not be had; nothing is served.
     """
     paths.ensure()
     # The lock first: a daemon that is refused must not move the log of the one that runs.
     with hold_lock(paths), log_to(log_path), stop_on_signals(services.stopping):
-        await _start_and_serve(services, paths, lambda: tell_service_manager("READY=1"))
+        await _start_and_serve(services, paths, settings, lambda: tell_service_manager("READY=1"))
 
 
-async def serve_until_stopped(services: Services, *, paths: Paths, ready: asyncio.Event) -> None:
+async def serve_until_stopped(
+    services: Services, *, paths: Paths, ready: asyncio.Event, settings: Daemon = NO_TCP
+) -> None:
     """Serve inside another program until ``services.stopping`` is set.
 
     Signals, log files and the service manager stay that program's own.
@@ -72,37 +84,49 @@ async def serve_until_stopped(services: Services, *, paths: Paths, ready: asynci
         services: What the calls use; its engine is started and stopped here.
         paths: The home; its directories are created.
         ready: Set once calls are answered.
+        settings: Whether and where it listens on TCP, too.
 
     Raises:
         AlreadyRunning: Another daemon owns this home; nothing was touched.
         CorruptState: From the engine's start; nothing is served.
-        ConfigError: A directory cannot be made.
+        ConfigError: A directory cannot be made, or the TCP port not be had; nothing is served.
     """
     paths.ensure()
     with hold_lock(paths):
-        await _start_and_serve(services, paths, ready.set)
+        await _start_and_serve(services, paths, settings, ready.set)
 
 
 async def _start_and_serve(
-    services: Services, paths: Paths, when_ready: Callable[[], None]
+    services: Services, paths: Paths, settings: Daemon, when_ready: Callable[[], None]
 ) -> None:
     log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
-    await services.engine.start()
-    try:
-        with listening(paths.socket) as listener:
-            log.info("listening on %s", paths.socket)
-            await _serve(services, listener, when_ready)
-    finally:
-        await services.engine.stop()
-        log.info("daemon stopped")
+    # The port first: a daemon that cannot have it has touched nothing.
+    with bound(settings) if settings.http_port else contextlib.nullcontext() as tcp:
+        token = operator_token(paths.state_dir) if tcp is not None else ""
+        await services.engine.start()
+        try:
+            with listening(paths.socket) as unix:
+                app = create_app(services)
+                doors = [(unix, _config(app, SameUserProtocol))]
+                log.info("listening on %s", paths.socket)
+                if tcp is not None:
+                    door = TcpDoor(app, services, settings, token)
+                    doors.append((tcp, _config(door, HttpToolsProtocol)))
+                    log.info("listening on %s", settings.http_url)
+                try:
+                    await _serve(services, doors, when_ready)
+                finally:
+                    await app.state.mcp.stop()
+            await services.refusals.flush()
+        finally:
+            await services.engine.stop()
+            log.info("daemon stopped")
 
 
-async def _serve(
-    services: Services, listener: socket.socket, when_ready: Callable[[], None]
-) -> None:
-    config = uvicorn.Config(
-        create_app(services),
-        http=SameUserProtocol,
+def _config(app: ASGIApp, protocol: type[HttpToolsProtocol]) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=protocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -113,15 +137,35 @@ async def _serve(
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_S,
     )
-    server = _Server(config, when_ready)
-    serving = asyncio.create_task(server.serve(sockets=[listener]), name="serve")
+
+
+async def _serve(
+    services: Services,
+    doors: Sequence[tuple[socket.socket, uvicorn.Config]],
+    when_ready: Callable[[], None],
+) -> None:
+    """Serve at every door until ``services.stopping``; ready when the last one is open."""
+    closed = len(doors)
+
+    def opened() -> None:
+        nonlocal closed
+        closed -= 1
+        if not closed:
+            when_ready()
+
+    servers = [(_Server(config, opened), listener) for listener, config in doors]
+    serving = [
+        asyncio.create_task(server.serve(sockets=[listener]), name="serve")
+        for server, listener in servers
+    ]
     stopping = asyncio.create_task(_until(services.stopping), name="stop")
     try:
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({*serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         services.stopping.set()
-        server.should_exit = True
-        await asyncio.gather(serving, stopping)
+        for server, _ in servers:
+            server.should_exit = True
+        await asyncio.gather(*serving, stopping)
 
 
 async def _until(event: asyncio.Event) -> None:
@@ -161,6 +205,9 @@ class SameUserProtocol(HttpToolsProtocol):
             self._is_refused = True
             transport.abort()
             return
+        pid = peer_pid(connection)
+        end = Connection("" if pid is None else f"pid {pid}", pid)
+        self.app_state = {**self.app_state, CONNECTION: end}
         super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -170,11 +217,19 @@ class SameUserProtocol(HttpToolsProtocol):
 
 def peer_uid(connection: socket.socket) -> int | None:
     """The user at the other end, None where the system does not say."""
-    if sys.platform != "linux":
-        return None
+    return None if sys.platform != "linux" else _peer(connection)[1]
+
+
+def peer_pid(connection: socket.socket) -> int | None:
+    """The process that connected, None where the system does not say."""
+    # 0: it lives in another pid namespace.
+    return None if sys.platform != "linux" else _peer(connection)[0] or None
+
+
+def _peer(connection: socket.socket) -> tuple[int, int, int]:
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    _pid, uid, _gid = _PEER.unpack(raw)
-    return int(uid)
+    pid, uid, gid = _PEER.unpack(raw)
+    return int(pid), int(uid), int(gid)
 
 
 # -- one per home -------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from subagents.domain.model import (
 from subagents.domain.outcome import Check, Outcome, Verdict, Verification
 from subagents.domain.spec import Resolved, RunSpec
 from subagents.domain.values import announcement_id, attempt_id
+from subagents.engine.queries import AttentionItem
 from subagents.ports import InboxRow
 from subagents.surfaces.explain import Folded, Lane, Step, why_now
 
@@ -332,6 +333,8 @@ def attempt(run: Run, value: Attempt) -> Document:
         "stderrTail": evidence.stderr_tail,
         "usage": usage(value.usage),
         "report": report(value.report),
+        "reportFrom": value.report and ("text" if value.report_is_text else "tool"),
+        "reportProblem": value.report_problem,
     }
 
 
@@ -347,6 +350,7 @@ def request(run: Run, value: Request) -> Document:
         "requestId": value.id,
         "runId": run.id,
         "label": run.resolved.label,
+        "priority": value.priority,
         "question": value.question,
         "context": value.context,
         "options": list(value.options),
@@ -425,6 +429,17 @@ def inbox_row(value: InboxRow) -> Document:
         **message(value.message, number=value.number),
         "consumedAt": value.consumed_at_ms,
         "consumedBy": value.consumed_by,
+    }
+
+
+def attention_item(value: AttentionItem) -> Document:
+    return {
+        "kind": value.kind,
+        "runId": value.run.id,
+        "label": value.run.resolved.label,
+        "text": value.text,
+        "requestId": value.request_id,
+        "since": value.since_ms,
     }
 
 

@@ -12,7 +12,7 @@ from subagents.domain import events as e
 from subagents.domain import signals as s
 from subagents.domain.announcement import duration, ending
 from subagents.domain.lifecycle import reduce
-from subagents.domain.model import Evidence, Exit, Phase, Request, Run, StopCause
+from subagents.domain.model import Evidence, Exit, Phase, Priority, Request, Run, StopCause
 from subagents.domain.outcome import (
     Deferred,
     Delivered,
@@ -169,11 +169,12 @@ def _cancelled(run: Run) -> str:
 
 
 def _asks(request: Request, now_ms: int) -> str:
+    verb = "is blocked" if request.priority is Priority.BLOCKER else "asks"
+    text = f'{verb}: "{_cut(request.question)}" (subagents answer {request.id} TEXT'
+    if request.deadline_ms is None:
+        return f"{text})"
     then = "its default answer is taken" if request.default_answer is not None else "it times out"
-    return (
-        f'asks: "{_cut(request.question)}" (subagents answer {request.id} TEXT; '
-        f"{then} in {_left(request.deadline_ms, now_ms)})"
-    )
+    return f"{text}; {then} in {_left(request.deadline_ms, now_ms)})"
 
 
 def _ending(run: Run) -> str:
@@ -462,8 +463,25 @@ def _delivery(outcome: DeliveryOutcome) -> str:
 def _led_to(folded: Folded) -> list[str]:
     """What changed besides the event itself."""
     before, run = folded.before, folded.run
-    if before is None or before.phase is run.phase:
+    if before is None:
         return []
+    entered = _entered(before, run, folded.entry.at_ms) if before.phase is not run.phase else []
+    return [*_read_in_text(before, run), *entered]
+
+
+def _read_in_text(before: Run, run: Run) -> list[str]:
+    """What the end of the attempt found in its text."""
+    if not run.attempts or not before.attempts or run.attempt == before.attempt:
+        return []
+    now, then = run.attempt, before.attempt
+    if now.report_problem is not None and now.report_problem != then.report_problem:
+        return [f"no report: {_cut(now.report_problem)}"]
+    if now.report is not None and now.report_is_text and now.report != then.report:
+        return [f'its text reports {now.report.status}: "{_cut(now.report.summary)}"']
+    return []
+
+
+def _entered(before: Run, run: Run, at_ms: int) -> list[str]:
     match run.phase:
         case Phase.QUEUED:
             return [f'queued in lane "{run.resolved.lane}"']
@@ -472,11 +490,11 @@ def _led_to(folded: Folded) -> list[str]:
         case Phase.VERIFYING:
             return [f"verifying ({_contract(run)})"]
         case Phase.RETRY_WAIT:
-            return [_retry_wait(run, folded.entry.at_ms)]
+            return [_retry_wait(run, at_ms)]
         case Phase.ANNOUNCING if before.outcome is None:
             return [f"{_outcome(run.outcome)}; announced to {run.requester}"]
         case Phase.ANNOUNCE_DEFERRED if run.delivery and run.delivery.due_ms is not None:
-            return [f"next delivery try in {_left(run.delivery.due_ms, folded.entry.at_ms)}"]
+            return [f"next delivery try in {_left(run.delivery.due_ms, at_ms)}"]
         case Phase.COMPLETED_GIVEUP:
             return ["delivery given up; the result is kept"]
         case _:

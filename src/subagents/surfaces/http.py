@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
 
 from subagents.errors import (
@@ -22,18 +23,27 @@ from subagents.errors import (
     Conflict,
     Forbidden,
     NotFound,
+    RateLimited,
     SubagentsError,
     Unauthorized,
     Unavailable,
     UsageError,
 )
-from subagents.surfaces import routes_daemon, routes_inbox, routes_runs, routes_spawn
+from subagents.surfaces import (
+    routes_daemon,
+    routes_inbox,
+    routes_runs,
+    routes_spawn,
+    routes_tools,
+)
 from subagents.surfaces.call import (
     BodyTooLarge,
     DaemonInfo,
     OutputPage,
     Services,
 )
+from subagents.surfaces.mcp.door import McpDoor
+from subagents.surfaces.refusals import note_if_refused
 
 __all__ = ["DaemonInfo", "OutputPage", "Services", "create_app"]
 
@@ -46,12 +56,13 @@ _STATUS: Final[Mapping[type[SubagentsError], int]] = {
     UsageError: 422,
     NotFound: 404,
     Unauthorized: 401,
+    RateLimited: 429,
     Forbidden: 403,
     Conflict: 409,
     AlreadyRunning: 409,
     Unavailable: 503,
 }
-PARTS: Final = (routes_spawn, routes_runs, routes_inbox, routes_daemon)
+PARTS: Final = (routes_spawn, routes_runs, routes_inbox, routes_tools, routes_daemon)
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
 
 
@@ -63,13 +74,15 @@ def create_app(services: Services) -> Starlette:
         ClientDisconnect: abandoned,
         Exception: broken,
     }
+    mcp = McpDoor(services)
     app = Starlette(
-        routes=[route for part in PARTS for route in part.ROUTES],
+        routes=[*(route for part in PARTS for route in part.ROUTES), Route("/mcp", mcp)],
         exception_handlers=handlers,
         middleware=[Middleware(RawPaths)],
     )
     app.router.redirect_slashes = False
     app.state.services = services
+    app.state.mcp = mcp
     return app
 
 
@@ -100,12 +113,13 @@ async def refused(request: Request, error: Exception) -> Response:
     status = status_of(error)
     if status == 500:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    note_if_refused(request, error)
     document: dict[str, object] = {**error.to_wire(), "status": status}
     if request.method == "POST" and request.url.path in _SPAWNS:
         is_forbidden = isinstance(error, Forbidden)
         document["status"] = "forbidden" if is_forbidden else "error"
         document["error"] = error.message
-    return _problem(document, status)
+    return problem(document, status)
 
 
 async def unroutable(request: Request, error: Exception) -> Response:
@@ -125,7 +139,7 @@ async def unroutable(request: Request, error: Exception) -> Response:
         "hint": None,
         "status": error.status_code,
     }
-    return _problem(document, error.status_code, error.headers)
+    return problem(document, error.status_code, error.headers)
 
 
 async def abandoned(_request: Request, _error: Exception) -> Response:
@@ -144,12 +158,15 @@ async def broken(request: Request, _error: Exception) -> Response:
         "hint": f"see {file}",
         "status": 500,
     }
-    return _problem(document, 500)
+    return problem(document, 500)
 
 
-def _problem(
+def problem(
     document: Mapping[str, object], status: int, headers: Mapping[str, str] | None = None
 ) -> Response:
+    """An error document as RFC 9457 wants it answered."""
+    if status == 401:
+        headers = {"WWW-Authenticate": "Bearer", **(headers or {})}
     return Response(
         msgspec.json.encode(document),
         status_code=status,

@@ -60,7 +60,8 @@ async def version(request: Request) -> Response:
 async def agents(request: Request) -> Response:
     """GET /v1/agents: the configured workers, and whether the caller may spawn them."""
     used, caller = services(request), Caller.of(request)
-    settings = used.load_config(_cwd(request), {}, {}).settings
+    config = used.load_config(_cwd(request), {}, {})
+    settings = (config if caller.is_operator else config.for_agents()).settings
     own = agent_of(caller.session)
     found = [
         {

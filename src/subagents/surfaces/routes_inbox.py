@@ -10,13 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from subagents.domain.model import Report, Run
-from subagents.domain.values import MessageId, RequestId, RunId
-from subagents.engine.queries import AttentionItem
-from subagents.errors import Forbidden, NotFound, SubagentsError
-from subagents.surfaces import documents, wire
+from subagents.domain.values import MessageId, RunId
+from subagents.errors import SubagentsError
+from subagents.surfaces import documents, requests, wire
+from subagents.surfaces import progress as progress_documents
 from subagents.surfaces.call import (
     Caller,
-    Services,
     answer,
     body_of,
     find_run,
@@ -27,8 +26,8 @@ from subagents.surfaces.call import (
     query_of,
     require_own,
     resolve,
+    run_of,
     services,
-    sessions,
     while_connected,
 )
 from subagents.surfaces.decoding import one_of
@@ -85,20 +84,31 @@ async def take_inbox(request: Request) -> Response:
     """POST /v1/inbox: offer unread messages to this reader; acknowledging consumes them."""
     used, caller = services(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.InboxBody)
-    rows = await used.engine.offer_inbox(caller.session, reader=caller.reader, limit=body.limit)
+    rows = await used.engine.offer_inbox(
+        caller.session, reader=caller.reader, limit=body.limit, only=body.message_ids
+    )
     found = [documents.message(row.message, number=row.number) for row in rows]
     return answer({"messages": found})
 
 
 async def look_at_inbox(request: Request) -> Response:
-    """GET /v1/inbox: unread messages, with ``all=1`` the read ones too; takes nothing."""
+    """GET /v1/inbox: unread messages, with ``all=1`` the read ones too; takes nothing.
+
+    ``awaited`` marks what a call under way is about to bring to somebody.
+    """
     used, caller = services(request), Caller.of(request)
     query = query_of(request, ("all", "limit"))
     limit = number_in(query, "limit", default=200, low=1, high=wire.INBOX_LIMIT_MAX)
-    rows = await used.queries.inbox(
-        used.engine.inbox_of(caller.session), unconsumed=not flag_in(query, "all"), limit=limit
-    )
-    return answer({"messages": [documents.inbox_row(row) for row in rows]})
+    session = used.engine.inbox_of(caller.session)
+    rows = await used.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
+    found = [
+        {
+            **documents.inbox_row(row),
+            "awaited": used.engine.is_awaited(row.message.run_id, session),
+        }
+        for row in rows
+    ]
+    return answer({"messages": found})
 
 
 async def acknowledge(request: Request) -> Response:
@@ -118,34 +128,16 @@ async def attention(request: Request) -> Response:
     found = await used.queries.attention(
         None if caller.is_operator else used.engine.inbox_of(caller.session)
     )
-    return answer({"items": [_attention_item(each) for each in found]})
-
-
-def _attention_item(item: AttentionItem) -> documents.Document:
-    return {
-        "kind": item.kind,
-        "runId": item.run.id,
-        "label": item.run.resolved.label,
-        "text": item.text,
-        "requestId": item.request_id,
-        "since": item.since_ms,
-    }
+    return answer({"items": [documents.attention_item(each) for each in found]})
 
 
 async def respond(request: Request) -> Response:
     """POST /v1/requests/{id}/respond: the first answer counts."""
     used, caller = services(request), Caller.of(request)
-    run, request_id = await _request_run(request, used, caller)
-    if not caller.is_operator and caller.session in sessions(run):
-        raise Forbidden("a worker cannot answer its own question", guardrail="ownership")
+    request_id = path_part(request, "id")
+    await requests.asking_run(used, caller, request_id)
     body = wire.parse_body(await body_of(request), wire.RespondBody)
-    decision = wire.parse_decision(body.decision)
-    taken = await used.engine.answer(
-        request_id, body.response, decision=decision, by=caller.session
-    )
-    word = "answered" if taken else "already answered"
-    stored = await _request_document(used, request_id, wait_s=0.0)
-    return answer({**stored, "status": word})
+    return answer(await requests.respond(used, caller, request_id, body))
 
 
 # -- for workers --------------------------------------------------------------------------------
@@ -165,6 +157,7 @@ async def ask(request: Request) -> Response:
         timeout_s=body.timeout_seconds,
         default_answer=body.default_answer,
     )
+    await used.engine.tool_used(run.id, len(run.attempts), "request_orchestrator")
     return answer(documents.request(run, asked), status=201)
 
 
@@ -173,8 +166,9 @@ async def answer_of(request: Request) -> Response:
     used, caller = services(request), Caller.of(request)
     query = query_of(request, ("waitSeconds",))
     wait_s = number_in(query, "waitSeconds", default=0, high=wire.WAIT_SECONDS_MAX)
-    _, request_id = await _request_run(request, used, caller)
-    waiting = _request_document(used, request_id, wait_s=float(wait_s))
+    request_id = path_part(request, "id")
+    await requests.asking_run(used, caller, request_id)
+    waiting = requests.request_document(used, request_id, wait_s=float(wait_s))
     return answer(await while_connected(request, used, waiting))
 
 
@@ -188,12 +182,28 @@ async def report(request: Request) -> Response:
 
 
 async def progress(request: Request) -> Response:
-    """POST /v1/runs/{sel}/progress: at most one per 30 s."""
+    """POST /v1/runs/{sel}/progress: at most one per 30 s; being too early is no error."""
     used = services(request)
     run = await _spoken_for(request)
     given = wire.parse_progress(await body_of(request), now_ms=used.now_ms())
-    await used.engine.progress(run.id, given)
-    return answer({"runId": run.id, "status": "stored"})
+    taken = await used.engine.progress(run.id, given)
+    await used.engine.tool_used(run.id, len(run.attempts), "report_progress")
+    return answer({"runId": run.id, **progress_documents.taken(taken)})
+
+
+async def progress_of(request: Request) -> Response:
+    """GET /v1/runs/{sel}/progress: the updates that were kept, oldest first, at most 100."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    query_of(request, ())
+    found = await used.engine.progress_of(run.id)
+    return answer(
+        {
+            "runId": run.id,
+            "latest": documents.progress(run.progress),
+            "updates": [progress_documents.line(each) for each in found],
+        }
+    )
 
 
 async def notify(request: Request) -> Response:
@@ -203,6 +213,7 @@ async def notify(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), wire.NotifyBody)
     priority = one_of("priority", body.priority, PRIORITIES)
     await used.engine.notify(run.id, body.message, priority=priority)
+    await used.engine.tool_used(run.id, len(run.attempts), "notify_parent")
     return answer({"runId": run.id, "status": "stored"})
 
 
@@ -210,28 +221,6 @@ async def _spoken_for(request: Request) -> Run:
     used, caller = services(request), Caller.of(request)
     run_id = await resolve(used, path_part(request, "sel"), caller)
     return await own_attempt(used, run_id, caller)
-
-
-async def _request_run(request: Request, used: Services, caller: Caller) -> tuple[Run, RequestId]:
-    """The run that asked, when the caller may see it."""
-    request_id = RequestId(path_part(request, "id"))
-    run_id = RunId(request_id.rpartition(":")[0])
-    try:
-        run = await used.queries.run(run_id)
-    except NotFound as error:
-        raise NotFound(
-            f"request {request_id} does not exist", hint="see: subagents attention"
-        ) from error
-    await require_own(used, run, caller)
-    return run, request_id
-
-
-async def _request_document(
-    used: Services, request_id: RequestId, *, wait_s: float
-) -> documents.Document:
-    found = await used.engine.answer_of(request_id, wait_s=wait_s)
-    run = await used.queries.run(RunId(request_id.rpartition(":")[0]))
-    return documents.request(run, found)
 
 
 ROUTES: Final = (
@@ -245,5 +234,6 @@ ROUTES: Final = (
     Route("/v1/requests/{id}/respond", respond, methods=["POST"]),
     Route("/v1/runs/{sel}/report", report, methods=["POST"]),
     Route("/v1/runs/{sel}/progress", progress, methods=["POST"]),
+    Route("/v1/runs/{sel}/progress", progress_of, methods=["GET"]),
     Route("/v1/runs/{sel}/notify", notify, methods=["POST"]),
 )

@@ -3,7 +3,6 @@
 Source: 5-surfaces §4; 2-lifecycle §10; 3-tools ``sessions_list``.
 """
 
-import codecs
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,14 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from subagents.domain.model import Phase, Run
-from subagents.domain.values import RunId, SessionKey, replace
+from subagents.domain.values import SessionKey, replace
 from subagents.engine.queries import RunNode
-from subagents.errors import NotFound, UsageError
-from subagents.ports import JournalEntry, RunFilter
-from subagents.surfaces import documents, explain, wire
+from subagents.ports import RunFilter
+from subagents.surfaces import causes, documents, explain, logs, wire
 from subagents.surfaces.call import (
     Caller,
-    OutputPage,
     Services,
     answer,
     body_of,
@@ -37,14 +34,6 @@ LIST_LIMIT: Final = 50
 OFFSET_MAX: Final = 10**9
 TIMELINE_LIMIT: Final = 200
 TIMELINE_LIMIT_MAX: Final = 1000
-JOURNAL_PAGE: Final = 500
-STEPS_MAX: Final = 500
-"""Newest lines of ``why``; the whole journal is in the timeline."""
-LOG_BYTES: Final = 64 * 1024
-LOG_BYTES_MAX: Final = 1024 * 1024
-LOG_TAIL_LINES_MAX: Final = 10_000
-STREAMS: Final = ("out", "err")
-ATTEMPT_MAX: Final = 10_000
 
 
 # -- look ---------------------------------------------------------------------------------------
@@ -156,7 +145,7 @@ async def timeline(request: Request) -> Response:
     # A phase is known only from the events before it, so every page folds from the start; one
     # page of the journal is in memory at a time.
     while len(events) <= limit:
-        page = await used.queries.journal(run.id, after_seq=seq, limit=JOURNAL_PAGE)
+        page = await used.queries.journal(run.id, after_seq=seq, limit=causes.JOURNAL_PAGE)
         if not page:
             break
         seq = page[-1].seq
@@ -173,33 +162,7 @@ async def why(request: Request) -> Response:
     """GET /v1/runs/{sel}/why: one sentence for now, one line per event, every delivery try."""
     used = services(request)
     run = await run_of(request, Caller.of(request))
-    entries = await _whole_journal(used, run.id)
-    sentence = explain.why_now(
-        run,
-        used.now_ms(),
-        lane=used.lane_of(run),
-        paused_by=explain.paused_by(entries) if run.paused else None,
-    )
-    tries = run.delivery.tries if run.delivery else ()
-    return answer(
-        {
-            "runId": run.id,
-            "phase": run.phase,
-            "why": sentence,
-            "steps": [documents.step(each) for each in explain.steps(entries)[-STEPS_MAX:]],
-            "deliveryTries": [documents.delivery_try(each) for each in tries],
-        }
-    )
-
-
-async def _whole_journal(used: Services, run_id: RunId) -> list[JournalEntry]:
-    entries: list[JournalEntry] = []
-    while True:
-        after_seq = entries[-1].seq if entries else 0
-        page = await used.queries.journal(run_id, after_seq=after_seq, limit=JOURNAL_PAGE)
-        if not page:
-            return entries
-        entries += page
+    return answer(await causes.why(used, run))
 
 
 async def log(request: Request) -> Response:
@@ -207,56 +170,22 @@ async def log(request: Request) -> Response:
     used = services(request)
     run = await run_of(request, Caller.of(request))
     query = query_of(request, ("stream", "attempt", "tail", "offset", "limit"))
-    stream = one_of("stream", query.get("stream", "out"), STREAMS)
-    newest = len(run.attempts)
-    number = number_in(query, "attempt", default=newest, low=1, high=ATTEMPT_MAX)
-    if newest == 0:
-        page, offset = OutputPage(data=b"", offset=0, total_bytes=0), 0
-        return answer(_log_document(run, None, stream, page, offset))
-    if number > newest:
-        raise NotFound(f"run {run.id} has {newest} attempts, no attempt {number}")
-    if "tail" in query and "offset" in query:
-        raise UsageError("tail and offset exclude each other: tail counts lines from the end")
-    limit = number_in(query, "limit", default=LOG_BYTES, low=1, high=LOG_BYTES_MAX)
-    if "tail" in query:
-        lines = number_in(query, "tail", default=0, high=LOG_TAIL_LINES_MAX)
-        end = await used.off_loop(lambda: used.read_output(run, number, stream, 0, 0))
-        start = max(end.total_bytes - LOG_BYTES_MAX, 0)
-        page = await used.off_loop(
-            lambda: used.read_output(run, number, stream, start, LOG_BYTES_MAX)
+    newest = max(len(run.attempts), 1)
+    number = number_in(query, "attempt", default=newest, low=1, high=logs.ATTEMPT_MAX)
+    tail = number_in(query, "tail", default=0, high=logs.LOG_TAIL_LINES_MAX)
+    offset = number_in(query, "offset", default=0, high=2**62)
+    limit = number_in(query, "limit", default=logs.LOG_BYTES, low=1, high=logs.LOG_BYTES_MAX)
+    return answer(
+        await logs.log_page(
+            used,
+            run,
+            stream=query.get("stream", "out"),
+            attempt=number,
+            tail=tail if "tail" in query else None,
+            offset=offset if "offset" in query else None,
+            limit=limit if "limit" in query else None,
         )
-        page = _last_lines(page, lines)
-    else:
-        offset = number_in(query, "offset", default=0, high=2**62)
-        page = await used.off_loop(lambda: used.read_output(run, number, stream, offset, limit))
-    return answer(_log_document(run, number, stream, page, page.offset))
-
-
-def _last_lines(page: OutputPage, lines: int) -> OutputPage:
-    kept = b"".join(page.data.splitlines(keepends=True)[-lines:]) if lines else b""
-    offset = page.offset + len(page.data) - len(kept)
-    return OutputPage(data=kept, offset=offset, total_bytes=page.total_bytes)
-
-
-def _log_document(
-    run: Run, number: int | None, stream: str, page: OutputPage, offset: int
-) -> documents.Document:
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    text = decoder.decode(page.data)
-    # Half a character at the end is left for the next page, but the last page has no next.
-    half, _ = decoder.getstate()
-    if half and (offset + len(page.data) >= page.total_bytes or len(half) == len(page.data)):
-        text += decoder.decode(b"", final=True)
-        half = b""
-    return {
-        "runId": run.id,
-        "attempt": number,
-        "stream": stream,
-        "text": text,
-        "offset": offset,
-        "nextOffset": offset + len(page.data) - len(half),
-        "totalBytes": page.total_bytes,
-    }
+    )
 
 
 # -- change -------------------------------------------------------------------------------------

@@ -44,7 +44,8 @@ async def spawn(request: Request) -> Response:
         cwd=_cwd_of(body.cwd, [spec]),
         is_operator=caller.is_operator,
     )
-    document = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
+    warnings = (*receipt.warnings, *config.ignored)
+    document = documents.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
     return answer(document, status=201)
 
 
@@ -61,7 +62,9 @@ async def spawn_plan(request: Request) -> Response:
         is_operator=caller.is_operator,
     )
     found = [
-        documents.receipt(each.run, warnings=each.warnings, repeated=each.repeated)
+        documents.receipt(
+            each.run, warnings=(*each.warnings, *config.ignored), repeated=each.repeated
+        )
         for each in receipts
     ]
     return answer({"receipts": found}, status=201)
@@ -80,14 +83,15 @@ async def retry(request: Request) -> Response:
     """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
     used, caller = services(request), Caller.of(request)
     run = await run_of(request, caller)
-    config = used.load_config(run.resolved.cwd, {}, {})
+    config = _config_of(used, caller, run.resolved.cwd, {}, {})
     receipt = await used.engine.retry(
         run.id,
         requester=caller.session,
         settings=config.settings,
         is_operator=caller.is_operator,
     )
-    document = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
+    warnings = (*receipt.warnings, *config.ignored)
+    document = documents.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
     return answer(document, status=201)
 
 
@@ -98,7 +102,7 @@ def _config_of(
     config_env: Mapping[str, str],
     overrides: Mapping[str, object],
 ) -> Config:
-    """The configuration where the caller is.
+    """The configuration where the caller is; a project's file widens nothing for an agent.
 
     Raises:
         Forbidden: An agent tried to bring limits of its own along.
@@ -109,7 +113,8 @@ def _config_of(
             guardrail="config",
             hint="unset the SUBAGENTS_…__… variables",
         )
-    return used.load_config(cwd, config_env, overrides)
+    config = used.load_config(cwd, config_env, overrides)
+    return config if caller.is_operator else config.for_agents()
 
 
 ROUTES: Final = (

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from subagents.domain.contract import PATH_BYTES_MAX
-from subagents.domain.model import Decision, Progress, Report, ReportedArtifact
+from subagents.domain.model import Decision, Progress, ProgressLevel, Report, ReportedArtifact
+from subagents.domain.report_text import REPORT_CHARS_MAX
 from subagents.domain.spec import (
     BATCH_RUNS_MAX,
     IDEMPOTENCY_KEY_CHARS_MAX,
@@ -51,7 +52,8 @@ INBOX_LIMIT_MAX: Final = 1000
 MESSAGE_CHARS_MAX: Final = 4000
 """Of a steer, a notice, a question, a cancel reason or a report's summary line."""
 ANSWER_CHARS_MAX: Final = 64 * 1024
-REPORT_CHARS_MAX: Final = 64 * 1024
+METRICS_MAX: Final = 50
+"""In one progress update."""
 CONFIG_ENTRIES_MAX: Final = 500
 TOKENS_MAX: Final = 10**12
 COST_USD_MAX: Final = 10**6
@@ -59,6 +61,8 @@ COST_USD_MAX: Final = 10**6
 T = TypeVar("T", bound=msgspec.Struct)
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=TIMEOUT_SECONDS_MAX)]
 Message = Annotated[str, msgspec.Meta(min_length=1, max_length=MESSAGE_CHARS_MAX)]
+MetricName = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+MetricValue = Annotated[str, msgspec.Meta(max_length=200)] | int | float
 
 
 class Body(Value, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +99,8 @@ class WaitBody(Body, frozen=True):
 
 class InboxBody(Body, frozen=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=INBOX_LIMIT_MAX)] = 50
+    message_ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=INBOX_LIMIT_MAX)] | None = None
+    """Only these; None = whichever are unread."""
 
 
 class AckBody(Body, frozen=True):
@@ -121,12 +127,10 @@ class NotifyBody(Body, frozen=True):
 
 
 class ProgressBody(Body, frozen=True):
-    """``level`` and ``metrics`` are checked and, in this version, not kept."""
-
     phase: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     percent_complete: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
     level: str | None = None
-    metrics: dict[str, str | float] = {}
+    metrics: Annotated[dict[MetricName, MetricValue], msgspec.Meta(max_length=METRICS_MAX)] = {}
 
 
 class Range(NamedTuple):
@@ -279,11 +283,14 @@ def progress_of(raw: Mapping[str, object], *, now_ms: int) -> Progress:
                 details={"field": f"metrics.{name}"},
             )
     given = decode(raw, ProgressBody)
-    levels = ("L0_operational", "L1_plan_update", "L2_detail")
     if given.level is not None:
-        one_of("level", given.level, levels)
+        one_of("level", given.level, [*ProgressLevel])
     return Progress(
-        phase=given.phase, percent_complete=given.percent_complete, updated_at_ms=now_ms
+        phase=given.phase,
+        percent_complete=given.percent_complete,
+        updated_at_ms=now_ms,
+        level=None if given.level is None else ProgressLevel(given.level),
+        metrics=given.metrics,
     )
 
 

@@ -5,12 +5,15 @@ be made and fails with ``Broken``. So a suite runs under any test runner, agains
 against another database in the package that adds it (6-house-style guideline 31).
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from subagents.ports import Store
+from subagents.domain.model import Run
+from subagents.domain.values import SessionKey
+from subagents.ports import Courier, Store
 
 E = TypeVar("E", bound=BaseException)
+P = TypeVar("P")
 
 
 class Broken(AssertionError):
@@ -32,29 +35,75 @@ class StorePlace(Protocol):
         ...
 
 
-class Behaviour(NamedTuple):
+class Received(NamedTuple):
+    """One announcement as it reached a receiver."""
+
+    message_id: str
+    text: str
+
+
+class CourierPlace(Protocol):
+    """One receiver, willing at first, and the courier that reaches it."""
+
+    target: SessionKey
+    """A session that the courier serves."""
+    requester: Run | None
+    """The run that speaks under it; None = a session outside."""
+    stranger: tuple[SessionKey, Run | None]
+    """One that it does not serve."""
+    dedupes: bool
+    """The receiver drops what it had before; else it gets the message id and may be told twice."""
+
+    async def courier(self) -> Courier:
+        """Return a courier for this receiver, ready to carry."""
+        ...
+
+    def received(self) -> Sequence[Received]:
+        """What was handed over so far, oldest first."""
+        ...
+
+    def refuse(self) -> None:
+        """From now on the receiver answers and takes nothing."""
+        ...
+
+    def hang(self) -> None:
+        """From now on the receiver takes the line and never answers."""
+        ...
+
+    def mend(self) -> None:
+        """It is willing again."""
+        ...
+
+    def has_begun(self) -> bool:
+        """Whether a try that hangs has reached the receiver."""
+        ...
+
+    def left_behind(self) -> int:
+        """How many processes, connections or threads of tries that are over are still there."""
+        ...
+
+
+class Behaviour(NamedTuple, Generic[P]):
     """One promise of a port and the function that tries it."""
 
     requirement: str
-    check: Callable[[StorePlace], None]
+    check: Callable[[P], None]
 
     @property
     def name(self) -> str:
         return self.check.__name__
 
 
-class Suite:
+class Suite(Generic[P]):
     """Collects the behaviours of one port."""
 
     def __init__(self) -> None:
-        self.behaviours: list[Behaviour] = []
+        self.behaviours: list[Behaviour[P]] = []
 
-    def behaviour(
-        self, requirement: str
-    ) -> Callable[[Callable[[StorePlace], None]], Callable[[StorePlace], None]]:
+    def behaviour(self, requirement: str) -> Callable[[Callable[[P], None]], Callable[[P], None]]:
         """Add a function to the suite under the requirement that it proves."""
 
-        def add(check: Callable[[StorePlace], None]) -> Callable[[StorePlace], None]:
+        def add(check: Callable[[P], None]) -> Callable[[P], None]:
             self.behaviours.append(Behaviour(requirement, check))
             return check
 

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from subagents.config.settings import Settings
+from subagents.couriers.steer import SteerCourier
 from subagents.domain.spec import Abilities
 from subagents.domain.values import RunId
 from subagents.engine.engine import Engine
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
 from subagents.ports import Batch
+from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
 from subagents.testing.invariants import Judge
 from subagents.testing.loop import Process, VirtualClock, VirtualLoop, context_of
@@ -174,21 +176,23 @@ class Host:
     def _new_life(self) -> Life:
         store = FaultyStore(self._path, self)
         verifier = SeededVerifier(self.world, self)
+        runtimes = {
+            "able": SimulatedRuntime("able", ABLE, self.world, self),
+            "plain": SimulatedRuntime("plain", PLAIN, self.world, self),
+        }
         engine = Engine(
             store=store,
-            runtimes={
-                "able": SimulatedRuntime("able", ABLE, self.world, self),
-                "plain": SimulatedRuntime("plain", PLAIN, self.world, self),
-            },
+            runtimes=runtimes,
             couriers={
                 "direct": [SimulatedCourier("direct", self.world, self)],
-                "steer": [SimulatedCourier("steer", self.world, self)],
+                "steer": [SimulatedCourier("steer", self.world, self), SteerCourier(runtimes)],
             },
             clock=self.clock,
             ids=self._ids,
             off_loop=self.off_loop,
             verifier=verifier,
             settings=self.settings,
+            progress_log=ProgressFiles(self._path.parent / "progress"),
             owner="simulated",
         )
         engine.ledger.listen(on_commit=self._committed, on_failure=self._commit_failed)

@@ -19,7 +19,7 @@ NOW_MS = 1_700_000_000_000
 ME = SessionKey("agent:main:main")
 OTHER = SessionKey("agent:other:main")
 
-SUITE = Suite()
+SUITE: Suite[StorePlace] = Suite()
 
 
 # -- what is stored ------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from subagents.domain.model import (
+    Attempt,
     Exit,
     Message,
     Progress,
@@ -444,17 +445,35 @@ class SimulatedCourier:
         self._world = world
         self._around = surroundings
 
-    async def deliver(self, run: Run, message: Message) -> DeliveryOutcome | None:
+    def serves(self, target: SessionKey, requester: Run | None) -> bool:  # noqa: ARG002 - all alike
+        """A part of the tries that the seed sets; none in the calm, so that all is read in the end.
+
+        Steering serves runs of ours, direct sessions outside.
+        """
+        faults = self._around.faults
+        if (requester is None) == (self.name == "steer"):
+            return False
+        if faults.courier_dead:
+            return True
+        if self._around.is_calm:
+            return False
+        served = faults.courier_fails + faults.courier_defers + faults.courier_delivers
+        return self._world.rng.random() < served
+
+    async def deliver(
+        self,
+        run: Run,
+        message: Message,
+        requester: Run | None,  # noqa: ARG002 - all alike
+    ) -> DeliveryOutcome:
         self._world.judge.delivering(run)
         faults, rng = self._around.faults, self._world.rng
         await self._around.hazard()
         if faults.courier_dead:
             return DeliveryFailed(retryable=True, error="nobody answers")
-        choice = rng.random()
-        if self._around.is_calm or choice >= (
+        choice = rng.random() * (
             faults.courier_fails + faults.courier_defers + faults.courier_delivers
-        ):
-            return None
+        )
         if choice < faults.courier_fails / 2:
             return DeliveryFailed(retryable=rng.random() < 0.8, error="refused")
         if choice < faults.courier_fails + faults.courier_defers:
@@ -479,8 +498,7 @@ class SeededVerifier(Verifier):
         contract: Contract,
         *,
         workspace: str,  # noqa: ARG002
-        report: Report | None,  # noqa: ARG002
-        report_is_last: bool,  # noqa: ARG002
+        attempt: Attempt,  # noqa: ARG002
         marker_env: Mapping[str, str],  # noqa: ARG002
     ) -> Verification:
         await self._around.hazard()

@@ -21,6 +21,7 @@ from subagents.domain.values import SessionKey
 from subagents.surfaces import explain, wire
 from subagents.surfaces.call import find_run, sessions
 from subagents.surfaces.documents import cut
+from subagents.surfaces.tools import schemas
 from subagents.surfaces.tools.arguments import Selector, decoded
 from subagents.surfaces.tools.tool import Answer, Audience, Call, Document, Tool
 
@@ -238,17 +239,7 @@ SESSIONS_HISTORY: Final = Tool(
         "Read what was said in a child session: task, steers, questions, answers, reports, result."
         " Secrets are removed; long messages are cut; page with nextOffset."
     ),
-    schema={
-        "type": "object",
-        "properties": {
-            "sessionKey": {"type": "string", "description": "Child session, run id or label."},
-            "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX},
-            "offset": {"type": "integer", "minimum": 0},
-            "includeTools": {"type": "boolean", "description": "Progress too."},
-        },
-        "required": ["sessionKey"],
-        "additionalProperties": False,
-    },
+    schema=schemas.HISTORY,
     handler=sessions_history,
     audience=Audience.REQUESTER,
     read_only=True,

@@ -12,6 +12,7 @@ from subagents.domain import admission
 from subagents.domain.model import Run
 from subagents.errors import Forbidden, NotFound, SubagentsError
 from subagents.surfaces.call import Caller, Services
+from subagents.surfaces.refusals import is_refusal, note_refusal
 from subagents.surfaces.tools.arguments import without_nulls
 from subagents.surfaces.tools.requester import REQUESTER_TOOLS
 from subagents.surfaces.tools.tool import Answer, Audience, Call, Document, Tool
@@ -60,6 +61,8 @@ async def call_tool(name: str, call: Call) -> Answer:
         _require_visible(tool, call)
         answer = await tool.handler(call)
     except SubagentsError as error:
+        if is_refusal(error):
+            note_refusal(call.used, call.caller, name, error.message)
         answer = refusal(error)
     if tool.audience is not Audience.REQUESTER or not _sees_inbox(call.used, call.caller):
         return answer

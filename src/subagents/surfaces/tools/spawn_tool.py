@@ -8,13 +8,14 @@ from typing import Final
 
 import msgspec
 
+from subagents.config.layers import Config
+from subagents.config.settings import Settings
 from subagents.domain.announcement import one_line
 from subagents.domain.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.domain.values import replace
 from subagents.engine.spawn import Receipt
 from subagents.errors import UsageError
 from subagents.surfaces import documents, wire
-from subagents.surfaces.call import Services
 from subagents.surfaces.decoding import as_object, refuse_unknown
 from subagents.surfaces.tools.tool import Answer, Call, Document
 from subagents.surfaces.tools.wording import joined
@@ -51,7 +52,7 @@ async def spawn(call: Call) -> Answer:
         specs = (wire.parse_spec(arguments),)
     specs = _keyed(specs, call.call_id, is_batch="batch" in arguments)
     run_cwd = await _run_cwd(call)
-    config = call.used.load_config(run_cwd or call.caller.cwd, {}, {})
+    config = _config(call, run_cwd)
     receipts = await call.used.engine.spawn_batch(
         specs,
         requester=call.caller.session,
@@ -59,6 +60,9 @@ async def spawn(call: Call) -> Answer:
         cwd=call.caller.cwd or run_cwd or "",
         is_operator=False,
     )
+    # What a project's file may not say to agents holds for all of them: it is said once.
+    first, *others = receipts
+    receipts = (replace(first, warnings=(*first.warnings, *config.ignored)), *others)
     found = [_document(each) for each in receipts]
     text = joined([_line(each) for each in receipts])
     if "batch" not in arguments:
@@ -99,9 +103,7 @@ def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
     return tuple(specs)
 
 
-def _keyed(
-    specs: Sequence[RunSpec], call_id: str | None, *, is_batch: bool
-) -> tuple[RunSpec, ...]:
+def _keyed(specs: Sequence[RunSpec], call_id: str | None, *, is_batch: bool) -> tuple[RunSpec, ...]:
     """The specs under the id of their call, where the caller gave them no key of their own."""
     if call_id is None:
         return tuple(specs)
@@ -114,19 +116,22 @@ def _keyed(
     )
 
 
+async def settings_of(call: Call) -> Settings:
+    """The configuration that holds where the caller is, as far as it holds for agents."""
+    return _config(call, await _run_cwd(call)).settings
+
+
+def _config(call: Call, run_cwd: str | None) -> Config:
+    """A worker cannot bring limits of its own along by standing somewhere else."""
+    return call.used.load_config(run_cwd or call.caller.cwd, {}, {}).for_agents()
+
+
 async def _run_cwd(call: Call) -> str | None:
-    """Where the run works on whose behalf a worker spawns; its configuration holds there.
-
-    A worker cannot bring limits of its own along by standing somewhere else.
-    """
-    if not call.caller.is_worker:
+    """Where the run works on whose behalf a worker calls; None for top-level sessions."""
+    used, caller = call.used, call.caller
+    if not caller.is_worker:
         return None
-    return await own_cwd(call.used, call)
-
-
-async def own_cwd(used: Services, call: Call) -> str | None:
-    """The working directory of the caller's own run; None for top-level sessions."""
-    run_id = call.caller.run_id or used.engine.ledger.index.run_of(call.caller.session)
+    run_id = caller.run_id or used.engine.ledger.index.run_of(caller.session)
     return None if run_id is None else (await used.queries.run(run_id)).resolved.cwd
 
 

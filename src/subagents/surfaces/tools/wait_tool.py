@@ -13,7 +13,7 @@ from typing import Final
 
 from subagents.domain.announcement import one_line
 from subagents.domain.model import Run
-from subagents.domain.values import MessageId, RunId, announcement_id
+from subagents.domain.values import RunId, announcement_id
 from subagents.engine.mailbox import WaitResult
 from subagents.errors import SubagentsError
 from subagents.surfaces import documents
@@ -94,12 +94,10 @@ def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
     return f"waiting for {', '.join(labels) or 'runs'}{more}, {waited_s} s so far"
 
 
-def _answer(
-    call: Call, found: WaitResult, errors: list[Document], *, waited_s: float
-) -> Answer:
-    shown = wording.items(_own_first(call, found.completed))
-    ended = frozenset(each.run.id for each in shown)
-    offered = tuple(each for each in found.offered if _is_for(call, each, found, ended))
+def _answer(call: Call, found: WaitResult, errors: list[Document], *, waited_s: float) -> Answer:
+    shown = wording.items(_unread_first(found.completed))
+    mine = frozenset(announcement_id(each.run.id) for each in shown if is_for(call, each.run))
+    offered = tuple(each for each in found.offered if each in mine)
     # What this answer does not carry, and what is for another's inbox, stays unread.
     rest = [each for each in found.offered if each not in offered]
     call.used.engine.give_back(rest, reader=call.caller.reader)
@@ -121,29 +119,22 @@ def _answer(
         lines.append(_pending_text(found.pending, pending, waited_s))
     if not lines:
         lines.append("Nothing to wait for: no run is active and no result is unread.")
-    return Answer(
-        text=wording.bounded("\n\n".join(lines)), structured=structured, offered=offered
-    )
+    return Answer(text=wording.bounded("\n\n".join(lines)), structured=structured, offered=offered)
 
 
-def _own_first(call: Call, runs: Sequence[Run]) -> list[Run]:
+def _unread_first(runs: Sequence[Run]) -> list[Run]:
     """Those nobody has read come before those that are only told again."""
     return sorted(runs, key=lambda run: run.announcement_consumed_ms is not None)
 
 
-def _is_for(
-    call: Call, message_id: MessageId, found: WaitResult, ended: frozenset[RunId]
-) -> bool:
+def is_for(call: Call, run: Run) -> bool:
+    """Whether the run's announcement is in the caller's own inbox, not in one below it.
+
+    It is the requester's, or an ancestor's once that is gone.
+    """
     inbox = call.used.engine.inbox_of(call.caller.session)
-    return any(
-        announcement_id(run.id) == message_id and run.id in ended and _receiver(run) == inbox
-        for run in found.completed
-    )
-
-
-def _receiver(run: Run) -> str:
-    """Whose inbox holds the announcement: the requester's, or an ancestor's once that was gone."""
-    return run.delivery.target if run.delivery is not None else run.requester
+    moved_to = run.delivery.target if run.delivery is not None else None
+    return inbox in {moved_to, call.used.engine.ledger.living_inbox(run)}
 
 
 def _pending_text(runs: Sequence[Run], shown: Sequence[Document], waited_s: float) -> str:

@@ -6,6 +6,7 @@ not fit into one answer is not offered by it either, so that the next call bring
 Source: 3-tools ``sessions_wait``, ``sessions_list``, ``sessions_tree``; 2-lifecycle §7.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -19,6 +20,8 @@ from subagents.surfaces.tools.tool import ANSWER_CHARS_MAX
 
 RESULT_CHARS: Final = (4_000, 2_000, 1_000, 500)
 """Of each result in one answer: the most with which all of them fit."""
+MESSAGE_CHARS_MAX: Final = 6_000
+"""Of a question or notice; both sides keep to less, but for a long context."""
 ENTRY_CHARS_MAX: Final = 500
 """Of a check's evidence, a blocker or an artifact's description."""
 ENTRIES_MAX: Final = 20
@@ -55,8 +58,31 @@ def items(runs: Sequence[Run]) -> list[Item]:
 
 
 def _item(run: Run, chars: int) -> Item:
-    text = f"{run.id}: {announcement_text(run, chars_max=chars, by_tool=True)}"
-    return Item(run, item(run, chars), text)
+    return Item(run, item(run, chars), announced(run, chars))
+
+
+def announced(run: Run, chars: int) -> str:
+    """The announcement of an ended run, with at most ``chars`` of its result."""
+    return f"{run.id}: {announcement_text(run, chars_max=chars, by_tool=True)}"
+
+
+_FENCE: Final = re.compile(r"`{3,}")
+
+
+def cut_fenced(text: str, run_id: str) -> str:
+    """Another message, cut; a fence that the cut went through is closed."""
+    if len(text) <= MESSAGE_CHARS_MAX:
+        return text
+    kept = text[:MESSAGE_CHARS_MAX]
+    opened = ""
+    for each in kept.splitlines():
+        if opened and each == opened:
+            opened = ""
+        elif not opened and _FENCE.fullmatch(each):
+            opened = each
+    closing = f"\n{opened}" if opened else ""
+    more = len(text) - len(kept)
+    return f"{kept}…{closing}\n({more} more characters: sessions_history sessionKey={run_id})"
 
 
 def _size(each: Item) -> int:

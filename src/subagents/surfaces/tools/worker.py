@@ -15,7 +15,7 @@ import msgspec
 
 from subagents.domain.model import Decision, Request, Run
 from subagents.domain.values import RequestId, RunId
-from subagents.errors import Forbidden, NotFound, UsageError
+from subagents.errors import Forbidden, NotFound, RateLimited, UsageError
 from subagents.surfaces import documents, wire
 from subagents.surfaces.call import own_attempt
 from subagents.surfaces.decoding import decode, one_of
@@ -80,26 +80,17 @@ async def _report_progress(call: Call) -> Answer:
     progress = wire.progress_of(call.arguments, now_ms=call.used.now_ms())
     try:
         await call.used.engine.progress(run.id, progress)
-    except Forbidden as error:
+    except RateLimited as error:
         return _too_soon(error)
     return Answer(text="Progress stored.", structured={"status": "stored", "runId": run.id})
 
 
-def _too_soon(error: Forbidden) -> Answer:
-    """The answer of a limit that was met; every other refusal stays one.
-
-    Raises:
-        Forbidden: Another guardrail than ``rate_limited``.
-    """
-    if error.guardrail != "rate_limited":
-        raise error
-    limit = str(error.details.get("limit") or error.message.removeprefix("rate_limited: "))
-    document: Document = {"status": "rate_limited", "limit": limit}
-    seconds = error.details.get("retryAfterSeconds")
-    if seconds is not None:
-        document["retryAfterSeconds"] = seconds
-    again = f", again in {seconds} s" if seconds is not None else ""
-    return Answer(text=f"Not stored: {limit}{again}.", structured=document)
+def _too_soon(error: RateLimited) -> Answer:
+    document: Document = {"status": "rate_limited", "limit": error.limit}
+    if error.retry_after_s is not None:
+        document["retryAfterSeconds"] = error.retry_after_s
+    again = "" if error.retry_after_s is None else f", again in {error.retry_after_s} s"
+    return Answer(text=f"Not stored: {error.limit}{again}.", structured=document)
 
 
 # -- notify_parent ------------------------------------------------------------------------------
@@ -109,7 +100,10 @@ async def _notify_parent(call: Call) -> Answer:
     run = await speaker(call)
     body = decode(dict(call.arguments), wire.NotifyBody)
     priority = one_of("priority", body.priority, PRIORITIES)
-    await call.used.engine.notify(run.id, body.message, priority=priority)
+    try:
+        await call.used.engine.notify(run.id, body.message, priority=priority)
+    except RateLimited as error:
+        return _too_soon(error)
     await _tool_used(call, run.id, "notify_parent")
     return Answer(
         text=f"Told {run.requester} ({priority}).",
@@ -146,7 +140,7 @@ async def _request_orchestrator(call: Call) -> Answer:
                 timeout_s=asked.timeout_seconds,
                 default_answer=asked.default_answer,
             )
-        except Forbidden as error:
+        except RateLimited as error:
             return _too_soon(error)
         await _tool_used(call, run.id, "request_orchestrator")
         request_id = request.id
