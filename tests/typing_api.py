@@ -58,6 +58,21 @@ async def many_runs() -> tuple[RunHandle, ...]:
         return handles
 
 
+async def tools_for_a_model(subagents: Orchestrator) -> dict[str, object]:
+    receipt = await subagents.tools.sessions_spawn("x", agent_id="reader", depends_on=["a"])
+    assert_type(receipt, dict[str, object])
+    await subagents.tools.sessions_spawn(batch=[{"task": "a"}, {"task": "b"}])
+    await subagents.tools.sessions_wait(["r-1"], until="all", timeout_seconds=60)
+    await subagents.tools.sessions_list(kinds=["run"], phase="running", limit=5)
+    await subagents.tools.sessions_tree("r-1", depth=2)
+    await subagents.tools.sessions_history("r-1", offset=10, include_tools=True)
+    await subagents.tools.sessions_send("go on", label="a", mode="followup")
+    await subagents.tools.subagents("log", "a", tail=20)
+    await subagents.tools.agents_list("reads files", tags=["research"], cost_tier="cheap")
+    await subagents.tools.respond_orchestrator_request("r-1:q1", "yes", decision="approve")
+    return receipt
+
+
 async def errors(subagents: Orchestrator) -> str:
     try:
         await subagents.spawn("x")

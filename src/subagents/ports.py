@@ -272,6 +272,8 @@ class Batch:
     messages: list[Message] = field(default_factory=list)
     moved: list[tuple[SessionKey, SessionKey]] = field(default_factory=list)
     """``(from, to)``: unconsumed messages change hands."""
+    readdressed: list[tuple[MessageId, SessionKey]] = field(default_factory=list)
+    """``(message id, to)``: one unconsumed message changes hands."""
     consumed: list[tuple[str, int, str]] = field(default_factory=list)
     """``(message id, at ms, reader)``."""
     leases: dict[RunId, Lease | None] = field(default_factory=dict)

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 import pytest
-
 from cli_home import Done, Home, temporary_home, until
+
 from subagents.cli import hook
 from subagents.cli.views import MessageView, Row
 from subagents.client import Client
@@ -300,7 +300,9 @@ def test_a_session_that_was_killed_is_told_nothing(home: Home) -> None:
     holds_lock(home)
 
     assert process.stderr is not None
+    assert process.stdout is not None
     process.stderr.close()
+    process.stdout.close()
     file.touch()
     ended(home, run)
 

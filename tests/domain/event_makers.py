@@ -45,6 +45,7 @@ from subagents.domain.model import (
     Decision,
     Exit,
     Phase,
+    Priority,
     Progress,
     Report,
     ReportStatus,
@@ -188,10 +189,12 @@ MAKERS: Final[dict[type, Maker]] = {
     RequestAsked: lambda d, r, t: RequestAsked(at_ms=t, request=_request(r, t)),
     RequestAnswered: lambda d, r, t: RequestAnswered(
         at_ms=t,
-        request_id=f"{RUN}:q{d.draw(st.integers(1, 2))}",
+        request_id=f"{RUN}:{d.draw(st.sampled_from(('q1', 'q2', 'n1', 'n2')))}",
         answer=Answer(decision=Decision.ANSWER, text="this", by="me", at_ms=t),
     ),
-    ParentNotified: lambda d, r, t: ParentNotified(at_ms=t, message="look"),
+    ParentNotified: lambda d, r, t: ParentNotified(
+        at_ms=t, message="look", priority=d.draw(st.sampled_from(Priority))
+    ),
     DeliverySettled: lambda d, r, t: DeliverySettled(
         at_ms=t,
         record=a_try(

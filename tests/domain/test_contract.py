@@ -156,5 +156,8 @@ def test_every_deliverable_is_one_line_of_the_prompt() -> None:
             ' matches the JSON Schema {"type":"object"}'
         ),
         r'the command "make\ntest" must exit with 0 in the working directory',
-        'your last tool call must be report_completion, with a status other than "failed"',
+        (
+            "your last tool call must be report_completion, or your last message must hold that"
+            ' report as text; its status must not be "failed"'
+        ),
     ]

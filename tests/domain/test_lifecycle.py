@@ -1,5 +1,7 @@
 """The life of one run, step by step: what each event leads to, and what it asks for."""
 
+from typing import Any
+
 import pytest
 from builders import (
     ALL_ABILITIES,
@@ -36,6 +38,7 @@ from subagents.domain.events import (
     ChildTold,
     DependencySettled,
     LeaseExpired,
+    ParentNotified,
     Redelivered,
     RequestAnswered,
     SignalReceived,
@@ -45,7 +48,15 @@ from subagents.domain.events import (
     VerificationFinished,
 )
 from subagents.domain.lifecycle import next_due_ms, reduce
-from subagents.domain.model import Answer, Decision, Exit, MessageKind, Phase, StopCause
+from subagents.domain.model import (
+    Answer,
+    Decision,
+    Exit,
+    MessageKind,
+    Phase,
+    Priority,
+    StopCause,
+)
 from subagents.domain.outcome import (
     OK,
     DeferReason,
@@ -69,7 +80,7 @@ from subagents.domain.spec import (
     RunSpec,
 )
 from subagents.domain.transitions import STALE, TRANSITIONS
-from subagents.domain.values import RunId, announcement_id
+from subagents.domain.values import MessageId, RunId, announcement_id
 from subagents.errors import IllegalTransition
 
 ERROR = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
@@ -720,6 +731,93 @@ def test_questions_of_an_ended_attempt_are_closed() -> None:
     assert answer is not None
     assert (answer.decision, answer.by) == (Decision.CANCELLED, "attempt ended")
     assert life.run.pending_requests == ()
+
+
+def noticed(priority: Priority, **abilities: Any) -> Life:
+    limits = a_resolved(abilities=Abilities(**abilities))
+    life = Life.begin(resolved=limits).start()
+    life.apply(ParentNotified(at_ms=life.at_ms, message="which\none?", priority=priority))
+    return life
+
+
+def answered(life: Life, text: str = "that", decision: Decision = Decision.ANSWER) -> Life:
+    answer = Answer(decision=decision, text=text, by="me", at_ms=life.at_ms)
+    event = RequestAnswered(at_ms=life.at_ms, request_id=f"{RUN}:n1", answer=answer)
+    life.apply(event)
+    return life
+
+
+@pytest.mark.requirement("notices:pending")
+@pytest.mark.parametrize("priority", [Priority.QUESTION, Priority.BLOCKER])
+def test_a_notice_that_wants_an_answer_is_pending_and_has_no_deadline(priority: Priority) -> None:
+    life = noticed(priority)
+
+    (notice,) = life.run.pending_requests
+    assert (notice.id, notice.priority, notice.deadline_ms) == (f"{RUN}:n1", priority, None)
+    assert next_due_ms(life.run) is None
+    assert noticed(Priority.INFO).run.requests == ()
+
+
+@pytest.mark.requirement("notices:answered-by-message")
+def test_any_message_to_the_worker_answers_its_notices_and_no_question() -> None:
+    life = noticed(Priority.BLOCKER, steer=True).ask()
+
+    life.steer("use the other disk")
+
+    assert [request.id for request in life.run.pending_requests] == [f"{RUN}:q1"]
+    given = life.run.requests[0].answer
+    assert given is not None
+    assert (given.decision, given.text, given.by) == (Decision.ANSWER, "use the other disk", "me")
+    assert life.of(ResolveMessages, life.followups) == [
+        ResolveMessages(messages=(MessageId(f"{RUN}:n1"),))
+    ]
+    assert [effect.message for effect in life.of(SteerAttempt)] == ["use the other disk"]
+
+
+@pytest.mark.requirement("notices:answered")
+def test_the_answer_to_a_notice_goes_to_the_worker_as_a_message() -> None:
+    told = answered(noticed(Priority.QUESTION, steer=True))
+    denied = answered(noticed(Priority.BLOCKER, steer=True), "", Decision.DENY)
+    later = answered(noticed(Priority.QUESTION, resume=True))
+    deaf = answered(noticed(Priority.QUESTION))
+
+    assert [effect.message for effect in told.of(SteerAttempt)] == [
+        '[Answer to your question "which one?"]: that'
+    ]
+    assert [effect.message for effect in denied.of(SteerAttempt)] == [
+        '[Answer to your blocker "which one?"]: denied'
+    ]
+    assert (later.of(SteerAttempt), len(later.run.steers)) == ([], 1)
+    assert (deaf.of(SteerAttempt), deaf.run.steers) == ([], ())
+    for life in (told, denied, later, deaf):
+        assert life.run.pending_requests == ()
+        assert len(life.of(ResolveMessages, life.followups)) == 1
+
+
+@pytest.mark.requirement("notices:closed-with-attempt")
+def test_the_end_of_the_attempt_closes_its_notices_and_leaves_them_to_be_read() -> None:
+    life = noticed(Priority.BLOCKER).exit(1)
+
+    assert life.run.pending_requests == ()
+    given = life.run.requests[0].answer
+    assert given is not None
+    assert given.decision is Decision.CANCELLED
+    assert life.of(ResolveMessages, life.followups) == []
+
+
+@pytest.mark.requirement("report-text:reconciled")
+def test_the_report_in_the_text_of_the_last_turn_is_the_runs_report() -> None:
+    block = "[COMPLETION REPORT]\nsummary: {}\n[/COMPLETION REPORT]"
+    spec = RunSpec(task="t")
+    limits = a_resolved(abilities=ALL_ABILITIES)
+    life = Life.begin(spec, limits).start().child().result(block.format("first")).exit()
+    assert life.run.attempt.report is not None
+    life.child_ends(OK, "c").start()
+
+    life.result(block.format("second")).exit()
+
+    assert life.run.report is not None
+    assert (life.run.report.summary, life.run.attempt.report_is_text) == ("second", True)
 
 
 @pytest.mark.requirement("steer:live")

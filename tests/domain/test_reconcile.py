@@ -16,6 +16,7 @@ from subagents.domain.reconcile import (
     merge,
     settle_due_ms,
     signal_name,
+    with_report_from_text,
 )
 from subagents.domain.signals import (
     Exited,
@@ -195,6 +196,63 @@ def test_a_tool_used_after_the_report_makes_it_no_longer_the_last_call() -> None
     assert not merged(COMPLETE, tool).report_is_last
     assert merged(COMPLETE, tool, PARTIAL).report_is_last
     assert merged(COMPLETE, PARTIAL).report == PARTIAL.report
+
+
+@pytest.mark.requirement("reconcile:last-tool-call", "seed000:4.5.2")
+def test_the_name_of_the_last_tool_is_kept_and_the_reports_own_call_comes_late() -> None:
+    tool = ToolSeen(key="t", name="bash")
+    itself = ToolSeen(key="t2", name="mcp__subagents__report_completion")
+
+    assert merged(COMPLETE, tool).last_tool == "bash"
+    late = merged(COMPLETE, tool, itself)
+    assert (late.last_tool, late.report_is_last) == ("report_completion", True)
+    assert not merged(itself).report_is_last
+
+
+BLOCK = "done\n[COMPLETION REPORT]\nstatus: {}\nsummary: half\n[/COMPLETION REPORT]"
+IN_TEXT = ResultSeen(key="result", text=BLOCK.format("partial"))
+
+
+@pytest.mark.requirement("report-text:reconciled", "seed000:4.5.4")
+def test_a_report_in_the_result_text_counts_when_none_came_by_tool() -> None:
+    read = with_report_from_text(merged(IN_TEXT, exited()))
+
+    assert read.report == Report(summary="half", status=ReportStatus.PARTIAL)
+    assert (read.report_is_text, read.report_is_last) == (True, True)
+    assert decide(read, at_ms=LATER_MS) == Outcome(
+        status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error="half"
+    )
+    assert with_report_from_text(read) == read
+
+
+@pytest.mark.requirement("report-text:tool-beats-text", "seed000:4.5.9")
+def test_a_report_by_tool_beats_the_one_in_the_text() -> None:
+    for signals in ((COMPLETE, IN_TEXT), (IN_TEXT, COMPLETE)):
+        read = with_report_from_text(merged(*signals, exited()))
+        assert (read.report, read.report_is_text) == (COMPLETE.report, False)
+
+
+@pytest.mark.requirement("report-text:last")
+def test_a_tool_used_after_the_text_makes_its_report_no_longer_the_last_word() -> None:
+    tool = ToolSeen(key="t", name="bash")
+
+    assert with_report_from_text(merged(tool, IN_TEXT)).report_is_last
+    assert not with_report_from_text(merged(IN_TEXT, tool)).report_is_last
+
+
+@pytest.mark.requirement("report-text:wrong-value", "seed000:4.5.9")
+def test_a_block_that_cannot_be_read_leaves_its_reason() -> None:
+    wrong = ResultSeen(key="result", text=BLOCK.format("done"))
+
+    read = with_report_from_text(merged(wrong, exited()))
+
+    assert read.report is None
+    assert read.report_problem == (
+        'the completion report in the text has status "done" (allowed: complete, partial, failed)'
+    )
+    assert decide(read, at_ms=LATER_MS) == OK
+    by_tool = merge(read, COMPLETE, at_ms=NOW_MS)
+    assert (by_tool.report, by_tool.report_problem) == (COMPLETE.report, None)
 
 
 @pytest.mark.requirement("reconcile:usage-is-a-total")

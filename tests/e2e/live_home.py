@@ -266,6 +266,24 @@ class LiveHome:
 
         return until(look, what=f"the worker of {run_id}")
 
+    def token_of(self, run_id: str, number: int = 1) -> str:
+        """What a live worker carries: the only place where its token is."""
+
+        def look() -> str | None:
+            for each in scan():
+                marker = each.marker
+                if marker is not None and marker.attempt_id == f"{run_id}#{number}":
+                    token = variable_of(each.pid, "SUBAGENTS_TOKEN")
+                    if token:
+                        return token
+            return None
+
+        return until(look, what=f"the token of {run_id}#{number}")
+
+    def as_worker(self, run_id: str, number: int = 1) -> dict[str, str]:
+        """The headers of a live worker."""
+        return {"Authorization": f"Bearer {self.token_of(run_id, number)}"}
+
     def kill_run(self, run_id: str) -> None:
         """kill -9 of the shim, then of all else: nobody is left who could record the exit."""
         worker = self.worker_pid(run_id)
@@ -375,6 +393,15 @@ def carrying(name: str, value: str) -> list[int]:
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
     return found
+
+
+def variable_of(pid: int, name: str) -> str | None:
+    """One variable of a process's environment; None when it, or the process, is not there."""
+    with contextlib.suppress(OSError):
+        for each in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if each.startswith(f"{name}=".encode()):
+                return os.fsdecode(each.partition(b"=")[2])
+    return None
 
 
 def lines(count: int, every_s: float = 0.02) -> str:

@@ -282,8 +282,8 @@ def test_a_worker_can_neither_read_nor_end_a_run_that_is_not_below_it(tmp_path: 
     with live_home(tmp_path) as home:
         other = home.spawn("until [ -e go ]; do sleep 0.05; done; echo mine")
         worker = home.spawn("until [ -e go ]; do sleep 0.05; done")
-        session = home.until_phase(worker, "running")["sessionKey"]
-        headers = {"X-Subagents-Session": session}
+        home.until_phase(worker, "running")
+        headers = home.as_worker(worker)
         for method, path in (
             ("GET", f"/v1/runs/{other}/result"),
             ("GET", f"/v1/runs/{other}/log"),

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from world import ME, World, in_world
 
-from subagents.domain.model import Decision, MessageKind, Phase, Progress, Report, ReportStatus
+from subagents.domain.model import Decision, MessageKind, Phase, Report, ReportStatus
 from subagents.domain.outcome import Reason, Status
 from subagents.domain.spec import Artifact, Contract
 from subagents.domain.values import RequestId, RunId
-from subagents.errors import Conflict, Forbidden, NotFound, UsageError
+from subagents.errors import Conflict, NotFound, RateLimited, UsageError
 
 
 async def working(world: World, agent: str = "hang", **spec: object) -> RunId:
@@ -100,44 +100,193 @@ def test_an_unanswered_question_without_a_default_times_out(tmp_path: Path) -> N
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("requests:limits")
+@pytest.mark.requirement("requests:limits", "requests:limits-typed")
 def test_the_limits_of_questions_are_kept_and_named(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
-        for _ in range(3):
-            await world.clock.result(world.engine.ask(run_id, "which?"))
-        with pytest.raises(Forbidden, match="at most 3 unanswered questions per run"):
+        for number in range(3):
+            await world.clock.result(world.engine.ask(run_id, f"which {number}?"))
+        with pytest.raises(RateLimited) as fourth:
             await world.engine.ask(run_id, "another?")
+        assert fourth.value.limit == "at most 3 unanswered questions per run"
+        assert fourth.value.retry_after_s is None
         for number in (1, 2, 3):
             name = RequestId(f"{run_id}:q{number}")
             await world.clock.result(
                 world.engine.answer(name, "x", decision=Decision.ANSWER, by="me")
             )
-        for _ in range(2):
-            await world.clock.result(world.engine.ask(run_id, "which?"))
-        with pytest.raises(Forbidden, match="at most 5 questions per minute and run"):
+        await world.clock.advance(20)
+        for number in range(2):
+            await world.clock.result(world.engine.ask(run_id, f"which then {number}?"))
+        with pytest.raises(RateLimited) as sixth:
             await world.engine.ask(run_id, "another?")
-        await world.clock.advance(60)
-        await world.clock.result(world.engine.ask(run_id, "which?"))
+        assert sixth.value.limit == "at most 5 questions per minute and run"
+        assert sixth.value.retry_after_s == 40
+        await world.clock.advance(40)
+        await world.clock.result(world.engine.ask(run_id, "another?"))
 
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("requests:limits")
+@pytest.mark.requirement("requests:limits", "requests:limits-typed")
 def test_one_requester_has_at_most_twenty_open_questions(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         for _ in range(10):
             run_id = await working(world)
-            for _ in range(2):
-                await world.clock.result(world.engine.ask(run_id, "which?"))
+            for number in range(2):
+                await world.clock.result(world.engine.ask(run_id, f"which {number}?"))
         last = await working(world)
 
-        with pytest.raises(Forbidden, match="at most 20 unanswered questions at one requester"):
+        with pytest.raises(RateLimited, match="at most 20 unanswered questions at one requester"):
             await world.engine.ask(last, "another?")
+        # Notices are no questions: nobody waits for their answer.
+        await world.clock.result(world.engine.notify(last, "stuck", priority="blocker"))
         open_questions = await world.engine.queries.attention(ME)
-        assert [item.kind for item in open_questions] == ["question"] * 20
+        assert [item.kind for item in open_questions] == ["question"] * 20 + ["blocker"]
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("requests:repeated")
+def test_the_same_question_asked_again_is_the_one_that_stands(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world)
+        first = await world.clock.result(
+            world.engine.ask(run_id, "which?", options=("a", "b"), timeout_s=100)
+        )
+        await world.clock.advance(10)
+        again = [world.engine.ask(run_id, "which?", options=("a", "b")) for _ in range(9)]
+        assert await world.clock.result(asyncio.gather(*again)) == [first] * 9
+        other = await world.clock.result(world.engine.ask(run_id, "which?"))
+        assert other.id == f"{run_id}:q2"
+        assert len(world.store.inbox(ME, unconsumed=True)) == 2
+
+        await world.clock.result(
+            world.engine.answer(first.id, "a", decision=Decision.ANSWER, by="me")
+        )
+        anew = await world.clock.result(world.engine.ask(run_id, "which?", options=("a", "b")))
+        assert anew.id == f"{run_id}:q3"
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("requests:repeated")
+def test_questions_asked_at_once_are_durable_before_any_of_them_is_told(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world)
+        world.hold_commits()
+        asking = [asyncio.ensure_future(world.engine.ask(run_id, "which?")) for _ in range(3)]
+        await world.clock.advance(5)
+        assert not any(each.done() for each in asking)
+        world.let_commits_go()
+
+        found = await world.clock.result(asyncio.gather(*asking))
+
+        assert len({request.id for request in found}) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("requests:repeated")
+def test_a_new_attempt_asks_its_own_question(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world, "hang", retry_count=1, run_timeout_seconds=5)
+        first = await world.clock.result(world.engine.ask(run_id, "which?"))
+        await world.until(run_id, Phase.RETRY_WAIT)
+        await world.until(run_id, Phase.RUNNING)
+
+        second = await world.clock.result(world.engine.ask(run_id, "which?"))
+
+        assert (second.id, second.attempt) == (f"{run_id}:q2", 2)
+        assert (await world.engine.answer_of(first.id, wait_s=0)).answer is not None
+
+    in_world(tmp_path, scenario)
+
+
+# -- a requester that ended ----------------------------------------------------------------------
+
+
+async def left_alone(world: World) -> tuple[RunId, RunId]:
+    """A run at work whose requester's own work is done: it waits for this one to end."""
+    parent = await working(world, "parent")
+    child = await world.spawn_child(parent, "hang")
+    await world.until(child, Phase.RUNNING)
+    await world.until(parent, Phase.ENDING)
+    return parent, child
+
+
+@pytest.mark.requirement("requests:bubble", "seed004:bubbling")
+def test_a_question_to_a_requester_that_ended_goes_to_the_ancestor_at_work(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        parent, child = await left_alone(world)
+        dead = (await world.run(parent)).first_session_key
+
+        request = await world.clock.result(world.engine.ask(child, "which?"))
+        await world.clock.result(world.engine.notify(child, "stuck", priority="blocker"))
+
+        assert world.store.inbox(dead, unconsumed=True) == []
+        mine = [row.message.id for row in world.store.inbox(ME, unconsumed=True)]
+        assert mine == [request.id, f"{child}:n1"]
+        needs = await world.engine.queries.attention(ME)
+        assert [item.kind for item in needs] == ["question", "blocker"]
+        assert await world.engine.queries.attention(dead) == ()
+        assert await world.clock.result(
+            world.engine.answer(request.id, "b", decision=Decision.ANSWER, by="me")
+        )
+        found = (await world.engine.answer_of(request.id, wait_s=0)).answer
+        assert found is not None
+        assert (found.text, found.by) == ("b", "me")
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("requests:bubble", "requests:limits")
+def test_the_limit_at_a_requester_counts_what_its_inbox_really_holds(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        _, child = await left_alone(world)
+        for number in range(3):
+            await world.clock.result(world.engine.ask(child, f"bubbled {number}?"))
+        for number in range(17):
+            run_id = await working(world)
+            await world.clock.result(world.engine.ask(run_id, f"own {number}?"))
+        last = await working(world)
+
+        with pytest.raises(RateLimited, match="at most 20 unanswered questions at one requester"):
+            await world.engine.ask(last, "another?")
+
+    in_world(tmp_path, scenario, max_spawn_depth=2, max_concurrent=50)
+
+
+@pytest.mark.requirement("requests:bubble", "requests:durable")
+def test_an_open_question_moves_on_when_its_requester_ends_and_is_answered_once(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        parent = await working(world, "parent")
+        child = await world.spawn_child(parent, "parent")
+        await world.until(child, Phase.RUNNING)
+        grandchild = await world.spawn_child(child, "hang")
+        await world.until(grandchild, Phase.RUNNING)
+        first = await world.clock.result(world.engine.ask(grandchild, "which?"))
+        inbox = (await world.run(child)).first_session_key
+        assert [r.message.id for r in world.store.inbox(inbox, unconsumed=True)] == [first.id]
+
+        await world.until(child, Phase.ENDING)
+        await world.until(parent, Phase.ENDING)
+        await world.restart()
+
+        assert [r.message.id for r in world.store.inbox(ME, unconsumed=True)] == [first.id]
+        assert world.store.inbox(inbox, unconsumed=True) == []
+        answers = [
+            world.engine.answer(first.id, text, decision=Decision.ANSWER, by=text)
+            for text in ("one", "two")
+        ]
+        assert sorted(await world.clock.result(asyncio.gather(*answers))) == [False, True]
+        assert world.store.inbox(ME, unconsumed=True) == []
+
+    in_world(tmp_path, scenario, max_spawn_depth=3)
 
 
 @pytest.mark.requirement("requests:bounds")
@@ -174,44 +323,7 @@ def test_the_end_of_the_attempt_closes_its_questions(tmp_path: Path) -> None:
     in_world(tmp_path, scenario)
 
 
-# -- one way -------------------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("mailbox:notices")
-def test_a_notice_is_in_the_inbox_when_the_call_returns(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await working(world)
-        await world.clock.result(world.engine.notify(run_id, "half way"))
-        await world.clock.result(world.engine.notify(run_id, "stuck", priority="blocker"))
-        with pytest.raises(UsageError, match="priority must be info, question or blocker"):
-            await world.engine.notify(run_id, "x", priority="loud")
-
-        rows = await world.engine.offer_inbox(ME, reader="me")
-        assert [row.message.kind for row in rows] == [MessageKind.NOTICE, MessageKind.BLOCKER]
-        assert [i.kind for i in await world.engine.queries.attention(ME)] == ["blocker"]
-        names = [row.message.id for row in rows]
-        assert await world.clock.result(world.engine.acknowledge(names, reader="me")) == 2
-        assert await world.clock.result(world.engine.acknowledge(names, reader="me")) == 0
-
-    in_world(tmp_path, scenario)
-
-
-@pytest.mark.requirement("mailbox:progress-rate")
-def test_progress_is_taken_once_in_thirty_seconds(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await working(world)
-        await world.clock.result(world.engine.progress(run_id, Progress(phase="one")))
-        await world.clock.advance(29)
-        with pytest.raises(Forbidden, match=r"one progress report per 30 seconds, again in \d+ s"):
-            await world.engine.progress(run_id, Progress(phase="two"))
-        await world.clock.advance(1)
-        await world.clock.result(world.engine.progress(run_id, Progress(phase="three")))
-
-        progress = (await world.run(run_id)).progress
-        assert progress is not None
-        assert (progress.phase, progress.updated_at_ms) == ("three", world.clock.now_ms())
-
-    in_world(tmp_path, scenario)
+# -- the worker's own word ------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("mailbox:report", "reconcile:report-only-lowers")

@@ -10,8 +10,11 @@ from subagents.domain import announcement, lifecycle
 from subagents.domain.events import Event
 from subagents.domain.model import HOLDS_SLOT, Phase, Run
 from subagents.domain.values import SessionKey, replace
+from subagents.engine.delivery import Delivering
 from subagents.engine.index import Index
 from subagents.engine.ledger import Ledger
+from subagents.engine.mailbox import Mailbox
+from subagents.engine.offers import Offers
 from subagents.engine.outbox import Outbox
 from subagents.engine.spawn import Spawner
 from subagents.engine.supervise import Supervisor
@@ -239,6 +242,77 @@ def does_not_verify_after_a_restart(patch: pytest.MonkeyPatch) -> None:
         return verify
 
     wrap(patch, Outbox, "_verify", make)
+
+
+@mutation
+def lends_to_everybody(patch: pytest.MonkeyPatch) -> None:
+    def anybody(self: Any, message_id: str, _reader: str) -> bool:
+        return not self.is_closed(message_id)
+
+    patch.setattr(Offers, "is_free", anybody)
+
+
+@mutation
+def never_takes_an_offer_back(patch: pytest.MonkeyPatch) -> None:
+    def for_ever(self: Any, message_id: str, reader: str) -> bool:
+        lent = self._lent.get(message_id)
+        return lent is None or lent[0] == reader
+
+    patch.setattr(Offers, "is_free", for_ever)
+
+
+@mutation
+def offers_what_was_consumed(patch: pytest.MonkeyPatch) -> None:
+    def close(self: Any, message_id: str) -> None:
+        self._lent.pop(message_id, None)
+
+    patch.setattr(Offers, "close", close)
+    patch.setattr(Mailbox, "_is_free", lambda self, name, reader: self.offers.is_free(name, reader))
+    patch.setattr(Mailbox, "_is_consumed", lambda _self, _run: False)
+
+
+@mutation
+def pushes_what_a_reader_holds(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def lend(self: Any, message_id: str, reader: str, **named: Any) -> bool:
+            lent: bool = original(self, message_id, reader, **named)
+            return lent or reader.startswith("courier:")
+
+        return lend
+
+    wrap(patch, Offers, "lend", make)
+    patch.setattr(Mailbox, "is_awaited", lambda *_: False)
+
+
+@mutation
+def offers_what_a_courier_carries(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def lend(self: Any, message_id: str, reader: str, **named: Any) -> bool:
+            if reader.startswith("courier:"):
+                return bool(self.is_free(message_id, reader))
+            return bool(original(self, message_id, reader, **named))
+
+        return lend
+
+    wrap(patch, Offers, "lend", make)
+
+
+@mutation
+def does_not_consume_what_a_courier_delivered(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Delivering, "_consumed", nothing)
+
+
+@mutation
+def goes_on_waiting_for_a_caller_that_is_gone(patch: pytest.MonkeyPatch) -> None:
+    """The line is dead, and the message is leased to nobody who could acknowledge, for ever."""
+
+    def make(original: Any) -> Any:
+        def lend(self: Any, message_id: str, reader: str, **named: Any) -> bool:
+            return bool(original(self, message_id, reader, **{**named, "for_ms": 10**12}))
+
+        return lend
+
+    wrap(patch, Offers, "lend", make)
 
 
 def lifecycle_lane(run: Run) -> tuple[str, int]:

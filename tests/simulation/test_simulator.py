@@ -18,7 +18,7 @@ from subagents.testing.loop import (
     VirtualLoop,
     context_of,
 )
-from subagents.testing.scenario import faults_of
+from subagents.testing.scenario import burst_of, faults_of
 from subagents.testing.simulator import main, simulate
 from subagents.testing.world import Faults
 
@@ -47,6 +47,15 @@ def test_every_invariant_holds_over_seeded_crashes() -> None:
     assert [str(v.broken) for v in verdicts if v.broken is not None] == []
     assert sum(v.crashes for v in verdicts) > 50
     assert sum(v.runs for v in verdicts) > 240
+
+
+@pytest.mark.requirement("simulator:burst", "field:launched-more-than-notified")
+def test_fifty_children_that_end_in_the_same_instant_are_each_consumed_once() -> None:
+    seeds = [seed for seed in range(400) if burst_of(seed) == 50][:3]
+    verdicts = [simulate(seed) for seed in seeds]
+
+    assert [str(v.broken) for v in verdicts if v.broken is not None] == []
+    assert all(v.runs > 50 for v in verdicts)
 
 
 @pytest.mark.requirement("simulator:replay")

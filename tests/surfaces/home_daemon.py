@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from subagents.config.layers import Config, load
 from subagents.config.paths import Paths
+from subagents.config.settings import Daemon
 from subagents.domain.model import Run
 from subagents.engine.engine import Engine
 from subagents.engine.off_loop import DaemonThreads
@@ -231,11 +232,18 @@ def segment(text: str) -> str:
 
 
 @contextlib.asynccontextmanager
-async def serving(home: Path, config: str = CONFIG) -> AsyncIterator[Home]:
+async def serving(
+    home: Path, config: str = CONFIG, settings: Daemon | None = None
+) -> AsyncIterator[Home]:
     """A daemon in this process, on this loop, for the length of the block."""
     services = build(home, config)
     running = asyncio.create_task(
-        run_daemon(services, paths=services.paths, log_path=services.paths.log_file)
+        run_daemon(
+            services,
+            paths=services.paths,
+            log_path=services.paths.log_file,
+            settings=settings or Daemon(),
+        )
     )
     try:
         await listening(services.paths.socket, running)

@@ -102,7 +102,7 @@ WHY: list[tuple[tuple[e.Event, ...], Phase, str]] = [
     (
         (*LIVE, e.ChildSpawned(at_ms=1000, child=CHILD_A), result(), exited()),
         Phase.ENDING,
-        'its own work is done; it waits for 1 active sub-agent ("a")',
+        'its own work is done; it waits for 1 active sub-agent ("a") [descendants-active]',
     ),
     (
         (spawned(CHECKED), slot(), started(), result(), exited()),

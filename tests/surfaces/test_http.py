@@ -144,7 +144,9 @@ def test_every_refusal_is_one_problem_document_with_its_status(tmp_path: Path) -
             assert (found, document["code"]) == (status, code), (path, document)
             assert message in document["message"]
             assert set(document) >= {"code", "message", "details", "retryable", "hint", "status"}
-        status, document = await home.call("GET", "/v1/runs", None, worker("nobody"))
+        status, document = await home.call(
+            "GET", "/v1/runs", None, {"X-Subagents-Session": "nobody"}
+        )
         assert (status, document["code"]) == (422, "invalid")
         assert (await home.ok("POST", "/v1/runs", spawn))["status"] == "accepted"
 
@@ -292,15 +294,17 @@ def test_a_worker_reports_asks_and_gets_its_answer(tmp_path: Path) -> None:
         base = f"/v1/runs/{run_id}"
         await home.ok("POST", f"{base}/report", {"summary": "s", "confidence": "high"}, me)
         await home.ok("POST", f"{base}/progress", {"phase": "p", "percentComplete": 5}, me)
-        status, _ = await home.call("POST", f"{base}/progress", {"phase": "p"}, me)
-        assert status == 403
+        soon = await home.ok("POST", f"{base}/progress", {"phase": "p"}, me)
+        assert soon["status"] == "rate_limited"
+        assert 1 <= soon["retryAfterSeconds"] <= 30
         await home.ok("POST", f"{base}/notify", {"message": "hi", "priority": "blocker"}, me)
         asked = await home.ok("POST", "/v1/requests", {"runId": run_id, "question": "q?"}, me)
         request = f"/v1/requests/{segment(asked['requestId'])}"
         assert (await home.ok("GET", request, None, me))["status"] == "pending"
 
         row = await home.ok("GET", f"{base}/status")
-        assert (row["runStatus"], row["blockedReason"]) == ("blocked", "q?")
+        assert (row["runStatus"], row["blockedReason"]) == ("blocked", "hi")
+        assert row["pendingRequestCount"] == 2
         assert row["latestProgress"]["percentComplete"] == 5
         kinds = {item["kind"] for item in (await home.ok("GET", "/v1/attention"))["items"]}
         assert kinds == {"question", "blocker"}

@@ -64,7 +64,7 @@ def doctor(*, json: Json = False) -> int:
         *_platform(),
         _config(home),
         *_directories(home),
-        _daemon(home, version, silence),
+        _daemon(home, version, diagnostics, silence),
         *_of_daemon(diagnostics),
         _database(home),
         _disk(home),
@@ -162,12 +162,14 @@ def _directories(home: Paths) -> Iterator[Check]:
             yield Check(name, OK, str(directory))
 
 
-def _daemon(home: Paths, version: Document | None, silence: str) -> Check:
+def _daemon(home: Paths, version: Document | None, found: Document | None, silence: str) -> Check:
     if version is not None:
         detail = f"pid {version.get('pid')}, version {version.get('version')}, {home.socket}"
         if version.get("version") != __version__:
             fix = "subagents down --yes && subagents up"
             return Check("daemon", WARN, f"{detail}; this command is {__version__}", fix)
+        if found is not None and found.get("httpUrl"):
+            detail += f", {found['httpUrl']}"
         return _socket_mode(home, detail)
     if not home.socket.exists():
         return Check("daemon", OK, "not running (subagents up, or any `subagents run`, starts it)")
@@ -203,6 +205,20 @@ def _of_daemon(found: Document | None) -> Iterator[Check]:
         yield Check("orphans", WARN, f"workers that belong to no run: {names}", f"kill {pids}")
     else:
         yield Check("orphans", OK, "no worker without a run")
+    yield _refusals(found)
+
+
+def _refusals(found: Document) -> Check:
+    """Calls that were turned away for who made them."""
+    refusals = found.get("refusals")
+    if not isinstance(refusals, dict) or not refusals.get("lastDay"):
+        return Check("refusals", OK, "nobody was turned away in the last day")
+    number, newest = refusals["lastDay"], refusals.get("newest") or []
+    lines = [f"{each['call']} by {each['by']}: {each['reason']}" for each in newest]
+    shown = "\n".join(output.one_line(line) for line in lines)
+    what = "1 call was" if number == 1 else f"{number} calls were"
+    fix = f"if you do not know them, read {refusals.get('file')}"
+    return Check("refusals", WARN, f"{what} refused in the last day\n{shown}", fix)
 
 
 def _database(home: Paths) -> Check:

@@ -213,6 +213,7 @@ def _show(run: Details) -> None:
             _field("error", text)
     _field("agent", f"{run.agent_id} ({run.runtime})")
     _field("cwd", str(run.resolved.get("cwd", "")))
+    _show_tools(run.resolved)
     _field("requester", run.requester)
     _field("session", run.session_key)
     _field("time", _elapsed(run, time.time() * 1000))
@@ -226,6 +227,15 @@ def _show(run: Details) -> None:
         if long_text:
             output.line(f"{name}:")
             _indented(long_text)
+
+
+def _show_tools(resolved: dict[str, object]) -> None:
+    """The tools it was narrowed to; without a line it has what its runtime offers."""
+    allowed, denied = resolved.get("effectiveTools"), resolved.get("toolsDeny")
+    if isinstance(allowed, list):
+        _field("tools", ", ".join(map(str, allowed)) or "none")
+    elif isinstance(denied, list) and denied:
+        _field("tools", f"all but {', '.join(map(str, denied))}")
 
 
 def _show_relatives(run: Details) -> None:

@@ -82,8 +82,13 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("db backup", "subagents.cli.setup:db_backup", "Copy the database"),
         Command("service install", "subagents.cli.setup:service_install", "Run under systemd"),
         Command("service uninstall", "subagents.cli.setup:service_uninstall", "Take it away"),
+        Command("mcp", "subagents.cli.mcp:mcp", "Speak MCP on stdin and stdout, for clients"),
     ),
     "For agent programs": (
+        Command("mcp install", "subagents.cli.mcp_install:install", "Register in an agent program"),
+        Command("mcp uninstall", "subagents.cli.mcp_install:uninstall", "Take that away"),
+        Command("mcp config", "subagents.cli.mcp_install:config", "Print it for any MCP client"),
+        Command("mcp plugin", "subagents.cli.mcp_install:plugin", "Where Claude Code's plugin is"),
         Command("hook stop", "subagents.cli.hook:stop", "Claude Code's hook at a turn's end"),
         Command("hook session-start", "subagents.cli.hook:session_start", "… at a session's start"),
     ),
@@ -101,6 +106,7 @@ PARENTS: Final = {
     "db": "The database",
     "hook": "What the hooks of Claude Code run",
     "service": "The daemon as a systemd user service",
+    "mcp": "For MCP clients; without a command it speaks MCP on stdin and stdout",
 }
 INSTALL_COMPLETION: Final = "--install-completion"
 HELP_FLAGS: Final = {"--help", "-h"}
@@ -158,6 +164,11 @@ def _without_parser(arguments: list[str]) -> int | None:
             sys.stdout.write(overview())
         case ["--version" | "-V"]:
             sys.stdout.write(f"subagents {__version__}\n")
+        case ["mcp", *rest] if not rest or rest[0] not in {*HELP_FLAGS, *_below("mcp")}:
+            # Every session of every client starts it: the parser would double its time to start.
+            from subagents.cli.mcp import mcp  # noqa: PLC0415
+
+            return mcp(*rest)
         case [parent] if parent in PARENTS:
             sys.stdout.write(overview_of(parent))
         case [parent, flag] if parent in PARENTS and flag in HELP_FLAGS:
@@ -200,12 +211,22 @@ def overview() -> str:
 def overview_of(parent: str) -> str:
     """The commands below ``config``, ``db``, …"""
     lines = [f"Usage: subagents {parent} COMMAND [OPTIONS]", "", f"{PARENTS[parent]}.", ""]
+    own = [each for each in _commands() if each.name == parent]
+    lines += [line for each in own for line in _text_of(each)]
     lines += [
         f"  {each.name.split()[1]:<12} {each.summary}"
         for each in _commands()
         if each.name.startswith(f"{parent} ")
     ]
     return "\n".join([*lines, "", f"Each: subagents {parent} COMMAND --help", ""])
+
+
+def _text_of(command: Command) -> list[str]:
+    """What a command that is a group, too, says of itself."""
+    import inspect  # noqa: PLC0415
+
+    text = inspect.getdoc(target_of(command)) or ""
+    return [*text.partition("\n\nArgs:")[0].splitlines(), ""]
 
 
 def _help(topic: str) -> int:
@@ -220,6 +241,12 @@ def _help(topic: str) -> int:
         f"there is no help topic {topic!r}",
         hint=f"topics: {', '.join(TOPICS)}; commands: subagents --help",
     )
+
+
+def _below(parent: str) -> list[str]:
+    """The names of the commands below ``config``, ``db``, …"""
+    named = [each.name for each in _commands() if each.name.startswith(f"{parent} ")]
+    return [name.split()[1] for name in named]
 
 
 def _commands() -> list[Command]:
@@ -262,7 +289,7 @@ def _check_command(arguments: Sequence[str]) -> None:
             f"there is no command {word!r}{_guess(word, names)}", hint="subagents --help"
         )
     if word in PARENTS and rest and not rest[0].startswith("-"):
-        below = [each.name.split()[1] for each in _commands() if each.name.startswith(f"{word} ")]
+        below = _below(word)
         if rest[0] not in below:
             raise UsageError(
                 f"there is no command {word} {rest[0]!r}{_guess(rest[0], below)}",
@@ -341,6 +368,8 @@ def application(*, with_completion: bool = False) -> "App":
     for parent in parents.values():
         app.command(parent)
     for each in _commands():
+        if each.name in parents:
+            continue  # read without the parser
         parent_name, _, name = each.name.rpartition(" ")
         parent = parents[parent_name] if parent_name else app
         parent.command(each.target, name=name)

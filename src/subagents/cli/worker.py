@@ -83,16 +83,23 @@ def progress(
     percent: Annotated[float | None, Parameter(help="0 to 100.", metavar="PERCENT")] = None,
     /,
     *,
+    level: Annotated[
+        Literal["L0_operational", "L1_plan_update", "L2_detail"] | None,
+        Parameter(help="What kind of news it is.", metavar="LEVEL"),
+    ] = None,
+    metric: Annotated[
+        Texts, Parameter(help="A number or text to keep with it. Repeatable.", metavar="NAME=VALUE")
+    ] = (),
     run: RunId = None,
     json: Json = False,
 ) -> int:
-    """Say how far you are.
+    """Say how far you are; more than one in 30 seconds is not kept, and no error.
 
     For example:
 
         subagents progress 'reading files' 40
 
-        subagents progress 'writing the summary'
+        subagents progress 'testing' --metric passed=12 --metric failed=1
     """
     body: dict[str, object] = {"phase": phase}
     if percent is not None:
@@ -101,6 +108,10 @@ def progress(
                 f"percent must be 0 to 100, not {percent:g}", details={"field": "percentComplete"}
             )
         body["percentComplete"] = percent
+    if level is not None:
+        body["level"] = level
+    if metric:
+        body["metrics"] = dict(map(_metric, metric))
     return _tell(run, "progress", body, json=json)
 
 
@@ -176,6 +187,22 @@ def ask(
     return EXIT_RUN_UNSUCCESSFUL if asked.status == "cancelled" else EXIT_PENDING
 
 
+def _metric(text: str) -> tuple[str, str | float]:
+    """``NAME=VALUE``; a value that reads as a number is one.
+
+    Raises:
+        UsageError: No name, or no value.
+    """
+    name, sign, value = text.partition("=")
+    if not name or not sign:
+        raise UsageError(f'--metric must be NAME=VALUE, not "{text}"', details={"field": "metrics"})
+    try:
+        number = float(value)
+    except ValueError:
+        return name, value
+    return name, number if math.isfinite(number) else value
+
+
 def _answered(client: Client, request_id: str, *, until: float) -> Document:
     """Poll one question until it is settled; the daemon may restart meanwhile.
 
@@ -202,6 +229,8 @@ def _tell(run: str | None, verb: str, body: dict[str, object], *, json: bool) ->
         output.document(answer)
     elif answer.get("status") == "rate_limited":
         output.note(f"not stored: too soon, again in {answer.get('retryAfterSeconds')} s")
+    elif "note" in answer:
+        output.note(str(answer["note"]))
     return EXIT_OK
 
 

@@ -121,7 +121,8 @@ def describe(contract: Contract) -> list[str]:
     ]
     if contract.require_completion_report:
         lines.append(
-            'your last tool call must be report_completion, with a status other than "failed"'
+            "your last tool call must be report_completion, or your last message must hold that"
+            ' report as text; its status must not be "failed"'
         )
     return lines
 

@@ -127,7 +127,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _mentions(text: Iterable[str], words: Iterable[str]) -> bool:
-    """Whether one of the words is in the text, in some form: ``test`` and ``tests``, not ``team``."""
+    """Whether one of the words is in the text, in some form: ``tests`` for ``test``."""
     return any(_same(here, word) for here in text for word in words)
 
 

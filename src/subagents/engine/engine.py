@@ -432,8 +432,12 @@ class Engine:
         )
 
     def is_awaited(self, run_id: RunId, session: SessionKey) -> bool:
-        """Whether a call that waits for this run, or for anything of this session, is under way."""
+        """See ``Mailbox.is_awaited``."""
         return self._mailbox.is_awaited(run_id, session)
+
+    def expect(self, run_ids: Iterable[RunId], *, for_ms: int) -> None:
+        """See ``Mailbox.expect``."""
+        self._mailbox.expect(run_ids, for_ms=for_ms)
 
     def give_back(self, message_ids: Iterable[str], *, reader: str) -> None:
         """See ``Mailbox.give_back``."""

@@ -38,9 +38,10 @@ from subagents.domain.events import (
     SlotGranted,
 )
 from subagents.domain.lifecycle import Transition, reduce
-from subagents.domain.model import HOLDS_SLOT, OVER, Message, Run
+from subagents.domain.model import HOLDS_SLOT, OVER, Run
 from subagents.domain.outcome import DeliveryPath
-from subagents.domain.values import RunId, SessionKey, announcement_id, replace
+from subagents.domain.values import RunId, SessionKey, announcement_id
+from subagents.engine import addresses
 from subagents.engine.index import Index
 from subagents.engine.tokens import Issued
 from subagents.errors import NotFound, StoreUnavailable, SubagentsError
@@ -278,7 +279,7 @@ class Ledger:
             batch.outbox.append(
                 OutboxEntry(run_id=run.id, seq=run.seq, index=number, effect=effect)
             )
-        batch.messages.extend(self._addressed(run, message) for message in step.messages)
+        batch.messages += (addresses.addressed(self.live, run, each) for each in step.messages)
         self._track_lease(before, run)
         self.index.put(before, run)
         self._has_work.set()
@@ -290,6 +291,7 @@ class Ledger:
             self._batch.leases[run.id] = self._lease(run, 0)
         elif held and not holds:
             self._batch.leases[run.id] = None
+            self._batch.readdressed += addresses.left_open(self.live, run)
 
     def _follow(
         self, source: Run, followup: FollowUp, at_ms: int
@@ -365,22 +367,8 @@ class Ledger:
         return [(step.run, followup) for followup in step.followups]
 
     def living_inbox(self, run: Run) -> SessionKey:
-        """The inbox of the nearest ancestor that still works, in the end the top-level session."""
-        current = run
-        while current.requester_run is not None:
-            parent = self.live.get(current.requester_run)
-            if parent is None:
-                break
-            if not parent.is_settled:
-                return parent.first_session_key
-            current = parent
-        return current.requester
-
-    def _addressed(self, run: Run, message: Message) -> Message:
-        """A requester that ended reads nothing any more: its nearest living ancestor does."""
-        if run.requester_run is None or message.consumed:
-            return message
-        return replace(message, session_key=self.living_inbox(run))
+        """See ``addresses.living_inbox``."""
+        return addresses.living_inbox(self.live, run)
 
     def fill_lanes(self) -> None:
         """Give out free slots; needed once after loading."""

@@ -65,6 +65,8 @@ class Mailbox:
         self.offers = Offers(clock)
         self._waiters: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
         """In the order of their calls: who waited longest is woken first."""
+        self._expected: dict[str, int] = {}
+        """Runs whose end a client comes to look for, and until when it should have come."""
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
@@ -254,8 +256,21 @@ class Mailbox:
                     waiter.set()
 
     def is_awaited(self, run_id: RunId, session: SessionKey) -> bool:
-        """Somebody holds the line for this run or for anything of this session."""
-        return bool(self._waiters.get(run_id) or self._waiters.get(session))
+        """Somebody holds the line for this run or for anything of this session, or looks often."""
+        if self._waiters.get(run_id) or self._waiters.get(session):
+            return True
+        return self._expected.get(run_id, 0) > self._clock.now_ms()
+
+    def expect(self, run_ids: Iterable[RunId], *, for_ms: int) -> None:
+        """A client polls these runs and will bring their ends to whoever spawned them.
+
+        Args:
+            run_ids: Runs that have not ended.
+            for_ms: So soon it looks again, unless it is gone.
+        """
+        now = self._clock.now_ms()
+        self._expected = {name: until for name, until in self._expected.items() if until > now}
+        self._expected.update(dict.fromkeys(run_ids, now + for_ms))
 
     def _is_free(self, message_id: str, reader: str | None) -> bool:
         if message_id.endswith(ANNOUNCE_SUFFIX):

@@ -6,6 +6,7 @@ from typing import Final
 from subagents.domain.admission import pending_requests
 from subagents.domain.model import SETTLED, MessageKind, Phase, Run
 from subagents.domain.values import RequestId, RunId, SessionKey, Value, agent_of
+from subagents.engine.addresses import answering_inbox
 from subagents.engine.ledger import Ledger
 from subagents.engine.offers import UNREAD_LAPSES, Offers
 from subagents.errors import NotFound, UsageError
@@ -30,7 +31,8 @@ class AttentionItem(Value, frozen=True):
     """Something a person should look at."""
 
     kind: str
-    """``question``, ``blocker``, ``undelivered`` or ``failed``."""
+    """``question``, ``blocker``, ``undelivered``, ``failed`` or ``unread``: offered again and again,
+    and never acknowledged."""
     run: Run
     text: str
     since_ms: int
@@ -168,8 +170,8 @@ class Queries:
         mine = [
             run
             for run in published
-            # What a requester that ended was asked is for its nearest living ancestor.
-            if session is None or self._ledger.living_inbox(run) == session
+            # What a requester that ended was asked is for its nearest ancestor at work.
+            if session is None or answering_inbox(self._ledger.live, run) == session
         ]
         open_requests = pending_requests(mine)
         items = [

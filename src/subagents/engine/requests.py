@@ -14,6 +14,7 @@ from subagents.domain import admission
 from subagents.domain.events import ParentNotified, RequestAnswered, RequestAsked
 from subagents.domain.model import HOLDS_SLOT, Answer, Decision, Priority, Request, Run
 from subagents.domain.values import RequestId, RunId
+from subagents.engine.addresses import answering_inbox
 from subagents.engine.ledger import Ledger
 from subagents.engine.waiting import wait_at_most
 from subagents.errors import Conflict, NotFound, UsageError
@@ -103,14 +104,15 @@ class Requests:
     def _waiting_where(self, run: Run) -> int:
         """Unanswered questions in the inbox that a question of this run goes to.
 
-        That is the nearest living ancestor's: with a requester that ended, its children's
-        questions count where they really are.
+        That is the nearest ancestor's that is at work: the questions to a requester that ended
+        count where they really are.
         """
-        inbox = self._ledger.living_inbox(run)
+        live = self._ledger.live
+        inbox = answering_inbox(live, run)
         return admission.question_count(
             other
-            for other in self._ledger.live.values()
-            if other.pending_requests and self._ledger.living_inbox(other) == inbox
+            for other in live.values()
+            if other.pending_requests and answering_inbox(live, other) == inbox
         )
 
     async def answer_of(self, request_id: RequestId, *, wait_s: float) -> Request:

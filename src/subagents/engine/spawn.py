@@ -244,14 +244,18 @@ class Spawner:
         deny = tuple(
             dict.fromkeys((*spec.tools_deny, *(parent.resolved.tools_deny if parent else ())))
         )
-        same_agent = parent is not None and parent.resolved.agent_id == agent_id
-        inherited = parent.resolved.effective_tools if parent is not None and same_agent else None
         tools = admission.effective_tools(
-            agent.tools, allow=spec.tools_allow, deny=deny, inherited_allow=inherited
+            agent.tools,
+            allow=spec.tools_allow,
+            deny=deny,
+            inherited_allow=self._inherited_tools(parent, agent_id),
         )
-        if (spec.tools_allow is not None or deny) and not runtime.abilities.scope_tools:
+        if (tools is not None or deny) and not runtime.abilities.scope_tools:
+            own = spec.tools_allow is None and not deny
             raise Forbidden(
-                f'runtime "{runtime.name}" cannot enforce tool scoping', guardrail="tools"
+                f'runtime "{runtime.name}" cannot enforce tool scoping',
+                guardrail="tools",
+                hint=f"agents.{agent_id}.tools is set in the configuration" if own else None,
             )
         _check_usable(spec, runtime)
         lane = spec.lane or agent.lane or DEFAULT_LANE
@@ -287,6 +291,17 @@ class Spawner:
             resolved=resolved,
             labels=asked_dependencies(spec),
         )
+
+    def _inherited_tools(self, parent: Run | None, agent_id: str) -> tuple[str, ...] | None:
+        """What an ancestor that runs the same agent was narrowed to, the nearest one's.
+
+        Not only the parent's: an agent must not get its tools back through another one.
+        """
+        ancestor = parent
+        while ancestor is not None and ancestor.resolved.agent_id != agent_id:
+            above = ancestor.requester_run
+            ancestor = self._ledger.live.get(above) if above is not None else None
+        return ancestor.resolved.effective_tools if ancestor is not None else None
 
     def _agent(
         self,
@@ -329,6 +344,12 @@ class Spawner:
         return runtime
 
     async def _workspace(self, cwd: str) -> str:
+        if not cwd:
+            raise UsageError(
+                "cwd is required: neither the call nor the agent's configuration names one",
+                hint="give cwd, or set agents.<id>.cwd",
+                details={"field": "cwd"},
+            )
         path = Path(cwd)
         if not path.is_absolute():
             raise UsageError(f'cwd must be absolute, not "{cwd}"')

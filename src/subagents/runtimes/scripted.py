@@ -7,7 +7,8 @@ attempt N (without one, every attempt plays the same). Steps:
 ``{"report": {…}}`` · ``{"progress": {…}}`` · ``{"usage": {…}}`` · ``{"tool": NAME}`` ·
 ``{"write": {"path": P, "text": T}}`` (relative to the working directory) ·
 ``{"fail_start": TEXT}`` · ``{"exit": CODE}`` · ``{"signal": N}`` · ``{"hang": true}`` (until
-stopped). The end is exit 0.
+stopped). The end is exit 0. A tool that the attempt was not given is not used: its step is left
+out.
 
 It lives in this process: after a restart its attempts cannot be adopted and are lost.
 """
@@ -53,9 +54,15 @@ class _Played:
 
     steps: list[Step]
     cwd: str
+    tools: tuple[str, ...] | None = None
+    tools_deny: tuple[str, ...] = ()
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     messages: dict[str, str] = field(default_factory=dict)
     is_live: bool = True
+
+    def may_use(self, tool: str) -> bool:
+        """Whether the attempt was given that tool (2-lifecycle §8)."""
+        return tool not in self.tools_deny and (self.tools is None or tool in self.tools)
 
 
 class ScriptedRuntime:
@@ -90,7 +97,9 @@ class ScriptedRuntime:
         for step in steps:
             if "fail_start" in step:
                 raise RuntimeUnavailable(str(step["fail_start"]))
-        self._attempts[launch.attempt_id] = _Played(steps=steps, cwd=launch.cwd)
+        self._attempts[launch.attempt_id] = _Played(
+            steps=steps, cwd=launch.cwd, tools=launch.tools, tools_deny=launch.tools_deny
+        )
         return StartedInfo()
 
     async def watch(self, ref: AttemptRef, *, cursor: int) -> AsyncIterator[tuple[Signal, int]]:
@@ -131,6 +140,8 @@ class ScriptedRuntime:
                     await played.stopped.wait()
                 case "write":
                     _write(Path(played.cwd), value)
+                case "tool" if not played.may_use(str(value)):
+                    return None
                 case _:
                     return _signal(name, value, key)
         return None

@@ -199,6 +199,7 @@ class SqliteStore:
         many(sql["delete_effect"], batch.performed)
         many(sql["insert_message"], map(rows.message_inserted, batch.messages))
         many(sql["move_messages"], ((target, source) for source, target in batch.moved))
+        many(sql["readdress_message"], ((target, each) for each, target in batch.readdressed))
         many(
             sql["consume_message"],
             ((at_ms, reader, message_id) for message_id, at_ms, reader in batch.consumed),

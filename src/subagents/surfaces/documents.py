@@ -200,17 +200,14 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> Document:
         "runtime": run.resolved.runtime,
         "resolvedModel": run.resolved.model,
         "effectiveTools": None if tools is None else list(tools),
+        "toolsDeny": list(run.resolved.tools_deny),
         "cwd": run.resolved.cwd,
         "warnings": list(warnings),
-        "note": _note(run, repeated=repeated),
+        "note": f"this idempotencyKey made run {run.id} before; nothing new was started"
+        if repeated
+        else "its end comes to your inbox once; no need to poll",
         "repeated": repeated,
     }
-
-
-def _note(run: Run, *, repeated: bool) -> str:
-    if repeated:
-        return f"this idempotencyKey made run {run.id} before; nothing new was started"
-    return "its end comes to your inbox once; no need to poll"
 
 
 # -- parts of a run -----------------------------------------------------------------------------

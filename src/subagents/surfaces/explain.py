@@ -14,6 +14,7 @@ from subagents.domain.announcement import duration, ending
 from subagents.domain.lifecycle import reduce
 from subagents.domain.model import Evidence, Exit, Phase, Priority, Request, Run, StopCause
 from subagents.domain.outcome import (
+    DeferReason,
     Deferred,
     Delivered,
     DeliveryFailed,
@@ -179,7 +180,8 @@ def _asks(request: Request, now_ms: int) -> str:
 
 def _ending(run: Run) -> str:
     if run.active_children:
-        return f"its own work is done; it waits for {_children(run)}"
+        reason = DeferReason.DESCENDANTS_ACTIVE
+        return f"its own work is done; it waits for {_children(run)} [{reason}]"
     if run.cancel is not None:
         return f"{_cancelled(run)}; what it left is being read"
     if run.attempt.outcome is None:

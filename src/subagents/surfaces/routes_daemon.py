@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -25,6 +26,10 @@ from subagents.surfaces.call import (
     require_operator,
     services,
 )
+
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
+REFUSALS_SHOWN_MAX: Final = 5
 
 
 async def healthz(_request: Request) -> Response:
@@ -157,11 +162,21 @@ async def diagnostics(request: Request) -> Response:
             },
             "disk": {"freeBytes": free_bytes},
             "socket": str(used.paths.socket),
+            "httpUrl": used.info.http_url,
             "attemptsDir": str(used.paths.attempts_dir),
             "degraded": used.engine.degraded,
             "orphans": [_orphan(*each) for each in await used.orphans()],
+            "refusals": await _refusals(used),
         }
     )
+
+
+async def _refusals(used: Services) -> documents.Document:
+    """Who was turned away in the last day."""
+    since_ms = used.now_ms() - DAY_MS
+    recent = [each for each in await used.refusals.recent() if each.at_ms >= since_ms]
+    newest = [msgspec.to_builtins(each) for each in recent[-REFUSALS_SHOWN_MAX:]]
+    return {"file": str(used.refusals.file), "lastDay": len(recent), "newest": newest}
 
 
 def _orphan(attempt_id: str, pid: int) -> documents.Document:

@@ -31,6 +31,7 @@ from subagents.surfaces.call import (
     while_connected,
 )
 from subagents.surfaces.decoding import one_of
+from subagents.surfaces.refusals import note_if_refused
 
 UNTIL: Final = ("any", "all")
 PRIORITIES: Final = ("info", "question", "blocker")
@@ -54,6 +55,7 @@ async def wait(request: Request) -> Response:
         try:
             run_ids.append((await find_run(used, selector, caller)).id)
         except SubagentsError as error:
+            note_if_refused(request, error)
             errors.append({"runId": selector, "error": error.message})
     if body.run_ids and not run_ids:
         return answer({"completed": [], "pending": [], "errors": errors, "messages": []})

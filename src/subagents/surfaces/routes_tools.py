@@ -85,7 +85,7 @@ async def use_tool(request: Request) -> Response:
     }
     content = msgspec.json.encode(document)
     if ack == "auto" and found.offered:
-        return _Handover(content, used, caller, found.offered)
+        return Handover(content, used, caller, found.offered)
     return Response(content, media_type="application/json")
 
 
@@ -108,7 +108,7 @@ def _call_id_of(request: Request) -> str | None:
     return call_id
 
 
-class _Handover(Response):
+class Handover(Response):
     """An answer whose messages are consumed once it has left, and given back when it could not."""
 
     media_type = "application/json"

@@ -21,6 +21,7 @@ from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
 from subagents.ports import Batch
 from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
+from subagents.testing.doors import Doors
 from subagents.testing.invariants import Judge
 from subagents.testing.loop import Process, VirtualClock, VirtualLoop, context_of
 from subagents.testing.world import (
@@ -130,12 +131,23 @@ class Host:
         self.life: Life | None = None
         self._rng = random.Random(f"{seed}:host")
         self._ids = SeededIds(random.Random(f"{seed}:ids"))
+        self.doors = Doors(judge, clock, can_tell_time=not faults.clock_jumps)
         self._path = directory / "run.db"
         shutil.copyfile(template, self._path)
         self._is_down = asyncio.Event()
         self._is_up = asyncio.Event()
         loop.alarm = self.crash
         judge.look_up = lambda run_id: self.reader().run(run_id)
+
+    @property
+    def life_number(self) -> int:
+        """See ``doors.Daemon``."""
+        return -1 if self.life is None else self.life.number
+
+    @property
+    def has_failed(self) -> bool:
+        """See ``doors.Daemon``."""
+        return self.life is None or self.life.engine.ledger.failure is not None
 
     def happens(self, probability: float) -> bool:
         """Draw a fault; never in the calm at the end."""
@@ -288,8 +300,17 @@ class Host:
 
     # -- callers ---------------------------------------------------------------------------
 
-    async def call(self, request: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
+    async def call(
+        self,
+        request: Callable[[Engine], Coroutine[Any, Any, T]],
+        *,
+        patience_s: float | None = None,
+    ) -> T:
         """Ask the living daemon.
+
+        Args:
+            request: What to ask; runs inside the daemon.
+            patience_s: The caller is killed after so long: the daemon sees the line go dead.
 
         Raises:
             DaemonUnreachable: Nobody answers, or nobody any more: it may have been done.
@@ -302,9 +323,13 @@ class Host:
         answer: asyncio.Future[T] = self.loop.create_future()
         life.calls[answer] = None
         work = _serve(request(life.engine), answer, self.judge)
-        self.loop.create_task(work, context=context_of(life))
+        serving = self.loop.create_task(work, context=context_of(life))
         try:
-            result = await answer
+            async with asyncio.timeout(patience_s):
+                result = await answer
+        except TimeoutError:
+            serving.cancel()
+            raise DaemonUnreachable("the caller is gone") from None
         finally:
             life.calls.pop(answer, None)
         await asyncio.sleep(self._rng.random() * 0.01)

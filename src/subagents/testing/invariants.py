@@ -32,6 +32,7 @@ from subagents.ports import Batch, JournalEntry, OutboxEntry, RunFilter
 from subagents.store.sqlite import SqliteStore
 
 ALL: Final = 1_000_000
+ANNOUNCE_SUFFIX: Final = ":announce"
 NEEDS: Final[Mapping[Phase, type[Effect]]] = {
     Phase.SPAWNING: StartAttempt,
     Phase.VERIFYING: Verify,
@@ -69,6 +70,8 @@ class Judge:
         self.outstanding: dict[str, OutboxEntry] = {}
         """Committed effects that are not known to be done."""
         self.events = 0
+        self.era = 0
+        """Grows whenever memory was lost: what was in no commit may happen again then."""
         self._keys: set[tuple[RunId, str]] = set()
         self._announced: set[str] = set()
         self._consumed: set[RunId] = set()
@@ -111,7 +114,7 @@ class Judge:
 
     def consumed(self, message_id: str) -> None:
         """A reader was told that it took this message over."""
-        run_id = RunId(message_id.removesuffix(":announce"))
+        run_id = RunId(message_id.removesuffix(ANNOUNCE_SUFFIX))
         run = self.view.get(run_id)
         if run is None or run.announcement_consumed_ms is None:
             self.fail("nothing acknowledged is lost", f"{message_id} is not consumed")
@@ -304,6 +307,7 @@ class Judge:
 
     def reload(self, store: SqliteStore) -> None:
         """The process is gone: the file is the truth, and it must hold all that was committed."""
+        self.era += 1
         stored = {run.id: run for run in store.runs(RunFilter(archived=True, limit=ALL))}
         for run_id, known in self.view.items():
             found = stored.get(run_id)
@@ -329,12 +333,16 @@ class Judge:
 
     def _fold_stored(self, run: Run, store: SqliteStore) -> None:
         folded: Run | None = None
+        consumptions = 0
         for entry in store.journal(run.id, limit=ALL):
             folded = reduce(folded, entry.event).run
+            consumptions += isinstance(entry.event, AnnouncementConsumed)
             if entry.key is not None:
                 self._keys.add((run.id, entry.key))
         if folded != run:
             self.fail("fold(journal) is the stored run", f"{run.id} as read from the file")
+        if consumptions != (run.announcement_consumed_ms is not None):
+            self.fail("consumed at most once", f"{run.id}: {consumptions} times in its journal")
 
     def _check_family(self, run: Run, stored: Mapping[RunId, Run]) -> None:
         if run.requester_run is None:

@@ -34,23 +34,34 @@ from subagents.domain.spec import (
 from subagents.domain.values import RequestId, RunId, SessionKey
 from subagents.domain.values import replace as set_
 from subagents.engine.engine import Engine
+from subagents.engine.mailbox import WaitResult
 from subagents.engine.spawn import Receipt
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
 from subagents.ports import InboxRow
 from subagents.testing.host import Host
-from subagents.testing.invariants import Judge
-from subagents.testing.world import Faults, Worker, World
+from subagents.testing.invariants import ANNOUNCE_SUFFIX, Judge
+from subagents.testing.world import BURST, Faults, Worker, World
 
 T = TypeVar("T")
 
-SESSIONS: Final = (SessionKey("agent:main:main"), SessionKey("agent:main:work"))
+SESSIONS: Final = (
+    SessionKey("agent:main:main"),
+    SessionKey("agent:main:work"),
+    SessionKey("agent:plain:talk"),
+)
 READ_AGAIN_S: Final = 20.0
-LENT_MS: Final = 55_000
-"""A little less than an offer's lease, for the time that answers take."""
+KILLED: Final = 0.15
+"""Of readers, each time they were handed something or hold the line."""
 
 
-def settings_of(rng: random.Random) -> Settings:
-    """Few slots and low caps, so that they matter."""
+def burst_of(seed: int) -> int:
+    """How many runs of this seed end in the same instant; mostly none, because they take long."""
+    rng = random.Random(f"{seed}:burst")
+    return rng.choice((10, 25, 50)) if rng.random() < 0.03 else 0
+
+
+def settings_of(rng: random.Random, *, burst: int = 0) -> Settings:
+    """Few slots and low caps, so that they matter; for a burst enough of both."""
     agents = {
         "main": Agent(runtime="able", grace_seconds=rng.choice((0.0, 1.0, 5.0))),
         "plain": Agent(runtime="plain", lane=rng.choice((None, "narrow"))),
@@ -60,8 +71,8 @@ def settings_of(rng: random.Random) -> Settings:
     return Settings(
         defaults=SubagentDefaults(
             max_spawn_depth=rng.choice((1, 2, 3)),
-            max_children_per_agent=rng.choice((2, 3, 5, 12)),
-            max_concurrent=rng.choice((1, 2, 4)),
+            max_children_per_agent=rng.choice((2, 3, 5, 12)) + burst,
+            max_concurrent=rng.choice((1, 2, 4)) + burst,
             archive_after_minutes=rng.choice((0, 1, 60)),
             run_timeout_seconds=rng.choice((0, 0, 0, 8)),
         ),
@@ -115,14 +126,16 @@ class Scenario:
         self._labels = 0
         self._batches: list[tuple[str, ...]] = []
         self._keyed: dict[tuple[SessionKey, str], RunId] = {}
-        self._offers: dict[str, tuple[str, int, int]] = {}
+        self._doors = host.doors
         self._tasks: list[asyncio.Task[None]] = []
         self.is_over = False
 
     def start(self) -> None:
         """Begin everything."""
-        sessions = SESSIONS[: self._rng.choice((1, 2))]
+        sessions = SESSIONS[: self._rng.choice((1, 2, 2, 3))]
         spawners = [self._start(self._spawn_some(session)) for session in sessions]
+        if burst := burst_of(self._seed):
+            spawners.append(self._start(self._spawn_burst(sessions[0], burst)))
         for session in sessions:
             for number in range(self._readers()):
                 self._start(self._read_on(session, f"{session}/reader{number}"))
@@ -133,8 +146,8 @@ class Scenario:
         self._start(self._end(sessions, spawners))
 
     def _readers(self) -> int:
-        """Nobody reads where deliveries are to be given up."""
-        return 0 if self._host.faults.courier_dead else self._rng.randrange(1, 4)
+        """Nobody reads where deliveries are to be given up, and elsewhere some only come late."""
+        return 0 if self._host.faults.courier_dead else self._rng.choice((0, 1, 1, 2, 2, 3, 3))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
@@ -149,10 +162,15 @@ class Scenario:
     async def _pause(self, most_s: float) -> None:
         await asyncio.sleep(self._rng.random() * most_s)
 
-    async def _try(self, request: Callable[[Engine], Coroutine[Any, Any, T]]) -> T | None:
-        """One call; refusals and crashes are answers too."""
+    async def _try(
+        self,
+        request: Callable[[Engine], Coroutine[Any, Any, T]],
+        *,
+        patience_s: float | None = None,
+    ) -> T | None:
+        """One call; refusals, crashes and the caller's own death are answers too."""
         try:
-            return await self._host.call(request)
+            return await self._host.call(request, patience_s=patience_s)
         except SubagentsError:
             return None
 
@@ -166,6 +184,12 @@ class Scenario:
             self._runs_left -= len(specs)
             receipts = await self._submit(specs, session)
             accepted += [receipt.run.id for receipt in receipts]
+
+    async def _spawn_burst(self, session: SessionKey, count: int) -> None:
+        """Many runs at once whose workers all end in the same instant."""
+        labels = [f"{BURST}{number}" for number in range(count)]
+        specs = [RunSpec(task=label, label=label, run_timeout_seconds=0) for label in labels]
+        await self._submit(specs, session)
 
     def _job(self, earlier: Sequence[RunId]) -> list[RunSpec]:
         rng = self._rng
@@ -269,74 +293,81 @@ class Scenario:
 
     # -- reading -------------------------------------------------------------------------------
 
-    async def _read_on(self, session: SessionKey, reader: str) -> None:
-        rng = self._rng
+    async def _read_on(self, session: SessionKey, name: str) -> None:
+        """One reader after the other: killed ones are followed by a new process."""
+        rng, born = self._rng, 0
         while not self._host.is_calm:
             await self._pause(8.0)
-            if rng.random() < 0.5:
-                await self._wait_once(session, reader)
-            else:
-                await self._read_once(session, reader, patience=0.7)
+            reader = f"{name}.{born}"
+            reading = self._wait_once if rng.random() < 0.5 else self._read_once
+            is_alive = await reading(session, reader, patience=0.7)
+            born += not is_alive
 
-    async def _wait_once(self, session: SessionKey, reader: str) -> None:
+    async def _wait_once(self, session: SessionKey, reader: str, *, patience: float) -> bool:
+        """Hold the line for some runs or all; False = this reader was killed."""
         rng = self._rng
         known = self._known_runs()
         ids = rng.sample(known, k=min(len(known), 3)) if rng.random() < 0.5 else []
         until, timeout_s = rng.choice(("any", "all")), rng.choice((0.0, 3.0, 15.0))
-        life = self._host.life
-        found = await self._try(
-            lambda engine: engine.wait(
+        killed_s = rng.random() * timeout_s if self._is_killed() else None
+
+        async def wait(engine: Engine) -> WaitResult:
+            found = await engine.wait(
                 ids, session=session, until=until, timeout_s=timeout_s, reader=reader
             )
-        )
+            self._offered(found.offered, reader)
+            return found
+
+        found = await self._try(wait, patience_s=killed_s)
         if found is None:
-            return
+            return killed_s is None
         for run in (*found.completed, *found.pending):
             self._judge.promised(run)
         for run in found.completed:
             if run.outcome is None:
                 self._judge.fail("nothing seen before its commit", f"{run.id} without outcome")
-        if life is not None:
-            self._check_offers([str(name) for name in found.offered], reader, life.number)
-        if rng.random() < 0.7:
-            await self._acknowledge([str(name) for name in found.offered], reader)
+        return await self._take(found.offered, reader, patience=patience)
 
-    async def _read_once(self, session: SessionKey, reader: str, *, patience: float) -> None:
+    async def _read_once(self, session: SessionKey, reader: str, *, patience: float) -> bool:
+        """Take what lies in the inbox; False = this reader was killed."""
         rng = self._rng
-        life = self._host.life
-        rows = await self._try(lambda engine: engine.offer_inbox(session, reader=reader))
-        if rows is None:
-            return
-        names = [row.message.id for row in rows]
-        if life is not None:
-            self._check_offers([str(name) for name in names], reader, life.number)
-        for row in rows:
+
+        async def read(engine: Engine) -> Sequence[InboxRow]:
+            rows = await engine.offer_inbox(session, reader=reader)
+            self._offered([row.message.id for row in rows], reader)
+            return rows
+
+        rows = await self._try(read)
+        for row in rows or ():
             if row.message.kind is MessageKind.QUESTION and rng.random() < patience:
                 await self._answer(row, reader)
-        if rng.random() < patience:
-            await self._acknowledge([str(name) for name in names], reader)
+        return await self._take([row.message.id for row in rows or ()], reader, patience=patience)
 
-    def _check_offers(self, names: Sequence[str], reader: str, life: int) -> None:
-        """One reader at a time, as long as the daemon that lent it out lives."""
-        now_ms = self._host.clock.now_ms()
-        for name in names:
-            other, since_ms, lent_by = self._offers.get(name, ("", 0, -1))
-            is_lent = lent_by == life and now_ms - since_ms < LENT_MS
-            if is_lent and other != reader and not self._host.faults.clock_jumps:
-                self._judge.fail("offered to one reader at a time", f"{name}: {other}, {reader}")
-            self._offers[name] = (reader, now_ms, life)
+    def _is_killed(self) -> bool:
+        return not self._host.is_calm and self._rng.random() < KILLED
+
+    def _offered(self, names: Sequence[str], reader: str) -> None:
+        """Inside the daemon, at the step at which it hands them over."""
+        self._doors.offered([str(name) for name in names], reader, self._host.life_number)
+
+    async def _take(self, names: Sequence[str], reader: str, *, patience: float) -> bool:
+        """Acknowledge what was handed over, or not; False = killed with it in its hands."""
+        if names and self._is_killed():
+            return False
+        if self._rng.random() < patience:
+            await self._acknowledge([str(name) for name in names], reader)
+        return True
 
     async def _acknowledge(self, names: Sequence[str], reader: str) -> None:
         await self._pause(self._rng.choice((0.0, 1.0)))
         if self._rng.random() < 0.2:
             names = [*names, *names]
-        for name in names:
-            self._offers.pop(name, None)
+        self._doors.let_go([*names])
         done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
         if done is None:
             return
         for name in names:
-            if name.endswith(":announce"):
+            if name.endswith(ANNOUNCE_SUFFIX):
                 self._judge.consumed(name)
 
     async def _answer(self, row: InboxRow, reader: str) -> None:
@@ -452,11 +483,15 @@ class Scenario:
     async def _wait_for_children(self, worker: Worker, _number: int, rng: random.Random) -> None:
         reader = str(worker.attempt_id)
         timeout_s = rng.choice((1.0, 10.0))
-        found = await self._try(
-            lambda engine: engine.wait(
+
+        async def wait(engine: Engine) -> WaitResult:
+            found = await engine.wait(
                 [], session=worker.session_key, until="all", timeout_s=timeout_s, reader=reader
             )
-        )
+            self._offered(found.offered, reader)
+            return found
+
+        found = await self._try(wait)
         if found is not None and self._world.is_live(worker) and rng.random() < 0.7:
             await self._acknowledge([str(name) for name in found.offered], reader)
 
@@ -501,7 +536,7 @@ class Scenario:
             is_given_up = all(run.phase in OVER for run in self._judge.view.values())
             if not self._host.faults.courier_dead:
                 for session in sessions:
-                    await self._read_once(session, f"{session}/last", patience=1.0)
+                    await self._read_last(session)
             elif is_given_up:
                 await self._mend_courier()
             if self._is_at_rest():
@@ -509,6 +544,13 @@ class Scenario:
             await asyncio.sleep(READ_AGAIN_S)
         self._check_end()
         self.is_over = True
+
+    async def _read_last(self, session: SessionKey) -> None:
+        """Two readers at once, one of which holds the line."""
+        await asyncio.gather(
+            self._read_once(session, f"{session}/last", patience=1.0),
+            self._wait_once(session, f"{session}/last waiter", patience=1.0),
+        )
 
     async def _mend_courier(self) -> None:
         """Every delivery was given up; some are tried again by hand, all are read."""

@@ -32,7 +32,7 @@ from subagents.store.sqlite import SqliteStore
 from subagents.testing.host import Host
 from subagents.testing.invariants import Broken, Judge
 from subagents.testing.loop import Stuck, VirtualClock, VirtualLoop
-from subagents.testing.scenario import Scenario, faults_of, settings_of
+from subagents.testing.scenario import Scenario, burst_of, faults_of, settings_of
 from subagents.testing.world import Injected, World
 
 STEPS_MAX: Final = 400_000
@@ -84,7 +84,7 @@ def _simulate(seed: int, judge: Judge, directory: Path) -> Verdict:
     clock = VirtualClock(loop)
     world = World(seed, loop, clock, judge)
     rng = random.Random(f"{seed}:settings")
-    settings, faults = settings_of(rng), faults_of(rng)
+    settings, faults = settings_of(rng, burst=burst_of(seed)), faults_of(rng)
     judge.note(f"seed {seed} {faults}")
     judge.children_max = settings.defaults.max_children_per_agent
     host = Host(

@@ -296,6 +296,23 @@ def unread_messages_change_hands_and_read_ones_stay(place: StorePlace) -> None:
         expect("stayed", found=stayed, wanted=[read.id])
 
 
+@SUITE.behaviour("store:inbox-readdressed")
+def one_unread_message_changes_hands_and_the_others_stay(place: StorePlace) -> None:
+    read, unread, other = a_run(1), a_run(2), a_run(3)
+    with closing(opened(place)) as store:
+        batch = spawned(read, unread, other)
+        batch.messages += [message(read), message(unread), message(other)]
+        store.commit(batch)
+        store.commit(Batch(consumed=[(announcement_id(read.id), NOW_MS, "me")]))
+        names = [(announcement_id(each.id), OTHER) for each in (read, unread)]
+        store.commit(Batch(readdressed=names, journal=[entry(read, seq=2)]))
+
+        found = [r.message.run_id for r in store.inbox(OTHER, unconsumed=False)]
+        expect("moved", found=found, wanted=[unread.id])
+        stayed = [r.message.run_id for r in store.inbox(ME, unconsumed=False)]
+        expect("stayed", found=stayed, wanted=[read.id, other.id])
+
+
 @SUITE.behaviour("store:inbox-consumed-at-once")
 def a_message_can_be_written_as_consumed(place: StorePlace) -> None:
     run = a_run(1)

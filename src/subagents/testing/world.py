@@ -50,12 +50,16 @@ from subagents.domain.values import AttemptId, RunId, SessionKey
 from subagents.engine.verification import Verifier
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Launch, StartedInfo
-from subagents.testing.invariants import Judge
+from subagents.testing.doors import Daemon, Doors
+from subagents.testing.invariants import ANNOUNCE_SUFFIX, Judge
 from subagents.testing.loop import VirtualClock, VirtualLoop
 
 SIGTERM: Final = 15
 SIGKILL: Final = 9
 HANGS_S: Final = 1e6
+BURST: Final = "burst"
+"""How the labels of runs begin whose workers all end at ``BURST_ENDS_S``."""
+BURST_ENDS_S: Final = 12.0
 
 
 class Injected(Exception):
@@ -96,12 +100,17 @@ class Faults:
     slow_disk_s: float = 0.0
 
 
-class Surroundings(Protocol):
+class Surroundings(Daemon, Protocol):
     """What the world needs of the daemon's host."""
 
     faults: Faults
     is_calm: bool
     """From some time on nothing goes wrong any more, so that everything can end."""
+
+    @property
+    def doors(self) -> Doors:
+        """Hears of every hand-over."""
+        ...
 
     async def hazard(self) -> None:
         """A place where the daemon may crash, or be slow."""
@@ -175,6 +184,10 @@ class World:
                     f"{launch.attempt_id} beside {other.attempt_id}",
                 )
         rng = random.Random(f"{self.seed}:{launch.label}#{launch.number}")
+        if launch.label.startswith(BURST):
+            turn = plan_together(launch.attempt_id, now)
+        else:
+            turn = plan_turn(rng, launch.attempt_id, 1, now, can_hang=True)
         worker = Worker(
             attempt_id=launch.attempt_id,
             run_id=launch.run_id,
@@ -182,7 +195,7 @@ class World:
             label=launch.label,
             session_key=launch.session_key,
             obeys=rng.random() < 0.7,
-            turns=[plan_turn(rng, launch.attempt_id, 1, now, can_hang=True)],
+            turns=[turn],
             is_unwatchable=is_unwatchable,
         )
         self.workers[launch.attempt_id] = worker
@@ -243,6 +256,16 @@ def plan_turn(
     said.sort(key=lambda pair: pair[0])
     said.append((now + length_s, _end(rng, attempt_id)))
     return Turn(signals=said, ends_s=now + length_s, result=result)
+
+
+def plan_together(attempt_id: AttemptId, now: float) -> Turn:
+    """All these workers end well in the same instant, or at once when they begin after it."""
+    ends_s, text = max(now, BURST_ENDS_S), f"result of {attempt_id}/1"
+    said: list[tuple[float, Signal]] = [
+        (ends_s, ResultSeen(key=f"{attempt_id}:result", text=text)),
+        (ends_s, Exited(key=f"{attempt_id}:exit", exit=Exit(code=0), drained=True)),
+    ]
+    return Turn(signals=said, ends_s=ends_s, result=text)
 
 
 def _chatter(rng: random.Random, key: str) -> Signal:
@@ -334,8 +357,14 @@ class SimulatedRuntime:
         worker = self._world.workers.get(ref.attempt_id)
         if worker is None or not self._world.is_live(worker) or not self.abilities.steer:
             raise RuntimeUnavailable(f"{ref.attempt_id} is not live")
-        worker.steered[key] = message
-        await self._around.hazard()
+        if not key.endswith(ANNOUNCE_SUFFIX):
+            worker.steered[key] = message
+            await self._around.hazard()
+            return
+        with self._around.doors.push(key, "steer", self._around) as push:
+            worker.steered[key] = message
+            await self._around.hazard()
+            push.is_delivered = True
 
     async def resume(
         self,
@@ -467,6 +496,12 @@ class SimulatedCourier:
         requester: Run | None,  # noqa: ARG002 - all alike
     ) -> DeliveryOutcome:
         self._world.judge.delivering(run)
+        with self._around.doors.push(message.id, self.name, self._around) as push:
+            outcome = await self._carry(message)
+            push.is_delivered = isinstance(outcome, Delivered)
+        return outcome
+
+    async def _carry(self, message: Message) -> DeliveryOutcome:
         faults, rng = self._around.faults, self._world.rng
         await self._around.hazard()
         if faults.courier_dead:

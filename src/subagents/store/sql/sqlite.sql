@@ -38,6 +38,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 -- name: move_messages
 UPDATE inbox SET session_key = ? WHERE session_key = ? AND consumed_at_ms IS NULL;
 
+-- name: readdress_message
+UPDATE inbox SET session_key = ? WHERE message_id = ? AND consumed_at_ms IS NULL;
+
 -- name: consume_message
 -- The first consumer stays on record.
 UPDATE inbox SET consumed_at_ms = ?, consumed_by = ?

@@ -25,10 +25,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from subagents.errors import Forbidden, SubagentsError, Unauthorized, Unavailable
+from subagents.errors import SubagentsError, Unavailable
 from subagents.surfaces.call import SPAWN_BODY_BYTES_MAX, Caller, Services
 from subagents.surfaces.mcp.exchange import Exchange
-from subagents.surfaces.refusals import note_refusal
+from subagents.surfaces.refusals import note_if_refused
 
 log = logging.getLogger(__name__)
 
@@ -71,8 +71,7 @@ class McpDoor:
             exchange = self._exchange(request)
             sessions = await self._sessions()
         except SubagentsError as error:
-            if isinstance(error, Unauthorized | Forbidden):
-                note_refusal(self._used, None, "POST /mcp", error.message)
+            note_if_refused(request, error)
             await _refused(error)(scope, receive, send)
             return
         await _serve(sessions.handle_request, exchange, scope, receive, send)
@@ -133,6 +132,9 @@ class McpDoor:
 
 async def _serve(app: App, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:
     """One request, and after it the fate of what its answer carried."""
+    # Space around a value is no part of it (RFC 9110, 5.5), and the package compares values.
+    headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+    scope = {**scope, "headers": headers}
     exchange.attach(scope)
     line = _Line(exchange, receive, send)
     try:

@@ -38,6 +38,8 @@ LABELS_MAX: Final = 3
 QUESTION_CHARS_MAX: Final = 2_000
 REMEMBERED_MAX: Final = 1_000
 """Waits that were cancelled, and questions that were declined."""
+POLL_LATE_MS: Final = 10_000
+"""How late a client may look again before it counts as gone."""
 DAY_MS: Final = 86_400_000
 _POLLS: Final = ((60_000, 1_000), (600_000, 3_000))
 """Up to this age of a task: look again after so long. Then:"""
@@ -95,6 +97,8 @@ class RunTasks:
             return task
         if task.status is TaskStatus.COMPLETED:
             return await self._finished(ctx, task, named)
+        # It comes back for the result, so nobody else needs to bring it meanwhile.
+        self._used.engine.expect(named.run_ids, for_ms=task.poll_ms + POLL_LATE_MS)
         asked = {} if named.is_wait or not asks_people(ctx) else self._questions(runs)
         if asked:
             return replace(task, status=TaskStatus.INPUT_REQUIRED, input_requests=asked)

@@ -166,5 +166,5 @@ def _line(document: Document) -> str:
         parts.append(f"ended {', '.join(counts)}")
     reasons = document.get("reasons")
     if isinstance(reasons, list) and reasons:
-        parts.append(f"because it {'; '.join(reasons)}")
+        parts.append(f"why: {'; '.join(reasons)}")
     return " · ".join(" ".join(part.split()) for part in parts)

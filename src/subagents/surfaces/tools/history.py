@@ -139,7 +139,9 @@ def said_in(step: explain.Folded) -> Iterator[Said]:
     yield from _said_by(step.entry.event, step.run)
     if step.before is not None:
         at_ms = step.entry.at_ms
-        yield from _answers(step.before, step.run, at_ms)
+        if not isinstance(step.entry.event, e.SteerRequested):
+            # A message answers every notice; it is shown once, as the message.
+            yield from _answers(step.before, step.run, at_ms)
         yield from _follow_up(step.before, step.run, at_ms)
         yield from _results(step.before, step.run, at_ms)
 
@@ -182,6 +184,8 @@ def _answers(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
         if given is None or request.id not in open_before:
             continue
         by_hand = given.decision in {Decision.ANSWER, Decision.APPROVE, Decision.DENY}
+        if request.priority is not None and not by_hand:
+            continue  # a notice nobody answered; its worker did not wait for it
         decided = "" if given.decision is Decision.ANSWER else f"[{given.decision}] "
         text = f"{decided}{given.text or ''}".strip()
         role = REQUESTER if by_hand else SYSTEM

@@ -59,6 +59,7 @@ async def call_tool(name: str, call: Call) -> Answer:
     )
     try:
         _require_visible(tool, call)
+        await _note_tool(call, name)
         answer = await tool.handler(call)
     except SubagentsError as error:
         if is_refusal(error):
@@ -71,7 +72,18 @@ async def call_tool(name: str, call: Call) -> Answer:
     except BaseException:
         call.used.engine.give_back(answer.offered, reader=call.caller.reader)
         raise
-    return answer if notice is None else replace(answer, text=f"{answer.text}\n{notice}")
+    if notice is None:
+        return answer
+    # In both forms: Claude Code shows its model the data alone, other clients the text alone.
+    data = {**answer.structured, "inbox": notice}
+    return replace(answer, text=f"{answer.text}\n{notice}", structured=data)
+
+
+async def _note_tool(call: Call, name: str) -> None:
+    """A completion report given before this call is no longer the worker's last act."""
+    run_id, attempt = call.caller.run_id, call.caller.attempt
+    if run_id is not None and attempt is not None:
+        await call.used.engine.tool_used(run_id, attempt, name)
 
 
 def refusal(error: SubagentsError) -> Answer:

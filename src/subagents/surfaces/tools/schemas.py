@@ -52,10 +52,10 @@ def word(allowed: Sequence[str], description: str = "") -> Schema:
 _ARTIFACT: Final = {
     "type": "object",
     "properties": {
-        "path": text("relative to cwd"),
-        "json": flag(),
-        "minItems": whole(),
-        "requiredKeys": texts(),
+        "path": text("Relative to cwd"),
+        "json": flag("Must parse"),
+        "minItems": whole("Of the top-level array; needs json"),
+        "requiredKeys": texts("Of each item; needs json"),
         "minBytes": whole(),
         "schema": _one("object", "JSON Schema"),
         "sha256": text(),
@@ -65,11 +65,12 @@ _ARTIFACT: Final = {
 }
 _CONTRACT: Final = {
     "type": "object",
-    "description": "What must be true before you are told it is done",
+    "description": "What must be true of the output before it counts as done; write it into the "
+    "task too",
     "properties": {
-        "artifacts": {"type": "array", "items": _ARTIFACT},
+        "artifacts": {"type": "array", "description": "Files it must leave", "items": _ARTIFACT},
         "requireCompletionReport": flag(),
-        "commands": texts(),
+        "commands": texts("Must exit 0; only where the operator allows it"),
         "onFailure": word(["fail", "retry_once", "escalate"]),
         "verificationTimeoutMs": whole(),
     },
@@ -90,27 +91,27 @@ _BUDGET: Final = {
 SPAWN: Final = flat(
     {
         "task": text("What to do, complete in itself. Required unless batch is given"),
-        "label": text("Short name"),
-        "agentId": text("See agents_list"),
-        "model": text(),
-        "thinking": text(),
-        "runTimeoutSeconds": number("Per attempt; 0 = none"),
+        "label": text("Short name; other tools take it instead of the id"),
+        "agentId": text("Who does it: see agents_list"),
+        "model": text("Where its runtime takes one"),
+        "thinking": text("Level, where its runtime takes one"),
+        "runTimeoutSeconds": number("Deadline of each attempt; 0 = none"),
         "cwd": text("Absolute; default yours"),
         "mode": word(["run", "session"]),
         "thread": flag("Required for mode=session"),
-        "cleanup": word(["keep", "delete"]),
+        "cleanup": word(["keep", "delete"], "Of its session; the result is kept"),
         "expectsCompletionMessage": flag("Default true: its end comes to your inbox"),
         "chainAfter": text("Run to start after"),
         "dependsOn": texts("Runs (id or label) to start after"),
         "includeDependencyResult": flag("Put their results before the task"),
-        "onDependencyFailure": word(["cancel", "run"]),
-        "acceptPartialDependencies": flag(),
+        "onDependencyFailure": word(["cancel", "run"], "Default cancel"),
+        "acceptPartialDependencies": flag("A partial outcome will do"),
         "dependencyTimeoutSeconds": number("Default 1800"),
         "retryCount": whole("Default 0"),
         "retryDelay": whole("ms, default 1000"),
         "retryBackoff": word(["exponential", "linear", "fixed"]),
         "retryOn": texts("Only errors with one of these texts"),
-        "retryMaxTime": whole("ms"),
+        "retryMaxTime": whole("ms in all"),
         "verification": _CONTRACT,
         "completionReport": flag("Ask the worker for a structured report"),
         "progressReporting": flag("Ask the worker for progress"),
@@ -120,7 +121,7 @@ SPAWN: Final = flat(
         "lane": text("Pool of slots"),
         "priority": whole("Higher starts first"),
         "tags": texts(),
-        "isolation": word(["none", "worktree"]),
+        "isolation": word(["none", "worktree"], "worktree: a git worktree of its own"),
         "idempotencyKey": text("The same key never spawns twice"),
         "batch": {
             "type": "array",
@@ -147,7 +148,7 @@ LIST: Final = flat(
         "agentId": text(),
         "phase": text("One or several, with commas"),
         "tag": text(),
-        "limit": whole("Default 20"),
+        "limit": whole("Default 20, at most 200"),
         "offset": whole(),
     }
 )
@@ -192,8 +193,8 @@ ACTIONS: Final = (
 SUBAGENTS: Final = flat(
     {
         "action": word(ACTIONS),
-        "target": text("Run (id, label, prefix, last); for answer the request id"),
-        "message": text("For steer, answer; the reason for kill"),
+        "target": text("Run: id, label, unique prefix, last; answer: the request id"),
+        "message": text("For steer and answer; the reason of kill"),
         "attempt": whole("log: default the newest"),
         "stream": word(["out", "err"]),
         "tail": whole("log: last lines"),

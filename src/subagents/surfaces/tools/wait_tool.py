@@ -19,6 +19,7 @@ from subagents.errors import SubagentsError
 from subagents.surfaces import documents
 from subagents.surfaces.call import find_run
 from subagents.surfaces.decoding import one_of
+from subagents.surfaces.refusals import is_refusal, note_refusal
 from subagents.surfaces.tools import wording
 from subagents.surfaces.tools.arguments import WaitArguments, decoded
 from subagents.surfaces.tools.tool import Answer, Call, Document
@@ -55,6 +56,8 @@ async def _named(call: Call, selectors: Iterable[str]) -> tuple[list[RunId], lis
         try:
             run_ids[(await find_run(call.used, selector, call.caller)).id] = None
         except SubagentsError as error:
+            if is_refusal(error):
+                note_refusal(call.used, call.caller, "sessions_wait", error.message)
             errors.append({"runId": selector, "error": error.message})
     return list(run_ids), errors
 

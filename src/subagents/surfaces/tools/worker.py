@@ -14,9 +14,10 @@ from typing import Annotated, Final
 import msgspec
 
 from subagents.domain.model import Decision, Request, Run
-from subagents.domain.values import RequestId, RunId
+from subagents.domain.values import RequestId
 from subagents.errors import Forbidden, NotFound, RateLimited, UsageError
 from subagents.surfaces import documents, wire
+from subagents.surfaces import progress as progress_documents
 from subagents.surfaces.call import own_attempt
 from subagents.surfaces.decoding import decode, one_of
 from subagents.surfaces.tools.tool import Answer, Audience, Call, Document, Schema, Tool
@@ -78,11 +79,14 @@ async def _report_completion(call: Call) -> Answer:
 async def _report_progress(call: Call) -> Answer:
     run = await speaker(call)
     progress = wire.progress_of(call.arguments, now_ms=call.used.now_ms())
-    try:
-        await call.used.engine.progress(run.id, progress)
-    except RateLimited as error:
-        return _too_soon(error)
-    return Answer(text="Progress stored.", structured={"status": "stored", "runId": run.id})
+    taken = await call.used.engine.progress(run.id, progress)
+    document = {"runId": run.id, **progress_documents.taken(taken)}
+    if taken.retry_after_s is not None:
+        return Answer(
+            text=f"Not stored: too soon, again in {taken.retry_after_s} s.", structured=document
+        )
+    said = f"Shown, {document['note']}." if taken.is_latest_only else "Progress stored."
+    return Answer(text=said, structured=document)
 
 
 def _too_soon(error: RateLimited) -> Answer:
@@ -104,7 +108,6 @@ async def _notify_parent(call: Call) -> Answer:
         await call.used.engine.notify(run.id, body.message, priority=priority)
     except RateLimited as error:
         return _too_soon(error)
-    await _tool_used(call, run.id, "notify_parent")
     return Answer(
         text=f"Told {run.requester} ({priority}).",
         structured={"status": "stored", "runId": run.id, "priority": priority},
@@ -142,7 +145,6 @@ async def _request_orchestrator(call: Call) -> Answer:
             )
         except RateLimited as error:
             return _too_soon(error)
-        await _tool_used(call, run.id, "request_orchestrator")
         request_id = request.id
     return _settled(await _answer_of(call, request_id))
 
@@ -205,10 +207,6 @@ def _settled(request: Request) -> Answer:
             "answeredAt": given.at_ms,
         },
     )
-
-
-async def _tool_used(call: Call, run_id: RunId, name: str) -> None:
-    """A report given before this is no longer the worker's last act."""
 
 
 # -- the table ----------------------------------------------------------------------------------

@@ -1,0 +1,111 @@
+"""Which agent fits: a ranking that gives its reasons and treats everybody by the same rules."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subagents.domain.suggest import COST_TIERS, Candidate, Record, suggest
+
+REVIEWER = Candidate(
+    agent_id="reviewer",
+    description="Reviews code for bugs",
+    tags=("review", "python"),
+    cost_tier="expensive",
+)
+WRITER = Candidate(
+    agent_id="writer", description="Writes prose", tags=("docs",), cost_tier="cheap"
+)
+PLAIN = Candidate(agent_id="plain")
+
+
+def order(*candidates: Candidate, **asked: object) -> list[str]:
+    return [each.agent_id for each in suggest(candidates, **asked)]  # type: ignore[arg-type]  # as a test gives them
+
+
+@pytest.mark.requirement("suggest:ranking")
+def test_wanted_tags_weigh_most_then_tags_the_hint_names_then_words() -> None:
+    assert order(PLAIN, WRITER, REVIEWER, tags=["docs"])[0] == "writer"
+    assert order(PLAIN, WRITER, REVIEWER, hint="please review this")[0] == "reviewer"
+    assert order(PLAIN, WRITER, REVIEWER, hint="hunt a bug")[0] == "reviewer"
+    both = suggest([WRITER, REVIEWER], hint="prose about a review", tags=["DOCS "])
+    assert [each.agent_id for each in both] == ["writer", "reviewer"]
+    assert both[0].reasons == ("has the tags: docs", "its description has: prose")
+
+
+@pytest.mark.requirement("suggest:ranking")
+def test_words_match_in_other_forms_and_common_ones_do_not_count() -> None:
+    tester = Candidate(agent_id="t", description="Testing and tests")
+    (found,) = suggest([tester], hint="test the code of this task with an agent")
+    (team,) = suggest([Candidate(agent_id="t", description="team reads")], hint="test real")
+
+    assert found.reasons == ("its description has: test",)
+    assert team.reasons == ()
+
+
+@pytest.mark.requirement("suggest:cost")
+def test_what_costs_more_than_asked_sinks_and_what_costs_less_rises() -> None:
+    tiers = [Candidate(agent_id=tier, cost_tier=tier) for tier in COST_TIERS]
+
+    assert order(*tiers, PLAIN, cost_tier="cheap") == [
+        "cheap",
+        "free",
+        "plain",
+        "medium",
+        "expensive",
+    ]
+    (dear,) = suggest([REVIEWER], cost_tier="cheap")
+    assert dear.reasons == ("costs more than cheap: expensive",)
+
+
+@pytest.mark.requirement("suggest:record")
+def test_a_long_good_record_beats_a_lucky_run_and_a_bad_one_loses_to_none() -> None:
+    lucky = Candidate(agent_id="lucky", record=Record(ok=1))
+    proven = Candidate(agent_id="proven", record=Record(ok=30, error=1))
+    broken = Candidate(agent_id="broken", record=Record(ok=1, error=9, timeout=3))
+    cancelled = Candidate(agent_id="stopped", record=Record(cancelled=50))
+
+    assert order(PLAIN, broken, lucky, proven, cancelled) == [
+        "proven",
+        "lucky",
+        "plain",
+        "stopped",
+        "broken",
+    ]
+    assert suggest([proven])[0].reasons == ("ok in 30 of its last 31 runs",)
+
+
+@pytest.mark.requirement("suggest:load")
+def test_of_equals_the_one_with_no_queue_comes_first() -> None:
+    busy = Candidate(agent_id="a-busy", queued=3)
+
+    assert order(busy, PLAIN) == ["plain", "a-busy"]
+    assert suggest([busy])[0].reasons == ("3 runs wait for it",)
+
+
+TEXT = st.text(max_size=30)
+CANDIDATES = st.lists(
+    st.builds(
+        Candidate,
+        agent_id=st.text("abcdef", min_size=1, max_size=8),
+        description=TEXT,
+        notes=TEXT,
+        tags=st.lists(TEXT, max_size=3).map(tuple),
+        cost_tier=st.sampled_from([None, *COST_TIERS]),
+        record=st.builds(Record, ok=st.integers(0, 50), error=st.integers(0, 50)),
+        queued=st.integers(0, 100),
+    ),
+    max_size=8,
+    unique_by=lambda each: each.agent_id,
+)
+
+
+@pytest.mark.requirement("suggest:ranking")
+@given(CANDIDATES, TEXT, st.lists(TEXT, max_size=3), st.sampled_from([None, *COST_TIERS]))
+def test_everybody_is_ranked_once_and_the_order_given_does_not_matter(
+    candidates: list[Candidate], hint: str, tags: list[str], tier: str | None
+) -> None:
+    found = suggest(candidates, hint=hint, tags=tags, cost_tier=tier)
+
+    assert sorted(each.agent_id for each in found) == sorted(c.agent_id for c in candidates)
+    assert [each.score for each in found] == sorted((e.score for e in found), reverse=True)
+    assert found == suggest(candidates[::-1], hint=hint, tags=tags, cost_tier=tier)
