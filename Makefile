@@ -23,7 +23,7 @@ $(STAMP): FORCE
 endif
 
 .PHONY: help setup demo test check format-check lint types imports pytest smoke docs docs-check \
-	simulate bench format clean FORCE
+	simulate conformance bench format clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -86,6 +86,11 @@ docs-check: setup
 
 simulate: setup ## the engine against seeded crashes, late and doubled signals
 	$(PY) -m subagents.testing.simulator --seeds $(SEEDS) --workers $(WORKERS)
+
+CONFORMANCE ?= $(HOME)/.cache/subagents-conformance
+
+conformance: setup ## the protocol's own suite and inspector against us (fetches 400 MB once)
+	$(PY) tests/conformance/run.py "$(CONFORMANCE)"
 
 bench: setup ## measure; results go to bench/results
 	$(PY) -m bench

@@ -3,7 +3,7 @@
 The suite wants tools with fixed names and behaviours. Only the source of the tasks is different
 from the product's: asyncio tasks in memory here, runs in the store there.
 
-``python -m tests.conformance.fixture_server PORT``
+``python tests/conformance/fixture_server.py PORT``
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp_types.jsonrpc import MISSING_REQUIRED_CLIENT_CAPABILITY
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -109,7 +110,9 @@ WORKS: Mapping[str, Work] = {
     "test_tool_with_task": greet_later,
 }
 ONLY_AS_TASKS = frozenset(WORKS) - {"slow_compute"}
-TOOLS = ("greet", *WORKS)
+PROBES = ("test_missing_capability", "test_streaming_elicitation", "test_logging_tool")
+"""What ``server-stateless`` calls to see what a server must not do."""
+TOOLS = ("greet", *WORKS, *PROBES)
 
 
 class FixtureTasks:
@@ -209,8 +212,19 @@ async def list_tools(
     )
 
 
-async def call_tool(_ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
     arguments = params.arguments or {}
+    if params.name == "test_missing_capability":
+        raise MCPError(
+            code=MISSING_REQUIRED_CLIENT_CAPABILITY,
+            message="this tool samples",
+            data={"requiredCapabilities": {"sampling": {}}},
+        )
+    if params.name == "test_streaming_elicitation":
+        await ctx.session.report_progress(1, message="asking")
+        return text_result("nobody was asked")
+    if params.name == "test_logging_tool":
+        return text_result("nothing was logged")
     if params.name == "greet":
         return text_result(f"Hello, {arguments.get('name', 'you')}!")
     if params.name == "slow_compute":

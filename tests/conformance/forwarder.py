@@ -1,4 +1,4 @@
-"""Puts a bearer token before each request of a client that cannot send one, and changes nothing else.
+"""Puts a bearer token before each request of a client that cannot send one; changes nothing else.
 
 The conformance suite takes a URL and no headers, and the daemon answers nobody on TCP who brings no
 token. ``Host`` and ``Origin`` pass as they came, because the suite tests what the daemon makes of
@@ -7,10 +7,13 @@ them: so the forwarder listens on the daemon's own port, one loopback address be
 
 import asyncio
 import contextlib
+import os
+import sys
 
 LISTENS_ON = "127.0.0.1"
 DAEMON_ON = "127.0.0.2"
 """Linux takes all of 127.0.0.0/8 for loopback."""
+VARIABLE = "FORWARDED_TOKEN"
 HEAD_BYTES_MAX = 256 * 1024
 
 
@@ -57,3 +60,12 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     while data := await reader.read(64 * 1024):
         writer.write(data)
         await writer.drain()
+
+
+async def main(port: int) -> None:
+    server = await serve(port, os.environ[VARIABLE])
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1])))

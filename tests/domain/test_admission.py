@@ -9,6 +9,7 @@ from subagents.domain.admission import (
     check_allowed,
     check_children,
     check_depth,
+    check_notice,
     check_request,
     check_steer,
     circular,
@@ -16,13 +17,15 @@ from subagents.domain.admission import (
     find_path,
     lane_key,
     pending_requests,
+    progress_wait_s,
     queue_order,
     resolve_mode,
 )
-from subagents.domain.model import Answer, Decision
+from subagents.domain.events import ParentNotified
+from subagents.domain.model import Answer, Decision, Priority, Progress, Run
 from subagents.domain.spec import Mode, RunSpec
 from subagents.domain.values import RunId, SessionKey, agent_of, replace
-from subagents.errors import Forbidden, UsageError
+from subagents.errors import Forbidden, RateLimited, UsageError
 
 
 @pytest.mark.requirement("spawn:mode", "seed001:modes", "seed004:session-needs-thread")
@@ -196,11 +199,16 @@ def asking(run_number: int, asked: int, *, at_ms: int = NOW_MS) -> Life:
     return life
 
 
-@pytest.mark.requirement("requests:limits")
+@pytest.mark.requirement("requests:limits", "requests:limits-typed")
 def test_the_three_limits_of_questions_name_themselves() -> None:
-    with pytest.raises(Forbidden, match="rate_limited: at most 3 unanswered questions per run"):
+    with pytest.raises(RateLimited) as refused:
         check_request(asking(1, 3).run, pending_at_requester=3, now_ms=NOW_MS)
-    with pytest.raises(Forbidden, match="at most 20 unanswered questions at one requester"):
+    assert refused.value.message == "rate_limited: at most 3 unanswered questions per run"
+    assert refused.value.details == {
+        "guardrail": "rate_limited",
+        "limit": "at most 3 unanswered questions per run",
+    }
+    with pytest.raises(RateLimited, match="at most 20 unanswered questions at one requester"):
         check_request(asking(1, 0).run, pending_at_requester=20, now_ms=NOW_MS)
 
     answer = Answer(decision=Decision.ANSWER, text="x", by="me", at_ms=NOW_MS)
@@ -208,9 +216,55 @@ def test_the_three_limits_of_questions_name_themselves() -> None:
     answered = replace(
         answered, requests=tuple(replace(r, answer=answer) for r in answered.requests)
     )
-    with pytest.raises(Forbidden, match="rate_limited: at most 5 questions per minute and run"):
-        check_request(answered, pending_at_requester=0, now_ms=NOW_MS + 59_999)
+    with pytest.raises(RateLimited) as refused:
+        check_request(answered, pending_at_requester=0, now_ms=NOW_MS + 58_001)
+    assert refused.value.to_wire() == {
+        "code": "rate_limited",
+        "message": "rate_limited: at most 5 questions per minute and run, again in 2 s",
+        "details": {
+            "guardrail": "rate_limited",
+            "limit": "at most 5 questions per minute and run",
+            "retryAfterSeconds": 2,
+        },
+        "retryable": True,
+        "hint": None,
+    }
     check_request(answered, pending_at_requester=0, now_ms=NOW_MS + 60_000)
+    # A clock that was set back makes nobody wait for the future.
+    check_request(answered, pending_at_requester=0, now_ms=NOW_MS - 1)
+
+
+def noticing(count: int, priority: Priority) -> Run:
+    life = Life.begin().start()
+    for _ in range(count):
+        life.apply(ParentNotified(at_ms=NOW_MS, message="look", priority=priority))
+    return life.run
+
+
+@pytest.mark.requirement("notices:limits")
+def test_notices_have_limits_of_their_own() -> None:
+    blocked = noticing(20, Priority.BLOCKER)
+    with pytest.raises(RateLimited, match="at most 20 unanswered question or blocker notices"):
+        check_notice(blocked, Priority.QUESTION)
+    check_notice(blocked, Priority.INFO)
+    check_request(blocked, pending_at_requester=0, now_ms=NOW_MS)
+    check_notice(noticing(50, Priority.INFO), Priority.BLOCKER)
+    with pytest.raises(RateLimited, match="at most 1000 notices per run"):
+        check_notice(replace(blocked, notices=1_000), Priority.INFO)
+
+
+@pytest.mark.requirement("progress:rate-limited")
+@pytest.mark.parametrize(
+    ("passed_ms", "wait_s"), [(0, 30), (1, 30), (29_000, 1), (29_999, 1), (30_000, 0), (-5, 0)]
+)
+def test_the_next_progress_waits_for_what_is_left_of_thirty_seconds(
+    passed_ms: int, wait_s: int
+) -> None:
+    run = Life.begin().start().run
+    assert progress_wait_s(run, NOW_MS) == 0
+    run = replace(run, progress=Progress(phase="p", updated_at_ms=NOW_MS))
+
+    assert progress_wait_s(run, NOW_MS + passed_ms) == wait_s
 
 
 @pytest.mark.requirement("steer:limits")

@@ -12,9 +12,7 @@ REVIEWER = Candidate(
     tags=("review", "python"),
     cost_tier="expensive",
 )
-WRITER = Candidate(
-    agent_id="writer", description="Writes prose", tags=("docs",), cost_tier="cheap"
-)
+WRITER = Candidate(agent_id="writer", description="Writes prose", tags=("docs",), cost_tier="cheap")
 PLAIN = Candidate(agent_id="plain")
 
 

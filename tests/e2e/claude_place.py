@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from live_home import MARK, LiveHome
-
 from scripted_model import ScriptedModel
+
 from subagents.cli.mcp_install import plugin_dir
 from subagents.config.paths import session_name
 
@@ -87,6 +87,8 @@ class ClaudePlace:
             MARK: self.home.mark,
             "CLAUDE_CONFIG_DIR": str(self.home.root / "claude"),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            # A session of the SDK begins without the tools of a server that is still starting.
+            "CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "20000",
             "ANTHROPIC_BASE_URL": self.model.url,
             "ANTHROPIC_API_KEY": "none",
         }

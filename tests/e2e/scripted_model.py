@@ -61,9 +61,10 @@ class Conversation:
 
     @property
     def seen(self) -> str:
-        """Everything that users and tools said, in one text."""
-        users = (message for message in self.messages if message["role"] == "user")
-        return "\n".join(_text(message["content"]) for message in users)
+        """Everything that the model was told, in one text: by users, tools and the system."""
+        told = (message for message in self.messages if message["role"] != "assistant")
+        texts = (_text(message["content"]) for message in told)
+        return "\n".join([_text(self.body.get("system")), *texts])
 
     def found(self, pattern: str) -> list[str]:
         """Every match in the tool results, each once, in order."""
@@ -121,7 +122,7 @@ class ScriptedModel:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(BOUND_S)
-        assert self.errors == []
+        assert not self.errors, self.errors
 
     def answer(self, body: Document) -> tuple[list[Document], str]:
         """The content blocks of the answer and its stop reason."""

@@ -18,8 +18,8 @@ ME = (
 )
 
 
-def spawn(home: LiveHome, task: str, **spec: object) -> str:
-    return home.spawn(f"{ME}{task}", **spec)
+def spawn(home: LiveHome, task: str, *, agent: str = "sh", **spec: object) -> str:
+    return home.spawn(f"{ME}{task}", agent=agent, **spec)
 
 
 def texts(home: LiveHome) -> list[str]:
@@ -196,9 +196,8 @@ def test_a_worker_cannot_speak_for_or_read_another_run(tmp_path: Path) -> None:
 @pytest.mark.requirement("e2e:command-worker:project-file")
 def test_a_worker_gains_no_agent_by_writing_a_project_file(tmp_path: Path) -> None:
     """It may spawn only its own kind; the file it writes says otherwise."""
-    config = (
-        f'{DEFAULTS}\n[agents.narrow]\nruntime = "command"\ncommand = ["sh", "-c", "{{task}}"]\n'
-    )
+    narrow = '[agents.narrow]\nruntime = "command"\ncommand = ["sh", "-c", "{task}"]\n'
+    config = f"{DEFAULTS}\n{narrow}"
     with live_home(tmp_path, config=config) as home:
         evil = (
             '[agents.evil]\nruntime = "command"\ncommand = ["sh", "-c", "{task}"]\n'
@@ -211,14 +210,14 @@ def test_a_worker_gains_no_agent_by_writing_a_project_file(tmp_path: Path) -> No
             " me spawn --agent evil 'echo gained' 2>&1; echo exit $?;"
             " me spawn --agent sh 'echo gained' 2>&1; echo exit $?;"
             " me config trust --yes 2>&1; echo exit $?;"
-            " me spawn --agent narrow --json 'echo own kind'",
+            " me spawn --agent narrow --json 'echo own kind' > receipt.json; me wait > waited.txt",
             agent="narrow",
         )
         item = home.finish(run_id)[0]
 
         assert item["result"].count("exit 4") == 3, item["result"]
         assert 'agent "narrow" may not spawn "evil"' in item["result"]
-        receipt = json.loads(item["result"].splitlines()[-1])
+        receipt = json.loads((home.work / "receipt.json").read_text())
         (warning,) = receipt["warnings"]
         assert "subagents.toml: ignored for agents: agents.narrow.subagents" in warning
         # The person's own hand still has the whole file.

@@ -7,7 +7,7 @@ import pytest
 from world import ME, OTHER, FakeCourier, World, in_world
 
 from subagents.config.settings import Agent, Settings
-from subagents.domain.model import Phase
+from subagents.domain.model import Decision, Phase
 from subagents.domain.outcome import (
     DeferReason,
     Deferred,
@@ -343,5 +343,76 @@ def test_a_session_without_runs_waits_for_nothing(tmp_path: Path) -> None:
 
         assert found.completed == found.pending == ()
         assert world.clock.now_ms() == begun
+
+    in_world(tmp_path, scenario)
+
+
+# -- failures of the field -----------------------------------------------------------------------
+
+
+@pytest.mark.requirement("field:agentwire-872", "field:parked-delivery-expired")
+def test_agentwire_872_a_requester_parked_for_hours_over_restarts_still_gets_the_report(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        agents = dict(world.settings.agents)
+        script: tuple[dict[str, object], ...] = (
+            {"sleep_ms": 5 * 3_600_000},
+            {"result": "after five hours"},
+        )
+        agents["long"] = Agent(runtime="scripted", script=script)
+        settings = Settings(defaults=world.settings.defaults, agents=agents)
+        run_id = await world.spawn("long", settings=settings)
+        waits = 0
+        while True:
+            found = await world.clock.result(
+                world.engine.wait([], session=ME, timeout_s=600, reader="parked")
+            )
+            waits += 1
+            if found.completed:
+                break
+            assert [run.id for run in found.pending] == [run_id]
+        assert waits == 30
+        assert [run.result for run in found.completed] == ["after five hours"]
+
+        # Nobody acknowledges: days later, after many sweeps and restarts, it lies there still.
+        for _ in range(3):
+            world.clock.jump(20 * 24 * 3_600)
+            await world.clock.result(world.engine.sweep())
+            await world.restart()
+        late = await world.clock.result(
+            world.engine.wait([], session=ME, timeout_s=0, reader="late")
+        )
+        assert late.offered == (announcement_id(run_id),)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("field:openswarm-434", "field:answers-took-hours")
+def test_openswarm_434_twenty_answers_reach_their_workers_in_one_commit_each_and_no_time(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_ids = [await world.spawn("hang") for _ in range(20)]
+        for run_id in run_ids:
+            await world.until(run_id, Phase.RUNNING)
+        asks = [world.engine.ask(run_id, "which?", timeout_s=86_400) for run_id in run_ids]
+        asked = [await world.clock.result(each) for each in asks]
+        waiting = [
+            asyncio.ensure_future(world.engine.answer_of(each.id, wait_s=600)) for each in asked
+        ]
+        # Nearly the longest wait there is: no back-off may have grown meanwhile.
+        await world.clock.advance(590)
+        then_ms, commits = world.clock.now_ms(), world.store.commits
+        for each in asked:
+            await world.clock.result(
+                world.engine.answer(each.id, "b", decision=Decision.ANSWER, by="me")
+            )
+
+        found = await world.clock.result(asyncio.gather(*waiting))
+
+        assert [each.answer.text if each.answer else None for each in found] == ["b"] * 20
+        assert world.clock.now_ms() == then_ms
+        assert world.store.commits - commits <= 20 + 1
 
     in_world(tmp_path, scenario)

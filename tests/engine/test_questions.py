@@ -9,7 +9,7 @@ from world import ME, World, in_world
 from subagents.domain.model import Decision, MessageKind, Phase, Report, ReportStatus
 from subagents.domain.outcome import Reason, Status
 from subagents.domain.spec import Artifact, Contract
-from subagents.domain.values import RequestId, RunId
+from subagents.domain.values import RequestId, RunId, SessionKey
 from subagents.errors import Conflict, NotFound, RateLimited, UsageError
 
 
@@ -206,6 +206,10 @@ def test_a_new_attempt_asks_its_own_question(tmp_path: Path) -> None:
 # -- a requester that ended ----------------------------------------------------------------------
 
 
+def unread(world: World, session: SessionKey) -> list[str]:
+    return [str(row.message.id) for row in world.store.inbox(session, unconsumed=True)]
+
+
 async def left_alone(world: World) -> tuple[RunId, RunId]:
     """A run at work whose requester's own work is done: it waits for this one to end."""
     parent = await working(world, "parent")
@@ -227,8 +231,7 @@ def test_a_question_to_a_requester_that_ended_goes_to_the_ancestor_at_work(
         await world.clock.result(world.engine.notify(child, "stuck", priority="blocker"))
 
         assert world.store.inbox(dead, unconsumed=True) == []
-        mine = [row.message.id for row in world.store.inbox(ME, unconsumed=True)]
-        assert mine == [request.id, f"{child}:n1"]
+        assert unread(world, ME) == [request.id, f"{child}:n1"]
         needs = await world.engine.queries.attention(ME)
         assert [item.kind for item in needs] == ["question", "blocker"]
         assert await world.engine.queries.attention(dead) == ()
@@ -271,13 +274,13 @@ def test_an_open_question_moves_on_when_its_requester_ends_and_is_answered_once(
         await world.until(grandchild, Phase.RUNNING)
         first = await world.clock.result(world.engine.ask(grandchild, "which?"))
         inbox = (await world.run(child)).first_session_key
-        assert [r.message.id for r in world.store.inbox(inbox, unconsumed=True)] == [first.id]
+        assert unread(world, inbox) == [first.id]
 
         await world.until(child, Phase.ENDING)
         await world.until(parent, Phase.ENDING)
         await world.restart()
 
-        assert [r.message.id for r in world.store.inbox(ME, unconsumed=True)] == [first.id]
+        assert unread(world, ME) == [first.id]
         assert world.store.inbox(inbox, unconsumed=True) == []
         answers = [
             world.engine.answer(first.id, text, decision=Decision.ANSWER, by=text)

@@ -606,8 +606,10 @@ def test_a_malformed_schema_is_refused_with_its_place(
         ({}, "The worker gave no completion report"),
         (
             {"report_problem": "the completion report in the text has no summary"},
-            "The worker gave no completion report: the completion report in the text has no"
-            " summary",
+            (
+                "The worker gave no completion report: the completion report in the text has no"
+                " summary"
+            ),
         ),
         (
             {"report": DONE},

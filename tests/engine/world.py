@@ -29,6 +29,7 @@ T = TypeVar("T")
 ME = SessionKey("agent:main:main")
 OTHER = SessionKey("agent:other:main")
 
+REPORT = "Done.\n\n[COMPLETION REPORT]\nstatus: complete\nsummary: all read\n"
 SCRIPTS: Mapping[str, tuple[dict[str, object], ...]] = {
     "main": ({"result": "main did it"},),
     "quick": ({"result": "done"},),
@@ -45,6 +46,9 @@ SCRIPTS: Mapping[str, tuple[dict[str, object], ...]] = {
         {"write": {"path": "out.txt", "text": "hello"}},
         {"result": "written"},
     ),
+    "says_report": ({"tool": "Bash"}, {"result": REPORT}),
+    "says_wrong_report": ({"result": REPORT.replace("complete", "done")},),
+    "says_report_then_works": ({"result": REPORT}, {"tool": "Bash"}),
     "parent": ({"sleep_ms": 5_000}, {"result": "parent is done"}),
 }
 

@@ -214,7 +214,7 @@ def test_command_declares_what_it_can_do_and_refuses_the_rest(bench: Bench) -> N
     with pytest.raises(RuntimeUnavailable, match="cannot steer"):
         asyncio.run(runtime.steer(bench.ref(), "hello", key="k"))
     with pytest.raises(RuntimeUnavailable, match="cannot resume"):
-        asyncio.run(runtime.resume(bench.ref(), "hello"))
+        asyncio.run(runtime.resume(bench.ref(), "hello", env={}))
 
 
 @pytest.mark.requirement("runtimes:stderr-tail")

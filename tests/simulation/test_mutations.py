@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from subagents.domain import announcement, lifecycle
+from subagents.domain import announcement, lifecycle, routing
 from subagents.domain.events import Event
 from subagents.domain.model import HOLDS_SLOT, Phase, Run
 from subagents.domain.values import SessionKey, replace
@@ -259,6 +259,7 @@ def never_takes_an_offer_back(patch: pytest.MonkeyPatch) -> None:
         return lent is None or lent[0] == reader
 
     patch.setattr(Offers, "is_free", for_ever)
+    patch.setattr(Offers, "forget", lambda _self: 0)
 
 
 @mutation
@@ -303,16 +304,14 @@ def does_not_consume_what_a_courier_delivered(patch: pytest.MonkeyPatch) -> None
 
 
 @mutation
-def goes_on_waiting_for_a_caller_that_is_gone(patch: pytest.MonkeyPatch) -> None:
-    """The line is dead, and the message is leased to nobody who could acknowledge, for ever."""
-
+def pushes_nested_results_outside(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        def lend(self: Any, message_id: str, reader: str, **named: Any) -> bool:
-            return bool(original(self, message_id, reader, **{**named, "for_ms": 10**12}))
+        def route(run: Run) -> routing.Route:
+            return original(replace(run, requester_run=None))  # type: ignore[no-any-return]
 
-        return lend
+        return route
 
-    wrap(patch, Offers, "lend", make)
+    wrap(patch, routing, "route", make)
 
 
 def lifecycle_lane(run: Run) -> tuple[str, int]:

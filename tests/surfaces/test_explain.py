@@ -11,6 +11,7 @@ from subagents.domain.model import (
     Decision,
     DeliveryTry,
     Phase,
+    Priority,
     Report,
     Request,
 )
@@ -93,6 +94,11 @@ WHY: list[tuple[tuple[e.Event, ...], Phase, str]] = [
         (*LIVE, e.RequestAsked(at_ms=1000, request=QUESTION)),
         Phase.RUNNING,
         'asks: "blue or green?" (subagents answer r-0000000001:q1 TEXT; it times out in 59s)',
+    ),
+    (
+        (*LIVE, e.ParentNotified(at_ms=1000, message="disk\nfull", priority=Priority.BLOCKER)),
+        Phase.RUNNING,
+        'is blocked: "disk full" (subagents answer r-0000000001:n1 TEXT)',
     ),
     (
         (*LIVE, e.CancelRequested(at_ms=1000, by="me", reason="enough")),
@@ -262,6 +268,23 @@ def test_questions_messages_and_children_are_told() -> None:
         'spawned sub-agent "a" (r-a)',
         "sub-agent r-a timed out",
     ]
+
+
+@pytest.mark.requirement("why:steps:report-text", "report-text:wrong-value")
+def test_what_was_read_in_the_text_of_the_result_is_told_and_why_it_is_no_report() -> None:
+    block = "[COMPLETION REPORT]\nstatus: {}\nsummary: all read\n[/COMPLETION REPORT]"
+    told = {
+        status: [
+            step.text for step in steps(journal(*LIVE, result(block.format(status)), exited()))
+        ]
+        for status in ("complete", "done")
+    }
+
+    assert 'its text reports complete: "all read"' in told["complete"]
+    assert (
+        'no report: the completion report in the text has status "done" (allowed: complete,'
+        " partial, failed)"
+    ) in told["done"]
 
 
 @pytest.mark.requirement("timeline:fold")

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.surfaces import runs
-from tests.surfaces.home_daemon import Document, Home, serving
-from tests.surfaces.test_worker_tools import told, use
+import runs
+from home_daemon import Document, Home, serving
+from test_worker_tools import told, use
 
 from subagents.domain import events as e
 from subagents.domain.model import Answer, Decision, Progress, Report, Request

@@ -326,6 +326,75 @@ def test_a_worker_reports_asks_and_gets_its_answer(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("http:worker:progress", "progress:log")
+def test_progress_is_kept_in_a_log_that_can_be_read(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang", label="w"))["runId"]
+        await home.until_phase(run_id, "running")
+        me, path = home.worker(run_id), f"/v1/runs/{run_id}/progress"
+        empty = await home.ok("GET", path)
+        assert empty == {"runId": run_id, "latest": None, "updates": []}
+        update = {"phase": "p", "level": "L2_detail", "metrics": {"files": 3, "where": "src"}}
+
+        assert (await home.ok("POST", path, update, me))["status"] == "stored"
+
+        found = await home.ok("GET", path)
+        (line,) = found["updates"]
+        assert line == {**update, "number": 1, "percentComplete": None, "at": line["at"]}
+        assert found["latest"] == {"phase": "p", "percentComplete": None, "updatedAt": line["at"]}
+        wrongs: tuple[Document, ...] = (
+            *({"a": True}, {"a": None}, {"a": []}, {"": 1}, {"a" * 101: 1}),
+        )
+        for wrong in wrongs:
+            status, _ = await home.call("POST", path, {"phase": "p", "metrics": wrong}, me)
+            assert status == 422
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:worker:limits", "requests:limits-typed")
+def test_a_limit_is_429_and_says_when_to_come_again(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang", label="w"))["runId"]
+        await home.until_phase(run_id, "running")
+        me = home.worker(run_id)
+        for number in range(5):
+            body = {"runId": run_id, "question": f"q{number}?"}
+            asked = await home.ok("POST", "/v1/requests", body, me)
+            path = f"/v1/requests/{segment(asked['requestId'])}/respond"
+            await home.ok("POST", path, {"response": "yes"})
+
+        body = {"runId": run_id, "question": "one more?"}
+        status, refused = await home.call("POST", "/v1/requests", body, me)
+
+        assert (status, refused["code"], refused["retryable"]) == (429, "rate_limited", True)
+        assert refused["details"]["limit"] == "at most 5 questions per minute and run"
+        assert 1 <= refused["details"]["retryAfterSeconds"] <= 60
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:worker:notices", "notices:answered")
+def test_a_notice_is_answered_by_its_id(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang", label="w"))["runId"]
+        await home.until_phase(run_id, "running")
+        me, base = home.worker(run_id), f"/v1/runs/{run_id}"
+        await home.ok("POST", f"{base}/notify", {"message": "stuck", "priority": "blocker"}, me)
+        (item,) = (await home.ok("GET", "/v1/attention"))["items"]
+        assert (item["kind"], item["requestId"]) == ("blocker", f"{run_id}:n1")
+        path = f"/v1/requests/{segment(item['requestId'])}"
+
+        said = await home.ok("POST", f"{path}/respond", {"response": "go on"})
+
+        assert (said["status"], said["priority"], said["deadline"]) == ("answered", "blocker", None)
+        row = await home.ok("GET", f"{base}/status")
+        assert (row["runStatus"], row["pendingRequestCount"]) == ("running", 0)
+        assert (await home.ok("GET", "/v1/attention"))["items"] == []
+
+    play(tmp_path, scenario)
+
+
 @pytest.mark.requirement("http:ownership")
 def test_a_worker_touches_only_its_own_subtree(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from home_daemon import Document, Home, serving, until
 from starlette.types import Message
-from tests.surfaces.home_daemon import Document, Home, serving, until
 
 from subagents.domain.values import SessionKey
 from subagents.surfaces import routes_tools

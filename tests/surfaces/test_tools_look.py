@@ -50,7 +50,9 @@ def test_the_list_has_the_documented_rows_newest_first_and_pages(tmp_path: Path)
 def test_each_filter_of_the_list_keeps_what_fits(tmp_path: Path) -> None:
     async def scenario(desk: Seat) -> None:
         await desk.spawn("quick", label="done", tags=["night"])
-        await desk.until_phase((await desk.ok("sessions_list"))["sessions"][0]["runId"], "completed")
+        await desk.until_phase(
+            (await desk.ok("sessions_list"))["sessions"][0]["runId"], "completed"
+        )
         await desk.spawn("hang", label="open", tags=["day", "né"])
         await desk.spawn("slow", label="bound", mode="session", thread=True)
 
@@ -219,9 +221,7 @@ def test_a_run_is_found_by_id_label_prefix_last_and_the_session_of_any_attempt(
         for target in (run_id, "twice", run_id[:8], "last", *keys):
             found = await desk.ok("subagents", action="status", target=target)
             assert found["runId"] == run_id
-        none = await desk.refused(
-            "subagents", action="status", target="agent:bad:subagent:0-0-0-0"
-        )
+        none = await desk.refused("subagents", action="status", target="agent:bad:subagent:0-0-0-0")
         assert none.structured["code"] == "not_found"
 
     play(tmp_path, scenario)
@@ -343,7 +343,7 @@ def test_a_hint_or_tags_rank_the_agents_with_reasons_and_start_none(tmp_path: Pa
         agents = hinted.structured["agents"]
         assert isinstance(agents, list)
         assert hinted.structured["ranked"] is True
-        assert [each["id"] for each in agents][0] == "bad"
+        assert agents[0]["id"] == "bad"
         assert len(agents) == 2
         assert "the hint names its tags: review" in agents[0]["reasons"]
         assert "the hint names its tags: review" in hinted.text

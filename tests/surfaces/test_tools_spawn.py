@@ -4,8 +4,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tool_seats import CONFIG, Seat, play
+
+from subagents.surfaces.tools.tool import ANSWER_CHARS_MAX
 
 RECEIPT = {
     *("status", "childSessionKey", "runId", "mode", "label", "phase"),
@@ -86,6 +89,8 @@ def test_a_batch_is_spawned_together_and_its_runs_name_each_other_by_label(tmp_p
             {"batch": [{"task": "x", "retrycount": 1}]},
             'unknown parameter "batch[0].retrycount": did you mean "retryCount"?',
         ),
+        ({"batch": [{"task": "x"}], "idempotencyKey": 5}, "idempotencyKey must be text"),
+        ({"batch": [{"task": "x"}], "idempotencyKey": ""}, "idempotencyKey must not be empty"),
         ({"batch": [{"task": "x"}], "task": "y"}, "task and batch exclude each other"),
         ({"batch": [{"task": "x"}], "label": "y"}, "label and batch exclude each other"),
         (
@@ -254,6 +259,27 @@ def test_a_batch_that_a_door_repeats_spawns_once_and_an_own_key_wins(tmp_path: P
         assert (await desk.ok("sessions_list"))["total"] == 4
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:spawn:batch")
+def test_the_largest_batch_is_answered_in_a_size_that_a_context_bears(tmp_path: Path) -> None:
+    async def scenario(desk: Seat) -> None:
+        (Path(desk.home.cwd) / "there.txt").write_text("x")
+        met = {"artifacts": [{"path": "there.txt"}]}
+        batch: list[dict[str, Any]] = [{"task": "x", "label": f"n{n}"} for n in range(999)]
+        batch.append({"task": "x", "label": "last one", "verification": met})
+        answer = await desk.call("sessions_spawn", agentId="hang", lane="narrow", batch=batch)
+        receipts = answer.structured["receipts"]
+
+        assert isinstance(receipts, list)
+        assert len({each["runId"] for each in receipts}) == 1000
+        assert set(receipts[0]) == {"status", "runId", "label", "phase"}
+        assert "vacuous" in receipts[-1]["warnings"][0]
+        assert len(msgspec.json.encode(answer.structured)) < 90_000
+        assert len(answer.text) <= ANSWER_CHARS_MAX
+
+    limit = "max_children_per_agent = "
+    play(tmp_path, scenario, CONFIG.replace(f"{limit}60", f"{limit}1000"))
 
 
 def ids(document: Any) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.surfaces.home_daemon import Document, Home, serving, until
+from home_daemon import Document, Home, serving, until
 
 from subagents.domain.values import RequestId
 from subagents.surfaces.tools import worker

@@ -1,4 +1,4 @@
-"""Callers of tools for tests: a seat calls by name, in process, on the services of a real daemon."""
+"""Callers of tools for tests: a seat calls by name, on the services of a real daemon."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -9,6 +9,7 @@ Source: 5-surfaces §5, §7.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -39,11 +40,13 @@ from subagents.config.sources import (
     subtable,
 )
 from subagents.config.trust import is_trusted, narrowed, trusted_file
-from subagents.errors import ConfigError
+from subagents.errors import ConfigError, Forbidden
 
 TYPO_LIKENESS: Final = 0.85
 """`comand` is a typo of `command`; `gemini` is not one of `main`."""
 SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
+WIDENED: Final = frozenset({"allow_agents", "children", "depth"})
+"""Guardrails that a project file would widen if it could."""
 IGNORED_SHOWN_MAX: Final = 8
 """Keys named in the warning about a project file."""
 CACHED_MAX: Final = 64
@@ -76,6 +79,8 @@ class Config(msgspec.Struct, frozen=True):
     """Without the project file; None = there is none, or it is trusted as it stands."""
     ignored: tuple[str, ...] = ()
     """One line, when something of the project file was left out; a receipt shows it."""
+    refusal_hint: str | None = None
+    """What to say to an agent that is refused, where a project file could not widen its limits."""
 
     def for_agents(self) -> "Config":
         """What holds for callers that are agents: of the project's file what narrows, no more.
@@ -87,7 +92,23 @@ class Config(msgspec.Struct, frozen=True):
             return self
         settings, left_out = narrowed(self.settings, self.own)
         ignored = (_ignored_line(self.files[-1], left_out),) if left_out else ()
-        return msgspec.structs.replace(self, settings=settings, own=None, ignored=ignored)
+        hint = (
+            f"{self.files[-1]} cannot allow agents more than the user's own file does; a person"
+            f" can let it: subagents config trust {self.files[-1]}"
+        )
+        return msgspec.structs.replace(
+            self, settings=settings, own=None, ignored=ignored, refusal_hint=hint
+        )
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Around a spawn: say in a refusal that a project file could not prevent it."""
+        try:
+            yield
+        except Forbidden as error:
+            if error.guardrail in WIDENED:
+                error.hint = error.hint or self.refusal_hint
+            raise
 
     def leaves(self) -> Iterator[Leaf]:
         """Every effective value, sorted by key, without keys that are unset and have no default."""

@@ -133,7 +133,7 @@ def _mentions(text: Iterable[str], words: Iterable[str]) -> bool:
 
 def _same(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
-    if short == long:
+    if long in {short, f"{short}s", f"{short}es"}:
         return True
     stem = short[:-1] if len(short) >= 6 else short
     return len(short) >= 4 and len(long) - len(short) <= 3 and long.startswith(stem)

@@ -431,13 +431,13 @@ class Engine:
             self.inbox_of(session), apart_from=apart_from, most=most
         )
 
-    def is_awaited(self, run_id: RunId, session: SessionKey) -> bool:
-        """See ``Mailbox.is_awaited``."""
-        return self._mailbox.is_awaited(run_id, session)
+    def is_under_way(self, message: Message) -> bool:
+        """See ``Mailbox.is_under_way``."""
+        return self._mailbox.is_under_way(message)
 
-    def expect(self, run_ids: Iterable[RunId], *, for_ms: int) -> None:
+    def expect(self, message_ids: Iterable[str], *, for_ms: int) -> None:
         """See ``Mailbox.expect``."""
-        self._mailbox.expect(run_ids, for_ms=for_ms)
+        self._mailbox.expect(message_ids, for_ms=for_ms)
 
     def give_back(self, message_ids: Iterable[str], *, reader: str) -> None:
         """See ``Mailbox.give_back``."""

@@ -66,7 +66,7 @@ class Mailbox:
         self._waiters: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
         """In the order of their calls: who waited longest is woken first."""
         self._expected: dict[str, int] = {}
-        """Runs whose end a client comes to look for, and until when it should have come."""
+        """Messages that a client comes to look for, and until when it should have come."""
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
@@ -259,18 +259,27 @@ class Mailbox:
         """Somebody holds the line for this run or for anything of this session, or looks often."""
         if self._waiters.get(run_id) or self._waiters.get(session):
             return True
-        return self._expected.get(run_id, 0) > self._clock.now_ms()
+        return self._is_expected(announcement_id(run_id))
 
-    def expect(self, run_ids: Iterable[RunId], *, for_ms: int) -> None:
-        """A client polls these runs and will bring their ends to whoever spawned them.
+    def is_under_way(self, message: Message) -> bool:
+        """Whether a call that waits, or a client that looks often, is about to bring it."""
+        if message.kind is MessageKind.ANNOUNCEMENT:
+            return self.is_awaited(message.run_id, message.session_key)
+        return self._is_expected(message.id)
+
+    def _is_expected(self, message_id: str) -> bool:
+        return self._expected.get(message_id, 0) > self._clock.now_ms()
+
+    def expect(self, message_ids: Iterable[str], *, for_ms: int) -> None:
+        """A client polls and will bring these to whoever spawned the runs.
 
         Args:
-            run_ids: Runs that have not ended.
+            message_ids: Questions, and announcements, also of runs that have not ended.
             for_ms: So soon it looks again, unless it is gone.
         """
         now = self._clock.now_ms()
         self._expected = {name: until for name, until in self._expected.items() if until > now}
-        self._expected.update(dict.fromkeys(run_ids, now + for_ms))
+        self._expected.update(dict.fromkeys(message_ids, now + for_ms))
 
     def _is_free(self, message_id: str, reader: str | None) -> bool:
         if message_id.endswith(ANNOUNCE_SUFFIX):

@@ -103,14 +103,14 @@ class Reports:
             return ProgressAnswer(stored=False, retry_after_s=left_s)
         number = run.progress_lines + 1
         if number > admission.PROGRESS_LINES_MAX:
-            await self._say(run, _seen(replace(progress, updated_at_ms=now)))
+            await self._say(run, _seen(progress), at_ms=now)
             return ProgressAnswer(stored=False)
         numbered = replace(progress, updated_at_ms=now, number=number)
         self._writing.add(run_id)
         try:
             await self._off_loop(lambda: self._log.append(run_id, numbered))
             # Its attempt may have ended meanwhile; the event says which one it belongs to.
-            await self._say(run, _seen(numbered))
+            await self._say(run, _seen(numbered), at_ms=now)
         except OSError as error:
             raise StoreUnavailable(f"the progress of {run_id} cannot be kept: {error}") from error
         finally:
@@ -125,8 +125,9 @@ class Reports:
         """Delete the run's progress log; it goes with its run."""
         await self._off_loop(lambda: self._log.forget(run_id))
 
-    async def _say(self, run: Run, signal: Signal) -> None:
-        event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
+    async def _say(self, run: Run, signal: Signal, *, at_ms: int | None = None) -> None:
+        at_ms = self._clock.now_ms() if at_ms is None else at_ms
+        event = SignalReceived(at_ms=at_ms, attempt=len(run.attempts), signal=signal)
         await self._ledger.apply(run.id, event)
 
 

@@ -149,7 +149,7 @@ class CommandRuntime:
         return await self._attempts.orphans(known)
 
     def attempt_of(self, pid: int) -> AttemptId | None:
-        """The attempt of this installation whose mark that process carries, if any."""
+        """The attempt of this installation that the process belongs to, if any."""
         return self._attempts.attempt_of(pid)
 
     def _command(self, launch: Launch, place: Place) -> Command:

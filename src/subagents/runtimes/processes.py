@@ -207,30 +207,23 @@ def scan() -> tuple[Process, ...]:
         return _scan_elsewhere()
     found = []
     for name in os.listdir("/proc"):  # noqa: PTH208  # Path objects for every process cost more
-        if not name.isdecimal():
-            continue
-        fields = _stat(int(name))
-        if fields is None or fields.dead:
-            continue
-        found.append(
-            Process(
-                pid=int(name),
-                parent=fields.parent,
-                session=fields.session,
-                start=fields.start,
-                marker=_marker(_read(f"/proc/{name}/environ")),
-            )
-        )
+        process = look(int(name)) if name.isdecimal() else None
+        if process is not None:
+            found.append(process)
     return tuple(found)
 
 
-def marker_of(pid: int) -> Marker | None:
-    """The mark that one process carries; None without one, and where there is no ``/proc``.
+def look(pid: int) -> Process | None:
+    """The live process with that id; None without one, and where there is no ``/proc``.
 
     Raises:
         OSError: We could not look (no descriptor or memory left).
     """
-    return _marker(_read(f"/proc/{pid}/environ")) if _LINUX else None
+    fields = _stat(pid) if _LINUX else None
+    if fields is None or fields.dead:
+        return None
+    marker = _marker(_read(f"/proc/{pid}/environ"))
+    return Process(pid, fields.parent, fields.session, fields.start, marker)
 
 
 def members(

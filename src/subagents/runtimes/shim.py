@@ -25,6 +25,7 @@ from subagents.domain.signals import Exited, Signal, Vanished
 from subagents.domain.values import AttemptId, RunId
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Clock, OffLoop, StartedInfo
+from subagents.runtimes.origins import Origins
 from subagents.runtimes.output import STDERR_BYTES_MAX, Output, Poller, clean, tail
 from subagents.runtimes.processes import (
     Census,
@@ -32,7 +33,6 @@ from subagents.runtimes.processes import (
     Marker,
     alive,
     end_tree,
-    marker_of,
     on_end,
     orphans,
     reap,
@@ -178,6 +178,7 @@ class ProcessAttempts:
         self._off_loop = off_loop
         self._census = Census(off_loop)
         self._poller = Poller()
+        self._origins = Origins(str(self.root))
         self._children: set[int] = set()
 
     def place(self, ref: AttemptRef) -> Place:
@@ -275,9 +276,8 @@ class ProcessAttempts:
         return await self._off_loop(partial(orphans, str(self.root), frozenset(known)))
 
     def attempt_of(self, pid: int) -> AttemptId | None:
-        """The attempt of this root whose mark the process carries, if any; microseconds."""
-        found = marker_of(pid)
-        return found.attempt_id if found is not None and found.root == str(self.root) else None
+        """The attempt of this root that the process belongs to, if any; see ``Origins``."""
+        return self._origins.attempt_of(pid)
 
     def _launch(self, place: Place, command: Callable[[], Command]) -> int | None:
         """Start a shim unless the attempt is claimed; returns its pid. Blocking."""

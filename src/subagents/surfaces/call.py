@@ -98,7 +98,7 @@ class Services:
     off_loop: OffLoop
     refusals: Refusals
     attempt_of: Callable[[int], AttemptId | None] = _no_attempt
-    """The attempt of this home whose mark the process of that id carries; a few microseconds."""
+    """The attempt of this home that the process of that id belongs to; microseconds."""
     now_ms: Callable[[], int] = wall_ms
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by a signal or ``POST /v1/shutdown``; long polls end, then the daemon."""

@@ -19,7 +19,7 @@ from starlette.types import Scope
 
 from subagents.domain.values import AttemptId, RunId, SessionKey
 from subagents.engine.tokens import VARIABLE, named_run
-from subagents.errors import Unauthorized, UsageError
+from subagents.errors import Unauthorized, Unavailable, UsageError
 
 if TYPE_CHECKING:
     from subagents.surfaces.call import Services
@@ -95,6 +95,7 @@ class Caller:
         Raises:
             UsageError: A header is malformed.
             Unauthorized: The token is not valid, or a worker presents none.
+            Unavailable: It cannot be made out now.
         """
         used: Services = request.app.state.services
         connection = connection_of(request.scope)
@@ -207,6 +208,7 @@ def _refuse_worker_without_token(
 
     Raises:
         Unauthorized: The session is a worker's, or the process at the other end is.
+        Unavailable: No descriptor is left to look at that process.
     """
     hint = f"send the token in {VARIABLE} as Authorization: Bearer <token>"
     if session.split(":", 2)[2].startswith("subagent:"):
@@ -217,7 +219,10 @@ def _refuse_worker_without_token(
         )
     if not used.engine.ledger.published:
         return
-    attempt = connection.attempt(used.attempt_of)
+    try:
+        attempt = connection.attempt(used.attempt_of)
+    except OSError as error:
+        raise Unavailable(f"cannot look who calls: {error}", hint="call again") from error
     if attempt is None:
         return
     run = used.engine.ledger.published.get(RunId(attempt.rpartition("#")[0]))

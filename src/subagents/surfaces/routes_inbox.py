@@ -96,7 +96,7 @@ async def take_inbox(request: Request) -> Response:
 async def look_at_inbox(request: Request) -> Response:
     """GET /v1/inbox: unread messages, with ``all=1`` the read ones too; takes nothing.
 
-    ``awaited`` marks what a call under way is about to bring to somebody.
+    ``awaited`` marks what a call under way, or a client that polls, is about to bring.
     """
     used, caller = services(request), Caller.of(request)
     query = query_of(request, ("all", "limit"))
@@ -104,10 +104,7 @@ async def look_at_inbox(request: Request) -> Response:
     session = used.engine.inbox_of(caller.session)
     rows = await used.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
     found = [
-        {
-            **documents.inbox_row(row),
-            "awaited": used.engine.is_awaited(row.message.run_id, session),
-        }
+        {**documents.inbox_row(row), "awaited": used.engine.is_under_way(row.message)}
         for row in rows
     ]
     return answer({"messages": found})

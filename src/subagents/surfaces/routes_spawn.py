@@ -37,13 +37,14 @@ async def spawn(request: Request) -> Response:
         wire.check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
         spec = replace(spec, idempotency_key=key)
     config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
-    receipt = await used.engine.spawn(
-        spec,
-        requester=caller.session,
-        settings=config.settings,
-        cwd=_cwd_of(body.cwd, [spec]),
-        is_operator=caller.is_operator,
-    )
+    with config.explaining():
+        receipt = await used.engine.spawn(
+            spec,
+            requester=caller.session,
+            settings=config.settings,
+            cwd=_cwd_of(body.cwd, [spec]),
+            is_operator=caller.is_operator,
+        )
     warnings = (*receipt.warnings, *config.ignored)
     document = documents.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
     return answer(document, status=201)
@@ -54,13 +55,14 @@ async def spawn_plan(request: Request) -> Response:
     used, caller = services(request), Caller.of(request)
     body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
     config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
-    receipts = await used.engine.spawn_batch(
-        body.specs,
-        requester=caller.session,
-        settings=config.settings,
-        cwd=_cwd_of(body.cwd, body.specs),
-        is_operator=caller.is_operator,
-    )
+    with config.explaining():
+        receipts = await used.engine.spawn_batch(
+            body.specs,
+            requester=caller.session,
+            settings=config.settings,
+            cwd=_cwd_of(body.cwd, body.specs),
+            is_operator=caller.is_operator,
+        )
     found = [
         documents.receipt(
             each.run, warnings=(*each.warnings, *config.ignored), repeated=each.repeated

@@ -100,7 +100,11 @@ class Doors:
     def _check_unread(self, name: str, door: str) -> None:
         if not name.endswith(ANNOUNCE_SUFFIX):
             return
-        run = self._judge.view.get(RunId(name.removesuffix(ANNOUNCE_SUFFIX)))
+        run_id = RunId(name.removesuffix(ANNOUNCE_SUFFIX))
+        run = self._judge.view.get(run_id)
+        if run is None or run.outcome is None:
+            # Committed a moment ago, maybe, and not published yet.
+            run = self._judge.look_up(run_id)
         if run is None or run.outcome is None:
             self._judge.fail("nothing seen before its commit", f"{name} at {door}")
         elif run.announcement_consumed_ms is not None:

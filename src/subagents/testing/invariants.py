@@ -297,8 +297,10 @@ class Judge:
         if attempt.evidence.stop is None and attempt.outcome is None:
             self.fail("only what was asked to stop is stopped", f"{run_id}#{number}")
 
-    def delivering(self, run: Run) -> None:
+    def delivering(self, run: Run, courier: str) -> None:
         """A courier was given an announcement."""
+        if run.requester_run is not None and courier == "direct":
+            self.fail("nested results stay inside", f"{run.id} to {courier}")
         known = self.view.get(run.id)
         if known is None or known.phase not in SETTLED:
             self.fail("effects follow their commit", f"announcement of {run.id}")

@@ -495,7 +495,7 @@ class SimulatedCourier:
         message: Message,
         requester: Run | None,  # noqa: ARG002 - all alike
     ) -> DeliveryOutcome:
-        self._world.judge.delivering(run)
+        self._world.judge.delivering(run, self.name)
         with self._around.doors.push(message.id, self.name, self._around) as push:
             outcome = await self._carry(message)
             push.is_delivered = isinstance(outcome, Delivered)

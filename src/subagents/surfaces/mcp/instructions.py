@@ -49,7 +49,7 @@ def text(used: Services, caller: Caller) -> str:
 
 def _fleet_of(used: Services, caller: Caller) -> str:
     try:
-        settings = used.load_config(caller.cwd, {}, {}).settings
+        settings = used.load_config(caller.cwd, {}, {}).for_agents().settings
     except SubagentsError as error:
         return f"The configuration cannot be read: {one_line(error.message)}"
     return fleet(settings, agent_of(caller.session))

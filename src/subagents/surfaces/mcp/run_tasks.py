@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from subagents.domain.announcement import one_line
 from subagents.domain.model import Request, Run
 from subagents.domain.outcome import Status
-from subagents.domain.values import RunId
+from subagents.domain.values import RunId, announcement_id
 from subagents.errors import Forbidden, NotFound
 from subagents.surfaces.call import Services, require_own
 from subagents.surfaces.mcp.calls import Context, answer_of, offered_meta, tool_result
@@ -97,9 +97,10 @@ class RunTasks:
             return task
         if task.status is TaskStatus.COMPLETED:
             return await self._finished(ctx, task, named)
-        # It comes back for the result, so nobody else needs to bring it meanwhile.
-        self._used.engine.expect(named.run_ids, for_ms=task.poll_ms + POLL_LATE_MS)
         asked = {} if named.is_wait or not asks_people(ctx) else self._questions(runs)
+        # It comes back for the results, so nobody else needs to bring them meanwhile.
+        brought = [*map(announcement_id, named.run_ids), *asked]
+        self._used.engine.expect(brought, for_ms=task.poll_ms + POLL_LATE_MS)
         if asked:
             return replace(task, status=TaskStatus.INPUT_REQUIRED, input_requests=asked)
         return task

@@ -92,8 +92,10 @@ def refusal(error: SubagentsError) -> Answer:
     document: Document = {"status": status, "code": error.code, "error": error.message}
     if error.hint:
         document["hint"] = error.hint
-    if error.details:
-        document["details"] = dict(error.details)
+    # The names that are known stand in the hint already: twice would fill the context.
+    details = {name: value for name, value in error.details.items() if name != "known"}
+    if details:
+        document["details"] = details
     hint = f"\nhint: {error.hint}" if error.hint else ""
     return Answer(text=f"{status}: {error.message}{hint}", structured=document, is_error=True)
 
@@ -130,7 +132,8 @@ def _require_visible(tool: Tool, call: Call) -> None:
 def _run_of(used: Services, caller: Caller) -> Run | None:
     """The open run on whose behalf a worker calls."""
     run_id = caller.run_id or used.engine.ledger.index.run_of(caller.session)
-    return used.engine.ledger.published.get(run_id) if run_id is not None else None
+    run = used.engine.ledger.published.get(run_id) if run_id is not None else None
+    return None if run is None or run.is_settled else run
 
 
 def _sees_inbox(used: Services, caller: Caller) -> bool:

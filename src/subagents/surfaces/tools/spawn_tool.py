@@ -34,40 +34,39 @@ RECEIPT: Final = (
 )
 ONE_RUN: Final = ("task", "label")
 """What cannot be said of several runs together."""
-
-
-class BatchArguments(wire.Body, frozen=True):
-    """A batch; every other parameter beside it holds for all its runs that do not give it."""
-
-    batch: tuple[object, ...]
+FULL_RECEIPTS_MAX: Final = 100
+"""A larger batch is answered with ``SHORT_RECEIPT``: a thousand whole ones fill a context."""
+SHORT_RECEIPT: Final = ("status", "runId", "label", "phase")
+BATCH: Final = "batch"
+"""Every other parameter beside it holds for all its runs that do not give it themselves."""
 
 
 async def spawn(call: Call) -> Answer:
     """Start one run or a batch, all or nothing; returns before any of them works."""
     arguments = dict(call.arguments)
-    if "batch" in arguments:
+    if BATCH in arguments:
         specs = _batch(arguments)
     else:
-        refuse_unknown(arguments, RunSpec)
+        refuse_unknown(arguments, RunSpec, also=(BATCH,))
         specs = (wire.parse_spec(arguments),)
-    specs = _keyed(specs, call.call_id, is_batch="batch" in arguments)
+    specs = _keyed(specs, call.call_id, is_batch=BATCH in arguments)
     run_cwd = await _run_cwd(call)
     config = _config(call, run_cwd)
-    receipts = await call.used.engine.spawn_batch(
-        specs,
-        requester=call.caller.session,
-        settings=config.settings,
-        cwd=call.caller.cwd or run_cwd or "",
-        is_operator=False,
-    )
+    with config.explaining():
+        receipts = await call.used.engine.spawn_batch(
+            specs,
+            requester=call.caller.session,
+            settings=config.settings,
+            cwd=call.caller.cwd or run_cwd or "",
+            is_operator=False,
+        )
     # What a project's file may not say to agents holds for all of them: it is said once.
     first, *others = receipts
     receipts = (replace(first, warnings=(*first.warnings, *config.ignored)), *others)
-    found = [_document(each) for each in receipts]
     text = joined([_line(each) for each in receipts])
-    if "batch" not in arguments:
-        return Answer(text=text, structured=found[0])
-    return Answer(text=text, structured={"status": "accepted", "receipts": found})
+    if BATCH not in arguments:
+        return Answer(text=text, structured=_document(receipts[0]))
+    return Answer(text=text, structured={"status": "accepted", "receipts": _documents(receipts)})
 
 
 def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
@@ -76,15 +75,15 @@ def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
     Raises:
         UsageError: Names the entry (``batch[3].retryCount``) and what is allowed.
     """
-    entries = arguments["batch"]
+    entries = arguments[BATCH]
     if not isinstance(entries, list) or not 1 <= len(entries) <= BATCH_RUNS_MAX:
         found = len(entries) if isinstance(entries, list) else "none"
         raise UsageError(
             f"batch must be a list of 1 to {BATCH_RUNS_MAX} runs, not {found}",
-            details={"field": "batch"},
+            details={"field": BATCH},
         )
-    shared = {name: value for name, value in arguments.items() if name != "batch"}
-    refuse_unknown(shared, RunSpec)
+    shared = {name: value for name, value in arguments.items() if name != BATCH}
+    refuse_unknown(shared, RunSpec, also=(BATCH,))
     for name in ONE_RUN:
         if name in shared:
             raise UsageError(
@@ -92,13 +91,15 @@ def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
                 details={"field": name},
             )
     key = shared.pop("idempotencyKey", None)
+    if key is not None:
+        wire.parse_spec({"task": "-", "idempotencyKey": key})
     specs = []
     for index, entry in enumerate(entries):
         at = f"batch[{index}]."
         if not isinstance(entry, dict):
             raise UsageError(f"batch[{index}] must be an object of spawn parameters")
         refuse_unknown(entry, RunSpec, inside=at)
-        own = {"idempotencyKey": f"{key}:{index}"} if isinstance(key, str) and key else {}
+        own = {} if key is None else {"idempotencyKey": f"{key}:{index}"}
         specs.append(wire.parse_spec({**shared, **own, **as_object(entry)}, at=at))
     return tuple(specs)
 
@@ -135,6 +136,19 @@ async def _run_cwd(call: Call) -> str | None:
     return None if run_id is None else (await used.queries.run(run_id)).resolved.cwd
 
 
+def _documents(receipts: Sequence[Receipt]) -> list[Document]:
+    found = [_document(each) for each in receipts]
+    if len(found) <= FULL_RECEIPTS_MAX:
+        return found
+    return [
+        {
+            name: each[name]
+            for name in (*SHORT_RECEIPT, *(("warnings",) if each["warnings"] else ()))
+        }
+        for each in found
+    ]
+
+
 def _document(receipt: Receipt) -> Document:
     whole = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
     return {name: whole[name] for name in RECEIPT}
@@ -153,6 +167,6 @@ def _line(receipt: Receipt) -> str:
 
 
 SPAWN_FIELDS: Final = frozenset(
-    {field.encode_name for field in msgspec.structs.fields(RunSpec)} | {"batch"}
+    {field.encode_name for field in msgspec.structs.fields(RunSpec)} | {BATCH}
 )
 """Every parameter ``sessions_spawn`` takes."""

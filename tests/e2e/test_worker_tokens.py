@@ -110,12 +110,13 @@ def test_a_workers_token_is_in_its_environment_and_nowhere_on_disk(tmp_path: Pat
 def test_a_worker_calls_with_its_token_and_not_without(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
         (home.work / "ask.py").write_text(ASK)
-        python = sys.executable
-        run_id = home.spawn(f"{python} ask.py; env -u SUBAGENTS_TOKEN {python} ask.py")
+        ask = f"{sys.executable} ask.py"
+        bare = f'env -i SUBAGENTS_SOCKET="$SUBAGENTS_SOCKET" {ask}'
+        run_id = home.spawn(f"{ask}; env -u SUBAGENTS_TOKEN {ask}; {bare}")
         (item,) = home.finish(run_id)
-        assert item["result"].split() == ["200", "401"]
-        (event,) = home.events(run_id, CallRefused)
-        assert f"belongs to the worker {run_id}#1, and the call has no token" in event.reason
+        assert item["result"].split() == ["200", "401", "401"]
+        for event in refused_calls(home, run_id, count=2):
+            assert f"belongs to the worker {run_id}#1, and the call has no token" in event.reason
 
 
 @pytest.mark.requirement("e2e:token:another-tree")
@@ -136,6 +137,16 @@ def test_a_token_opens_no_other_tree(tmp_path: Path) -> None:
         ]
         session = home.row(mine)["sessionKey"]
         assert [(line["runId"], line["by"]) for line in refusals(home)] == [(mine, session)] * 3
+        looked = subprocess.run(
+            [sys.executable, "-m", "subagents", "doctor", "--json"],
+            env=home._env,
+            capture_output=True,
+            timeout=BOUND_S,
+            check=False,
+        )
+        checks = {each["name"]: each for each in json.loads(looked.stdout)["checks"]}
+        assert checks["refusals"]["status"] == "warn"
+        assert f"POST /v1/runs/{other}/cancel by {session}" in checks["refusals"]["detail"]
         (home.work / "go").touch()
         assert {item["outcome"]["status"] for item in home.finish(mine, other)} == {"ok"}
 
