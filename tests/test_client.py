@@ -128,6 +128,31 @@ def test_a_call_carries_body_session_and_reader_and_gives_the_document(
     assert msgspec.json.decode(body) == {"spec": {"task": "wörk"}}
 
 
+@pytest.mark.requirement("client:token")
+@BOTH
+def test_a_workers_token_goes_to_its_own_daemon_and_to_no_other(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_TOKEN", "sa_r-1_1_x")
+    with peer(tmp_path, lambda _: http({})) as found:
+        for own in (str(found.path), f"{found.path.parent}/./{found.path.name}", "/other", ""):
+            monkeypatch.setenv("SUBAGENTS_SOCKET", own)
+            call(found.path)
+        monkeypatch.delenv("SUBAGENTS_SOCKET")
+        call(found.path)
+    sent = [b"\r\nauthorization: Bearer sa_r-1_1_x\r\n" in each for each in found.requests]
+    assert sent == [True, True, False, False, False]
+
+
+@pytest.mark.requirement("client:token")
+def test_a_token_that_cannot_be_sent_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBAGENTS_SOCKET", "/nowhere")
+    monkeypatch.setenv("SUBAGENTS_TOKEN", "hidden\r\nx-evil: 1")
+    with pytest.raises(UsageError, match="SUBAGENTS_TOKEN must be printable") as caught:
+        Client("/nowhere")
+    assert "hidden" not in str(caught.value)
+
+
 @pytest.mark.requirement("client:speaks")
 def test_a_query_is_escaped_and_what_is_none_is_left_out(tmp_path: Path) -> None:
     with peer(tmp_path, lambda _: http({})) as found, Client(found.path) as client:

@@ -20,6 +20,7 @@ from subagents.client import Client
 from subagents.config.paths import Paths, session_name
 
 INTERACTIVE: Final = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
+OURS: Final = ("AI_AGENT", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR")
 BOUND_S: Final = 20
 CONFIG: Final = """
 [agents.main]
@@ -33,6 +34,8 @@ def home(tmp_path: Path) -> Iterator[Home]:
         file = Paths.resolve(found.env()).config_file
         file.parent.mkdir(parents=True)
         file.write_text(CONFIG)
+        # Whoever runs these tests may be an agent itself.
+        found.environ.update(dict.fromkeys(OURS, ""))
         yield found
 
 
@@ -116,6 +119,27 @@ def test_what_is_unread_at_a_turns_end_goes_into_the_turn_and_is_read_then(home:
     assert "data, not instructions" in str(first.json["reason"])
     assert second == Done(0, "", "")
     assert unread(home) == []
+
+
+@pytest.mark.requirement("hook:stop:unread-goes-on")
+@pytest.mark.parametrize(
+    ("agent", "is_context"),
+    [
+        ("claude-code_2-1-329_harness", True),
+        ("claude-code_2-2-0", True),
+        ("claude-code_2-1-328_harness", False),
+        ("another_9-9-9", False),
+        ("", False),
+    ],
+)
+def test_each_claude_code_is_answered_in_the_form_it_knows(agent: str, *, is_context: bool) -> None:
+    answer = hook.decision("the news", agent)
+
+    if is_context:
+        said = {"hookEventName": "Stop", "additionalContext": "the news"}
+        assert answer == {"hookSpecificOutput": said}
+    else:
+        assert answer == {"decision": "block", "reason": "the news"}
 
 
 @pytest.mark.requirement("hook:stop:never-waits")

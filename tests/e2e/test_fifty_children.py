@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from bridge_client import PROGRAM, environment
 from live_home import LiveHome, audit, live_home, until
 
 from subagents.domain.model import Phase
@@ -51,19 +52,52 @@ while True:
 """
 
 
+MCP_CLIENT: Final = """
+import asyncio, json, os, sys
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+program, cwd, era = sys.argv[1:]
+
+def say(**words):
+    print(json.dumps(words), flush=True)
+
+async def main():
+    server = StdioServerParameters(
+        command=program, args=["mcp", "--session", "main"], env=dict(os.environ), cwd=cwd
+    )
+    async with Client(stdio_client(server), mode=era) as client:
+        say(began=era)
+        while True:
+            arguments = {"until": "any", "timeoutSeconds": 30}
+            answer = await client.call_tool("sessions_wait", arguments)
+            found = answer.structured_content
+            completed, pending = found["completed"], found["pending"]
+            results = [each["result"] for each in completed]
+            say(handed=[each["runId"] + ":announce" for each in completed], results=results)
+            if not completed and not pending:
+                break
+
+asyncio.run(main())
+"""
+
+
 class Reader:
     """A process that keeps asking for what ended, and says what it was handed and consumed."""
 
     def __init__(self, home: LiveHome, name: str, mode: str = "take") -> None:
         script = home.work / "reader.py"
         script.write_text(READER)
-        self._home, self._log = home, home.root / f"{name}.{os.urandom(4).hex()}.log"
+        self._start(home, name, [str(script), str(home.paths.socket), name, mode])
+
+    def _start(self, home: LiveHome, name: str, argv: list[str]) -> None:
+        self._log = home.root / f"{name}.{os.urandom(4).hex()}.log"
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [sys.executable, str(script), str(home.paths.socket), name, mode],
+                [sys.executable, *argv],
                 stdin=subprocess.PIPE,
                 stdout=log,
-                env={"PATH": os.environ["PATH"], "E2E_MARK": home.mark},
+                env=environment(home),
             )
         until(self.said, what=f"{name} at work")
 
@@ -95,6 +129,15 @@ class Reader:
         assert self._process.wait(60) == 0
         if self._process.stdin is not None:
             self._process.stdin.close()
+
+
+class McpClient(Reader):
+    """The same as a client of the ``mcp`` package, through the stdio bridge that it starts."""
+
+    def __init__(self, home: LiveHome, era: str) -> None:
+        script = home.work / "mcp_client.py"
+        script.write_text(MCP_CLIENT)
+        self._start(home, f"mcp-{era}", [str(script), PROGRAM, str(home.work), era])
 
 
 class Fifty:
@@ -281,3 +324,55 @@ def test_agentwire_872_fifty_that_nobody_waited_for_lie_ready_over_a_kill_until_
 
         fifty.check(late)
         assert sum(late.all_of("consumed")) == COUNT
+
+
+# -- the same through MCP ------------------------------------------------------------------------
+
+each_era = pytest.mark.parametrize("era", ["legacy", "auto"])
+
+
+@pytest.mark.requirement("e2e:fifty:mcp", "e2e:fifty:waiting", "delivery:consumed-once")
+@each_era
+def test_an_mcp_client_that_waits_over_a_kill_of_the_daemon_is_handed_each_of_the_fifty_once(
+    era: str, tmp_path: Path
+) -> None:
+    with fifty_at_work(tmp_path) as (home, fifty):
+        client = McpClient(home, era)
+        home.restart_after_kill()
+        fifty.end()
+        client.finish()
+
+        fifty.check(client)
+        assert sorted(client.all_of("handed")) == sorted(fifty.messages)
+
+
+@pytest.mark.requirement("e2e:fifty:mcp", "e2e:fifty:killed", "delivery:consumed-once")
+def test_mcp_clients_killed_while_they_wait_take_nothing_with_them(tmp_path: Path) -> None:
+    with fifty_at_work(tmp_path) as (home, fifty):
+        killed = [McpClient(home, era) for era in ("legacy", "auto")]
+        fifty.end()
+        for client in killed:
+            client.kill()
+        following = McpClient(home, "auto")
+        following.finish()
+
+        fifty.check(*killed, following)
+        # A client killed with an answer in its pipe has not kept it: the next one is handed it.
+        kept = {message for client in killed for message in client.all_of("handed")}
+        assert set(following.all_of("handed")) | kept == set(fifty.messages)
+
+
+@pytest.mark.requirement("e2e:fifty:mcp", "e2e:fifty:never", "delivery:consumed-once")
+def test_an_mcp_client_that_comes_when_all_is_over_beside_another_door_takes_none_twice(
+    tmp_path: Path,
+) -> None:
+    with fifty_at_work(tmp_path) as (home, fifty):
+        fifty.end()
+        fifty.until_all_ended()
+        doors = [McpClient(home, "auto"), Reader(home, "line"), McpClient(home, "legacy")]
+        for door in doors:
+            door.finish()
+
+        fifty.check(*doors)
+        handed = [message for door in doors for message in door.all_of("handed")]
+        assert sorted(handed) == sorted(fifty.messages)

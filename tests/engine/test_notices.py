@@ -41,7 +41,7 @@ def test_a_notice_is_in_the_inbox_when_the_call_returns(tmp_path: Path) -> None:
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("notices:pending", "seed000:1.status")
+@pytest.mark.requirement("notices:pending")
 def test_a_question_or_blocker_is_shown_until_it_is_answered_also_when_it_was_read(
     tmp_path: Path,
 ) -> None:

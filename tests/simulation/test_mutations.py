@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from subagents.domain import announcement, lifecycle, routing
-from subagents.domain.events import Event
+from subagents.domain.events import Event, TokenIssued
 from subagents.domain.model import HOLDS_SLOT, Phase, Run
 from subagents.domain.values import SessionKey, replace
 from subagents.engine.delivery import Delivering
@@ -18,6 +18,7 @@ from subagents.engine.offers import Offers
 from subagents.engine.outbox import Outbox
 from subagents.engine.spawn import Spawner
 from subagents.engine.supervise import Supervisor
+from subagents.engine.tokens import VARIABLE
 from subagents.ports import Batch, OutboxEntry
 from subagents.testing.invariants import Broken
 from subagents.testing.simulator import simulate
@@ -71,6 +72,29 @@ def does_not_count_retries(patch: pytest.MonkeyPatch) -> None:
         return conclude
 
     wrap(patch, lifecycle, "_conclude", make)
+
+
+@mutation
+def starts_workers_after_a_crash_with_a_token_nobody_knows(patch: pytest.MonkeyPatch) -> None:
+    async def env(outbox: Any, run: Run, number: int) -> dict[str, str]:
+        kept = outbox._ledger.tokens.get(run.id, number)
+        return {VARIABLE: kept or f"sa_{run.id}_{number}_{'x' * 43}"}
+
+    patch.setattr(Outbox, "_env", env)
+
+
+@mutation
+def starts_workers_before_their_new_token_is_committed(patch: pytest.MonkeyPatch) -> None:
+    async def env(outbox: Any, run: Run, number: int) -> dict[str, str]:
+        ledger = outbox._ledger
+        token = ledger.tokens.get(run.id, number)
+        if token is None:
+            hashed = ledger.new_token(run.id, number)
+            ledger.apply_now(run.id, TokenIssued(at_ms=0, attempt=number, token_hash=hashed))
+            token = ledger.tokens.get(run.id, number)
+        return {VARIABLE: token}
+
+    patch.setattr(Outbox, "_env", env)
 
 
 @mutation

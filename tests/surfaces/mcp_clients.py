@@ -13,6 +13,8 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from tool_seats import CONFIG
 
+from subagents.domain.values import RunId
+
 ERAS = ("legacy", "auto")
 """How the client connects: with a handshake, or it asks which of the two we speak."""
 MODERN = "2026-07-28"
@@ -150,3 +152,15 @@ def text_of(result: Any) -> str:
     content = result["content"] if isinstance(result, dict) else result.content
     first = content[0]
     return str(first["text"] if isinstance(first, dict) else first.text)
+
+
+async def until_consumed(home: Home, run_id: str) -> None:
+    """Return once the run's announcement was consumed; fails after the deadline."""
+    async with asyncio.timeout(10):
+        while not await is_consumed(home, run_id):  # noqa: ASYNC110 - a fact of the store
+            await asyncio.sleep(0.01)
+
+
+async def is_consumed(home: Home, run_id: str) -> bool:
+    run = await home.services.queries.run(RunId(run_id))
+    return run.announcement_consumed_ms is not None

@@ -6,7 +6,14 @@ import runs
 from runs import exited, journal, result, run_after, slot, spawned, started
 
 from subagents.domain import events as e
-from subagents.domain.model import Report, ReportedArtifact, Request, Usage
+from subagents.domain.model import (
+    Confidence,
+    Report,
+    ReportedArtifact,
+    ReportStatus,
+    Request,
+    Usage,
+)
 from subagents.domain.outcome import Check, CheckType, Verdict, Verification
 from subagents.domain.signals import ReportSeen, UsageSeen
 from subagents.domain.spec import Artifact, Contract, RunSpec
@@ -50,6 +57,21 @@ def verified(verdict: Verdict, *, passed: bool) -> e.VerificationFinished:
 )
 def test_run_status_is_one_word_that_fits_the_run(events: tuple[e.Event, ...], word: str) -> None:
     assert documents.run_status(run_after(*events)) == word
+
+
+@pytest.mark.requirement("seed000:4.5.5", "notices:pending")
+def test_a_tree_shows_what_the_worker_claims_and_that_it_is_blocked_but_not_why() -> None:
+    claim = Report(summary="s", status=ReportStatus.PARTIAL, confidence=Confidence.LOW)
+    said = runs.signal(ReportSeen(key="r", report=claim))
+    shown = {"status": ReportStatus.PARTIAL, "confidence": Confidence.LOW}
+
+    assert documents.node(run_after(*LIVE), [], 9000)["completion"] is None
+    assert documents.node(run_after(*LIVE, said), [], 9000)["completion"] == shown
+    ended = run_after(*LIVE, said, result(), exited())
+    assert documents.node(ended, [], 9000)["completion"] == shown
+    blocked = documents.node(run_after(*LIVE, ASKED), [], 9000)
+    assert (blocked["runStatus"], blocked["pendingRequestCount"]) == ("blocked", 1)
+    assert "blockedReason" not in blocked
 
 
 @pytest.mark.requirement("wire:row")

@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 from home_daemon import Home, UnixConnection, until
 from mcp.shared.exceptions import MCPError
-from mcp_clients import DESK, ERAS, Wire, connected, desk, play, text_of
+from mcp_clients import (
+    DESK,
+    ERAS,
+    Wire,
+    connected,
+    desk,
+    is_consumed,
+    play,
+    text_of,
+    until_consumed,
+)
 from tool_seats import CONFIG
 
 from subagents import __version__
@@ -55,7 +65,7 @@ def test_every_tool_is_listed_with_its_marks(era: str, tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         run_id = str((await home.spawn("boss"))["runId"])
         await home.until_phase(run_id, "running")
-        leaf = str((await home.spawn("leaf", headers=home.worker(run_id)))["runId"])
+        leaf = str((await home.spawn("hang", headers=home.worker(run_id)))["runId"])
         await home.until_phase(leaf, "running")
 
         async with connected(home, era, desk(home)) as client:
@@ -176,7 +186,7 @@ def test_a_long_wait_shows_progress_to_who_asked_for_it(
     monkeypatch.setattr(wait_tool, "TELL_S", 0.05)
     told: list[tuple[float, str | None]] = []
 
-    async def note(progress: float, _total: float | None, message: str | None) -> None:
+    async def note(progress: float, total: float | None, message: str | None) -> None:
         told.append((progress, message))
 
     async def scenario(home: Home) -> None:
@@ -193,11 +203,6 @@ def test_a_long_wait_shows_progress_to_who_asked_for_it(
 
 
 # -- consumed once ------------------------------------------------------------------------------
-
-
-async def is_consumed(home: Home, run_id: str) -> bool:
-    run = await home.services.queries.run(RunId(run_id))
-    return run.announcement_consumed_ms is not None
 
 
 async def ended_run(home: Home) -> str:
@@ -218,9 +223,7 @@ def test_a_result_is_consumed_when_its_answer_has_left(era: str, tmp_path: Path)
         assert not await is_consumed(home, run_id)
         async with connected(home, era, desk(home)) as client:
             first = await client.call_tool("sessions_wait", {})
-            async with asyncio.timeout(10):
-                while not await is_consumed(home, run_id):
-                    await asyncio.sleep(0.01)
+            await until_consumed(home, run_id)
             again = await client.call_tool("sessions_wait", {})
         assert run_id in text_of(first)
         assert first.meta is None or "subagents/offered" not in first.meta
@@ -280,11 +283,8 @@ def test_what_a_client_that_acknowledges_by_itself_has_not_acknowledged_goes_bac
         assert not await is_consumed(home, run_id)
 
         connection.close()
-        async with asyncio.timeout(5):
-            while not (again := await wire.call("sessions_wait", timeoutSeconds=0))[
-                "structuredContent"
-            ]["completed"]:
-                await asyncio.sleep(0.01)
+        # Long before its lease would be over.
+        again = await wire.call("sessions_wait", timeoutSeconds=5)
         assert again["structuredContent"]["completed"][0]["runId"] == run_id
 
     play(tmp_path, scenario)

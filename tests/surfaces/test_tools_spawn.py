@@ -241,7 +241,7 @@ def test_a_call_that_a_door_repeats_spawns_once(tmp_path: Path) -> None:
 @pytest.mark.requirement("tools:spawn:once")
 def test_a_batch_that_a_door_repeats_spawns_once_and_an_own_key_wins(tmp_path: Path) -> None:
     async def scenario(desk: Seat) -> None:
-        batch = [{"task": "x"}, {"task": "y", "idempotencyKey": "mine"}]
+        batch = [{"task": "x"}, {"task": "y", "idempotencyKey": "mine"}, {"task": "z"}]
         first = await desk.call("sessions_spawn", "call-1", agentId="hang", batch=batch)
         again = await desk.call("sessions_spawn", "call-1", agentId="hang", batch=batch)
         single = await desk.ok("sessions_spawn", task="y", agentId="hang", idempotencyKey="mine")
@@ -256,7 +256,7 @@ def test_a_batch_that_a_door_repeats_spawns_once_and_an_own_key_wins(tmp_path: P
         assert single["runId"] == ids(first.structured)[1]
         assert len(set(ids(keyed))) == 2
         assert ids(keyed_again) == ids(keyed)
-        assert (await desk.ok("sessions_list"))["total"] == 4
+        assert (await desk.ok("sessions_list"))["total"] == 5
 
     play(tmp_path, scenario)
 

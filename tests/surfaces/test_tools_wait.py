@@ -410,6 +410,9 @@ def test_the_inbox_hands_over_a_page_that_fits_and_keeps_the_rest(tmp_path: Path
             assert messages[0]["text"].count("```") == 2
             seen += [each["runId"] for each in messages]
             await desk.acknowledge(answer)
+            rest = await rival_takes(desk)
+            assert [row.message.run_id for row in rest] == ids[len(seen) :]
+            desk.home.services.engine.give_back([row.message.id for row in rest], reader="rival")
         assert seen == ids
 
     play(tmp_path, scenario)

@@ -50,8 +50,8 @@ RECONNECT_S: Final = 30.0
 RECONNECT_POLL_S: Final = 0.1
 LIVES_ON_S: Final = 1.0
 """A client that is there so long after an answer was written has read it."""
-END_GRACE_S: Final = 0.5
-"""What is under way when the input ends has so long to be answered: pipes close at once."""
+END_GRACE_S: Final = 5.0
+"""When the input ends, calls that only ask have so long to be answered: a pipe ends at once."""
 
 
 @dataclass(slots=True)
@@ -160,6 +160,9 @@ class Bridge:
 
     def _end(self, grace_s: float) -> None:
         """Leave: what nobody can have read goes back, what is under way is cancelled."""
+        for call in list(self._calls.values()):
+            if call.waits:
+                call.cancel()
         due = time.monotonic() + grace_s
         for thread in list(self._threads):
             thread.join(max(due - time.monotonic(), 0))

@@ -42,6 +42,8 @@ REPEATABLE_TOOLS: Final = frozenset(
         "report_completion",  # the last one counts
     }
 )
+WAITING_TOOLS: Final = frozenset({"sessions_wait", "request_orchestrator"})
+"""They hold the line until something happens; the others answer at once."""
 REPEATABLE_ACTIONS: Final = frozenset(
     {"list", "status", "log", "why", "inbox", "result", "attention", "kill", "pause", "resume"}
 )
@@ -61,6 +63,10 @@ class Call:
     body: bytes
     post: Post | None = None
     is_cancelled: bool = False
+
+    @property
+    def waits(self) -> bool:
+        return self.method == "tools/call" and self.params.get("name") in WAITING_TOOLS
 
     def headers(self, agreed_version: str | None) -> dict[str, str]:
         """What the protocol repeats of the body in headers.

@@ -36,6 +36,7 @@ FREE_BYTES_LOW: Final = 500 * 1024 * 1024
 FREE_BYTES_FULL: Final = 16 * 1024 * 1024
 FILES_LOW: Final = 1024
 OTHERS: Final = 0o077
+REFUSAL_CHARS_MAX: Final = 240
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -215,7 +216,7 @@ def _refusals(found: Document) -> Check:
         return Check("refusals", OK, "nobody was turned away in the last day")
     number, newest = refusals["lastDay"], refusals.get("newest") or []
     lines = [f"{each['call']} by {each['by']}: {each['reason']}" for each in newest]
-    shown = "\n".join(output.one_line(line) for line in lines)
+    shown = "\n".join(output.one_line(line, chars_max=REFUSAL_CHARS_MAX) for line in lines)
     what = "1 call was" if number == 1 else f"{number} calls were"
     fix = f"if you do not know them, read {refusals.get('file')}"
     return Check("refusals", WARN, f"{what} refused in the last day\n{shown}", fix)

@@ -36,7 +36,7 @@ from cyclopts import Parameter
 from subagents.cli import durations, output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.cli.views import Messages, MessageView, Row, Rows, view
-from subagents.client import Client, Query, ensure_daemon
+from subagents.client import Client, Document, Query, ensure_daemon
 from subagents.config.paths import session_name
 from subagents.domain.model import SETTLED, MessageKind, Phase
 from subagents.errors import (
@@ -72,6 +72,9 @@ CONTEXT_CHARS_MAX: Final = 1_500
 HEAD_CHARS_MAX: Final = 140
 LISTED_MAX: Final = 200
 REMEMBERED_S: Final = 30 * 24 * 3600.0
+CONTEXT_SINCE: Final = (2, 1, 329)
+"""The first Claude Code seen to take words at a turn's end as context. It tells its model a reason
+to go on twice, and its user that a hook had a problem; an older one may know nothing else."""
 SAFE_ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
 OPEN_PHASES: Final = ",".join(phase for phase in Phase if phase not in SETTLED)
 
@@ -107,8 +110,8 @@ def stop(
 ) -> int:
     """At the end of a turn of Claude Code: tell the session what its workers said.
 
-    Reads the hook's input on stdin. Prints a decision to go on, or with --wait
-    ends with code 2 and the news on stderr.
+    Reads the hook's input on stdin. Prints words with which the turn goes on, or
+    with --wait ends with code 2 and the news on stderr.
 
     For example:
 
@@ -232,7 +235,7 @@ class Session:
         taken = self._take(self._fresh(), older_than_ms=0)
         if not taken:
             return EXIT_OK
-        output.document({"decision": "block", "reason": news(taken, self._left(taken))})
+        output.document(decision(news(taken, self._left(taken)), os.environ.get("AI_AGENT", "")))
         sys.stdout.flush()
         self._memory.blocks += 1
         self._told(taken)
@@ -368,6 +371,19 @@ def _forget_old(folder: Path) -> None:
 
 
 # -- words --------------------------------------------------------------------------------------
+
+
+def decision(text: str, agent: str) -> Document:
+    """The answer of a hook that lets a turn go on with ``text``.
+
+    Args:
+        text: For the model.
+        agent: As ``AI_AGENT`` names the program: ``claude-code_2-1-329_…``.
+    """
+    found = re.match(r"claude-code_(\d+)-(\d+)-(\d+)", agent)
+    if found and tuple(map(int, found.groups())) >= CONTEXT_SINCE:
+        return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": text}}
+    return {"decision": "block", "reason": text}
 
 
 def news(messages: Sequence[MessageView], left: int) -> str:

@@ -8,6 +8,7 @@ Source: 3-tools "For workers"; 5-surfaces §2.
 
 import math
 import os
+import re
 import time
 from typing import Annotated, Final, Literal
 
@@ -26,6 +27,7 @@ from subagents.errors import (
     UsageError,
 )
 
+WHOLE: Final = re.compile(r"-?[0-9]{1,15}")
 ASK_TIMEOUT_S: Final = 600.0
 POLL_S: Final = 20.0
 SETTLE_S: Final = 5.0
@@ -196,6 +198,8 @@ def _metric(text: str) -> tuple[str, str | float]:
     name, sign, value = text.partition("=")
     if not name or not sign:
         raise UsageError(f'--metric must be NAME=VALUE, not "{text}"', details={"field": "metrics"})
+    if WHOLE.fullmatch(value):
+        return name, int(value)
     try:
         number = float(value)
     except ValueError:

@@ -102,7 +102,8 @@ def announcement_text(run: Run, *, chars_max: int | None = None, by_tool: bool =
         more = len(shown) - limit
         where = _place("result", run, by_tool=by_tool)
         shown = f"{shown[:limit]}… ({more} more characters: {where})"
-    if run.report is not None:
+    if run.report is not None and run.report.summary not in shown:
+        # A report that was read from the result's text is there already, unless it was cut off.
         shown = f"{run.report.summary[:limit]}\n\n{shown}" if run.result else run.report.summary
     return (
         f"[System Message] [sessionId: {run.session_key}] A subagent task "

@@ -19,7 +19,7 @@ from subagents.domain.events import (
     Resumed,
     SteerRequested,
 )
-from subagents.domain.model import Phase, Run
+from subagents.domain.model import Message, Phase, Run
 from subagents.domain.spec import RunSpec
 from subagents.domain.values import (
     AttemptId,
@@ -423,13 +423,9 @@ class Engine:
             self.inbox_of(session), reader=reader, limit=limit, only=only
         )
 
-    async def unread_count(
-        self, session: SessionKey, *, apart_from: Collection[str] = (), most: int
-    ) -> int:
+    async def unread_count(self, session: SessionKey, *, most: int) -> int:
         """See ``Mailbox.unread_count``."""
-        return await self._mailbox.unread_count(
-            self.inbox_of(session), apart_from=apart_from, most=most
-        )
+        return await self._mailbox.unread_count(self.inbox_of(session), most=most)
 
     def is_under_way(self, message: Message) -> bool:
         """See ``Mailbox.is_under_way``."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.model import (
+    Message,
     MessageKind,
     Run,
 )
@@ -234,13 +235,10 @@ class Mailbox:
             # Those that other readers hold must not hide the ones behind them.
             wanted *= 4
 
-    async def unread_count(
-        self, session: SessionKey, *, apart_from: Collection[str] = (), most: int
-    ) -> int:
+    async def unread_count(self, session: SessionKey, *, most: int) -> int:
         """How many unread messages nobody holds, at most ``most``; none is offered by it."""
         found = await self._off_loop(lambda: self._store.unread(session, most + UNREAD_HELD_MAX))
-        free = sum(1 for each in found if each not in apart_from and self._is_free(each, None))
-        return min(free, most)
+        return min(sum(self._is_free(each, None) for each in found), most)
 
     def give_back(self, message_ids: Iterable[str], *, reader: str) -> None:
         """The reader does not get these after all: whoever asks next is offered them.

@@ -166,6 +166,7 @@ def node(run: Run, children: Sequence[Document], now_ms: int) -> Document:
     """A run in a tree, with the nodes of the runs it spawned."""
     since = run.started_at_ms or run.created_at_ms
     verdict = verification(run)
+    claim = run.report or (run.attempts[-1].report if run.attempts else None)
     return {
         "runId": run.id,
         "label": run.resolved.label,
@@ -175,9 +176,7 @@ def node(run: Run, children: Sequence[Document], now_ms: int) -> Document:
         "runStatus": run_status(run),
         "outcome": outcome(run.outcome),
         "verification": verdict["status"] if verdict else run.verification_state,
-        "completion": None
-        if run.report is None
-        else {"status": run.report.status, "confidence": run.report.confidence},
+        "completion": claim and {"status": claim.status, "confidence": claim.confidence},
         "latestProgress": progress(run.progress),
         "pendingRequestCount": len(run.pending_requests),
         "elapsedMs": max((run.ended_at_ms or now_ms) - since, 0),

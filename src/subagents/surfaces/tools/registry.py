@@ -3,7 +3,7 @@
 Source: 3-tools "Who is calling"; "All tools" (errors, the one-line inbox notice).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -68,7 +68,7 @@ async def call_tool(name: str, call: Call) -> Answer:
     if tool.audience is not Audience.REQUESTER or not _sees_inbox(call.used, call.caller):
         return answer
     try:
-        notice = await _inbox_notice(call, answer.offered)
+        notice = await _inbox_notice(call)
     except BaseException:
         call.used.engine.give_back(answer.offered, reader=call.caller.reader)
         raise
@@ -140,15 +140,14 @@ def _sees_inbox(used: Services, caller: Caller) -> bool:
     return not caller.is_worker or _run_of(used, caller) is not None
 
 
-async def _inbox_notice(call: Call, offered: Sequence[str]) -> str | None:
+async def _inbox_notice(call: Call) -> str | None:
     """``inbox: 2 new (…)`` for messages that nobody was handed yet; None when there are none.
 
-    Looks only: nothing is taken or offered by it.
+    Looks only: nothing is taken or offered by it. What this answer brings is in its reader's
+    hands already.
     """
     used = call.used
-    unread = await used.engine.unread_count(
-        call.caller.session, apart_from=frozenset(offered), most=UNREAD_SHOWN_MAX
-    )
+    unread = await used.engine.unread_count(call.caller.session, most=UNREAD_SHOWN_MAX)
     if unread == 0:
         return None
     number = f"{UNREAD_SHOWN_MAX}+" if unread >= UNREAD_SHOWN_MAX else str(unread)
