@@ -27,7 +27,6 @@ from subagents.surfaces.call import (
     services,
 )
 
-
 DAY_MS: Final = 24 * 60 * 60 * 1000
 REFUSALS_SHOWN_MAX: Final = 5
 

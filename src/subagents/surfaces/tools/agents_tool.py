@@ -71,8 +71,7 @@ async def list_agents(call: Call) -> Answer:
 def allowed_agents(settings: Settings, own: str) -> dict[str, Agent]:
     """The agents that can work and that an agent of this id may spawn, by name."""
     section = settings.agents.get(own)
-    names = section.subagents.allow_agents if section is not None else ()
-    allowed = {name.strip().lower() for name in names} | {own}
+    allowed = {own, *(section.subagents.allow_agents if section is not None else ())}
     return {
         name: agent
         for name, agent in sorted(settings.agents.items())
