@@ -5,6 +5,7 @@ import os
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -14,7 +15,7 @@ import pytest
 
 from subagents.cli import bridge as bridge_module
 from subagents.cli.bridge import Bridge, Daemon
-from subagents.cli.bridge_http import Gone, header_value
+from subagents.cli.bridge_http import header_value
 from subagents.cli.bridge_rpc import may_repeat
 from subagents.cli.mcp import daemon_of, session_of
 from subagents.errors import DaemonUnreachable, UsageError
@@ -251,6 +252,9 @@ def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_read(
     seat: Seat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bridge_module, "LINE_BYTES_MAX", 1000)
+    seat.daemon.turns.put(answers(result(0)))
+    seat.send(0, "ping")
+    seat.receive()
     seat.send(1, "x" * 5000)
     assert seat.receive()["error"]["message"] == "the line is too long"
     seat.daemon.turns.put(answers(result(2)))
@@ -303,7 +307,7 @@ def test_a_workers_bridge_has_its_token_and_starts_no_daemon(tmp_path: Path) -> 
         "x-subagents-cwd": "/tmp/%C3%9C",
         "x-subagents-session": "agent:x:subagent:1",
     }
-    assert not found.come_back(Gone("x", was_sent=False), 0.0)
+    assert not found.come_back(may_have_acted=False, due=0.0)
 
 
 @pytest.mark.requirement("mcp:bridge:survives-daemon")
@@ -314,5 +318,6 @@ def test_a_daemon_that_cannot_be_started_is_given_up_in_time(
         raise DaemonUnreachable("the disk is full")
 
     found = Daemon(str(tmp_path / "s"), {}, fails)
-    assert not found.come_back(Gone("x", was_sent=False), 0.0)
-    assert "the disk is full" in capsys.readouterr().err
+    assert found.come_back(may_have_acted=False, due=time.monotonic() + 10)
+    assert not found.come_back(may_have_acted=False, due=time.monotonic())
+    assert capsys.readouterr().err.count("the disk is full") == 1

@@ -1,6 +1,7 @@
 """Where state lives, and that it is private."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from subagents.config import Paths
-from subagents.config.paths import SOCKET_BYTES_MAX
+from subagents.config.paths import SOCKET_BYTES_MAX, session_name
 from subagents.errors import ConfigError, UsageError
 
 
@@ -204,3 +205,18 @@ def test_finding_the_paths_of_a_named_home_imports_nothing_heavy() -> None:
     )
 
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.requirement("mcp:bridge:session")
+def test_a_projects_session_is_named_after_it_and_its_real_path(tmp_path: Path) -> None:
+    project, other = tmp_path / "My Projéct!", tmp_path / "b" / "My Projéct!"
+    project.mkdir()
+    other.mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(project)
+    name = session_name(project)
+    assert re.fullmatch(r"my-proj-ct-[0-9a-f]{8}", name)
+    assert session_name(link) == session_name(f"{project}/") == name
+    assert session_name(other) != name
+    assert re.fullmatch(r"project-[0-9a-f]{8}", session_name("/"))
+    assert len(session_name(tmp_path / ("x" * 200))) == 40 + 9

@@ -75,7 +75,9 @@ Work = Callable[[Job, Mapping[str, Any]], Awaitable[types.CallToolResult]]
 
 
 async def slow_compute(_job: Job, arguments: Mapping[str, Any]) -> types.CallToolResult:
-    await asyncio.sleep(float(arguments.get("seconds", 0)))
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(float(arguments.get("seconds", 0))):
+            await asyncio.Event().wait()
     return text_result(f"computed {arguments.get('label', '')}")
 
 

@@ -39,6 +39,7 @@ PRODUCT: tuple[str, ...] = (
     "http-header-validation",
     "server-stateless",
     "caching",
+    "logging-set-level",
     "server-session-lifecycle",
     "server-sse-multiple-streams",
 )
@@ -60,6 +61,7 @@ NOT_OURS: dict[str, str] = {
     "MissingCapabilityHttp400": "wants the tool test_missing_capability",
     "HttpServerNoIndependentRequestsOnStream": "wants the tool test_streaming_elicitation",
     "ServerNoLogWithoutLogLevel": "wants the tool test_logging_tool",
+    "LoggingSetLevel": "we send no log messages",
     "PromptsListCachingHints": "we have no prompts",
     "ResourcesListCachingHints": "we have no resources",
     "ResourcesTemplatesListCachingHints": "we have no resources",
@@ -262,16 +264,15 @@ def _said(text: str) -> str:
 
 def shown(rows: Sequence[Row]) -> list[str]:
     """The table, in Markdown."""
-    lines = ["| server | scenario | passed | failed | does not apply | skipped by the suite |"]
-    lines.append("|---|---|---|---|---|---|")
+    lines = ["| server | scenario | passed | failed | does not apply | skipped | warnings |"]
+    lines.append("|---|---|---|---|---|---|---|")
     for row in rows:
         reasons = dict.fromkeys(NOT_OURS[each] for each in row.not_ours)
         excuse = f"{len(row.not_ours)}: {'; '.join(reasons)}" if row.not_ours else ""
         failed = f"{len(row.failed)}: {', '.join(row.failed)}" if row.failed else "0"
-        skipped = row.skipped or ""
-        lines.append(
-            f"| {row.server} | {row.scenario} | {row.passed} | {failed} | {excuse} | {skipped} |"
-        )
+        cells = (row.server, row.scenario, row.passed, failed, excuse)
+        more = (row.skipped or "", row.warnings or "")
+        lines.append(f"| {' | '.join(str(each) for each in (*cells, *more))} |")
     return lines
 
 

@@ -36,7 +36,7 @@ WORKER = [tool.name for tool in WORKER_TOOLS]
 each_era = pytest.mark.parametrize("era", ERAS)
 
 
-@pytest.mark.requirement("mcp:eras")
+@pytest.mark.requirement("mcp:eras", "mcp:fleet")
 @each_era
 def test_a_client_of_either_era_is_told_who_we_are_and_whom_it_may_use(
     era: str, tmp_path: Path
@@ -437,7 +437,7 @@ def test_a_daemon_that_no_mcp_client_calls_never_loads_the_package() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
-@pytest.mark.requirement("mcp:eras")
+@pytest.mark.requirement("mcp:fleet")
 def test_who_may_spawn_nobody_is_told_which_key_allows_it(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         other = desk(home, "agent:nobody:desk")

@@ -125,6 +125,37 @@ def test_the_tree_shows_runs_below_runs_down_to_a_depth(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("tools:tree")
+def test_what_was_checked_and_what_the_worker_claims_shows_in_tree_and_wait(
+    tmp_path: Path,
+) -> None:
+    async def scenario(desk: Seat) -> None:
+        artifacts = [{"path": "out.json", "json": True, "minItems": 1}, {"path": "no.txt"}]
+        contract = {"artifacts": artifacts, "requireCompletionReport": True}
+        await desk.spawn("proud", label="proud", verification=contract)
+        waited = await desk.call("sessions_wait", runIds=["proud"], timeoutSeconds=15)
+        (node,) = (await desk.ok("sessions_tree"))["roots"]
+        completed = waited.structured["completed"]
+
+        assert isinstance(completed, list)
+        assert node["verification"] == completed[0]["verification"]["status"] == "failed"
+        assert node["completion"] == {"status": "complete", "confidence": "low"}
+        checks = completed[0]["verification"]["checks"]
+        # What failed comes first.
+        assert [each["passed"] for each in checks] == [False, True, True]
+        assert checks[0]["target"] == "no.txt"
+        assert completed[0]["report"]["summary"] == "all ``` done"
+        assert completed[0]["artifacts"][0] == {
+            "path": "out.json",
+            "description": None,
+            "verified": True,
+        }
+        assert "````\nall ``` done\n\nr\n````" in waited.text
+        assert "verified: 2/3 checks" in waited.text
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:tree")
 def test_a_tree_of_too_many_runs_says_how_many_it_hides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,7 +343,17 @@ def test_the_agents_one_may_spawn_are_listed_with_card_load_and_record(tmp_path:
         found = {each["id"]: each for each in (await desk.ok("agents_list"))["agents"]}
         boss = await desk.worker("boss")
 
-        assert set(found) == {"quick", "hang", "bad", "shell", "slow", "long", "boss", "leaf"}
+        assert set(found) == {
+            "quick",
+            "hang",
+            "bad",
+            "shell",
+            "slow",
+            "long",
+            "boss",
+            "leaf",
+            "proud",
+        }
         assert found["quick"]["tags"] == ["fast"]
         assert found["quick"]["typicalLatency"] == "1s"
         assert found["quick"]["record"] is None
@@ -347,7 +388,7 @@ def test_a_hint_or_tags_rank_the_agents_with_reasons_and_start_none(tmp_path: Pa
         assert len(agents) == 2
         assert "the hint names its tags: review" in agents[0]["reasons"]
         assert "the hint names its tags: review" in hinted.text
-        assert "6 more: raise limit" in hinted.text
+        assert "7 more: raise limit" in hinted.text
         assert tagged["agents"][0]["id"] == "quick"
         assert tagged["agents"][-1]["id"] == "bad"
         assert (await desk.ok("sessions_list"))["total"] == 0

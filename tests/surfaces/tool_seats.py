@@ -21,7 +21,7 @@ max_concurrent = 8
 max_spawn_depth = 2
 
 [agents.main]
-subagents.allow_agents = ["quick", "hang", "bad", "shell", "slow", "long", "Boss ", "leaf"]
+subagents.allow_agents = ["quick", "hang", "bad", "shell", "slow", "long", "boss", "leaf", "proud"]
 
 [agents.quick]
 runtime = "scripted"
@@ -61,6 +61,14 @@ subagents.allow_agents = ["quick", "hang"]
 runtime = "scripted"
 script = [{ hang = true }]
 lane = "narrow"
+
+[agents.proud]
+runtime = "scripted"
+script = [
+  { write = { path = "out.json", text = "[1]" } },
+  { result = "r" },
+  { report = { summary = "all ``` done", status = "complete", confidence = "low" } },
+]
 
 [agents.hidden]
 runtime = "scripted"

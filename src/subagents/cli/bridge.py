@@ -47,7 +47,7 @@ CALLS_MAX: Final = 256
 """Under way at once; each has a thread and a connection."""
 RECONNECT_S: Final = 30.0
 """How long a call looks for a daemon that went away before it gives up."""
-RECONNECT_POLL_S: Final = 0.1
+RECONNECT_POLL_S: Final = 0.05
 LIVES_ON_S: Final = 1.0
 """A client that is there so long after an answer was written has read it."""
 END_GRACE_S: Final = 5.0
@@ -88,22 +88,20 @@ class Daemon:
         self.headers = dict(headers)
         self._start = start
 
-    def come_back(self, gone: Gone, due: float) -> bool:
-        """Have it there again; False = it is not, and ``due`` is over.
+    def come_back(self, *, may_have_acted: bool, due: float) -> bool:
+        """Have it there again, or wait a moment for it; False = ``due`` is over.
 
         A daemon that was stopped on purpose (its socket is gone) is started by new calls only,
-        not by those that it was asked to leave unanswered.
+        not by those that it left unanswered.
         """
-        was_stopped = gone.was_sent and not os.path.exists(self.socket_path)  # noqa: PTH110
+        if time.monotonic() >= due:
+            return False
+        was_stopped = may_have_acted and not os.path.exists(self.socket_path)  # noqa: PTH110
         if self._start is not None and not was_stopped:
             try:
                 self._start()
             except DaemonUnreachable as error:
                 say(error.message)
-            else:
-                return True
-        if time.monotonic() >= due:
-            return False
         time.sleep(RECONNECT_POLL_S)
         return True
 
@@ -274,6 +272,7 @@ class Bridge:
     def _answer(self, call: Call) -> _Answer | None:
         """Ask the daemon until it answers; None = the client does not want to hear of it."""
         due = time.monotonic() + RECONNECT_S
+        may_have_acted = False
         while True:
             try:
                 return self._asked(call)
@@ -282,10 +281,11 @@ class Bridge:
                     return None
                 if gone.was_sent and not may_repeat(call.method, call.params):
                     return _Answer(outcome_unknown(call))
-                if not self._daemon.come_back(gone, due):
-                    return _Answer(unreachable(call, str(gone)))
                 if gone.was_sent:
                     say(f"the daemon went away during {call.method}; asking again")
+                may_have_acted = may_have_acted or gone.was_sent
+                if not self._daemon.come_back(may_have_acted=may_have_acted, due=due):
+                    return _Answer(unreachable(call, str(gone)))
 
     def _asked(self, call: Call) -> _Answer | None:
         """One try.

@@ -210,8 +210,10 @@ def overview() -> str:
 
 def overview_of(parent: str) -> str:
     """The commands below ``config``, ``db``, …"""
-    lines = [f"Usage: subagents {parent} COMMAND [OPTIONS]", "", f"{PARENTS[parent]}.", ""]
     own = [each for each in _commands() if each.name == parent]
+    alone = f"subagents {parent} [OPTIONS], or " if own else ""
+    usage = f"Usage: {alone}subagents {parent} COMMAND [OPTIONS]"
+    lines = [usage, "", f"{PARENTS[parent]}.", ""]
     lines += [line for each in own for line in _text_of(each)]
     lines += [
         f"  {each.name.split()[1]:<12} {each.summary}"

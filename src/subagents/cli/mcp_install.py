@@ -225,7 +225,7 @@ def _write(change: Change) -> Path | None:
         mode = SHARED_FILE if change.is_shared else PRIVATE_FILE
         if change.before is not None:
             mode = file.stat().st_mode & 0o777
-            backup = file.with_name(f"{file.name}.bak-{time.strftime('%Y%m%d-%H%M%S')}")
+            backup = _free_name(file)
             shutil.copy2(file, backup)
         new = file.with_name(f".{file.name}.{os.getpid()}")
         new.touch(mode)
@@ -235,6 +235,16 @@ def _write(change: Change) -> Path | None:
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
     return backup
+
+
+def _free_name(file: Path) -> Path:
+    """Beside the file, with the time in it; nothing that is there is replaced."""
+    stem = f"{file.name}.bak-{time.strftime('%Y%m%d-%H%M%S')}"
+    found, number = file.with_name(stem), 1
+    while found.exists():
+        number += 1
+        found = file.with_name(f"{stem}-{number}")
+    return found
 
 
 def _read(file: Path) -> str | None:

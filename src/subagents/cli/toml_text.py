@@ -74,8 +74,12 @@ def without_table(text: str, path: Sequence[str]) -> str:
     held: list[str] = []
     for line in text.splitlines(keepends=True):
         if _HEADER.match(line):
-            is_ours = _names(line)[: len(path)] == list(path)
-            kept += held
+            was_ours, is_ours = is_ours, _names(line)[: len(path)] == list(path)
+            if is_ours and not was_ours:
+                # The empty lines before it came with it.
+                kept = "".join(kept).rstrip().splitlines(keepends=True)
+                kept += ["\n"] if kept else []
+            kept += [] if is_ours and was_ours else held
             held = []
         if not is_ours:
             kept.append(line)

@@ -67,10 +67,11 @@ class Doors:
                 self._judge.fail("offered to one reader at a time", f"{name}: {other}, {reader}")
             self._lent[name] = (reader, now_ms, life)
 
-    def let_go(self, names: list[str]) -> None:
+    def let_go(self, names: list[str], reader: str) -> None:
         """Their reader is about to acknowledge them."""
         for name in names:
-            self._lent.pop(name, None)
+            if name in self._lent and self._lent[name][0] == reader:
+                del self._lent[name]
 
     @contextmanager
     def push(self, name: str, courier: str, daemon: Daemon) -> Iterator[Push]:

@@ -358,14 +358,18 @@ class Scenario:
         if names and self._is_killed():
             return False
         if self._rng.random() < patience:
-            await self._acknowledge([str(name) for name in names], reader)
+            await self._acknowledge([str(name) for name in names], reader, within_s=1.0)
+        elif names and self._rng.random() < 0.5:
+            # Slower than its lease, maybe: then another reader has the same in its hands.
+            late = self._acknowledge([str(name) for name in names], reader, within_s=120.0)
+            self._start(late)
         return True
 
-    async def _acknowledge(self, names: Sequence[str], reader: str) -> None:
-        await self._pause(self._rng.choice((0.0, 1.0)))
+    async def _acknowledge(self, names: Sequence[str], reader: str, *, within_s: float) -> None:
+        await self._pause(self._rng.choice((0.0, within_s)))
         if self._rng.random() < 0.2:
             names = [*names, *names]
-        self._doors.let_go([*names])
+        self._doors.let_go([*names], reader)
         done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
         if done is None:
             return
@@ -496,7 +500,7 @@ class Scenario:
 
         found = await self._try(wait)
         if found is not None and self._world.is_live(worker) and rng.random() < 0.7:
-            await self._acknowledge([str(name) for name in found.offered], reader)
+            await self._acknowledge([str(name) for name in found.offered], reader, within_s=1.0)
 
     async def _ask(self, worker: Worker, _number: int, rng: random.Random) -> None:
         timeout_s, default = rng.choice((2.0, 60.0)), rng.choice((None, "go on"))

@@ -260,6 +260,10 @@ def unread_messages_come_oldest_first_and_consumption_is_recorded_once(place: St
         expect("the first reader stays", found=who, wanted=(NOW_MS + 1, "first", True))
         unread = [r.message.run_id for r in store.inbox(ME, unconsumed=True)]
         expect("unread", found=unread, wanted=[runs[1].id, runs[2].id])
+        ids = [announcement_id(run.id) for run in runs[1:]]
+        expect("unread ids", found=list(store.unread(ME, 10)), wanted=ids)
+        expect("the first of them", found=list(store.unread(ME, 1)), wanted=ids[:1])
+        expect("of another session", found=list(store.unread(OTHER, 10)), wanted=[])
         everything = [r.message.run_id for r in store.inbox(ME, unconsumed=False)]
         expect("all", found=everything, wanted=[run.id for run in runs])
         newest = [r.message.run_id for r in store.inbox(ME, unconsumed=False, limit=2)]

@@ -6,16 +6,17 @@ descriptions of agents are the operator's own words, from the configuration.
 Source: 3-tools "The fleet table offered to requesters".
 """
 
-from collections.abc import Iterable
 from typing import Final
 
-from subagents.config.settings import ANY_AGENT, Agent, Settings
+from subagents.config.settings import Agent, Settings
 from subagents.domain.announcement import one_line
 from subagents.domain.values import agent_of
 from subagents.errors import SubagentsError
 from subagents.surfaces.call import Caller, Services
+from subagents.surfaces.tools.agents_tool import allowed_agents
 from subagents.surfaces.tools.registry import visible
-from subagents.surfaces.tools.tool import Audience
+from subagents.surfaces.tools.spawn_tool import settings_of
+from subagents.surfaces.tools.tool import Audience, Call
 
 AGENTS_MAX: Final = 20
 """Rows of the fleet table; ``agents_list`` has the others."""
@@ -36,20 +37,20 @@ _WORK: Final = (
 )
 
 
-def text(used: Services, caller: Caller) -> str:
+async def text(used: Services, caller: Caller) -> str:
     """The instructions for one caller; never fails."""
     audiences = {tool.audience for tool in visible(used, caller)}
     parts = []
     if Audience.WORKER in audiences:
         parts.append(_WORK)
     if Audience.REQUESTER in audiences:
-        parts += [_DELEGATE, _fleet_of(used, caller)]
+        parts += [_DELEGATE, await _fleet_of(used, caller)]
     return "\n".join(parts)
 
 
-def _fleet_of(used: Services, caller: Caller) -> str:
+async def _fleet_of(used: Services, caller: Caller) -> str:
     try:
-        settings = used.load_config(caller.cwd, {}, {}).for_agents().settings
+        settings = await settings_of(Call(used=used, caller=caller, arguments={}))
     except SubagentsError as error:
         return f"The configuration cannot be read: {one_line(error.message)}"
     return fleet(settings, agent_of(caller.session))
@@ -57,24 +58,14 @@ def _fleet_of(used: Services, caller: Caller) -> str:
 
 def fleet(settings: Settings, own: str) -> str:
     """The agents that ``own`` may spawn, one line each."""
-    section = settings.agents.get(own)
-    allowed = frozenset(section.subagents.allow_agents if section is not None else ())
-    rows = [
-        row(agent_id, agent)
-        for agent_id, agent in sorted(settings.agents.items())
-        if agent.runtime is not None
-        and (agent_id == own or agent_id in allowed or ANY_AGENT in allowed)
-    ]
+    rows = [row(agent_id, agent) for agent_id, agent in allowed_agents(settings, own).items()]
     if not rows:
         return f"You may spawn no agent yet: the user sets agents.{own}.subagents.allow_agents."
     more = len(rows) - AGENTS_MAX
     end = (f"… {more} more: agents_list",) if more > 0 else ()
-    return "\n".join((f"agentId, one of: {_default(settings)}", *rows[:AGENTS_MAX], *end))
-
-
-def _default(settings: Settings) -> str:
     chosen = settings.defaults.agent
-    return f"(when you name none: {chosen})" if chosen is not None else ""
+    default = f" (default: {chosen})" if chosen is not None else ""
+    return "\n".join((f"Agents you may name as agentId{default}:", *rows[:AGENTS_MAX], *end))
 
 
 def row(agent_id: str, agent: Agent) -> str:
@@ -92,8 +83,4 @@ def row(agent_id: str, agent: Agent) -> str:
 
 
 def _given(*parts: str | None) -> list[str]:
-    return [part for part in _of(parts) if part]
-
-
-def _of(parts: Iterable[str | None]) -> Iterable[str]:
-    return (part for part in parts if part is not None)
+    return [part for part in parts if part]

@@ -16,11 +16,12 @@ import mcp_types as types
 from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 
+from subagents.config.settings import Retention
 from subagents.domain.announcement import one_line
 from subagents.domain.model import Request, Run
 from subagents.domain.outcome import Status
 from subagents.domain.values import RunId, announcement_id
-from subagents.errors import Forbidden, NotFound
+from subagents.errors import ConfigError, Forbidden, NotFound
 from subagents.surfaces.call import Services, require_own
 from subagents.surfaces.mcp.calls import Context, answer_of, offered_meta, tool_result
 from subagents.surfaces.mcp.exchange import Exchange
@@ -234,8 +235,12 @@ class RunTasks:
         exchange.hand_over((await answer_of(ctx, WAIT, asked)).offered)
 
     def _ttl_ms(self) -> int:
-        settings = self._used.load_config(None, {}, {}).settings
-        return max(1, settings.retention.result_retention_days) * DAY_MS
+        try:
+            retention = self._used.load_config(None, {}, {}).settings.retention
+        except ConfigError:
+            # Somebody is editing it; a task that is there must not vanish meanwhile.
+            retention = Retention()
+        return retention.result_retention_days * DAY_MS
 
     # -- questions -------------------------------------------------------------------------
 

@@ -74,7 +74,7 @@ async def _introduce(ctx: Context, call_next: CallNext) -> HandlerResult:
     if ctx.method not in _INTRODUCES or not isinstance(result, dict):
         return result
     exchange = Exchange.of(ctx.request)
-    told = {**result, "instructions": instructions.text(exchange.used, exchange.caller)}
+    told = {**result, "instructions": await instructions.text(exchange.used, exchange.caller)}
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or ctx.method == "initialize":
         # Tasks exist on the current era only; an older client must not look for them.
         told["capabilities"] = _without_tasks(told.get("capabilities"))
