@@ -4,17 +4,23 @@ The program comes with the wheel ``claude-agent-sdk``. It needs no login and no 
 is the scripted one, and nothing else is asked.
 """
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
+import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+import termios
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from live_home import MARK, LiveHome
+from live_home import MARK, LiveHome, until
 from scripted_model import ScriptedModel
 
 from subagents.cli.mcp_install import plugin_dir
@@ -133,3 +139,69 @@ class ClaudePlace:
             process.kill()
             process.wait()
         return Ended(process.returncode, [json.loads(each) for each in out.splitlines()], err)
+
+    @contextlib.contextmanager
+    def interactive(self, env: Mapping[str, str] | None = None) -> Iterator["Terminal"]:
+        """A session at a terminal, ready for the first prompt."""
+        self._accept_everything()
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 140, 0, 0))
+        token = {"ANTHROPIC_AUTH_TOKEN": "none", "TERM": "xterm-256color", **(env or {})}
+        known = {name: value for name, value in self.env.items() if name != "ANTHROPIC_API_KEY"}
+        process = subprocess.Popen(
+            [str(program()), "--permission-mode", "dontAsk", *self.flags(plugin=True)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**known, **token},
+            cwd=self.project,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        terminal = Terminal(ours)
+        reader = threading.Thread(target=terminal.read)
+        reader.start()
+        try:
+            until(lambda: "❯" in terminal.screen, what="the prompt", within_s=BOUND_S)
+            until(self._is_connected, what="our server is connected", within_s=BOUND_S)
+            yield terminal
+        finally:
+            process.kill()
+            process.wait(BOUND_S)
+            reader.join(BOUND_S)
+            os.close(ours)
+
+    def _is_connected(self) -> bool:
+        """Whether Claude Code wrote down that it speaks to our server: the prompt comes first."""
+        logs = (self.home.root / ".cache").rglob("mcp-logs-*subagents*/*.jsonl")
+        return any("Connection established" in each.read_text() for each in logs)
+
+    def _accept_everything(self) -> None:
+        """What the dialogs of the first start would write down."""
+        project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        seen = {"hasCompletedOnboarding": True, "theme": "dark"}
+        folder = Path(self.env["CLAUDE_CONFIG_DIR"])
+        folder.mkdir()
+        known = {**seen, "projects": {str(self.project): project}}
+        (folder / ".claude.json").write_text(json.dumps(known))
+
+
+@dataclass(slots=True)
+class Terminal:
+    """The other end of a session's terminal."""
+
+    descriptor: int
+    screen: str = ""
+    """Everything that was drawn, escape sequences and all."""
+
+    def read(self) -> None:
+        """Take what is drawn until the session ends: nobody else empties the terminal."""
+        with contextlib.suppress(OSError):
+            while drawn := os.read(self.descriptor, 65_536):
+                self.screen += drawn.decode(errors="replace")
+
+    def enter(self, prompt: str) -> None:
+        """Type a prompt, and send it once it is drawn: what comes at once counts as pasted."""
+        os.write(self.descriptor, prompt.encode())
+        until(lambda: prompt in self.screen, what="the prompt is drawn", within_s=BOUND_S)
+        os.write(self.descriptor, b"\r")

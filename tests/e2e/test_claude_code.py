@@ -169,6 +169,54 @@ def test_a_session_that_has_answered_is_not_held_by_workers_that_go_on(tmp_path:
         gate.touch()
 
 
+# -- an idle session ------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("claude:hook-wakes-idle", "claude:task-wakes-idle")
+@pytest.mark.parametrize("by", ["hook", "task"])
+def test_the_end_of_a_worker_wakes_an_idle_session_once(tmp_path: Path, by: str) -> None:
+    """Claude Code polls a run as an MCP task; where that is off, the hook in the background waits.
+
+    Both are there in the second case, and one of them brings the result.
+    """
+    gate = tmp_path / "gate"
+    script: Script = [
+        spawn(f"until [ -e {gate} ]; do sleep 0.05; done; echo 42 files", "count"),
+        Say("that is all"),
+        Say("woken"),
+    ]
+    env = {"CLAUDE_CODE_DISABLE_MCP_TASKS": "1"} if by == "hook" else {}
+    with place(tmp_path, {"delegate": script}) as claude, claude.interactive(env) as terminal:
+        terminal.enter("script:delegate")
+        until(lambda: waits_in_background(claude), what="the hook waits", within_s=BOUND_S)
+        gate.touch()
+        woken = claude.model.until(lambda seen: "42 files" in seen.seen)
+
+        (run,) = spawned(claude)
+        assert woken.seen.count("42 files") == 1
+        assert ("Stop hook feedback" if by == "hook" else f"MCP task {run}") in woken.seen
+        until(lambda: not unread(claude), what="the result is read")
+        assert consumed(claude.home, run) == 1
+        until(lambda: not any(b"hook" in each for each in commands(claude)), what="no hook waits")
+        assert claude.model.conversations[-1].seen.count("42 files") == 1
+
+
+def waits_in_background(claude: ClaudePlace) -> bool:
+    """Whether the hook of an idle session waits, and the one that never waits is through."""
+    waiting = list((claude.home.paths.state_dir / "hooks").glob("*.wait"))
+    hooks = [words for words in commands(claude) if b"hook" in words]
+    return bool(waiting and hooks) and all(b"--wait" in words for words in hooks)
+
+
+def commands(claude: ClaudePlace) -> list[list[bytes]]:
+    """The command lines of all programs in this place."""
+    found = []
+    for pid in claude.home.marked():
+        with contextlib.suppress(OSError):
+            found.append(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"))
+    return found
+
+
 # -- killed and resumed ---------------------------------------------------------------------------
 
 
