@@ -8,6 +8,7 @@ proven here or to the issue that will prove them.
 from typing import Final, NamedTuple
 
 from requirement_lines import PARTS
+from requirement_lines_agents import AGENT_PARTS
 
 
 class Requirement(NamedTuple):
@@ -16,7 +17,7 @@ class Requirement(NamedTuple):
 
 
 REQUIREMENTS: Final[dict[str, Requirement]] = {
-    name: Requirement(*line) for part in PARTS for name, line in part.items()
+    name: Requirement(*line) for part in (*PARTS, *AGENT_PARTS) for name, line in part.items()
 }
 
 
@@ -40,7 +41,12 @@ BOX_COUNTS: Final = {"2.7": 20, "3.5": 6, "4.5": 9, "5.4": 8, "6.5": 8, "7.3": 6
 """Acceptance boxes of seed 000, by section; 63 in all."""
 
 BOXES: Final[dict[str, Covered | Later]] = {
-    "2.7.1": ("seed000:2.7.1", "contract:good:accepted"),
+    "2.7.1": (
+        "seed000:2.7.1",
+        "contract:good:accepted",
+        "tools:spawn:receipt",
+        "tools:schemas-match-decoders",
+    ),
     "2.7.2": ("seed000:2.7.2",),
     "2.7.3": ("seed000:2.7.3",),
     "2.7.4": ("seed000:2.7.4", "e2e:kill:verifying"),
@@ -55,7 +61,10 @@ BOXES: Final[dict[str, Covered | Later]] = {
     "2.7.9": ("seed000:2.7.9",),
     "2.7.10": ("seed000:2.7.10", "prompt:retry"),
     "2.7.11": ("seed000:2.7.11",),
-    "2.7.12": ("seed000:2.7.12",),
+    "2.7.12": (
+        "seed000:2.7.12",
+        "tools:tree",
+    ),
     "2.7.13": ("seed000:2.7.13", "journal:fold-is-the-run"),
     "2.7.14": (
         *("verification:artifact:exists", "verification:artifact:min-bytes"),
@@ -71,35 +80,125 @@ BOXES: Final[dict[str, Covered | Later]] = {
     "2.7.20": ("seed000:2.7.20",),
     "3.5.1": ("config:capability-card",),
     "3.5.2": ("config:capability-card",),
-    "3.5.3": ROUTING,
-    "3.5.4": ROUTING,
-    "3.5.5": ("config:capability-card",),
-    "3.5.6": ROUTING,
-    "4.5.1": TOOLS,
-    "4.5.2": ("reconcile:last-tool-call",),
-    "4.5.3": AGENT_RUNTIMES,
-    "4.5.4": ("mailbox:report",),
-    "4.5.5": TOOLS,
-    "4.5.6": ("prompt:system",),
-    "4.5.7": ("verification:report",),
-    "4.5.8": TOOLS,
-    "4.5.9": AGENT_RUNTIMES,
-    "5.4.1": TOOLS,
-    "5.4.2": ("mailbox:progress-rate",),
-    "5.4.3": OBSERVABILITY,
-    "5.4.4": ("mailbox:progress-rate",),
-    "5.4.5": TOOLS,
-    "5.4.6": ("prompt:system",),
-    "5.4.7": OBSERVABILITY,
-    "5.4.8": OBSERVABILITY,
+    "3.5.3": (
+        "suggest:ranking",
+        "suggest:cost",
+        "tools:agents",
+    ),
+    "3.5.4": (
+        "mcp:fleet",
+        "tools:agents",
+    ),
+    "3.5.5": (
+        "config:capability-card",
+        "tools:agents",
+    ),
+    "3.5.6": (
+        "suggest:ranking",
+        "suggest:cost",
+        "suggest:record",
+        "suggest:load",
+    ),
+    "4.5.1": (
+        "tools:report-completion",
+        "tools:worker:schemas",
+    ),
+    "4.5.2": (
+        "reconcile:last-tool-call",
+        "seed000:4.5.2",
+        "mailbox:tool-used",
+        "tools:report-completion:last-act",
+    ),
+    "4.5.3": (
+        "seed000:4.5.3",
+        "report-text:last-complete-block",
+        "report-text:code-is-skipped",
+    ),
+    "4.5.4": (
+        "mailbox:report",
+        "seed000:4.5.4",
+        "report-text:reconciled",
+    ),
+    "4.5.5": (
+        "seed000:4.5.5",
+        "tools:tree",
+    ),
+    "4.5.6": (
+        "prompt:system",
+        "prompt:report-form",
+    ),
+    "4.5.7": (
+        "verification:report",
+        "seed000:4.5.7",
+        "report-text:verified",
+    ),
+    "4.5.8": (
+        "tools:schemas-flat",
+        "tools:worker:schemas",
+    ),
+    "4.5.9": (
+        "seed000:4.5.9",
+        "report-text:wrong-value",
+        "report-text:tool-beats-text",
+    ),
+    "5.4.1": (
+        "tools:report-progress",
+        "tools:worker:schemas",
+    ),
+    "5.4.2": (
+        "mailbox:progress-rate",
+        "seed000:5.4.2",
+        "progress:rate-limited",
+        "tools:report-progress",
+    ),
+    "5.4.3": (
+        "seed000:5.4.3",
+        "progress:log",
+    ),
+    "5.4.4": (
+        "mailbox:progress-rate",
+        "seed000:5.4.4",
+        "progress:log",
+    ),
+    "5.4.5": (
+        "seed000:5.4.5",
+        "progress:shown",
+        "tools:list",
+        "tools:tree",
+    ),
+    "5.4.6": (
+        "prompt:system",
+        "prompt:only-what-is-asked",
+    ),
+    "5.4.7": (
+        "seed000:5.4.7",
+        "progress:forgotten",
+    ),
+    "5.4.8": (
+        "progress:rate-limited",
+        "progress:log",
+        "progress:shown",
+    ),
     "6.5.1": ("tools:effective",),
-    "6.5.2": AGENT_RUNTIMES,
-    "6.5.3": AGENT_RUNTIMES,
-    "6.5.4": ("tools:never-wider",),
+    "6.5.2": (
+        "tools:applied",
+        "tools:fixed-at-spawn",
+    ),
+    "6.5.3": ("tools:applied",),
+    "6.5.4": (
+        "tools:never-wider",
+        "seed000:6.5.4",
+    ),
     "6.5.5": ("tools:effective", "tools:never-wider"),
-    "6.5.6": AGENT_RUNTIMES,
+    "6.5.6": (
+        "seed000:6.5.6",
+        "tools:applied",
+    ),
     "6.5.7": AGENT_RUNTIMES,
-    "6.5.8": TOOLS,
+    "6.5.8": (
+        "seed000:6.5.8",
+        "tools:fixed-at-spawn",
+    ),
     "7.3.1": OBSERVABILITY,
     "7.3.2": OBSERVABILITY,
     "7.3.3": OBSERVABILITY,
@@ -109,8 +208,11 @@ BOXES: Final[dict[str, Covered | Later]] = {
     "8.1": ("seed000:8.1",),
     "8.2": ("seed000:8.2",),
     "8.3": ("seed000:8.3",),
-    "8.4": TOOLS,
-    "8.5": TOOLS,
+    "8.4": (
+        "seed000:8.4",
+        "tools:fixed-at-spawn",
+    ),
+    "8.5": ("tools:schemas-flat",),
     "8.6": ("seed000:8.6",),
 }
 """Seed 000: section and number of each ``- [ ]`` box, and what proves it."""
@@ -126,16 +228,30 @@ FIELD: Final[dict[str, Covered | Later]] = {
     ),
     "multica #1326": ("field:silently-broken-agents", "runtimes:survives-daemon"),
     "omnigent #3274": ("field:dead-parents-inbox",),
-    "omnigent #5614": ("field:empty-wake-turn",),
-    "agentwire #872": ("field:parked-delivery-expired",),
+    "omnigent #5614": (
+        "field:empty-wake-turn",
+        "field:omnigent-5614",
+    ),
+    "agentwire #872": (
+        "field:parked-delivery-expired",
+        "field:agentwire-872",
+    ),
     "OpenClaw #44925": ("field:gave-up-and-dropped",),
-    "claude-code #87675": ("field:launched-more-than-notified",),
+    "claude-code #87675": (
+        "field:launched-more-than-notified",
+        "field:claude-code-87675",
+        "e2e:fifty:waiting",
+        "simulator:burst",
+    ),
     "prime-agent #1192": BUDGETS,
     "Codewhale #6277": BUDGETS,
     "gsd-2 #5668": BUDGETS,
     "bernstein #2798": ("field:stop-and-resume-lost-tasks",),
     "sculptor PR #141": ("field:answer-dropped-as-stale",),
-    "OpenSwarm PR #434": ("field:answers-took-hours",),
+    "OpenSwarm PR #434": (
+        "field:answers-took-hours",
+        "field:openswarm-434",
+    ),
     "temporalio/sdk-python #1890": ("field:temporalio-sdk-python-1890",),
     "claude-code #74599": Later("resumable plans: a cache by content"),
     "GENesis-AGI PR #1391": AGENT_RUNTIMES,

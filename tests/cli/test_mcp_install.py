@@ -418,6 +418,17 @@ def test_json_with_comments_and_of_people_is_read(text: str) -> None:
     assert value["mcp"] == {"servers": {"x": {"y": 1}}}
 
 
+@pytest.mark.requirement("mcp-install:keeps-the-rest")
+def test_a_file_in_a_style_of_its_own_gets_lines_that_fit() -> None:
+    text = '{"a": 1,\n "b": {"c": 2}}\n'
+
+    changed = json_text.with_entry(text, ("mcp", "x"), {"y": [1]})
+
+    assert changed == (
+        '{"a": 1,\n "b": {"c": 2},\n "mcp": {\n  "x": {\n   "y": [\n    1\n   ]\n  }\n }\n}\n'
+    )
+
+
 @pytest.mark.requirement("mcp-install:refuses-broken")
 @pytest.mark.parametrize("text", ["{", '{"a" 1}', "{1: 2}", '{"a": }', '"x', "{} {}", "[1 2]", ""])
 def test_what_is_no_json_is_refused_with_its_place(text: str) -> None:

@@ -171,6 +171,27 @@ def test_the_same_question_asked_again_is_the_one_that_stands(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("requests:repeated")
+def test_a_call_repeated_by_its_door_finds_its_question_also_after_the_answer(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world)
+        asked = await world.clock.result(world.engine.ask(run_id, "which?", call_id="c1"))
+        await world.clock.result(
+            world.engine.answer(asked.id, "a", decision=Decision.ANSWER, by="me")
+        )
+
+        again = await world.clock.result(world.engine.ask(run_id, "which?", call_id="c1"))
+        assert again.id == asked.id
+        assert again.answer is not None
+        assert again.answer.text == "a"
+        other = await world.clock.result(world.engine.ask(run_id, "which?", call_id="c2"))
+        assert other.id == f"{run_id}:q2"
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("requests:repeated")
 def test_questions_asked_at_once_are_durable_before_any_of_them_is_told(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)

@@ -172,7 +172,7 @@ def _appended(text: str, node: Node, name: str, value: object) -> str:
         return f"{text[:last]}, {rendered}{text[last:]}"
     newline = _newline(text)
     outer = _indent_at(text, node.start)
-    inner = _indent_at(text, node.members[0].start) if node.members else outer + _unit(text)
+    inner = _inner_indent(text, node, outer)
     rendered = f"{inner}{key}: {_rendered(value, inner, text)}"
     head = text[:close].rstrip()
     comma = ""
@@ -201,10 +201,19 @@ def _indent_at(text: str, position: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
+def _inner_indent(text: str, node: Node, outer: str) -> str:
+    """Where the members of an object begin that stand in lines of their own."""
+    for member in node.members:
+        before = text[text.rfind("\n", 0, member.start) + 1 : member.start]
+        if not before.strip() and "\n" in text[: member.start]:
+            return before
+    return outer + _unit(text)
+
+
 def _unit(text: str) -> str:
     """One step of indentation as this file has it; two spaces when it has none."""
-    root = parse(text)
-    return _indent_at(text, root.members[0].start) if root.members else "  "
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else "  "
 
 
 def _newline(text: str) -> str:

@@ -207,10 +207,15 @@ def progress_wait_s(run: Run, now_ms: int) -> int:
 
 
 def repeated_question(run: Run, asked: Request) -> Request | None:
-    """The same question of the same attempt that nobody answered yet.
+    """The same question of the same attempt that nobody answered yet, or the very same call.
 
-    A worker, or its bridge, that died while it waited asks again; its requester is asked once.
+    A worker, or its bridge, that died while it waited asks again; its requester is asked once. A
+    call that is repeated finds its question also when the answer came meanwhile.
     """
+    for known in _questions(run.requests):
+        is_same_call = asked.call_id is not None and known.call_id == asked.call_id
+        if is_same_call and known.attempt == asked.attempt:
+            return known
     for known in _questions(run.pending_requests):
         same_words = (known.question, known.context, known.options, known.default_answer) == (
             *(asked.question, asked.context, asked.options, asked.default_answer),

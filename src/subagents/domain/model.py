@@ -235,6 +235,8 @@ class Request(Value, frozen=True):
     answer: Answer | None = None
     priority: Priority | None = None
     """Of a notice (``notify_parent``), which its sender does not wait on; None = a question."""
+    call_id: str | None = None
+    """Of the call that asked, when its door may repeat it."""
 
 
 class Steer(Value, frozen=True):

@@ -56,6 +56,7 @@ class Requests:
         options: tuple[str, ...] = (),
         timeout_s: float = 600.0,
         default_answer: str | None = None,
+        call_id: str | None = None,
     ) -> Request:
         """Put a question into the requester's inbox; it is durable when this returns.
 
@@ -69,6 +70,7 @@ class Requests:
             options: Possible answers.
             timeout_s: Over 0, at most 7 days; then the default answer holds, or none does.
             default_answer: Taken at the deadline.
+            call_id: The same one never asks twice, also after the answer.
 
         Raises:
             UsageError: Empty question, or a timeout outside its bounds.
@@ -91,6 +93,7 @@ class Requests:
             asked_at_ms=now,
             deadline_ms=now + int(timeout_s * 1000),
             default_answer=default_answer,
+            call_id=call_id,
         )
         known = admission.repeated_question(run, asked)
         if known is not None:

@@ -295,12 +295,22 @@ def answer(document: Mapping[str, object], *, status: int = 200) -> Response:
 
 
 async def while_connected(
-    request: Request, used: Services, work: Coroutine[object, object, T]
+    request: Request,
+    used: Services,
+    work: Coroutine[object, object, T],
+    *,
+    unwanted: Callable[[T], None] = lambda _: None,
 ) -> T:
     """Do ``work`` unless the client goes away or the daemon stops first; then it is cancelled.
 
     Whoever waits for nobody must not take messages for a reader that is gone. Call it after the
     body was read.
+
+    Args:
+        request: Whose client.
+        used: Knows of the stop.
+        work: What the client waits for.
+        unwanted: Is told what came of the work in the moment in which the client went away.
 
     Raises:
         ClientDisconnect: Nobody would read an answer.
@@ -318,6 +328,8 @@ async def while_connected(
             task.cancel()
         await asyncio.gather(working, *helpers, return_exceptions=True)
     if is_gone:
+        if not working.cancelled() and working.exception() is None:
+            unwanted(working.result())
         raise ClientDisconnect
     if not working.cancelled():
         return working.result()

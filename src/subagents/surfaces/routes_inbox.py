@@ -69,6 +69,7 @@ async def wait(request: Request) -> Response:
             timeout_s=body.timeout_seconds,
             reader=caller.reader,
         ),
+        unwanted=lambda found: used.engine.give_back(found.offered, reader=caller.reader),
     )
     now_ms = used.now_ms()
     errors += [{"runId": each, "error": f"run {each} does not exist"} for each in found.missing]

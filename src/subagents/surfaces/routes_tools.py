@@ -76,7 +76,12 @@ async def use_tool(request: Request) -> Response:
     for field, text in texts_in(arguments, ""):
         _check_utf8(field, text)
     call = Call(used=used, caller=caller, arguments=arguments, call_id=_call_id_of(request))
-    found = await while_connected(request, used, call_tool(path_part(request, "name"), call))
+    found = await while_connected(
+        request,
+        used,
+        call_tool(path_part(request, "name"), call),
+        unwanted=lambda found: used.engine.give_back(found.offered, reader=caller.reader),
+    )
     document: Document = {
         "text": found.text,
         "structured": found.structured,

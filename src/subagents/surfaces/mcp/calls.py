@@ -87,17 +87,22 @@ async def _unless_stopping(exchange: Exchange, work: Coroutine[Any, Any, Answer]
     stopping = asyncio.create_task(exchange.used.stopping.wait())
     try:
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    except BaseException:
         await _end(working, stopping)
-        if not working.cancelled() and working.exception() is None:
-            # It was answered in the same moment in which nobody wanted it any more.
-            offered = working.result().offered
-            exchange.used.engine.give_back(offered, reader=exchange.caller.reader)
+    except BaseException:
+        # It may be answered in the same moment in which nobody wants it any more. The package
+        # cancels again at every await, so what must happen then happens without one.
+        working.add_done_callback(lambda done: _give_back(exchange, done))
+        working.cancel()
+        stopping.cancel()
         raise
-    await _end(working, stopping)
     if working.cancelled():
         raise Unavailable("the daemon is stopping", hint="call again: the next one goes on")
     return working.result()
+
+
+def _give_back(exchange: Exchange, done: "asyncio.Task[Answer]") -> None:
+    if not done.cancelled() and done.exception() is None:
+        exchange.used.engine.give_back(done.result().offered, reader=exchange.caller.reader)
 
 
 async def _end(*tasks: "asyncio.Task[Any]") -> None:

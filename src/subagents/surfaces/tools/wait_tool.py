@@ -80,11 +80,16 @@ async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: flo
             await call.tell(_sign_of_life(call, run_ids, waited_s))
         return waiting.result()
     except BaseException:
+        # Not awaited: whoever cancels may do so again at the next await, and then nobody would
+        # look at what it was offered in the same moment.
+        waiting.add_done_callback(lambda done: _give_back(call, done))
         waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        if not waiting.cancelled() and waiting.exception() is None:
-            engine.give_back(waiting.result().offered, reader=caller.reader)
         raise
+
+
+def _give_back(call: Call, done: "asyncio.Task[WaitResult]") -> None:
+    if not done.cancelled() and done.exception() is None:
+        call.used.engine.give_back(done.result().offered, reader=call.caller.reader)
 
 
 def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:

@@ -142,6 +142,7 @@ async def _request_orchestrator(call: Call) -> Answer:
                 options=asked.options,
                 timeout_s=asked.timeout_seconds,
                 default_answer=asked.default_answer,
+                call_id=call.call_id,
             )
         except RateLimited as error:
             return _too_soon(error)
