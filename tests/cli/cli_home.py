@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+
+from subagents.config.paths import Paths
 
 TIMEOUT_S: Final = 40
 POLL_S: Final = 0.05
@@ -117,13 +119,24 @@ class Home:
 
 @contextmanager
 def temporary_home(root: Path) -> Iterator[Home]:
-    """A home below ``root``; its daemon, if any, is stopped at the end."""
+    """A home below ``root``; nothing of it is alive at the end: no daemon, no worker."""
     home = Home(root)
     home.work.mkdir()
     try:
         yield home
     finally:
         home.down()
+        _end_workers_of(home)
+
+
+def _end_workers_of(home: Home) -> None:
+    """Workers outlive their daemon on purpose; they are found by the socket they were given."""
+    wanted = f"SUBAGENTS_SOCKET={Paths.resolve(home.env()).socket}".encode()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(entry.name), signal.SIGKILL)
 
 
 def _runs(pid: int) -> bool:

@@ -82,6 +82,27 @@ def test_a_finished_task_has_the_result_of_a_wait_and_consumes_it_once(tmp_path:
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("delivery:under-way")
+def test_what_a_task_will_bring_other_doors_are_told_to_leave(tmp_path: Path) -> None:
+    """From the answer to the spawn on: the client's first look may come late."""
+
+    async def scenario(home: Home) -> None:
+        await spawned(Wire(home))
+        plain = await Wire(home, tasks=False).call("sessions_spawn", task="x", agentId="quick")
+        receipt = str(plain["structuredContent"]["runId"])
+        headers = {"X-Subagents-Session": DESK}
+        async with asyncio.timeout(20):
+            rows: list[dict[str, Any]] = []
+            while len(rows) < 2:
+                rows = (await home.ok("GET", "/v1/inbox", None, headers))["messages"]
+
+        awaited = {str(row["runId"]) for row in rows if row["awaited"]}
+        assert receipt not in awaited
+        assert len(awaited) == 1
+
+    play(tmp_path, scenario)
+
+
 @pytest.mark.requirement("mcp:tasks:result-once")
 def test_a_failed_worker_is_a_completed_task_that_says_so(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:

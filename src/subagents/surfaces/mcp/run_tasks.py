@@ -8,7 +8,7 @@ Source: 5-surfaces §3; 2-lifecycle §7, §10.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -99,9 +99,7 @@ class RunTasks:
         if task.status is TaskStatus.COMPLETED:
             return await self._finished(ctx, task, named)
         asked = {} if named.is_wait or not asks_people(ctx) else self._questions(runs)
-        # It comes back for the results, so nobody else needs to bring them meanwhile.
-        brought = [*map(announcement_id, named.run_ids), *asked]
-        self._used.engine.expect(brought, for_ms=task.poll_ms + POLL_LATE_MS)
+        self._comes_back(task, named, asked)
         if asked:
             return replace(task, status=TaskStatus.INPUT_REQUIRED, input_requests=asked)
         return task
@@ -137,6 +135,7 @@ class RunTasks:
         task_id = spell(named)
         runs = [await self._used.queries.run(run_id) for run_id in named.run_ids]
         task = self._standing(task_id, named, runs)
+        self._comes_back(task, named)
         warnings = "".join(f"; warning: {one_line(each)}" for each in _warnings(receipts))
         # Also a run that was spawned before under this key and is over: its result is fetched.
         return replace(task, status=TaskStatus.WORKING, message=_cut(f"{task.message}{warnings}"))
@@ -166,7 +165,14 @@ class RunTasks:
             deadline_ms=0 if timeout_s is None else now_ms + round(timeout_s * 1000),
         )
         task_id = spell(named)
-        return self._standing(task_id, named, await self._runs(ctx, task_id, named))
+        task = self._standing(task_id, named, await self._runs(ctx, task_id, named))
+        self._comes_back(task, named)
+        return task
+
+    def _comes_back(self, task: Task, named: _Named, asked: Iterable[str] = ()) -> None:
+        """The client looks again soon, so nobody else needs to bring the results meanwhile."""
+        brought = [*map(announcement_id, named.run_ids), *asked]
+        self._used.engine.expect(brought, for_ms=task.poll_ms + POLL_LATE_MS)
 
     # -- looking ---------------------------------------------------------------------------
 
