@@ -58,12 +58,12 @@ def test_an_end_is_told_to_nobody_before_its_commit(tmp_path: Path) -> None:
 
         assert (await world.run(run_id)).phase is Phase.RUNNING
         assert not waiting.done()
-        assert courier.carried == []
+        assert courier.asked == []
         assert await world.engine.offer_inbox(ME, reader="r") == ()
         world.let_commits_go()
         found = await world.clock.result(waiting)
         assert found.offered == (announcement_id(run_id),)
-        assert courier.carried == [announcement_id(run_id)]
+        assert courier.asked == [ME]
 
     in_world(tmp_path, scenario, couriers=[courier])
 

@@ -41,7 +41,9 @@ def mcp(*arguments: str) -> int:
     if sys.stdin.isatty():
         say("waiting for an MCP client on stdin; subagents mcp config shows how to set one up")
     daemon = daemon_of(os.environ, wanted)
-    signal.signal(signal.SIGTERM, _end)
+    # Clients end their servers with either; both mean "done", also where SIGINT came in ignored.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
     return Bridge(daemon, stdin=sys.stdin.buffer, stdout=sys.stdout.fileno()).run()
 
 
