@@ -74,6 +74,10 @@ DELIVERY: Final[Lines] = {
         "5-surfaces §5",
         "The daemon takes couriers from the user's file as it is now, and from no project's.",
     ),
+    "delivery:given-back": (
+        "2-lifecycle §7; decision 0015",
+        "A call that is cancelled in the moment in which it is answered, again and again, leaves nothing it was offered leased.",
+    ),
     "delivery:one-door-at-a-time": (
         "2-lifecycle §7",
         "Couriers and readers share one lease: an announcement comes through one door, and who waits is told by its wait.",
@@ -598,6 +602,147 @@ MCP: Final[Lines] = {
     ),
 }
 
+PLUGIN: Final[Lines] = {
+    "claude:hook-wakes-idle": (
+        "5-surfaces §3; 2-lifecycle §7",
+        "In an idle interactive session the end of a worker wakes it by the hook, once.",
+    ),
+    "claude:plugin-tools": (
+        "5-surfaces §1",
+        "With the plugin the tools are there under the plugin's name.",
+    ),
+    "claude:plugin-validates": (
+        "5-surfaces §1",
+        "`claude plugin validate` finds nothing wrong with the plugin.",
+    ),
+    "claude:resumed-finds-inbox": (
+        '3-tools "Who is calling"; 2-lifecycle §7',
+        "A session killed in the middle of a wait finds its inbox when it is resumed, and each result once.",
+    ),
+    "claude:stop-hook-delivers": (
+        "5-surfaces §3; 2-lifecycle §7",
+        "In print and SDK sessions what is unread at the end of a turn is told in that turn, once.",
+    ),
+    "claude:stop-hook-never-holds": (
+        "5-surfaces §3",
+        "A print or SDK session that has answered ends, whatever its workers still do.",
+    ),
+    "claude:task-wakes-idle": (
+        "5-surfaces §3",
+        "In an idle interactive session the end of a worker wakes it as an MCP task, and the hook does not say it again.",
+    ),
+    "claude:two-workers-one-answer": (
+        '3-tools sessions_spawn, sessions_wait; issue "Must show"',
+        "The real Claude Code spawns two command workers, waits, and gets both results in one answer, each consumed once.",
+    ),
+    "delivery:under-way": (
+        "2-lifecycle §7",
+        "What a waiting call or a polling client is about to bring, the doors that push leave alone, as long as it can come.",
+    ),
+    "hook:bounded-text": (
+        "2-lifecycle §7; 5-surfaces §7",
+        "News and welcomes of any size fit their bound, say what they leave out, and quote workers as data.",
+    ),
+    "hook:failure-is-no-news": (
+        "5-surfaces §7",
+        "No input and no failure makes a hook end with the code that stands for news.",
+    ),
+    "hook:questions-once": (
+        "3-tools request_orchestrator; 2-lifecycle §7",
+        "A question is told once to each session and stays unread until it is answered.",
+    ),
+    "hook:quiet-when-away": (
+        "5-surfaces §2",
+        "Without a daemon the hooks say nothing and start none.",
+    ),
+    "hook:start:bounded": ("5-surfaces §7", "A daemon that is stuck holds no session's start up."),
+    "hook:start:says-what-waits": (
+        '3-tools "a restarted client finds its inbox"',
+        "A session starts with what is unread and what still runs; nothing is taken by it.",
+    ),
+    "hook:stop:bounded-blocks": (
+        "2-lifecycle §7",
+        "A turn's end is put off only so often in a row; what is left stays unread.",
+    ),
+    "hook:stop:never-waits": ("5-surfaces §3", "The hook in the foreground never waits."),
+    "hook:stop:unread-goes-on": (
+        "5-surfaces §3; 2-lifecycle §7",
+        "What is unread at a turn's end goes into that turn, in the form the program knows, and is read then.",
+    ),
+    "hook:told-once": ("2-lifecycle §7", "Both hooks of one turn's end tell a message once."),
+    "hook:wake:bounded": ("5-surfaces §3", "A wait in the background ends by itself."),
+    "hook:wake:daemon-restart": (
+        "2-lifecycle §12",
+        "A wait in the background survives the daemon's death and brings it back.",
+    ),
+    "hook:wake:dead-session": (
+        "2-lifecycle §7",
+        "A session that was killed is told nothing; the message stays unread.",
+    ),
+    "hook:wake:leaves-what-is-awaited": (
+        "2-lifecycle §7",
+        "What a wait under way will bring is not brought by the hook as well.",
+    ),
+    "hook:wake:news": (
+        "5-surfaces §3",
+        "The end of a worker ends the wait in the background with the code that wakes the session, and the result.",
+    ),
+    "hook:wake:nothing-to-wait-for": (
+        "5-surfaces §3",
+        "With nothing active and nothing unread there is no wait.",
+    ),
+    "hook:wake:one-at-a-time": ("5-surfaces §3", "One session has one wait in the background."),
+    "hook:workers-hear-through-their-run": (
+        "2-lifecycle §5",
+        "In a worker's own session the hooks are silent: its run brings it what its children said.",
+    ),
+    "mcp-install:asks-first": (
+        "5-surfaces §1, §2",
+        "The change is shown, a terminal is asked, elsewhere --yes must be said, and --dry-run writes nothing.",
+    ),
+    "mcp-install:atomic": (
+        "5-surfaces §1",
+        "The file is replaced in one step; its mode and a link to it stay, the old one is kept.",
+    ),
+    "mcp-install:command": (
+        "5-surfaces §1",
+        "The entry starts this very program, by its whole path where PATH does not find it, in this home.",
+    ),
+    "mcp-install:config": ("5-surfaces §1", "The printed snippet is what would be written."),
+    "mcp-install:idempotent": (
+        "5-surfaces §1",
+        "Registering again changes nothing; uninstalling takes our entry away.",
+    ),
+    "mcp-install:keeps-the-rest": (
+        "5-surfaces §1",
+        "Whatever else a configuration holds stays: values, order, comments, indentation, line ends.",
+    ),
+    "mcp-install:only-ours": (
+        "5-surfaces §1",
+        "Taking away what is not there changes nothing and makes no file.",
+    ),
+    "mcp-install:project": (
+        "5-surfaces §1",
+        "--project registers in the project's file, where the program has one.",
+    ),
+    "mcp-install:recipes": (
+        "5-surfaces §1",
+        "Claude Code, Codex, Gemini, opencode and OpenClaw are each told in their own file and form.",
+    ),
+    "mcp-install:refuses-broken": (
+        "5-surfaces §7",
+        "A file that cannot be read is named with the place, and left alone.",
+    ),
+    "mcp-install:refuses-what-differs": (
+        "5-surfaces §1",
+        "Another Codex table of our name is refused; an older JSON entry of ours is replaced where it stands.",
+    ),
+    "plugin:whole": (
+        "5-surfaces §1",
+        "The plugin has its parts, the package's version, and names only commands, tools and actions that there are.",
+    ),
+}
+
 TOOLS: Final[Lines] = {
     "suggest:cost": (
         "4-observability §7",
@@ -972,6 +1117,7 @@ AGENT_PARTS: Final[tuple[Lines, ...]] = (
     IDENTITY,
     MAILBOX,
     MCP,
+    PLUGIN,
     TOOLS,
     WORKER_TOOLS,
 )

@@ -148,9 +148,7 @@ class Runtime(Protocol):
         """
         ...
 
-    async def resume(
-        self, ref: AttemptRef, message: str, *, env: Mapping[str, str]
-    ) -> StartedInfo:
+    async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
         """Start the next turn of an ended attempt in the same session; ``ref.turns`` numbers it.
 
         ``env`` is as ``Launch.env``: a turn has a token of its own.
@@ -179,9 +177,7 @@ class Courier(Protocol):
         """
         ...
 
-    async def deliver(
-        self, run: Run, message: Message, requester: Run | None
-    ) -> DeliveryOutcome:
+    async def deliver(self, run: Run, message: Message, requester: Run | None) -> DeliveryOutcome:
         """Try once to hand ``message`` (the announcement of ``run``) over; ``serves`` was asked.
 
         ``Delivered`` means that the requester has it: it is consumed, and no other door hands it

@@ -11,18 +11,18 @@ from subagents.domain.values import SessionKey
 from subagents.testing.conformance import Behaviour, Broken, CourierPlace
 from subagents.testing.courier_suite import SUITE
 
-SUITE_PARAMETERS = [
+each_with_its_requirement = [
     pytest.param(each, id=each.name, marks=pytest.mark.requirement(each.requirement))
     for each in SUITE.behaviours
 ]
 
 
-@pytest.mark.parametrize("behaviour", SUITE_PARAMETERS)
+@pytest.mark.parametrize("behaviour", each_with_its_requirement)
 def test_a_command_keeps_this_promise(behaviour: Behaviour[CourierPlace], tmp_path: Path) -> None:
     behaviour.check(CommandPlace(tmp_path))
 
 
-@pytest.mark.parametrize("behaviour", SUITE_PARAMETERS)
+@pytest.mark.parametrize("behaviour", each_with_its_requirement)
 def test_steering_keeps_this_promise(behaviour: Behaviour[CourierPlace], tmp_path: Path) -> None:
     behaviour.check(SteeredPlace(tmp_path))
 

@@ -30,8 +30,9 @@ def test_no_secret_of_the_daemons_environment_reaches_a_worker_or_its_shim(tmp_p
         assert f"E2E_MARK={home.mark}" in seen
         assert f"SUBAGENTS_RUN_ID={plain}" in seen
         for name, value in SECRETS.items():
-            assert name not in seen
+            assert name == "SUBAGENTS_TOKEN" or name not in seen
             assert value not in seen
+        assert f"SUBAGENTS_TOKEN=sa_{plain}_1_" in seen  # its own, not the daemon's
         assert "AWS_SECRET_ACCESS_KEY=planted-two" in seen_allowed
         assert "planted-one" not in seen_allowed
         for file in home.paths.state_dir.rglob("*"):
