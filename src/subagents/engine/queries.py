@@ -31,8 +31,9 @@ class AttentionItem(Value, frozen=True):
     """Something a person should look at."""
 
     kind: str
-    """``question``, ``blocker``, ``undelivered``, ``failed`` or ``unread``: offered again and again,
-    and never acknowledged."""
+    """``question``, ``blocker``, ``undelivered``, ``failed``, or ``unread``: offered again and
+    again, and never acknowledged.
+    """
     run: Run
     text: str
     since_ms: int
