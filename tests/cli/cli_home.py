@@ -15,7 +15,7 @@ import msgspec
 
 from subagents.config.paths import Paths
 
-TIMEOUT_S: Final = 40
+TIMEOUT_S: Final = 60
 POLL_S: Final = 0.05
 
 
@@ -147,7 +147,7 @@ def _runs(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def until(holds: Callable[[], object], what: str, *, for_s: float = 20) -> None:
+def until(holds: Callable[[], object], what: str, *, for_s: float = 40) -> None:
     """Look again and again until it holds; fail when the time is up."""
     due = time.monotonic() + for_s
     while not holds():

@@ -20,7 +20,7 @@ from subagents.cli.bridge_rpc import may_repeat
 from subagents.cli.mcp import daemon_of, session_of
 from subagents.errors import DaemonUnreachable, UsageError
 
-BOUND_S = 10.0
+BOUND_S = 30.0
 Turn = Callable[[socket.socket], None]
 
 

@@ -21,7 +21,7 @@ from subagents.config.paths import Paths, session_name
 
 INTERACTIVE: Final = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
 OURS: Final = ("AI_AGENT", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR")
-BOUND_S: Final = 20
+BOUND_S: Final = 40
 CONFIG: Final = """
 [agents.main]
 subagents.allow_agents = ["*"]
@@ -392,7 +392,7 @@ def test_a_daemon_that_is_stuck_holds_no_session_up(home: Home) -> None:
         os.kill(pid, signal.SIGCONT)
 
     assert done == Done(0, "", "")
-    assert took_s < hook.START_S + 2.5  # starting Python on a busy machine
+    assert took_s < hook.START_S + 10  # starting Python on a slow and busy machine
 
 
 # -- words ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, TypeAlias
 MARK: Final = re.compile(r"script:([a-z0-9-]+)")
 NOT_A_TURN: Final = "No response requested."
 """What Claude Code itself puts into the assistant's mouth when it resumes a session."""
-BOUND_S: Final = 20.0
+BOUND_S: Final = 40.0
 
 Document: TypeAlias = dict[str, Any]
 

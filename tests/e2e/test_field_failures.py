@@ -127,7 +127,7 @@ def test_ai_employee_695_a_worker_whose_wrapper_shell_died_is_followed_and_not_r
     tmp_path: Path,
 ) -> None:
     with live_home(tmp_path) as home:
-        run_id = home.spawn(lines(60), retryCount=3, retryDelay=0)
+        run_id = home.spawn(lines(3000), retryCount=3, retryDelay=0)
         worker = home.worker_pid(run_id)
         shim = next(each.parent for each in scan() if each.pid == worker)
         home.kill()

@@ -142,7 +142,7 @@ def test_a_client_that_lives_on_has_read_its_answer_and_one_that_leaves_at_once_
 def test_two_clients_of_one_session_are_not_both_told(tmp_path: Path) -> None:
     with live_home(tmp_path) as home, bridge(home) as one, bridge(home) as two:
         run_id = spawned(one, f"while [ ! -e {home.root}/go ]; do sleep 0.05; done; echo ok")
-        waits = [(each, each.start_call("sessions_wait", timeoutSeconds=3)) for each in (one, two)]
+        waits = [(each, each.start_call("sessions_wait", timeoutSeconds=15)) for each in (one, two)]
         home.until_phase(run_id, "running")
         (home.root / "go").touch()
         answers = [completed(each.answer_to(number)["result"]) for each, number in waits]

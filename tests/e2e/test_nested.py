@@ -247,7 +247,7 @@ def test_three_levels_that_wait_for_each_other_pass_through_a_lane_of_one_slot(
         middle = f"a=$({SPAWN} 'exec sh middle'); b=$({SPAWN} 'exec sh middle')"
         tops = [home.spawn(script(home, "top", f"{middle}; {both}")) for _ in range(2)]
 
-        items = home.finish(*tops, timeout_s=60)
+        items = home.finish(*tops, timeout_s=100)
 
         for item in items:
             said = item["result"].splitlines()

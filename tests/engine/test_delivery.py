@@ -274,6 +274,25 @@ def test_of_two_readers_one_is_offered_the_result_and_consumes_it(tmp_path: Path
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("delivery:consumed-once")
+def test_whoever_else_waits_for_a_run_sees_its_end_and_leaves_it_to_its_requester(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("slow")
+        other = SessionKey("agent:main:somebody-else")
+        seen = await world.clock.result(
+            world.engine.wait([run_id], session=other, timeout_s=60, reader="other")
+        )
+        assert [run.id for run in seen.completed] == [run_id]
+        assert seen.offered == ()
+
+        found = await world.engine.wait([run_id], session=ME, timeout_s=0, reader="mine")
+        assert found.offered == (announcement_id(run_id),)
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("delivery:offer-lease", "field:empty-wake-turn")
 def test_an_offer_nobody_acknowledged_is_made_again_after_its_lease(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from home_daemon import Home, UnixConnection, serving
+from home_daemon import DEADLINE_S, Home, UnixConnection, serving
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from tool_seats import CONFIG
@@ -43,7 +43,7 @@ async def connected(home: Home, mode: str, headers: Mapping[str, str]) -> AsyncI
     """The ``mcp`` package's client, over the daemon's Unix socket."""
     transport = httpx2.AsyncHTTPTransport(uds=str(home.services.paths.socket))
     async with (
-        httpx2.AsyncClient(transport=transport, headers=dict(headers), timeout=30) as http,
+        httpx2.AsyncClient(transport=transport, headers=dict(headers), timeout=DEADLINE_S) as http,
         Client(
             streamable_http_client("http://localhost/mcp", http_client=http), mode=mode
         ) as found,
@@ -139,7 +139,7 @@ class Wire:
 
     async def settled(self, task_id: str) -> Document:
         """The task once it is at its end, or asks something."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(DEADLINE_S):
             while True:
                 task = await self.ok("tasks/get", taskId=task_id)
                 if task["status"] != "working":
@@ -156,7 +156,7 @@ def text_of(result: Any) -> str:
 
 async def until_consumed(home: Home, run_id: str) -> None:
     """Return once the run's announcement was consumed; fails after the deadline."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE_S):
         while not await is_consumed(home, run_id):  # noqa: ASYNC110 - a fact of the store
             await asyncio.sleep(0.01)
 

@@ -180,6 +180,9 @@ class Bridge:
         except (msgspec.DecodeError, UnicodeDecodeError):
             self._write(error_message(None, PARSE_ERROR, "the line is not valid JSON"))
             return
+        except RecursionError:
+            self._write(error_message(None, PARSE_ERROR, "the line is nested too deeply"))
+            return
         if isinstance(message, list):
             self._take_batch(message)
             return

@@ -90,7 +90,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("mcp config", "subagents.cli.mcp_install:config", "Print it for any MCP client"),
         Command("mcp plugin", "subagents.cli.mcp_install:plugin", "Where Claude Code's plugin is"),
         Command("hook stop", "subagents.cli.hook:stop", "Claude Code's hook at a turn's end"),
-        Command("hook session-start", "subagents.cli.hook:session_start", "… at a session's start"),
+        Command("hook session-start", "subagents.cli.hook:session_start", "The same at a session's start"),
     ),
     "For workers": (
         Command("report", "subagents.cli.worker:report", "Claim completion"),

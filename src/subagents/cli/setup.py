@@ -55,10 +55,11 @@ def init(
 
         subagents init --yes --json
     """
-    from subagents.config.starter import detect, starter_text  # noqa: PLC0415
+    from subagents.config.starter import detect, starter_text, usable  # noqa: PLC0415
 
     file = Path(caller_cwd()) / "subagents.toml"
     found = detect(os.environ)
+    allowed = usable(found)
     kept: Path | None = None
     if file.is_symlink() or file.exists():
         if not file.is_file():
@@ -83,6 +84,7 @@ def init(
                 "file": str(file),
                 "backup": None if kept is None else str(kept),
                 "found": [{"name": each.name, "runtime": each.runtime} for each in found],
+                "allowed": list(allowed),
             }
         )
         return EXIT_OK
@@ -93,7 +95,13 @@ def init(
     output.line(
         f"Found here: {names or 'no agent programs, but the agent `command` runs anything'}"
     )
-    output.line("Next: subagents run 'echo hello' · subagents agents list · subagents doctor")
+    listed = ", ".join(allowed)
+    output.line(
+        f"Agents that call over MCP may spawn: {listed}"
+        if allowed
+        else "Agents that call over MCP may spawn none; to change that: allow_agents in the file"
+    )
+    output.line("Next: subagents run 'echo hello' · subagents doctor · subagents mcp install NAME")
     return EXIT_OK
 
 

@@ -7,7 +7,7 @@ Source: 5-surfaces §1 (init; no shell for MCP callers by surprise).
 
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,24 +16,56 @@ from subagents.config.settings import AVAILABLE_RUNTIMES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """An agent program that can be found on PATH, and the table that would run it."""
+    """An agent program that can be found on PATH, and the tables that run it.
+
+    Args:
+        name: What it is called on PATH, and as an agent.
+        runtime: The runtime made for it.
+        command: What that runtime starts, where it must be told.
+        headless: Reads one prompt from stdin, prints the answer and ends, with no more rights than
+            its user gave it: how the runtime ``command`` runs it until ``runtime`` is there. Not
+            as an argument: a prompt that begins with "-" would be an option.
+        pass_env: Variables it needs for that: its login and where its configuration is.
+    """
 
     name: str
     runtime: str
     description: str
     command: tuple[str, ...] = ()
+    headless: tuple[str, ...] = ()
+    pass_env: tuple[str, ...] = ()
 
 
 PROGRAMS: Final = (
-    Program(name="claude", runtime="claude-code", description="Claude Code"),
-    Program(name="codex", runtime="codex", description="Codex"),
+    Program(
+        name="claude",
+        runtime="claude-code",
+        description="Claude Code",
+        headless=("claude", "-p"),
+        pass_env=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR"),
+    ),
+    Program(
+        name="codex",
+        runtime="codex",
+        description="Codex",
+        headless=("codex", "exec", "--skip-git-repo-check", "-"),
+        pass_env=("CODEX_API_KEY", "CODEX_HOME"),
+    ),
     Program(
         name="gemini",
         runtime="acp",
         description="Gemini CLI",
         command=("gemini", "--acp"),
+        headless=("gemini",),
+        pass_env=("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
     ),
-    Program(name="opencode", runtime="acp", description="OpenCode", command=("opencode", "acp")),
+    Program(
+        name="opencode",
+        runtime="acp",
+        description="OpenCode",
+        command=("opencode", "acp"),
+        headless=("opencode", "run"),
+    ),
     Program(name="goose", runtime="acp", description="goose", command=("goose", "acp")),
     Program(name="qwen", runtime="acp", description="Qwen Code", command=("qwen", "--acp")),
 )
@@ -45,6 +77,13 @@ def detect(environ: Mapping[str, str]) -> tuple[Program, ...]:
     return tuple(program for program in PROGRAMS if shutil.which(program.name, path=path))
 
 
+def usable(
+    found: Iterable[Program], *, available: Collection[str] = AVAILABLE_RUNTIMES
+) -> tuple[str, ...]:
+    """Names of those that can work today: by their runtime, or headless by ``command``."""
+    return tuple(each.name for each in found if each.runtime in available or each.headless)
+
+
 def starter_text(
     environ: Mapping[str, str], *, available: Collection[str] = AVAILABLE_RUNTIMES
 ) -> str:
@@ -52,18 +91,21 @@ def starter_text(
 
     Args:
         environ: Its PATH is searched for agent programs and for bash.
-        available: Runtimes this version can start; agents of others are written as comments.
+        available: Runtimes this version can start. An agent of another one is run headless by the
+            runtime ``command``; one that cannot be is a comment and not allowed to anybody.
 
     Returns:
         TOML, ending in a line feed. The agent `command` is the default of `subagents run`, and
         `main`, through which MCP callers spawn, may not use it.
     """
     found = detect(environ)
+    names = usable(found, available=available)
     shell = "bash" if shutil.which("bash", path=environ.get("PATH")) else "sh"
-    allowed = json.dumps([program.name for program in found])
-    with_command = json.dumps([*(program.name for program in found), "command"])
+    head = _HEAD.format(
+        shell=shell, allowed=json.dumps(names), with_command=json.dumps([*names, "command"])
+    )
     parts = [
-        _HEAD.format(shell=shell, allowed=allowed, with_command=with_command),
+        head,
         *(_agent(program, is_available=program.runtime in available) for program in found),
         _TAIL,
     ]
@@ -71,20 +113,30 @@ def starter_text(
 
 
 def _agent(program: Program, *, is_available: bool) -> str:
-    lines = [
-        f"[agents.{program.name}]",
-        f"runtime = {json.dumps(program.runtime)}",
-        f"description = {json.dumps(program.description)}",
-    ]
-    if program.command:
-        lines.append(f"command = {json.dumps(list(program.command))}")
+    lines = [f"[agents.{program.name}]"]
+    if program.headless and not is_available:
+        note = [
+            f'# One prompt, one answer. The runtime "{program.runtime}" is not in this version yet,',
+            "# so it runs as a command, with the permissions that its own configuration gives it.",
+        ]
+        lines += _entry("command", program.description, program.headless)
+        lines.append('stdin = "prompt"')
+        if program.pass_env:
+            lines.append(f"pass_env = {json.dumps(program.pass_env)}")
+        return "\n".join([*note, *lines, ""])
+    lines += _entry(program.runtime, program.description, program.command)
     if is_available:
         return "\n".join([*lines, ""])
-    note = (
-        f"# {program.description} was found here. It becomes available with a version that has\n"
-        f'# the runtime "{program.runtime}"; then take away the # below.'
-    )
-    return "\n".join([note, *(f"# {line}" for line in lines), ""])
+    note = [
+        f"# {program.description} was found here. It becomes available with a version that has",
+        f'# the runtime "{program.runtime}"; then take away the # below and allow it above.',
+    ]
+    return "\n".join([*note, *(f"# {line}" for line in lines), ""])
+
+
+def _entry(runtime: str, description: str, command: tuple[str, ...]) -> list[str]:
+    lines = [f"runtime = {json.dumps(runtime)}", f"description = {json.dumps(description)}"]
+    return [*lines, f"command = {json.dumps(command)}"] if command else lines
 
 
 _HEAD: Final = """\

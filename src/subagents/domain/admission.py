@@ -80,6 +80,8 @@ def check_allowed(agent_id: str, *, requester_agent: str, allow_agents: Iterable
         f'agent "{requester_agent}" may not spawn "{agent_id}" (allowed: {listed}; '
         f"agents.{requester_agent}.subagents.allow_agents)",
         guardrail="allow_agents",
+        hint=f"name an allowed one, or ask the user to add it to "
+        f"agents.{requester_agent}.subagents.allow_agents in subagents.toml",
     )
 
 

@@ -33,6 +33,7 @@ SILENT_TEXTS: Final = {
     "NO_REPLY": SkipReason.SILENT,
 }
 
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ENDINGS: Final = {
     Status.OK: "just completed successfully",
     Status.PARTIAL: "completed partially",
@@ -59,8 +60,11 @@ def ending(outcome: Outcome) -> str:
 
 
 def one_line(text: str) -> str:
-    """A worker's words inside a sentence of ours: they can start no line of their own."""
-    line = " ".join(text.split())
+    """A worker's words inside a sentence of ours: they can start no line of their own.
+
+    Without control characters: the line may be shown on a terminal.
+    """
+    line = _CONTROLS.sub("", " ".join(text.split()))
     return line if len(line) <= ENDING_CHARS_MAX else f"{line[: ENDING_CHARS_MAX - 1]}…"
 
 

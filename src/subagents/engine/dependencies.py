@@ -48,13 +48,18 @@ class Dependencies:
             labels = [draft.resolved.label for draft in named]
             twice = next(label for label in labels if labels.count(label) > 1)
             raise UsageError(f'label "{twice}" is used twice in this batch')
+
+        async def is_own(run: Run) -> bool:
+            return run.requester == requester
+
         found: dict[str, Dependency] = {}
         for name in dict.fromkeys(name for draft in drafts for name in draft.labels):
             if name in here:
                 found[name] = Dependency(run_id=here[name], label=name)
                 continue
             try:
-                run = await self._queries.run(await self._queries.resolve(name, requester))
+                run_id = await self._queries.resolve(name, requester, may_see=is_own)
+                run = await self._queries.run(run_id)
             except NotFound as error:
                 raise UsageError(f"Dependency run not found: {name}") from error
             if run.requester != requester:

@@ -125,7 +125,7 @@ class Mailbox:
                 found = await self._look(run_ids, session, reader)
                 left_ms = deadline_ms - self._clock.now_ms()
                 if left_ms <= 0 or _is_enough(found, until):
-                    return self._offer_completed(found, reader)
+                    return self._offer_completed(found, session, reader)
                 if found.lent_until_ms is not None:
                     # Nothing happens when a lease runs out: whoever waits has to look again.
                     left_ms = min(left_ms, found.lent_until_ms - self._clock.now_ms())
@@ -176,11 +176,13 @@ class Mailbox:
             lent_until_ms=unread.lent_until_ms,
         )
 
-    def _offer_completed(self, found: WaitResult, reader: str) -> WaitResult:
+    def _offer_completed(self, found: WaitResult, session: SessionKey, reader: str) -> WaitResult:
         offered = tuple(
             announcement_id(run.id)
             for run in found.completed
-            if not self._is_consumed(run) and self._lend(announcement_id(run.id), reader)
+            if self.is_told_to(run, session)
+            and not self._is_consumed(run)
+            and self._lend(announcement_id(run.id), reader)
         )
         return WaitResult(
             completed=found.completed,
@@ -188,6 +190,14 @@ class Mailbox:
             missing=found.missing,
             offered=offered,
         )
+
+    def is_told_to(self, run: Run, session: SessionKey) -> bool:
+        """Whether the run's announcement is in this inbox: its requester's, or an ancestor's.
+
+        Whoever else waits for the run sees its end and takes nothing from that inbox.
+        """
+        moved_to = run.delivery.target if run.delivery is not None else None
+        return session in {moved_to, self._ledger.living_inbox(run)}
 
     def _is_consumed(self, run: Run) -> bool:
         newest = self._ledger.live.get(run.id, run)

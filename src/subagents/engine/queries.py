@@ -1,6 +1,6 @@
 """Read models. Open runs are answered from what was committed last, ended ones from the store."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from subagents.domain.admission import pending_requests
@@ -18,6 +18,10 @@ SESSIONS_SEARCHED_MAX: Final = 5_000
 """Newest runs of an agent among which an ended session is looked for."""
 PREFIX_CHARS_MIN: Final = 3
 """After ``r-``. A shorter word is a label somebody mistyped sooner than an id."""
+SAME_LABEL_MAX: Final = 200
+"""Newest runs of one label among which the one is looked for that may be seen."""
+
+MaySee = Callable[[Run], Awaitable[bool]]
 
 
 class RunNode(Value, frozen=True):
@@ -62,12 +66,21 @@ class Queries:
             raise NotFound(f"run {run_id} does not exist", hint="see: subagents list")
         return run
 
-    async def resolve(self, selector: str, session: SessionKey | None) -> RunId:
+    async def resolve(
+        self, selector: str, session: SessionKey | None, *, may_see: MaySee | None = None
+    ) -> RunId:
         """The run meant by an id, a session key, ``last``, a label or a unique id prefix.
 
-        A label means its newest run.
+        A whole id means that run and no other, also when somebody took it for a label. A label
+        means its newest run.
 
         Labels and ``last`` look at the caller's own runs first, then at everybody's.
+
+        Args:
+            selector: As it was given.
+            session: Whose runs come first; None = nobody's.
+            may_see: What others have does not hide what passes this. When nothing passes, one of
+                theirs is the answer, for the caller to be refused; None = everything passes.
 
         Raises:
             NotFound: Nothing fits.
@@ -77,16 +90,26 @@ class Queries:
             return RunId(selector)
         if selector.startswith("agent:"):
             return await self._run_of_session(SessionKey(selector))
+        if selector.startswith("r-"):
+            run = await self._off_loop(lambda: self._store.run(RunId(selector)))
+            if run is not None:
+                return run.id
         for requester in dict.fromkeys((session, None)):
             label = None if selector == "last" else selector
-            where = RunFilter(requester=requester, label=label, limit=1, archived=True)
-            found = await self._off_loop(lambda where=where: self._store.runs(where))  # type: ignore[misc]  # the default binds this filter
+            limit = 1 if requester is not None or may_see is None else SAME_LABEL_MAX
+            found = await self.runs(
+                RunFilter(requester=requester, label=label, limit=limit, archived=True)
+            )
             if found:
-                return found[0].id
+                seen = found if limit == 1 else await _seen(found, may_see)
+                return (seen or found)[0].id
         by_prefix: Sequence[RunId] = ()
         typed = selector.removeprefix("r-")
         if len(typed) >= PREFIX_CHARS_MIN:
             by_prefix = await self._off_loop(lambda: self._store.find(f"r-{typed}"))
+        if by_prefix and may_see is not None:
+            fitting = [await self.run(run_id) for run_id in by_prefix]
+            by_prefix = [run.id for run in await _seen(fitting, may_see) or fitting[:1]]
         if len(by_prefix) > 1:
             raise UsageError(f'"{selector}" fits several runs: {", ".join(by_prefix)}')
         if not by_prefix:
@@ -212,6 +235,10 @@ class Queries:
                     text = f"offered to {lapses} readers, none of which took it"
                     items.append(_unread(run, "unread", row, text=text))
         return tuple(items)
+
+
+async def _seen(found: Sequence[Run], may_see: MaySee | None) -> list[Run]:
+    return [run for run in found if may_see is None or await may_see(run)]
 
 
 def _unread(run: Run, kind: str, row: InboxRow, *, text: str | None = None) -> AttentionItem:

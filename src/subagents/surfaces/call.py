@@ -25,7 +25,7 @@ from subagents.domain.model import Run
 from subagents.domain.values import AttemptId, RunId, SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.queries import Queries
-from subagents.errors import Conflict, Forbidden, Unavailable, UsageError
+from subagents.errors import Conflict, Forbidden, NotFound, Unavailable, UsageError
 from subagents.ports import OffLoop
 from subagents.surfaces.caller import Caller
 from subagents.surfaces.explain import Lane
@@ -148,7 +148,17 @@ async def find_run(used: Services, selector: str, caller: Caller) -> Run:
 
 async def resolve(used: Services, selector: str, caller: Caller) -> RunId:
     """The id of the run that a selector names; the caller's own runs come first."""
-    return await used.queries.resolve(selector, used.engine.inbox_of(caller.session))
+
+    async def is_own(run: Run) -> bool:
+        try:
+            await require_own(used, run, caller)
+        except (Forbidden, NotFound):
+            return False
+        return True
+
+    inbox = used.engine.inbox_of(caller.session)
+    may_see = None if caller.is_operator else is_own
+    return await used.queries.resolve(selector, inbox, may_see=may_see)
 
 
 async def require_own(used: Services, run: Run, caller: Caller) -> None:

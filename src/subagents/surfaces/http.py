@@ -112,10 +112,10 @@ async def refused(request: Request, error: Exception) -> Response:
         raise error
     status = status_of(error)
     if status == 500:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        log.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
     note_if_refused(request, error)
     document: dict[str, object] = {**error.to_wire(), "status": status}
-    if request.method == "POST" and request.url.path in _SPAWNS:
+    if request.method == "POST" and request.scope["path"] in _SPAWNS:
         is_forbidden = isinstance(error, Forbidden)
         document["status"] = "forbidden" if is_forbidden else "error"
         document["error"] = error.message
@@ -126,9 +126,11 @@ async def unroutable(request: Request, error: Exception) -> Response:
     """Unknown paths and methods, in the same form."""
     if not isinstance(error, HTTPException):
         raise error
+    # Not of ``url``: that is made of the Host, which may be anything, or missing.
+    path = request.scope["path"]
     texts = {
-        404: f"no such path: {request.url.path}",
-        405: f"{request.method} is not possible at {request.url.path}",
+        404: f"no such path: {path}",
+        405: f"{request.method} is not possible at {path}",
     }
     code = {404: "not_found", 405: "invalid"}.get(error.status_code, "error")
     document: dict[str, object] = {

@@ -17,6 +17,7 @@ import msgspec
 from starlette.requests import Request
 
 from subagents.domain.events import CallRefused
+from subagents.domain.redact import redact
 from subagents.domain.values import RunId
 from subagents.engine.engine import Engine
 from subagents.errors import Forbidden, NotFound, SubagentsError, Unauthorized
@@ -82,16 +83,22 @@ def note_refusal(
         peer: The other end of the connection, when ``caller`` does not say.
         run_id: The run concerned, when ``caller`` is none of its workers.
     """
+    # Whoever is refused chose the path, the host and the names: a token may stand in them.
     used.refusals.add(
         Refusal(
             at_ms=used.now_ms(),
-            call=call[:TEXT_CHARS_MAX],
-            reason=reason[:TEXT_CHARS_MAX],
+            call=_shown(call),
+            reason=_shown(reason),
             by=caller.session if caller is not None else "unknown",
             peer=caller.peer if caller is not None else peer,
             run_id=caller.run_id if caller is not None and caller.run_id else run_id,
         )
     )
+
+
+def _shown(text: str) -> str:
+    # Cut twice: what is refused must not be much work.
+    return redact(text[: 4 * TEXT_CHARS_MAX])[:TEXT_CHARS_MAX]
 
 
 def note_if_refused(request: Request, error: SubagentsError) -> None:

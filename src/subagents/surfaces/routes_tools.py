@@ -12,7 +12,9 @@ Source: 3-tools; 5-surfaces §4; 2-lifecycle §7.
 """
 
 import asyncio
+import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -71,6 +73,9 @@ async def use_tool(request: Request) -> Response:
     used, caller = services(request), Caller.of(request)
     query_of(request, ())
     ack = one_of("X-Subagents-Ack", request.headers.get("x-subagents-ack", "explicit"), ACKS)
+    if ack == "auto" and "x-subagents-reader" not in request.headers:
+        # Two calls of one session at once must not both be told of the same result.
+        caller = replace(caller, reader=f"tools-{uuid.uuid4().hex}")
     body = await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX)
     arguments = as_object(parse_json(body)) if body.strip() else {}
     for field, text in texts_in(arguments, ""):

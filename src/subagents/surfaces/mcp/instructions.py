@@ -13,7 +13,7 @@ from subagents.domain.announcement import one_line
 from subagents.domain.values import agent_of
 from subagents.errors import SubagentsError
 from subagents.surfaces.call import Caller, Services
-from subagents.surfaces.tools.agents_tool import allowed_agents
+from subagents.surfaces.tools.agents_tool import allowed_agents, none_allowed
 from subagents.surfaces.tools.registry import visible
 from subagents.surfaces.tools.spawn_tool import settings_of
 from subagents.surfaces.tools.tool import Audience, Call
@@ -60,7 +60,7 @@ def fleet(settings: Settings, own: str) -> str:
     """The agents that ``own`` may spawn, one line each."""
     rows = [row(agent_id, agent) for agent_id, agent in allowed_agents(settings, own).items()]
     if not rows:
-        return f"You may spawn no agent yet: the user sets agents.{own}.subagents.allow_agents."
+        return none_allowed(own)
     more = len(rows) - AGENTS_MAX
     end = (f"… {more} more: agents_list",) if more > 0 else ()
     chosen = settings.defaults.agent

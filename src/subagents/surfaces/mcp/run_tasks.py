@@ -48,8 +48,9 @@ _POLL_MS: Final = 5_000
 _RUN: Final = re.compile(r"r-[A-Za-z0-9_-]{1,64}")
 _BATCH: Final = re.compile(r"batch((?:\.[A-Za-z0-9_-]{1,64})+)")
 _WAIT: Final = re.compile(
-    r"wait\.(any|all)\.([0-9]{1,15})\.([0-9]{1,15})((?:\.[A-Za-z0-9_-]{1,64})+)"
+    r"wait\.(any|all)\.([0-9]{1,13})\.([0-9]{1,13})((?:\.[A-Za-z0-9_-]{1,64})+)"
 )
+"""Its times are milliseconds up to the year 2286: those that a calendar can show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from subagents.ports import InboxRow, RunFilter
 from subagents.surfaces import causes, documents, explain, logs
 from subagents.surfaces.call import find_run
 from subagents.surfaces.decoding import one_of
-from subagents.surfaces.tools import act_tools, look_tools, wait_tool, wording
+from subagents.surfaces.tools import act_tools, look_tools, wording
 from subagents.surfaces.tools.arguments import LIST_LIMIT_MAX, ActionArguments, decoded
 from subagents.surfaces.tools.schemas import ACTIONS
 from subagents.surfaces.tools.tool import Answer, Call, Document
@@ -169,8 +169,6 @@ async def _result(call: Call, asked: ActionArguments) -> Answer:
 
 async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:
     """Whoever reads the result has read its announcement, when that is in its own inbox."""
-    if not wait_tool.is_for(call, run):
-        return ()
     found = await call.used.engine.wait(
         [run.id], session=call.caller.session, timeout_s=0, reader=call.caller.reader
     )

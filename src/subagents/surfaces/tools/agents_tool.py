@@ -62,10 +62,23 @@ async def list_agents(call: Call) -> Answer:
     lines = [_line(each) for each in documents]
     if len(found) > len(documents):
         lines.append(f"{len(found) - len(documents)} more: raise limit")
-    if not lines:
-        own = agent_of(call.caller.session)
-        lines.append(f"No agent may be spawned (agents.{own}.subagents.allow_agents).")
+    if not found:
+        structured["hint"] = none_allowed(agent_of(call.caller.session))
+        lines.append(none_allowed(agent_of(call.caller.session)))
     return Answer(text=wording.joined(lines), structured=structured)
+
+
+def none_allowed(own: str) -> str:
+    """What to do when an agent may spawn nobody; said in the data, too, as clients show only that.
+
+    Args:
+        own: The caller's agent id.
+    """
+    return (
+        "You may spawn no agent yet. Do the work yourself, or ask the user to name some in"
+        f" agents.{own}.subagents.allow_agents of subagents.toml (`subagents init` writes one;"
+        " `subagents config show` says what holds)."
+    )
 
 
 def allowed_agents(settings: Settings, own: str) -> dict[str, Agent]:

@@ -10,6 +10,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from subagents.errors import UsageError
 from subagents.surfaces import wire
 from subagents.surfaces.decoding import decode
 from subagents.surfaces.tools.tool import Call
@@ -97,7 +98,17 @@ def without_nulls(arguments: Mapping[str, object]) -> dict[str, object]:
     """The arguments without those that are null, at any depth.
 
     What stands in a JSON Schema is the caller's own: null means something there.
+
+    Raises:
+        UsageError: They are nested too deeply.
     """
+    try:
+        return _without(arguments)
+    except RecursionError as error:
+        raise UsageError("the arguments are nested too deeply") from error
+
+
+def _without(arguments: Mapping[str, object]) -> dict[str, object]:
     return {
         name: _without_nulls(value) if name != "schema" else value
         for name, value in arguments.items()
@@ -107,7 +118,7 @@ def without_nulls(arguments: Mapping[str, object]) -> dict[str, object]:
 
 def _without_nulls(value: object) -> object:
     if isinstance(value, dict):
-        return without_nulls(value)
+        return _without(value)
     if isinstance(value, list | tuple):
         return [_without_nulls(each) for each in value]
     return value

@@ -52,12 +52,9 @@ async def call_tool(name: str, call: Call) -> Answer:
         near = nearest(name, TOOLS)
         guess = f': did you mean "{near}"?' if near else ""
         raise NotFound(f'no tool "{name[:100]}"{guess}', hint=f"known: {', '.join(TOOLS)}")
-    call = replace(
-        call,
-        arguments=without_nulls(call.arguments),
-        caller=replace(call.caller, is_operator=False),
-    )
+    call = replace(call, caller=replace(call.caller, is_operator=False))
     try:
+        call = replace(call, arguments=without_nulls(call.arguments))
         _require_visible(tool, call)
         await _note_tool(call, name)
         answer = await tool.handler(call)

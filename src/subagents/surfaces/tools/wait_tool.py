@@ -42,10 +42,11 @@ async def wait(call: Call) -> Answer:
     run_ids, errors = await _named(call, asked.run_ids)
     if asked.run_ids and not run_ids:
         return _answer(call, WaitResult(), errors, waited_s=0)
-    timeout_s = min(asked.timeout_seconds, RETURN_S)
-    found = await _wait(call, run_ids, until, timeout_s)
+    began_ms = call.used.now_ms()
+    found = await _wait(call, run_ids, until, min(asked.timeout_seconds, RETURN_S))
+    waited_s = max(round((call.used.now_ms() - began_ms) / 1000), 0)
     errors += [{"runId": each, "error": f"run {each} does not exist"} for each in found.missing]
-    return _answer(call, found, errors, waited_s=timeout_s)
+    return _answer(call, found, errors, waited_s=waited_s)
 
 
 async def _named(call: Call, selectors: Iterable[str]) -> tuple[list[RunId], list[Document]]:
@@ -102,11 +103,11 @@ def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
     return f"waiting for {', '.join(labels) or 'runs'}{more}, {waited_s} s so far"
 
 
-def _answer(call: Call, found: WaitResult, errors: list[Document], *, waited_s: float) -> Answer:
+def _answer(call: Call, found: WaitResult, errors: list[Document], *, waited_s: int) -> Answer:
     shown = wording.items(_unread_first(found.completed))
-    mine = frozenset(announcement_id(each.run.id) for each in shown if is_for(call, each.run))
-    offered = tuple(each for each in found.offered if each in mine)
-    # What this answer does not carry, and what is for another's inbox, stays unread.
+    carried = frozenset(announcement_id(each.run.id) for each in shown)
+    offered = tuple(each for each in found.offered if each in carried)
+    # What this answer does not carry stays unread.
     rest = [each for each in found.offered if each not in offered]
     call.used.engine.give_back(rest, reader=call.caller.reader)
     now_ms = call.used.now_ms()
@@ -135,18 +136,8 @@ def _unread_first(runs: Sequence[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: run.announcement_consumed_ms is not None)
 
 
-def is_for(call: Call, run: Run) -> bool:
-    """Whether the run's announcement is in the caller's own inbox, not in one below it.
-
-    It is the requester's, or an ancestor's once that is gone.
-    """
-    inbox = call.used.engine.inbox_of(call.caller.session)
-    moved_to = run.delivery.target if run.delivery is not None else None
-    return inbox in {moved_to, call.used.engine.ledger.living_inbox(run)}
-
-
-def _pending_text(runs: Sequence[Run], shown: Sequence[Document], waited_s: float) -> str:
-    lines = [f"Still pending after {waited_s:g} s: {len(runs)}"]
+def _pending_text(runs: Sequence[Run], shown: Sequence[Document], waited_s: int) -> str:
+    lines = [f"Still pending after {waited_s} s: {len(runs)}"]
     lines += [f'{each["runId"]} "{each["label"]}" {each["phase"]}: {each["why"]}' for each in shown]
     lines.append("Call sessions_wait again; it is safe to repeat.")
     return wording.joined(lines)
