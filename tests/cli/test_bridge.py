@@ -263,6 +263,19 @@ def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_read(
 
 
 @pytest.mark.requirement("mcp:bridge:protocol")
+def test_a_line_that_is_nested_too_deeply_is_refused_and_the_next_one_is_read(seat: Seat) -> None:
+    seat.daemon.turns.put(answers(result(0)))
+    seat.send(0, "ping")
+    seat.receive()
+    # As much as a pipe holds.
+    os.write(seat._to, b"[" * 50_000 + b"\n")
+    assert seat.receive()["error"]["message"] == "the line is nested too deeply"
+    seat.daemon.turns.put(answers(result(2)))
+    seat.send(2, "ping")
+    assert seat.receive()["result"] == {}
+
+
+@pytest.mark.requirement("mcp:bridge:protocol")
 def test_a_value_travels_in_a_header_as_it_is_or_in_base64() -> None:
     assert header_value("sessions_wait") == "sessions_wait"
     assert header_value(" x") == "=?base64?IHg=?="

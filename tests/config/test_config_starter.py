@@ -38,30 +38,50 @@ def test_the_starter_file_loads_with_every_known_program_found(
     assert config.warnings == ()
     assert config.settings.defaults.agent == "command"
     assert config.settings.agent("command").command == ("bash", "-c", "{task}")
-    assert ("gemini" in config.settings.agents) == is_available
+    kind = "acp" if is_available else "command"
+    assert config.settings.agent("gemini").runtime == kind
+    assert ("goose" in config.settings.agents) == is_available
 
 
 @pytest.mark.requirement("init:no-shell-by-surprise")
 def test_callers_may_use_the_programs_found_but_not_the_command_agent(tmp_path: Path) -> None:
-    environ = machine(tmp_path, "claude", "opencode")
+    environ = machine(tmp_path, "claude", "codex", "opencode")
     text = starter_text(environ)
 
     allowed = loaded(text, environ).settings.agent("main").subagents.allow_agents
 
-    assert allowed == ("claude", "opencode")
-    assert 'subagents.allow_agents = ["claude", "opencode", "command"]' in text
+    assert allowed == ("claude", "codex")  # opencode runs any shell line unless told otherwise
+    assert 'subagents.allow_agents = ["claude", "codex", "command"]' in text
 
 
 @pytest.mark.requirement("init:starter")
-def test_an_agent_whose_runtime_is_not_there_yet_is_a_comment_that_says_so(
+def test_an_agent_without_its_runtime_reads_one_prompt_as_a_command(tmp_path: Path) -> None:
+    environ = machine(tmp_path, "claude", "codex")
+
+    settings = loaded(starter_text(environ), environ).settings
+
+    assert {"claude", "codex"} <= set(settings.agents)
+    assert settings.agent("claude").command == ("claude", "-p")
+    for name in ("claude", "codex"):
+        agent = settings.agent(name)
+        assert (agent.runtime, agent.stdin) == ("command", "prompt")
+        assert agent.command is not None
+        assert "{task}" not in " ".join(agent.command), "a task could be an option"
+
+
+@pytest.mark.requirement("init:starter")
+def test_an_agent_that_cannot_work_yet_is_a_comment_and_allowed_to_nobody(
     tmp_path: Path,
 ) -> None:
-    environ = machine(tmp_path, "codex")
+    environ = machine(tmp_path, "goose")
     text = starter_text(environ)
 
-    assert "# [agents.codex]" in text.splitlines()
-    assert 'becomes available with a version that has\n# the runtime "codex"' in text
-    assert "codex" not in loaded(text, environ).settings.agents
+    settings = loaded(text, environ).settings
+
+    assert "# [agents.goose]" in text.splitlines()
+    assert 'becomes available with a version that has\n# the runtime "acp"' in text
+    assert "goose" not in settings.agents
+    assert settings.agent("main").subagents.allow_agents == ()
 
 
 @pytest.mark.requirement("init:starter")

@@ -150,6 +150,16 @@ def test_limits_are_lowered_by_a_project_and_never_raised(place: Place) -> None:
     assert config.settings.lane_slots("heavy") == 1
 
 
+@pytest.mark.requirement("trust:limits")
+def test_a_default_agent_of_the_projects_narrows_and_widens_nothing(place: Place) -> None:
+    user = place.load().settings
+    config = place.for_agents('[agents.defaults.subagents]\nagent = "reader"\n')
+
+    assert user.defaults.agent is None
+    assert config.settings.defaults.agent == "reader"
+    assert config.ignored == ()
+
+
 @pytest.mark.requirement("trust:commands")
 def test_a_project_cannot_let_contracts_run_commands(place: Place) -> None:
     project = "[verification]\ndangerously_allow_validation_commands = true\n"

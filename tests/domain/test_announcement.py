@@ -326,6 +326,16 @@ def test_an_ending_is_one_line_of_bounded_length() -> None:
     assert len(words) == len("failed: ") + 300
 
 
+@pytest.mark.requirement("announcement:no-controls")
+def test_a_workers_words_in_a_sentence_of_ours_hold_no_control_characters() -> None:
+    error = "a\x1b[2J\x1b]0;title\x07b\x9bc\x7f"
+
+    outcome = Outcome(status=Status.ERROR, error=error)
+
+    assert ending(outcome) == "failed: a[2J]0;titlebc"
+    assert f"Error:\n{fence(error)}\n" in announcement_text(ended(outcome))
+
+
 @pytest.mark.requirement("announcement:text")
 def test_the_retried_label_and_limits_come_from_the_run_not_from_today() -> None:
     run = ended(result="x" * 200, resolved=a_resolved(label="other", max_announce_chars=100))

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subagents.domain import suggest as suggest_module
 from subagents.domain.suggest import COST_TIERS, Candidate, Record, suggest
 
 REVIEWER = Candidate(
@@ -38,6 +39,27 @@ def test_words_match_in_other_forms_and_common_ones_do_not_count() -> None:
 
     assert found.reasons == ("its description has: test",)
     assert team.reasons == ()
+
+
+@pytest.mark.requirement("suggest:ranking")
+def test_a_long_hint_is_not_compared_with_every_word_of_every_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = 0
+
+    def same(one: str, other: str) -> bool:
+        nonlocal compared
+        compared += 1
+        return one == other
+
+    monkeypatch.setattr(suggest_module, "_same", same)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [f"{letter}{number:03}" for letter in letters for number in range(20)]
+    hint = " ".join(f"{word}x" for word in words)
+
+    suggest([Candidate(agent_id="t", description=" ".join(words))], hint=hint)
+
+    assert 0 < compared < len(words) ** 2 / 10
 
 
 @pytest.mark.requirement("suggest:cost")

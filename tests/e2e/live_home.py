@@ -28,7 +28,7 @@ from subagents.domain.events import (
 from subagents.domain.lifecycle import reduce
 from subagents.domain.model import Run
 from subagents.errors import DaemonUnreachable
-from subagents.runtimes.processes import scan
+from subagents.runtimes.processes import look, scan
 from subagents.store import rows
 
 MARK: Final = "E2E_MARK"
@@ -97,6 +97,8 @@ class LiveHome:
         )
         self._argv = [*limit, *program]
         self._daemon: subprocess.Popen[bytes] | None = None
+        self._others_pid: int | None = None
+        """Of a daemon that a client started when it found none; ours gave way to it."""
         self._clients: list[Client] = []
         self.reader = uuid.uuid4().hex
 
@@ -105,16 +107,21 @@ class LiveHome:
     @property
     def pid(self) -> int:
         assert self._daemon is not None
-        return self._daemon.pid
+        return self._others_pid or self._daemon.pid
 
     def start(self) -> None:
         """Start the daemon and wait until it answers."""
         self._daemon = self.launch()
         due = time.monotonic() + START_S
         while not self.is_up():
-            assert self._daemon.poll() is None, self.stderr()
+            is_there = self._daemon.poll() is None or "is running already" in self.stderr()
+            assert is_there, self.stderr()
             assert time.monotonic() < due, "the daemon did not answer in time"
             time.sleep(POLL_S)
+        serving = int(self.get("/version")["pid"])
+        if serving != self._daemon.pid:
+            self._others_pid = serving
+            self._daemon.wait(BOUND_S)
 
     def launch(self) -> "subprocess.Popen[bytes]":
         """A daemon process, without waiting for anything."""
@@ -150,8 +157,16 @@ class LiveHome:
         assert self._daemon is not None
         self._daemon.kill()
         self._daemon.wait(BOUND_S)
+        self._end_other(signal.SIGKILL)
         self._daemon = None
         self.close_clients()
+
+    def _end_other(self, number: signal.Signals) -> None:
+        pid, self._others_pid = self._others_pid, None
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+            until(lambda: look(pid) is None, what=f"the end of the daemon {pid}")
 
     def stop(self) -> None:
         """Stop in the orderly way; workers go on."""
@@ -163,9 +178,11 @@ class LiveHome:
         except subprocess.TimeoutExpired:
             self.kill()
             raise
+        gave_way = self._others_pid is not None
+        self._end_other(signal.SIGTERM)
         self._daemon = None
         self.close_clients()
-        assert status == 0, self.stderr()
+        assert status == 0 or gave_way, self.stderr()
 
     def restart_after_kill(self) -> None:
         self.kill()
@@ -179,8 +196,7 @@ class LiveHome:
         """End the daemon and everything that carries the mark of this test."""
         self.close_clients()
         if self._daemon is not None:
-            self._daemon.kill()
-            self._daemon.wait(BOUND_S)
+            self.kill()
         due = time.monotonic() + BOUND_S
         while (left := self.marked()) and time.monotonic() < due:
             for pid in left:
@@ -244,7 +260,7 @@ class LiveHome:
 
     def marked(self) -> list[int]:
         """Live processes of this test, the daemon not among them."""
-        daemon = None if self._daemon is None else self._daemon.pid
+        daemon = None if self._daemon is None else self.pid
         return [pid for pid in carrying(MARK, self.mark) if pid not in {daemon, os.getpid()}]
 
     def of_run(self, run_id: str) -> list[int]:

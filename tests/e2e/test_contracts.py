@@ -147,7 +147,7 @@ def test_cancel_of_a_run_that_is_being_verified_ends_its_checks_too(tmp_path: Pa
         home.post(f"/v1/runs/{run_id}/cancel", {})
 
         assert home.finish(run_id)[0]["outcome"]["status"] == "cancelled"
-        until(lambda: not Path(f"/proc/{pid}").exists(), what="the check gone", within_s=3)
-        home.until_phase(run_id, "completed", within_s=3)
+        until(lambda: not Path(f"/proc/{pid}").exists(), what="the check gone", within_s=10)
+        home.until_phase(run_id, "completed", within_s=10)
         home.stop()
         audit(home, [run_id])

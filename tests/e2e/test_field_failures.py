@@ -140,7 +140,7 @@ def test_ai_employee_695_a_worker_whose_wrapper_shell_died_is_followed_and_not_r
         home.post(f"/v1/runs/{run_id}/cancel", {})
         home.finish(run_id)
         # The shell is gone; a `sleep` it had just forked may have its last milliseconds.
-        until(lambda: not home.of_run(run_id), what="no process left", within_s=2)
+        until(lambda: not home.of_run(run_id), what="no process left", within_s=6)
         assert home.marks_written() == [f"{run_id}#1"]
 
 
@@ -215,7 +215,8 @@ def test_multica_1326_after_a_restart_each_of_25_open_runs_is_accounted_for_with
             held = all(found[run_id] == "queued" for run_id in queued[3:])
             return lost and running and held and {found[r] for r in waiting} == {"waiting"}
 
-        until(settled, what="a state for every run", within_s=max(began + 2 - time.time(), 0.5))
+        # The promise is 2 s; a machine may be three times slower.
+        until(settled, what="a state for every run", within_s=max(began + 6 - time.time(), 0.5))
         for run_id in (*live, *queued, *waiting):
             assert home.get(f"/v1/runs/{run_id}/why")["why"]
         (home.work / "go").touch()

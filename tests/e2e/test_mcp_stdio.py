@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bridge_client import PROGRAM, BridgeProcess, bridge, completed, connected, environment
@@ -41,6 +42,17 @@ def until_ended(home: LiveHome, run_id: str) -> None:
     home.until_phase(run_id, "announcing", "announce_deferred", "cleanup_pending", "completed")
 
 
+def until_awaited(home: LiveHome, run_id: str) -> None:
+    """Return once a call that waits for all of the desk's runs is with the daemon."""
+    message = f"{run_id}:announce"
+
+    def look() -> bool:
+        rows: Any = home.client(session="agent:main:desk").get("/v1/inbox")["messages"]
+        return any(each["id"] == message and each["awaited"] for each in rows)
+
+    until(look, what=f"a call that waits for {run_id}")
+
+
 @pytest.mark.requirement("mcp:eras", "mcp:tools-called")
 @each_era
 def test_a_client_starts_the_daemon_delegates_and_hears_of_it_once(
@@ -70,18 +82,21 @@ def test_a_wait_goes_on_over_a_kill_of_the_daemon_and_brings_the_result_once(
     tmp_path: Path,
 ) -> None:
     with live_home(tmp_path) as home, bridge(home) as client:
-        run_id = spawned(client, f"while [ ! -e {home.root}/go ]; do sleep 0.05; done; echo ok")
-        home.until_phase(run_id, "running")
-        waiting = client.start_call("sessions_wait", runIds=[run_id], timeoutSeconds=60)
+        first = spawned(client, "echo first")
+        until_ended(home, first)
+        last = spawned(client, f"while [ ! -e {home.root}/go ]; do sleep 0.05; done; echo last")
+        waiting = client.start_call("sessions_wait", until="all", timeoutSeconds=60)
+        until_awaited(home, first)
         home.kill()
         until(home.is_up, what="the bridge started the daemon again")
         (home.root / "go").touch()
         ended = completed(client.answer_to(waiting)["result"])
         again = completed(client.call("sessions_wait", timeoutSeconds=0))
 
-        assert [(each["runId"], each["result"]) for each in ended] == [(run_id, "ok")]
+        results = {each["runId"]: each["result"] for each in ended}
+        assert results == {first: "first", last: "last"}
         assert again == []
-        assert consumed(home, run_id) == 1
+        assert [consumed(home, run_id) for run_id in (first, last)] == [1, 1]
         assert client.close() == 0
         assert "the daemon went away during tools/call" in client.stderr()
 

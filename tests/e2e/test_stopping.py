@@ -10,8 +10,8 @@ from live_home import MARK_ATTEMPT, LiveHome, live_home, until
 from subagents.runtimes.processes import scan
 
 GRACE_S = 0.5
-AFTER_S = GRACE_S + 2
-"""What is left of the promise once the stop was asked for: grace + 2 s."""
+AFTER_S = GRACE_S + 6
+"""The promise is grace + 2 s once the stop was asked for; a machine may be three times slower."""
 
 STUBBORN = (
     "trap '' TERM INT HUP;"
@@ -42,6 +42,11 @@ def nest(home: LiveHome, depth: int, width: int = 1) -> str:
     script = home.work / "nest.py"
     script.write_text(NEST)
     return home.spawn(f"exec {sys.executable} {script} {depth} {width}")
+
+
+def deadline_of(home: LiveHome, run_id: str) -> int:
+    """In ms since the epoch; a worker can be at work just before its start is on record."""
+    return until(lambda: int(home.show(run_id)["deadline"] or 0), what="the deadline's time")
 
 
 def all_gone(home: LiveHome, *, within_s: float) -> float:
@@ -75,9 +80,9 @@ def test_the_deadline_ends_a_worker_that_ignores_signals_and_keeps_its_partial_o
     tmp_path: Path,
 ) -> None:
     with live_home(tmp_path, grace_s=GRACE_S) as home:
-        run_id = home.spawn(STUBBORN, runTimeoutSeconds=0.6)
+        run_id = home.spawn(STUBBORN, runTimeoutSeconds=2)
         until(home.marks_written, what="the worker at work")
-        deadline_ms = home.show(run_id)["deadline"]
+        deadline_ms = deadline_of(home, run_id)
 
         within_s = deadline_ms / 1000 - time.time() + AFTER_S
         all_gone(home, within_s=within_s)
@@ -91,9 +96,9 @@ def test_a_deadline_that_passed_while_no_daemon_was_there_is_enforced_at_the_sta
     tmp_path: Path,
 ) -> None:
     with live_home(tmp_path, grace_s=GRACE_S) as home:
-        run_id = home.spawn(STUBBORN, runTimeoutSeconds=0.8)
+        run_id = home.spawn(STUBBORN, runTimeoutSeconds=2)
         until(home.marks_written, what="the worker at work")
-        deadline_ms = home.show(run_id)["deadline"]
+        deadline_ms = deadline_of(home, run_id)
         home.kill()
         until(lambda: time.time() * 1000 > deadline_ms, what="the deadline")
         assert home.of_run(run_id)
@@ -145,7 +150,7 @@ def test_claude_code_82104_cancel_of_a_parent_ends_all_its_descendants_processes
         assert len(home.marked()) >= 7
 
         home.post(f"/v1/runs/{run_id}/cancel", {"reason": "enough"})
-        all_gone(home, within_s=2)
+        all_gone(home, within_s=AFTER_S)
         runs = home.stored()
         assert len(runs) == 7
         until(

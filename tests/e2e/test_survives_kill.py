@@ -316,7 +316,7 @@ def test_an_orderly_stop_ends_waiting_calls_with_a_reason_and_leaves_the_worker_
         until(lambda: "line 5" in home.output(run_id), what="some output")
         began = time.monotonic()
         home.stop()
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15  # not the half minute of the wait
         with pytest.raises(Unavailable):
             waiting.result(10)
         assert pid in home.of_run(run_id)

@@ -25,6 +25,21 @@ from subagents.testing.simulator import simulate
 
 SEEDS_MAX = 500
 FIRST_EPOCH = 2  # the empty template was opened once
+LIKELY = {
+    "cancels_no_children": 14,
+    "consumes_twice": 8,
+    "forgets_idempotency_keys": 9,
+    "lends_to_everybody": 3,
+    "loses_attempts_that_are_watched": 4,
+    "never_takes_an_offer_back": 37,
+    "offers_what_a_courier_carries": 133,
+    "pushes_nested_results_outside": 84,
+    "pushes_what_a_reader_holds": 61,
+    "takes_late_events_for_errors": 4,
+    "takes_read_for_stored": 13,
+}
+"""A seed that caught it once is tried first: that saves minutes. When it does not any more, all
+others follow, so that this may be wrong and never proves less."""
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 MUTATIONS: dict[str, Mutation] = {}
@@ -342,11 +357,13 @@ def lifecycle_lane(run: Run) -> tuple[str, int]:
     return (run.resolved.lane, run.depth)
 
 
-def seeds_needed() -> tuple[int, Broken] | None:
-    for seed in range(SEEDS_MAX):
+def seeds_needed(first: int) -> tuple[int, Broken] | None:
+    """How many seeds it took, and what broke; seed ``first``, then the others of the 500."""
+    seeds = (first, *(seed for seed in range(SEEDS_MAX) if seed != first))
+    for tried, seed in enumerate(seeds, start=1):
         verdict = simulate(seed)
         if verdict.broken is not None:
-            return seed + 1, verdict.broken
+            return tried, verdict.broken
     return None
 
 
@@ -358,7 +375,7 @@ def test_a_broken_engine_is_caught_within_500_seeds(
     record_property: Callable[[str, object], None],
 ) -> None:
     MUTATIONS[name](monkeypatch)
-    caught = seeds_needed()
+    caught = seeds_needed(LIKELY.get(name, 0))
     assert caught is not None, f"{name} was not caught within {SEEDS_MAX} seeds"
     record_property("seeds", caught[0])
     record_property("invariant", caught[1].invariant)

@@ -97,7 +97,7 @@ def test_everything_said_in_a_session_comes_in_its_order(tmp_path: Path) -> None
 
 
 async def _until_blocked(home: Home, run_id: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         while True:
             row = await home.ok("GET", f"/v1/runs/{run_id}/status")
             if row["runStatus"] == "blocked":

@@ -183,7 +183,7 @@ def test_an_unknown_tool_is_an_error_of_the_protocol_and_a_wrong_parameter_one_o
 def test_a_long_wait_shows_progress_to_who_asked_for_it(
     era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wait_tool, "TELL_S", 0.05)
+    monkeypatch.setattr(wait_tool, "TELL_S", 0.02)
     told: list[tuple[float, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:

@@ -403,6 +403,7 @@ def test_whoever_may_spawn_nobody_is_told_which_key_says_so(tmp_path: Path) -> N
 
         assert answer.structured["agents"] == []
         assert "agents.main.subagents.allow_agents" in answer.text
+        assert answer.structured["hint"] == answer.text, "Claude Code shows the data alone"
 
     start = CONFIG.index("subagents.allow_agents")
     end = CONFIG.index("\n", start)

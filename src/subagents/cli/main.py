@@ -90,7 +90,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("mcp config", "subagents.cli.mcp_install:config", "Print it for any MCP client"),
         Command("mcp plugin", "subagents.cli.mcp_install:plugin", "Where Claude Code's plugin is"),
         Command("hook stop", "subagents.cli.hook:stop", "Claude Code's hook at a turn's end"),
-        Command("hook session-start", "subagents.cli.hook:session_start", "The same at a session's start"),
+        Command("hook session-start", "subagents.cli.hook:session_start", "Its hook at a start"),
     ),
     "For workers": (
         Command("report", "subagents.cli.worker:report", "Claim completion"),
@@ -216,7 +216,7 @@ def overview_of(parent: str) -> str:
     lines = [usage, "", f"{PARENTS[parent]}.", ""]
     lines += [line for each in own for line in _text_of(each)]
     lines += [
-        f"  {each.name.split()[1]:<12} {each.summary}"
+        f"  {each.name.split()[1]:<13} {each.summary}"
         for each in _commands()
         if each.name.startswith(f"{parent} ")
     ]

@@ -107,7 +107,8 @@ class Config(msgspec.Struct, frozen=True):
             yield
         except Forbidden as error:
             if error.guardrail in WIDENED:
-                error.hint = error.hint or self.refusal_hint
+                hints = (error.hint, self.refusal_hint)
+                error.hint = "; ".join(hint for hint in hints if hint) or None
             raise
 
     def leaves(self) -> Iterator[Leaf]:

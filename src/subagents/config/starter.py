@@ -64,10 +64,17 @@ PROGRAMS: Final = (
         runtime="acp",
         description="OpenCode",
         command=("opencode", "acp"),
-        headless=("opencode", "run"),
+        # Not headless: it runs any shell line unless told otherwise, which callers must not gain.
     ),
     Program(name="goose", runtime="acp", description="goose", command=("goose", "acp")),
-    Program(name="qwen", runtime="acp", description="Qwen Code", command=("qwen", "--acp")),
+    Program(
+        name="qwen",
+        runtime="acp",
+        description="Qwen Code",
+        command=("qwen", "--acp"),
+        headless=("qwen",),
+        pass_env=("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
+    ),
 )
 
 
@@ -116,8 +123,8 @@ def _agent(program: Program, *, is_available: bool) -> str:
     lines = [f"[agents.{program.name}]"]
     if program.headless and not is_available:
         note = [
-            f'# One prompt, one answer. The runtime "{program.runtime}" is not in this version yet,',
-            "# so it runs as a command, with the permissions that its own configuration gives it.",
+            f'# One prompt, one answer: the runtime "{program.runtime}" is not in this version, so',
+            "# it is run as a command, with the permissions that its own configuration gives it.",
         ]
         lines += _entry("command", program.description, program.headless)
         lines.append('stdin = "prompt"')

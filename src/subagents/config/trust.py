@@ -85,10 +85,11 @@ def _defaults(
     whole: SubagentDefaults, own: SubagentDefaults, ignored: list[str]
 ) -> SubagentDefaults:
     for name in own.__struct_fields__:
-        given, most = getattr(whole, name), getattr(own, name)
         is_deadline = name == "run_timeout_seconds"
-        is_wider = _is_longer(given, most) if is_deadline else given != most and given > most
-        if (is_deadline or name.startswith("max_")) and is_wider:
+        if not is_deadline and not name.startswith("max_"):
+            continue
+        given, most = getattr(whole, name), getattr(own, name)
+        if _is_longer(given, most) if is_deadline else given > most:
             ignored.append(f"{_DEFAULTS}.{name}")
             whole = msgspec.structs.replace(whole, **{name: most})
     return whole

@@ -12,6 +12,7 @@ from typing import Final
 
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain import admission, contract
+from subagents.domain.announcement import one_line
 from subagents.domain.events import ChildSpawned, Spawned
 from subagents.domain.model import Child, Dependency, Phase, Run
 from subagents.domain.spec import (
@@ -456,7 +457,7 @@ def _warnings(run: Run) -> tuple[str, ...]:
 
 def label_from(task: str) -> str:
     """A label for a run that was given none: the beginning of its task, on one line."""
-    words = " ".join(task.split())
+    words = one_line(task)
     if len(words) <= LABEL_FROM_TASK_CHARS:
         return words or "task"
     return words[: LABEL_FROM_TASK_CHARS - 1].rstrip() + "…"

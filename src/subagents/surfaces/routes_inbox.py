@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from subagents.domain.model import Report, Run
 from subagents.domain.values import MessageId, RunId
-from subagents.errors import SubagentsError
+from subagents.errors import Forbidden, SubagentsError
 from subagents.surfaces import documents, requests, wire
 from subagents.surfaces import progress as progress_documents
 from subagents.surfaces.call import (
@@ -28,6 +28,7 @@ from subagents.surfaces.call import (
     resolve,
     run_of,
     services,
+    sessions,
     while_connected,
 )
 from subagents.surfaces.decoding import one_of
@@ -118,7 +119,10 @@ async def acknowledge(request: Request) -> Response:
     message_ids = [MessageId(each) for each in body.message_ids]
     if not caller.is_operator:
         for run_id in dict.fromkeys(RunId(each.partition(":")[0]) for each in message_ids):
-            await require_own(used, await used.queries.run(run_id), caller)
+            run = await used.queries.run(run_id)
+            await require_own(used, run, caller)
+            if caller.session in sessions(run):
+                raise Forbidden("a worker cannot read what it said", guardrail="ownership")
     return answer({"consumed": await used.engine.acknowledge(message_ids, reader=caller.reader)})
 
 

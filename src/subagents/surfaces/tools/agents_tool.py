@@ -19,7 +19,7 @@ from subagents.surfaces.decoding import one_of
 from subagents.surfaces.documents import cut
 from subagents.surfaces.tools import wording
 from subagents.surfaces.tools.arguments import AgentsArguments, decoded
-from subagents.surfaces.tools.spawn_tool import settings_of
+from subagents.surfaces.tools.spawn_tool import config_of
 from subagents.surfaces.tools.tool import Answer, Call, Document
 
 RECORD_RUNS: Final = 300
@@ -42,7 +42,8 @@ async def list_agents(call: Call) -> Answer:
     asked = decoded(call, AgentsArguments)
     if asked.cost_tier is not None:
         one_of("costTier", asked.cost_tier, COST_TIERS)
-    settings = await settings_of(call)
+    config = await config_of(call)
+    settings = config.settings
     found = allowed_agents(settings, agent_of(call.caller.session))
     loads = _loads(call, settings, found)
     records = await _records(call)
@@ -63,8 +64,9 @@ async def list_agents(call: Call) -> Answer:
     if len(found) > len(documents):
         lines.append(f"{len(found) - len(documents)} more: raise limit")
     if not found:
-        structured["hint"] = none_allowed(agent_of(call.caller.session))
-        lines.append(none_allowed(agent_of(call.caller.session)))
+        hint = " ".join((none_allowed(agent_of(call.caller.session)), *config.ignored))
+        structured["hint"] = hint
+        lines.append(hint)
     return Answer(text=wording.joined(lines), structured=structured)
 
 

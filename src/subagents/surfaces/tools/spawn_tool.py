@@ -119,7 +119,12 @@ def _keyed(specs: Sequence[RunSpec], call_id: str | None, *, is_batch: bool) -> 
 
 async def settings_of(call: Call) -> Settings:
     """The configuration that holds where the caller is, as far as it holds for agents."""
-    return _config(call, await _run_cwd(call)).settings
+    return (await config_of(call)).settings
+
+
+async def config_of(call: Call) -> Config:
+    """The same with what of the project's file was ignored."""
+    return _config(call, await _run_cwd(call))
 
 
 def _config(call: Call, run_cwd: str | None) -> Config:
