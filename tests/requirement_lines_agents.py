@@ -5,6 +5,29 @@ from typing import Final
 
 from requirement_lines import Lines
 
+BREAKER: Final[Lines] = {
+    "announcement:no-controls": (
+        "2-lifecycle §7",
+        "A worker's words inside a sentence of ours hold no control characters.",
+    ),
+    "http:errors:any-host": (
+        "5-surfaces §4",
+        "An error document is right whatever the Host header says, or when there is none.",
+    ),
+    "inbox:not-ones-own-words": (
+        '3-tools "Who is calling"; 2-lifecycle §7',
+        "A worker cannot acknowledge what it said itself: its requester has yet to read it.",
+    ),
+    "selectors:others-hide-nothing": (
+        '3-tools "Who is calling"',
+        "Runs of other sessions hide nothing of the caller's own tree behind the same label or prefix, and are not listed to it.",
+    ),
+    "selectors:whole-id-first": (
+        "5-surfaces §2 (selectors)",
+        "A whole id means that run and no other, also when an agent gave it to another run as its label.",
+    ),
+}
+
 DELIVERY: Final[Lines] = {
     "courier:cancel": (
         "2-lifecycle §7",
@@ -289,6 +312,17 @@ IDENTITY: Final[Lines] = {
     "token:unknown": (
         '3-tools "Who is calling"',
         "What is no token of ours is refused without saying what was wrong with it.",
+    ),
+}
+
+LEAD: Final[Lines] = {
+    "mcp:our-mistake": (
+        "5-surfaces §7; 3-tools",
+        "A mistake of the daemon reaches an MCP client as an error that names the log and shows nothing of its insides.",
+    ),
+    "mcp:unread": (
+        "2-lifecycle §7; 5-surfaces §3",
+        "Over stdio an answer counts as read only when the client took it from the pipe.",
     ),
 }
 
@@ -1113,8 +1147,10 @@ WORKER_TOOLS: Final[Lines] = {
 }
 
 AGENT_PARTS: Final[tuple[Lines, ...]] = (
+    BREAKER,
     DELIVERY,
     IDENTITY,
+    LEAD,
     MAILBOX,
     MCP,
     PLUGIN,

@@ -166,7 +166,7 @@ def test_a_check_that_outlived_its_daemon_is_ended_before_it_is_run_again(tmp_pa
 def test_a_due_retry_survives_and_is_exactly_one_more_attempt(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
         task = f'{MARK_ATTEMPT}; [ "$SUBAGENTS_ATTEMPT_NUMBER" = 2 ] && echo again || exit 3'
-        run_id = home.spawn(task, retryCount=3, retryDelay=1500, retryBackoff="fixed")
+        run_id = home.spawn(task, retryCount=3, retryDelay=5000, retryBackoff="fixed")
         home.until_phase(run_id, "retry_wait")
         due = home.show(run_id)["retryDue"]
         home.restart_after_kill()
@@ -186,7 +186,7 @@ def test_a_due_retry_survives_and_is_exactly_one_more_attempt(tmp_path: Path) ->
 def test_a_retry_that_came_due_while_no_daemon_was_there_starts_at_once(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
         task = f'{MARK_ATTEMPT}; [ "$SUBAGENTS_ATTEMPT_NUMBER" = 2 ] && echo again || exit 3'
-        run_id = home.spawn(task, retryCount=1, retryDelay=300)
+        run_id = home.spawn(task, retryCount=1, retryDelay=1500)
         home.until_phase(run_id, "retry_wait")
         due = home.show(run_id)["retryDue"]
         home.kill()

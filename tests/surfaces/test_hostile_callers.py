@@ -102,7 +102,7 @@ def test_a_prefix_lists_none_of_the_runs_of_others(tmp_path: Path) -> None:
         # Ids are random; here they begin alike.
         store = home.services.engine._store
         original = store.find
-        store.find = lambda _prefix: [others, mine]  # type: ignore[method-assign]  # a clash of ids
+        store.find = lambda prefix: [others, mine] if prefix else []  # type: ignore[method-assign]  # a clash of ids
         try:
             found = await use(home, "subagents", {"action": "status", "target": "abc"}, MINE)
             assert found["structured"]["runId"] == mine

@@ -29,6 +29,7 @@ from subagents.domain.values import RunId
 from subagents.surfaces.mcp.door import BODY_BYTES_MAX
 from subagents.surfaces.tools import wait_tool
 from subagents.surfaces.tools.requester import REQUESTER_TOOLS
+from subagents.surfaces.tools.tool import Answer, Call
 from subagents.surfaces.tools.worker import WORKER_TOOLS
 
 REQUESTER = [tool.name for tool in REQUESTER_TOOLS]
@@ -348,6 +349,26 @@ def raw(home: Home, method: str, headers: dict[str, str], body: bytes = b"{}") -
         return answered.status, dict(answered.getheaders()), answered.read()
     finally:
         connection.close()
+
+
+@pytest.mark.requirement("mcp:our-mistake")
+@pytest.mark.parametrize("era", ERAS)
+def test_a_mistake_of_ours_is_told_without_its_insides(
+    era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_name: str, _call: Call) -> Answer:
+        raise TypeError("our insides")
+
+    monkeypatch.setattr("subagents.surfaces.mcp.calls.call_tool", broken)
+
+    async def scenario(home: Home) -> None:
+        async with connected(home, era, desk(home)) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("agents_list", {})
+        assert "its log says why" in str(caught.value)
+        assert "insides" not in f"{caught.value.error.data} {caught.value}"
+
+    play(tmp_path, scenario)
 
 
 @pytest.mark.requirement("mcp:door")

@@ -4,8 +4,8 @@ It knows JSON-RPC ids, a few methods and which tools may be called twice, and no
 tools do (decision 0013). A client does not start its servers again, so the bridge outlives the
 daemon: it starts it, finds it again, and repeats what may be repeated.
 
-An answer that hands messages over is acknowledged once the client lives on: with its next line, or
-a second after it was written. Until then the connection of its request stays open, and the daemon
+An answer that hands messages over is acknowledged once the client took it and lives on: with its
+next line, or a moment later. Until then the connection of its request stays open, and the daemon
 takes its end, also by SIGKILL, as "nobody read this".
 
 Source: 5-surfaces §3; 2-lifecycle §7; decision 0015.
@@ -40,6 +40,7 @@ from subagents.cli.bridge_rpc import (
     rewritten,
     unreachable,
 )
+from subagents.cli.unread import unread_bytes
 from subagents.errors import DaemonUnreachable
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -48,8 +49,8 @@ CALLS_MAX: Final = 256
 RECONNECT_S: Final = 30.0
 """How long a call looks for a daemon that went away before it gives up."""
 RECONNECT_POLL_S: Final = 0.05
-LIVES_ON_S: Final = 1.0
-"""A client that is there so long after an answer was written has read it."""
+LIVES_ON_S: Final = 0.3
+"""A client that is there so long after it took an answer has kept it."""
 END_GRACE_S: Final = 5.0
 """When the input ends, calls that only ask have so long to be answered: a pipe ends at once."""
 
@@ -63,6 +64,8 @@ class _Answer:
     offered: list[str] = field(default_factory=list)
     post: Post | None = None
     """Kept open until what is offered was acknowledged."""
+    read_at: float | None = None
+    """When all that was written had been taken by the client; monotonic seconds."""
 
     def leave(self) -> None:
         if self.post is not None:
@@ -126,7 +129,8 @@ class Bridge:
         self._threads: set[threading.Thread] = set()
         self._lock = threading.Lock()
         """Of the output, and of what was written but is not acknowledged yet."""
-        self._unread: list[tuple[float, _Answer]] = []
+        self._unread: list[_Answer] = []
+        self._has_unread = threading.Event()
         self._has_ended = threading.Event()
 
     def run(self) -> int:
@@ -136,7 +140,7 @@ class Bridge:
         grace_s = END_GRACE_S
         try:
             while line := self._stdin.readline(LINE_BYTES_MAX + 1):
-                self._acknowledge(self._take_unread())
+                self._acknowledge(self._take_read())
                 if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
                     self._skip_line()
                     self._write(error_message(None, PARSE_ERROR, "the line is too long"))
@@ -167,7 +171,8 @@ class Bridge:
         self._has_ended.set()
         with self._lock:
             unread, self._unread = self._unread, []
-        for _, answer in unread:
+        self._has_unread.set()  # lets the thread that acknowledges see the end
+        for answer in unread:
             answer.leave()
         for call in list(self._calls.values()):
             call.cancel()
@@ -377,8 +382,8 @@ class Bridge:
         try:
             with self._lock:
                 self._put(message)
-                due = time.monotonic() + LIVES_ON_S
-                self._unread += [(due, answer) for answer in answers if answer.offered]
+                self._unread += [answer for answer in answers if answer.offered]
+            self._has_unread.set()
         except BaseException:
             for answer in answers:
                 answer.leave()
@@ -386,17 +391,24 @@ class Bridge:
 
     # -- acknowledging -----------------------------------------------------------------------
 
-    def _take_unread(self, until: float | None = None) -> list[_Answer]:
-        """The answers that the client must have read by now."""
+    def _take_read(self, *, for_s: float = 0.0) -> list[_Answer]:
+        """The answers that the client has taken, so many seconds ago or more."""
         with self._lock:
-            taken = [each for each in self._unread if until is None or each[0] <= until]
+            if not self._unread or unread_bytes(self._stdout):
+                return []
+            now = time.monotonic()
+            for answer in self._unread:
+                answer.read_at = answer.read_at or now
+            taken = [each for each in self._unread if now - (each.read_at or now) >= for_s]
             self._unread = [each for each in self._unread if each not in taken]
-        return [answer for _, answer in taken]
+            if not self._unread:
+                self._has_unread.clear()
+        return taken
 
     def _acknowledge_late(self) -> None:
         """For clients that say nothing for a while after an answer."""
-        while not self._has_ended.wait(LIVES_ON_S / 4):
-            self._acknowledge(self._take_unread(time.monotonic()))
+        while self._has_unread.wait() and not self._has_ended.wait(LIVES_ON_S / 4):
+            self._acknowledge(self._take_read(for_s=LIVES_ON_S))
 
     def _acknowledge(self, answers: Sequence[_Answer]) -> None:
         """Consume what these handed over; tried again later while the daemon is away."""
@@ -405,7 +417,8 @@ class Bridge:
                 self._post_acknowledgement(answer)
             except Gone:
                 with self._lock:
-                    self._unread.append((time.monotonic() + LIVES_ON_S, answer))
+                    self._unread.append(answer)
+                self._has_unread.set()
             else:
                 answer.leave()
 

@@ -20,6 +20,10 @@ _NOBODY: Final = ""
 """Holds what was consumed: a look at the store that began before that must not offer it again."""
 
 
+LAPSED_MAX: Final = 10_000
+"""Messages whose lapses are remembered; beyond that the oldest are forgotten."""
+
+
 class Offers:
     """The leases, and how many of them ran out unanswered; both begin anew with the daemon."""
 
@@ -86,4 +90,7 @@ class Offers:
 
     def _count_lapse(self, message_id: str, now_ms: int) -> None:
         if self._has_lapsed(message_id, now_ms):
-            self._lapsed[message_id] = self._lapsed.get(message_id, 0) + 1
+            self._lapsed[message_id] = self._lapsed.pop(message_id, 0) + 1
+            if len(self._lapsed) > LAPSED_MAX:
+                # A message that was pruned unread never comes back to be counted off.
+                del self._lapsed[next(iter(self._lapsed))]

@@ -4,6 +4,7 @@ Source: 5-surfaces §3; 2-lifecycle §7.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -16,6 +17,8 @@ from subagents.surfaces.mcp.exchange import Exchange
 from subagents.surfaces.tools.registry import call_tool
 from subagents.surfaces.tools.tool import Answer, Call
 
+log = logging.getLogger(__name__)
+
 OFFERED_META: Final = "subagents/offered"
 """In an answer's ``_meta``: the messages that a client which acknowledges by itself was handed."""
 
@@ -26,7 +29,8 @@ async def answer_of(ctx: Context, name: str, arguments: Mapping[str, object]) ->
     """Run a tool; whoever takes the answer hands over what it offers, or gives it back.
 
     Raises:
-        MCPError: No tool of that name; or the daemon is stopping, and the call can be repeated.
+        MCPError: No tool of that name; the daemon is stopping, and the call can be repeated; or it
+            failed, and its log says why.
     """
     exchange = Exchange.of(ctx.request)
     call = Call(
@@ -42,6 +46,12 @@ async def answer_of(ctx: Context, name: str, arguments: Mapping[str, object]) ->
         raise protocol_error(types.INVALID_PARAMS, error) from error
     except Unavailable as error:
         raise protocol_error(types.INTERNAL_ERROR, error) from error
+    except Exception as error:
+        # A mistake of ours: its text is for our log, not for a model.
+        log.exception("tool %s failed", name)
+        hint = f"see {exchange.used.paths.log_file}"
+        told = SubagentsError(f"the daemon failed to answer {name}; its log says why", hint=hint)
+        raise protocol_error(types.INTERNAL_ERROR, told) from error
 
 
 def tool_result(answer: Answer, *, meta: dict[str, Any] | None = None) -> types.CallToolResult:
