@@ -27,13 +27,10 @@ class Later(NamedTuple):
     area: str
 
 
-TOOLS = Later("worker and requester tools over MCP")
 OBSERVABILITY = Later("observability: usage, performance records, alerts")
-ROUTING = Later("agents: suggestions and the fleet table")
 AGENT_RUNTIMES = Later("runtimes for coding agents and language models")
 BUDGETS = Later("budgets")
 SCOPE = Later("isolation and the scope of changes")
-CLUSTER = Later("shared databases and several nodes")
 
 Covered = tuple[str, ...]
 
