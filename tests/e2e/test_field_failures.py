@@ -162,9 +162,10 @@ def test_ai_employee_695_the_end_of_a_worker_without_its_wrapper_is_not_called_a
 def test_ai_employee_695_a_stranger_with_the_pid_of_a_dead_worker_is_neither_adopted_nor_killed(
     tmp_path: Path,
 ) -> None:
+    # Before the daemon: one that starts within 10 ms of the worker has the same start time.
     with (
+        subprocess.Popen(["sleep", "600"], start_new_session=True) as stranger,
         live_home(tmp_path) as home,
-        subprocess.Popen(["sleep", "60"], start_new_session=True) as stranger,
     ):
         try:
             run_id = home.spawn(f"{MARK_ATTEMPT}; {UNTIL_GO}")
