@@ -4,7 +4,6 @@ Source: 5-surfaces §4, §5; 2-lifecycle §11; 4-observability §9.
 """
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from subagents.config.paths import Paths
-from subagents.config.settings import ANY_AGENT, Agent, Settings
+from subagents.config.settings import Agent
 from subagents.domain.values import agent_of
 from subagents.errors import UsageError
 from subagents.surfaces import documents, wire
@@ -26,6 +25,7 @@ from subagents.surfaces.call import (
     require_operator,
     services,
 )
+from subagents.surfaces.tools.agents_tool import allowed_agents
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 REFUSALS_SHOWN_MAX: Final = 5
@@ -66,7 +66,7 @@ async def agents(request: Request) -> Response:
     used, caller = services(request), Caller.of(request)
     config = used.load_config(_cwd(request), {}, {})
     settings = (config if caller.is_operator else config.for_agents()).settings
-    own = agent_of(caller.session)
+    allowed = allowed_agents(settings, agent_of(caller.session))
     found = [
         {
             "id": agent_id,
@@ -76,7 +76,7 @@ async def agents(request: Request) -> Response:
             "costTier": agent.capabilities.cost_tier,
             "typicalLatency": agent.capabilities.typical_latency,
             "notes": agent.capabilities.notes,
-            "allowed": caller.is_operator or _is_allowed(settings, own, agent_id),
+            "allowed": caller.is_operator or agent_id in allowed,
         }
         for agent_id, agent in sorted(settings.agents.items())
         if _can_work(agent)
@@ -86,12 +86,6 @@ async def agents(request: Request) -> Response:
 
 def _can_work(agent: Agent) -> bool:
     return agent.runtime is not None
-
-
-def _is_allowed(settings: Settings, own: str, wanted: str) -> bool:
-    caller = settings.agents.get(own)
-    allowed: Sequence[str] = caller.subagents.allow_agents if caller is not None else ()
-    return wanted == own or wanted in allowed or ANY_AGENT in allowed
 
 
 async def config(request: Request) -> Response:
