@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from world import ME, OTHER, FakeCourier, TroubledStore, World, in_world
 
-from subagents.domain.model import Decision, Phase
+from subagents.domain.model import Decision, Phase, Run
 from subagents.domain.outcome import OK, Reason, Status
 from subagents.domain.spec import Artifact, Contract
 from subagents.domain.values import RunId, SessionKey, announcement_id
@@ -85,6 +85,36 @@ def test_what_arrives_during_a_commit_shares_the_next_one(tmp_path: Path) -> Non
 
 
 # -- a disk that says no -------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("commit:failure-recovers", "delivery:consumed-once")
+def test_an_acknowledgement_over_a_failed_commit_is_not_called_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(world: World) -> None:
+        runs = [await world.spawn("quick"), await world.spawn("quick")]
+        for run_id in runs:
+            await world.until(run_id, Phase.COMPLETED)
+        ids = [announcement_id(run_id) for run_id in runs]
+        bring = world.engine.ledger.bring
+
+        async def slowly(run_id: RunId) -> Run:
+            if run_id == runs[1]:
+                # The first one is consumed in memory; its commit fails before the second is here.
+                await world.clock.until(lambda: world.engine.degraded is not None, within_s=30)
+                await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
+            return await bring(run_id)
+
+        monkeypatch.setattr(world.engine.ledger, "bring", slowly)
+        world.store.failures_left = 1
+        with pytest.raises(StoreUnavailable, match="acknowledged"):
+            await world.engine.acknowledge(ids, reader="r")
+        monkeypatch.undo()
+
+        await world.clock.result(world.engine.acknowledge(ids, reader="r"))
+        assert await world.engine.offer_inbox(ME, reader="r") == ()
+
+    in_world(tmp_path, scenario)
 
 
 @pytest.mark.requirement("commit:failure-recovers")

@@ -51,6 +51,7 @@ RECONNECT_S: Final = 30.0
 RECONNECT_POLL_S: Final = 0.05
 LIVES_ON_S: Final = 0.3
 """A client that is there so long after it took an answer has kept it."""
+UNAVAILABLE: Final = 503
 END_GRACE_S: Final = 5.0
 """When the input ends, calls that only ask have so long to be answered: a pipe ends at once."""
 
@@ -437,6 +438,8 @@ class Bridge:
                 pass
         finally:
             post.close()
+        if post.status == UNAVAILABLE:
+            raise Gone("it cannot write now", was_sent=True)
         if post.status >= 400:
             say(f"messages could not be acknowledged: HTTP {post.status}")
 

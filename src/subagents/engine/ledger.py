@@ -76,6 +76,7 @@ class Ledger:
         self._on_commit: list[CommitListener] = []
         self._on_failure: list[FailureListener] = []
         self._evictions = 0
+        self.loads = 0  # grows when memory was thrown away: who acted on it before must not go on
         self._reset()
 
     def _reset(self) -> None:
@@ -115,6 +116,7 @@ class Ledger:
         # No await from here on: until everything is there, every call is refused.
         self._reset()
         self._evictions += 1
+        self.loads += 1
         self.owner, self.epoch = owner, epoch
         for run in runs:
             self.live[run.id] = self.published[run.id] = run

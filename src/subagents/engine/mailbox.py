@@ -25,7 +25,7 @@ from subagents.domain.values import (
 from subagents.engine.ledger import Ledger
 from subagents.engine.offers import Offers
 from subagents.engine.waiting import wait_at_most
-from subagents.errors import NotFound, UsageError
+from subagents.errors import NotFound, StoreUnavailable, UsageError
 from subagents.ports import Batch, Clock, InboxRow, OffLoop, Store
 
 WAIT_S_MAX: Final = 600.0
@@ -307,8 +307,9 @@ class Mailbox:
 
         Raises:
             NotFound: No such message; those before it in the list were consumed.
+            StoreUnavailable: A commit failed on the way; some may not be consumed, so call again.
         """
-        consumed = 0
+        consumed, loads = 0, self._ledger.loads
         for message_id in dict.fromkeys(message_ids):
             if message_id.endswith(ANNOUNCE_SUFFIX):
                 run = await self._ledger.bring(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
@@ -323,6 +324,12 @@ class Mailbox:
             else:
                 self.offers.give_back(message_id, reader)
         await self._ledger.committed()
+        if self._ledger.loads != loads:
+            # The first ones were in a commit that failed; the last ones came after the recovery.
+            raise StoreUnavailable(
+                "a commit failed while messages were acknowledged",
+                hint="acknowledge them again: it is harmless",
+            )
         return consumed
 
     async def _consume_other(self, message_id: str, reader: str) -> int:
