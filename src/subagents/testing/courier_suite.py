@@ -13,19 +13,16 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from subagents.domain.events import Spawned
-from subagents.domain.lifecycle import reduce
 from subagents.domain.model import Message, MessageKind, Phase, Run
 from subagents.domain.outcome import OK, Deferred, Delivered, DeliveryFailed, DeliveryOutcome
-from subagents.domain.spec import Mode, Resolved, RunSpec
-from subagents.domain.values import RunId, SessionKey, announcement_id, replace
+from subagents.domain.values import SessionKey, announcement_id
 from subagents.errors import SubagentsError
 from subagents.ports import Courier
 from subagents.testing.conformance import Broken, CourierPlace, Suite, expect
+from subagents.testing.store_suite import NOW_MS, a_run
 
 T = TypeVar("T")
 
-NOW_MS: Final = 1_700_000_000_000
 BOUND_S: Final = 10.0
 """No single step of a courier that is cancelled, or that nothing hinders, takes longer."""
 TIMEOUT_S: Final = 0.3
@@ -39,25 +36,9 @@ SUITE: Suite[CourierPlace] = Suite()
 
 def settled_run(number: int = 1, *, requester: SessionKey) -> Run:
     """A run that ended well; its id grows with its number."""
-    event = Spawned(
-        at_ms=NOW_MS,
-        run_id=RunId(f"r-{number:010}"),
-        spec=RunSpec(task=f"task {number}"),
-        resolved=Resolved(
-            agent_id="worker",
-            runtime="scripted",
-            mode=Mode.RUN,
-            label=f"label{number}",
-            cwd="/tmp",  # noqa: S108 - a value, no file is made
-            lane="default",
-            lane_slots=1,
-        ),
-        requester=requester,
-        depth=1,
-        session_key=SessionKey(f"agent:worker:subagent:{number}"),
+    return a_run(
+        number, requester=requester, phase=Phase.ANNOUNCING, outcome=OK, ended_at_ms=NOW_MS
     )
-    run = reduce(None, event).run
-    return replace(run, phase=Phase.ANNOUNCING, outcome=OK, ended_at_ms=NOW_MS)
 
 
 def announced(run: Run, text: str = "it is done") -> Message:
