@@ -201,10 +201,10 @@ def progress_wait_s(run: Run, now_ms: int) -> int:
     One per 30 s and worker: a new attempt does not wait for the one before, and a clock that was
     set back makes nobody wait longer.
     """
-    last = run.progress
-    if last is None or last.updated_at_ms < run.attempt.requested_at_ms:
+    last_ms = run.progress_paced_ms
+    if last_ms is None or last_ms < run.attempt.requested_at_ms:
         return 0
-    passed_ms = now_ms - last.updated_at_ms
+    passed_ms = now_ms - last_ms
     return _seconds(PROGRESS_INTERVAL_MS - passed_ms) if passed_ms >= 0 else 0
 
 

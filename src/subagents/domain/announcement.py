@@ -8,6 +8,7 @@ Announcement").
 import re
 from typing import Final
 
+from subagents.domain import spending
 from subagents.domain.events import ParentNotified
 from subagents.domain.model import (
     Answer,
@@ -19,7 +20,6 @@ from subagents.domain.model import (
     Request,
     Run,
     Steer,
-    Usage,
 )
 from subagents.domain.outcome import Outcome, SkipReason, Status
 from subagents.domain.values import MessageId, announcement_id
@@ -136,11 +136,13 @@ def stats_line(run: Run) -> str:
     """``runtime 12s - tokens 4.2k (in 3.1k / out 1.1k) - verified: 2/2 checks``."""
     started = run.started_at_ms or run.created_at_ms
     parts = [f"runtime {duration((run.ended_at_ms or started) - started)}"]
-    usage = total_usage(run)
+    usage = spending.total_usage(run)
     if usage.tokens_in is not None or usage.tokens_out is not None:
         tokens_in, tokens_out = usage.tokens_in or 0, usage.tokens_out or 0
         total = _count(tokens_in + tokens_out)
         parts.append(f"tokens {total} (in {_count(tokens_in)} / out {_count(tokens_out)})")
+    if run.children and (below := _subtree(run)):
+        parts.append(below)
     if len(run.attempts) > 1:
         parts.append(f"attempts {len(run.attempts)}")
     if run.verification is not None:
@@ -153,20 +155,16 @@ def stats_line(run: Run) -> str:
     return " - ".join(parts)
 
 
-def total_usage(run: Run) -> Usage:
-    """The sum over the attempts; a field nobody reported stays None, which means unknown."""
-    known = [attempt.usage for attempt in run.attempts if attempt.usage is not None]
-
-    def total(values: list[int | None]) -> int | None:
-        present = [value for value in values if value is not None]
-        return sum(present) if present else None
-
-    costs = [usage.cost_usd for usage in known if usage.cost_usd is not None]
-    return Usage(
-        tokens_in=total([usage.tokens_in for usage in known]),
-        tokens_out=total([usage.tokens_out for usage in known]),
-        cost_usd=sum(costs) if costs else None,
-    )
+def _subtree(run: Run) -> str:
+    """``all 4 runs: tokens 50k, $1.20``: what it cost is more than what its own agent used."""
+    used = spending.spent(run)
+    tokens = spending.tokens(used)
+    known = [
+        f"tokens {spending.tokens_text(tokens)}" if tokens is not None else "",
+        spending.money(used.cost_usd) if used.cost_usd is not None else "",
+    ]
+    text = ", ".join(filter(None, known))
+    return f"all {used.runs} runs: {text}" if text else ""
 
 
 def _next_step(run: Run, outcome: Outcome, *, by_tool: bool) -> str:

@@ -7,10 +7,12 @@ applies them in memory before the batch is written, so a dependency's end and th
 dependants can never come apart.
 """
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from subagents.domain.alerts import Alert
+from subagents.domain.model import BudgetStop, Committed, Message, Run, Spent
 from subagents.domain.outcome import Outcome
 from subagents.domain.values import MessageId, RunId, SessionKey, Value
 
@@ -128,6 +130,38 @@ class MarkTold(Value, frozen=True, tag=True):
     """The announcement was read: the run that spawned this one knows its result."""
 
 
+class TellSpent(Value, frozen=True, tag=True):
+    """The run that spawned this one hears what it and everything below it used: totals."""
+
+    spent: Spent
+    committed: Committed
+
+
+class StopChildren(Value, frozen=True, tag=True):
+    """A budget is used up: everything below this run is stopped, with what it has so far."""
+
+    stop: BudgetStop
+
+
+class OutdateAlerts(Value, frozen=True, tag=True):
+    """The end of the run was read: what was told on the way is no news now."""
+
+    reader: str
+
+
+class Raise(Value, frozen=True, tag=True):
+    """The event itself was news: these become ``Alerted`` events of the same run."""
+
+    alerts: tuple[Alert, ...]
+
+
+class PassOn(Value, frozen=True, tag=True):
+    """A message for a requester that is a run: into its live attempt, where its runtime can."""
+
+    message: MessageId
+    text: str
+
+
 FollowUp: TypeAlias = (
     TellDependants
     | TellParent
@@ -136,4 +170,19 @@ FollowUp: TypeAlias = (
     | MoveInbox
     | ResolveMessages
     | MarkTold
+    | TellSpent
+    | StopChildren
+    | OutdateAlerts
+    | Raise
+    | PassOn
 )
+
+
+class Transition(NamedTuple):
+    """The run after an event, and what must now be done about it."""
+
+    run: Run
+    effects: tuple[Effect, ...] = ()
+    followups: tuple[FollowUp, ...] = ()
+    messages: tuple[Message, ...] = ()
+    stale: bool = False

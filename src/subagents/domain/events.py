@@ -8,7 +8,18 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from subagents.domain.model import Answer, Child, DeliveryTry, Dependency, Priority, Request
+from subagents.domain.alerts import Alert
+from subagents.domain.model import (
+    Answer,
+    BudgetStop,
+    Child,
+    Committed,
+    DeliveryTry,
+    Dependency,
+    Priority,
+    Request,
+    Spent,
+)
 from subagents.domain.outcome import DeliveryPath, Outcome, Verification
 from subagents.domain.signals import Signal
 from subagents.domain.spec import Resolved, RunSpec
@@ -156,6 +167,20 @@ class ChildTold(Fact, frozen=True, tag=True):
     child: RunId
 
 
+class ChildSpent(Fact, frozen=True, tag=True):
+    """What a child and everything below it used by now: totals, so a doubled one is harmless."""
+
+    child: RunId
+    spent: Spent
+    committed: Committed
+
+
+class BudgetExhausted(Fact, frozen=True, tag=True):
+    """Of a budget above this run only what is kept for the holder's report is left."""
+
+    stop: BudgetStop
+
+
 class RequestAsked(Fact, frozen=True, tag=True):
     request: Request
 
@@ -191,6 +216,19 @@ class Redelivered(Fact, frozen=True, tag=True):
     """Somebody asked for a given-up delivery to be tried again."""
 
     by: str
+
+
+class Alerted(Fact, frozen=True, tag=True):
+    """Something the requester may want to know; whether it is pushed is decided by ``noise``."""
+
+    alert: Alert
+
+
+class ChildAlerted(Fact, frozen=True, tag=True):
+    """News of a run that this one's agent spawned, for its live attempt."""
+
+    child: RunId
+    text: str
 
 
 class CallRefused(Fact, frozen=True, tag=True):
@@ -229,12 +267,16 @@ Event: TypeAlias = (
     | ChildSpawned
     | ChildSettled
     | ChildTold
+    | ChildSpent
+    | BudgetExhausted
     | RequestAsked
     | RequestAnswered
     | ParentNotified
     | DeliverySettled
     | AnnouncementConsumed
     | Redelivered
+    | Alerted
+    | ChildAlerted
     | CallRefused
     | CleanedUp
     | Archived

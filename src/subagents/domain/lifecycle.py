@@ -12,9 +12,9 @@ The rules, in the order they matter:
 Source: 2-lifecycle §1–§8, §10; seed 004 "V2 Plan" 1, 3 and 5.
 """
 
-from typing import Final, NamedTuple, assert_never
+from typing import Final, assert_never
 
-from subagents.domain import announcement
+from subagents.domain import accounting, announcement, budgets, noise, questions
 from subagents.domain.delivery_policy import Done, GiveUp, TryAgain, next_step, record_try
 from subagents.domain.effects import (
     Announce,
@@ -25,25 +25,33 @@ from subagents.domain.effects import (
     FollowUp,
     MarkTold,
     MoveInbox,
+    OutdateAlerts,
+    PassOn,
     ResolveMessages,
     ResumeAttempt,
     StartAttempt,
     SteerAttempt,
     StopAttempt,
+    StopChildren,
     TellDependants,
     TellParent,
+    Transition,
     Verify,
 )
 from subagents.domain.events import (
+    Alerted,
     AnnouncementConsumed,
     Archived,
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
+    BudgetExhausted,
     CallRefused,
     CancelRequested,
+    ChildAlerted,
     ChildSettled,
     ChildSpawned,
+    ChildSpent,
     ChildTold,
     CleanedUp,
     DeliverySettled,
@@ -68,6 +76,7 @@ from subagents.domain.events import (
 from subagents.domain.model import (
     Answer,
     Attempt,
+    BudgetStop,
     Cancel,
     Child,
     Decision,
@@ -99,17 +108,7 @@ P = Phase
 _LIVE: Final = (P.SPAWNING, P.RUNNING)
 
 
-class Transition(NamedTuple):
-    """The run after an event, and what must now be done about it."""
-
-    run: Run
-    effects: tuple[Effect, ...] = ()
-    followups: tuple[FollowUp, ...] = ()
-    messages: tuple[Message, ...] = ()
-    stale: bool = False
-
-
-def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 - one branch per event is the point of this function
+def reduce(run: Run | None, event: Event) -> Transition:
     """Return the run after ``event``, and what must now be done about it.
 
     Args:
@@ -127,7 +126,11 @@ def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 
         if (run.phase, type(event)) in STALE:
             return _stale(run)
         raise IllegalTransition(run.id, run.phase, type(event).__name__)
-    run = replace(run, seq=run.seq + 1)
+    step = _react(replace(run, seq=run.seq + 1), event)
+    return accounting.settle_up(run, step, event, stop=_stop_for_budget)
+
+
+def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one branch per event is the point of this function
     match event:
         case DependencySettled():
             return _dependency_settled(run, event)
@@ -169,6 +172,10 @@ def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 
                 for child in run.children
             )
             return Transition(replace(run, children=told))
+        case ChildSpent():
+            return accounting.child_spent(run, event)
+        case BudgetExhausted(at_ms=at_ms, stop=stop):
+            return _stop_for_budget(run, stop, at_ms)
         case RequestAsked(request=request):
             asked = replace(run, requests=(*run.requests, request))
             return Transition(asked, messages=(announcement.question(asked, request),))
@@ -176,6 +183,10 @@ def reduce(run: Run | None, event: Event) -> Transition:  # noqa: C901, PLR0912 
             return _request_answered(run, event)
         case ParentNotified():
             return _parent_notified(run, event)
+        case Alerted():
+            return _alerted(run, event)
+        case ChildAlerted(at_ms=at_ms, child=child_id, text=text):
+            return _send(run, text, by=child_id, at_ms=at_ms)
         case DeliverySettled():
             return _delivery_settled(run, event)
         case AnnouncementConsumed():
@@ -199,16 +210,24 @@ def next_due_ms(run: Run) -> int | None:
     match run.phase:
         case P.WAITING:
             return run.wait_deadline_ms
+        case P.QUEUED:
+            return budgets.due_ms(run)
         case P.RETRY_WAIT:
-            return None if run.paused else run.retry_due_ms
+            return _earliest(None if run.paused else run.retry_due_ms, budgets.due_ms(run))
         case P.SPAWNING | P.RUNNING:
-            return min(_live_dues(run), default=None)
+            return _earliest(*_live_dues(run))
         case P.ENDING:
-            return settle_due_ms(run.attempt.evidence) if run.attempt.outcome is None else None
+            is_over = run.attempt.outcome is not None
+            settles_ms = None if is_over else settle_due_ms(run.attempt.evidence)
+            return _earliest(settles_ms, budgets.due_ms(run))
         case P.ANNOUNCE_DEFERRED:
             return run.delivery.due_ms if run.delivery else None
         case _:
             return None
+
+
+def _earliest(*dues: int | None) -> int | None:
+    return min((due for due in dues if due is not None), default=None)
 
 
 # -- before the first attempt -------------------------------------------------------------------
@@ -235,7 +254,8 @@ def _spawned(event: Spawned) -> Transition:
         if unsettled
         else None,
     )
-    return _check_dependencies(run, event.at_ms)
+    step = _check_dependencies(run, event.at_ms)
+    return accounting.tell_spent(step) if step.run.is_settled else step
 
 
 def _dependency_settled(run: Run, event: DependencySettled) -> Transition:
@@ -354,11 +374,18 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
         for steer in pending
         if run.resolved.abilities.steer and not (steer.next_turn and is_first_turn)
     )
-    if run.cancel is not None and attempt.evidence.stop is None:
-        # Cancelled while its next turn was being started.
-        attempt, effects = _stop(run, _stop_cause(run.cancel), event.at_ms)
+    if (ends := _ends(run)) is not None and attempt.evidence.stop is None:
+        # Cancelled, or out of budget, while its next turn was being started.
+        attempt, effects = _stop(run, ends, event.at_ms)
         run = _with_attempt(run, attempt)
     return Transition(run, effects=effects)
+
+
+def _ends(run: Run) -> StopCause | None:
+    """Why a turn that starts now is stopped at once."""
+    if run.cancel is not None:
+        return _stop_cause(run.cancel)
+    return StopCause.BUDGET if run.budget_stop is not None else None
 
 
 def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
@@ -371,14 +398,21 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
         # The follow-up turn could not start: the children's results are appended instead.
         untold = tuple(replace(child, told=False) for child in run.children)
         run = _append_children(replace(run, children=untold))
-        ended = attempt.outcome if run.cancel is None else _cancelled(run.cancel)
+        ended = attempt.outcome
+        if run.cancel is not None:
+            ended = _cancelled(run.cancel)
+        elif run.budget_stop is not None:
+            ended = budgets.stopped(run, run.budget_stop)
         return _conclude(run, ended, event.at_ms)
     outcome = Outcome(status=Status.ERROR, reason=Reason.START_FAILED, error=event.error)
-    if run.cancel is not None:
+    if run.budget_stop is not None and attempt.evidence.stop is StopCause.BUDGET:
+        # It came first; a cancellation behind it changes nothing.
+        outcome = budgets.not_started(run, run.budget_stop)
+    elif run.cancel is not None:
         outcome = _cancelled(run.cancel)
     attempt = replace(attempt, ended_at_ms=event.at_ms, outcome=outcome)
     # It can have asked: started before a crash, and impossible to start again after it.
-    run, resolved = _close_requests(_with_attempt(run, attempt), event.at_ms)
+    run, resolved = questions.close(_with_attempt(run, attempt), event.at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     if run.active_children:
         # Nor does it announce before what it spawned then.
@@ -393,7 +427,9 @@ def _signal_received(run: Run, event: SignalReceived) -> Transition:
     if isinstance(event.signal, ProgressSeen):
         progress = replace(event.signal.progress, updated_at_ms=event.at_ms)
         lines = max(run.progress_lines, progress.number)
-        return Transition(replace(run, progress=progress, progress_lines=lines))
+        paced_ms = event.at_ms if event.signal.is_paced else run.progress_paced_ms
+        shown = replace(run, progress=progress, progress_lines=lines, progress_paced_ms=paced_ms)
+        return Transition(shown)
     attempt = merge(run.attempt, event.signal, at_ms=event.at_ms)
     return _weigh(_with_attempt(run, attempt), event.at_ms)
 
@@ -417,11 +453,13 @@ def _weigh(run: Run, at_ms: int) -> Transition:
     outcome = decide(attempt, at_ms=at_ms) or outcome
     if outcome.status is Status.CANCELLED and run.cancel is not None:
         outcome = _cancelled(run.cancel)
+    elif outcome.reason is Reason.BUDGET and run.budget_stop is not None:
+        outcome = budgets.stopped(run, run.budget_stop)
     run = _with_attempt(run, replace(attempt, ended_at_ms=at_ms, outcome=outcome))
-    run, resolved = _close_requests(run, at_ms)
+    run, resolved = questions.close(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT}
-    if run.active_children and (ended_by_us or outcome.reason is Reason.BUDGET):
+    if run.active_children and ended_by_us:
         followups += (CancelChildren(by=run.id, reason=f"parent run ended: {outcome.status}"),)
     step = _join(_after_children(run, at_ms), followups)
     if run.resolved.abilities.survives_daemon:
@@ -441,7 +479,11 @@ def _after_children(run: Run, at_ms: int) -> Transition:
         outcome = _cancelled(run.cancel)
     untold = tuple(child for child in run.children if not child.told)
     wants_turn = bool(untold or run.steers) and outcome.status in {Status.OK, Status.PARTIAL}
-    if wants_turn and _may_follow_up(run, at_ms):
+    may_follow_up = wants_turn and _may_follow_up(run, at_ms)
+    if run.budget_stop is not None and wants_turn and (untold or may_follow_up):
+        # Its agent cannot be told of them any more: what there is goes up as it is.
+        return _conclude(_append_children(run), budgets.stopped(run, run.budget_stop), at_ms)
+    if may_follow_up:
         if run.paused:
             return Transition(run if run.phase is P.ENDING else _enter(run, P.ENDING, at_ms))
         return _follow_up(run, untold, at_ms)
@@ -505,14 +547,9 @@ def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         now_ms=at_ms,
     )
     if delay is not None and run.cancel is None:
-        return Transition(
-            replace(
-                _enter(run, P.RETRY_WAIT, at_ms),
-                retries_used=run.retries_used + 1,
-                retry_due_ms=at_ms + delay,
-                next_attempt_reason=outcome.error or str(outcome.reason),
-            )
-        )
+        run = replace(run, next_attempt_reason=outcome.error or str(outcome.reason))
+        used = run.retries_used + 1
+        return _try_again(run, at_ms, due_ms=at_ms + delay, retries_used=used)
     is_checkable = outcome.status in {Status.OK, Status.PARTIAL} and (
         outcome.reason is not Reason.BUDGET
     )
@@ -522,12 +559,22 @@ def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     return _settle(run, outcome, at_ms)
 
 
-def _live_dues(run: Run) -> list[int]:
+def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = None) -> Transition:
+    """One more attempt at ``due_ms``: it needs budget, not only a count."""
+    if run.budget_stop is not None:
+        return _settle_unstarted(run, run.budget_stop, at_ms)
+    if run.next_attempt_verifies:
+        pending = VerificationState.PENDING
+        run = replace(run, retry_attempted_at_ms=at_ms, verification_state=pending)
+    if retries_used is not None:
+        run = replace(run, retries_used=retries_used)
+    return Transition(replace(_enter(run, P.RETRY_WAIT, at_ms), retry_due_ms=due_ms))
+
+
+def _live_dues(run: Run) -> list[int | None]:
     attempt = run.attempt
-    dues = [each.deadline_ms for each in run.pending_requests if each.deadline_ms is not None]
-    settle = settle_due_ms(attempt.evidence)
-    if settle is not None:
-        dues.append(settle)
+    dues = [each.deadline_ms for each in run.pending_requests]
+    dues += [settle_due_ms(attempt.evidence), noise.digest_due_ms(run), budgets.due_ms(run)]
     if attempt.deadline_ms is not None and attempt.evidence.stop is None:
         warn = _warn_at_ms(run, attempt)
         dues.append(attempt.deadline_ms if warn is None else warn)
@@ -553,6 +600,8 @@ def _timer_fired(run: Run, at_ms: int) -> Transition:
             if due is None or at_ms < due:
                 return Transition(run, stale=True)
             return _announce_again(run, at_ms)
+        case P.QUEUED:
+            return Transition(run, stale=True)
         case P.ENDING:
             if run.attempt.outcome is not None:
                 return Transition(run, stale=True)
@@ -572,7 +621,7 @@ def _wait_timed_out(run: Run, at_ms: int) -> Transition:
 
 
 def _live_timer(run: Run, at_ms: int) -> Transition:
-    run, resolved = _expire_requests(run, at_ms)
+    run, resolved = questions.expire(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     attempt = run.attempt
     effects: tuple[Effect, ...] = ()
@@ -587,10 +636,12 @@ def _live_timer(run: Run, at_ms: int) -> Transition:
             number = run.steers_total + 1
             run = replace(run, steers_total=number)
             effects = (SteerAttempt(attempt=attempt.number, number=number, message=text),)
-    run = _with_attempt(run, attempt)
+    run, digest = noise.roll(_with_attempt(run, attempt), at_ms=at_ms)
+    followups += _passed_on(run, digest)
     if attempt.evidence.exit is not None:
-        return _join(_weigh(run, at_ms), followups)
-    return Transition(run, effects=effects, followups=followups)
+        step = _join(_weigh(run, at_ms), followups)
+        return step._replace(messages=(*digest, *step.messages))
+    return Transition(run, effects=effects, followups=followups, messages=digest)
 
 
 def _stop(run: Run, cause: StopCause, at_ms: int) -> tuple[Attempt, tuple[Effect, ...]]:
@@ -636,7 +687,7 @@ def _steer_requested(run: Run, event: SteerRequested) -> Transition:
     notices = tuple(each for each in run.pending_requests if each.priority is not None)
     given = Answer(decision=Decision.ANSWER, text=event.message, by=event.by, at_ms=event.at_ms)
     for notice in notices:
-        run = _answer(run, notice.id, given)
+        run = questions.answer(run, notice.id, given)
     step = _send(run, event.message, by=event.by, at_ms=event.at_ms, next_turn=event.next_turn)
     heard = tuple(MessageId(notice.id) for notice in notices)
     return _join(step, (ResolveMessages(messages=heard),) if heard else ())
@@ -672,6 +723,39 @@ def _child_settled(run: Run, event: ChildSettled) -> Transition:
     return _after_children(run, event.at_ms) if run.phase is P.ENDING else Transition(run)
 
 
+# -- budgets ------------------------------------------------------------------------------------
+
+
+def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
+    """End the run with what it has so far; what is being verified or announced goes on."""
+    if run.budget_stop is not None:
+        return Transition(run, stale=True)
+    run = replace(run, budget_stop=stop)
+    below: tuple[FollowUp, ...] = (StopChildren(stop=stop),) if run.active_children else ()
+    if run.phase in _LIVE:
+        if run.attempt.evidence.stop is not None:
+            return Transition(run, followups=below)
+        attempt, effects = _stop(run, StopCause.BUDGET, at_ms)
+        return Transition(_with_attempt(run, attempt), effects=effects, followups=below)
+    if run.phase is P.ENDING:
+        is_held = run.paused and run.attempt.outcome is not None
+        return (
+            _join(_after_children(run, at_ms), below)
+            if is_held
+            else Transition(run, followups=below)
+        )
+    if run.phase is P.VERIFYING:
+        return Transition(run)
+    return _settle_unstarted(run, stop, at_ms)
+
+
+def _settle_unstarted(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
+    outcome = budgets.not_started(run, stop)
+    if run.next_attempt_verifies:
+        run = replace(run, verification_state=VerificationState.FAILED)
+    return _settle(run, outcome, at_ms)
+
+
 # -- questions ----------------------------------------------------------------------------------
 
 
@@ -680,7 +764,7 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
     request = asked.get(event.request_id)  # type: ignore[call-overload]  # str on the wire, RequestId here
     if request is None:
         return Transition(run, stale=True)
-    run = _answer(run, request.id, event.answer)
+    run = questions.answer(run, request.id, event.answer)
     step = Transition(run)
     abilities = run.resolved.abilities
     if request.priority is not None and (abilities.steer or abilities.resume):
@@ -706,35 +790,19 @@ def _parent_notified(run: Run, event: ParentNotified) -> Transition:
     return Transition(run, messages=(message,))
 
 
-def _answer(run: Run, request_id: str, answer: Answer) -> Run:
-    requests = tuple(
-        replace(request, answer=answer) if request.id == request_id else request
-        for request in run.requests
-    )
-    return replace(run, requests=requests)
+def _alerted(run: Run, event: Alerted) -> Transition:
+    if run.is_settled:
+        # The announcement is out: what comes behind it is for the record.
+        return Transition(run)
+    run, messages = noise.admit(run, event.alert, at_ms=event.at_ms)
+    return Transition(run, followups=_passed_on(run, messages), messages=messages)
 
 
-def _expire_requests(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:
-    late = tuple(
-        each
-        for each in run.pending_requests
-        if each.deadline_ms is not None and each.deadline_ms <= at_ms
-    )
-    for request in late:
-        decision = Decision.TIMEOUT if request.default_answer is None else Decision.DEFAULT
-        answer = Answer(decision=decision, text=request.default_answer, by="deadline", at_ms=at_ms)
-        run = _answer(run, request.id, answer)
-    return run, tuple(MessageId(request.id) for request in late)
-
-
-def _close_requests(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:
-    pending = run.pending_requests
-    for request in pending:
-        answer = Answer(decision=Decision.CANCELLED, text=None, by="attempt ended", at_ms=at_ms)
-        run = _answer(run, request.id, answer)
-    # A notice that nobody read is news still: it may say why the attempt ended.
-    questions = tuple(request for request in pending if request.priority is None)
-    return run, tuple(MessageId(request.id) for request in questions)
+def _passed_on(run: Run, messages: tuple[Message, ...]) -> tuple[FollowUp, ...]:
+    """A requester that is a run hears of them where it works, not only in its inbox."""
+    if run.requester_run is None:
+        return ()
+    return tuple(PassOn(message=each.id, text=each.text) for each in messages)
 
 
 # -- after the last attempt ---------------------------------------------------------------------
@@ -760,16 +828,8 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
         outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)
         return _settle(run, outcome, event.at_ms)
     if contract.on_failure is OnFailure.RETRY_ONCE and run.retry_attempted_at_ms is None:
-        return Transition(
-            replace(
-                _enter(run, P.RETRY_WAIT, event.at_ms),
-                retry_attempted_at_ms=event.at_ms,
-                retry_due_ms=event.at_ms,
-                next_attempt_reason=text,
-                next_attempt_verifies=True,
-                verification_state=VerificationState.PENDING,
-            )
-        )
+        run = replace(run, next_attempt_reason=text, next_attempt_verifies=True)
+        return _try_again(run, event.at_ms, due_ms=event.at_ms)
     outcome = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=text)
     step = _settle(run, outcome, event.at_ms)
     if contract.on_failure is OnFailure.ESCALATE:
@@ -784,6 +844,7 @@ def _settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         _enter(run, P.ANNOUNCING, at_ms),
         outcome=outcome,
         ended_at_ms=at_ms,
+        settled_seq=run.seq,
         result=last.evidence.result if last else None,
         result_bytes=last.evidence.result_bytes if last else 0,
         report=last.report if last else None,
@@ -853,6 +914,8 @@ def _consumed(run: Run, event: AnnouncementConsumed) -> Transition:
         return Transition(run, stale=True)
     run = replace(run, announcement_consumed_ms=event.at_ms)
     known: tuple[FollowUp, ...] = (MarkTold(),) if run.requester_run is not None else ()
+    if run.alerts.number:
+        known += (OutdateAlerts(reader=event.reader),)
     if run.phase in {P.ANNOUNCING, P.ANNOUNCE_DEFERRED}:
         return _join(_clean_up(run, event.at_ms), known)
     return Transition(run, followups=known)

@@ -57,6 +57,50 @@ class Usage(Value, frozen=True):
     cost_usd: float | None = None
 
 
+class Spent(Value, frozen=True):
+    """What a run and everything below it used so far; None = nobody reported it, never 0."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+    runs: int = 1
+    """The run itself and every run below it, also those that are over."""
+
+
+class Committed(Value, frozen=True):
+    """The most a run and everything below it may still come to, as far as it was promised.
+
+    Never less than ``Spent``: what was used, and what active runs below have reserved for them.
+    """
+
+    tokens: int = 0
+    cost_usd: float = 0
+    runs: int = 1
+
+
+class Reserve(Value, frozen=True):
+    """Of a budget, when everything below its holder was stopped: what of it the holder must bear.
+
+    What calls that were under way then still add below does not count against its own report.
+    """
+
+    at_ms: int
+    tokens: int = 0
+    """Used below the holder."""
+    cost_usd: float = 0
+
+
+class BudgetStop(Value, frozen=True):
+    """Why nothing of a run may start any more: a budget, its own or one above it, is used up."""
+
+    by: RunId
+    """The run that holds the budget."""
+    label: str
+    used: str
+    """In words: ``92k of 100k tokens``."""
+    at_ms: int
+
+
 class ReportStatus(StrEnum):
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -194,6 +238,9 @@ class Child(Value, frozen=True):
     result: str | None = None
     told: bool = False
     """Its result reached this run's agent or result text."""
+    spent: Spent = Spent()
+    """By it and everything below it, as it told last."""
+    committed: Committed = Committed()
 
 
 class Decision(StrEnum):
@@ -274,6 +321,19 @@ class Delivery(Value, frozen=True):
     due_ms: int | None = None
 
 
+class AlertLedger(Value, frozen=True):
+    """What was pushed to the requester in this hour, and what was held back (``noise``)."""
+
+    number: int = 0
+    """Of alert messages so far."""
+    since_ms: int | None = None
+    """When the present hour began: with the first alert after the one before ended."""
+    tokens: int = 0
+    """Pushed since then."""
+    held: dict[str, int] = {}
+    """Kind → how many wait for the digest line."""
+
+
 class Cancel(Value, frozen=True):
     """A durable intent to end the run."""
 
@@ -315,6 +375,8 @@ class Run(Value, frozen=True):
     progress: Progress | None = None
     progress_lines: int = 0
     """How many updates are in its progress log."""
+    progress_paced_ms: int | None = None
+    """When the last update came that the next one has to keep its distance from."""
     vacuous: bool = False
     verification_state: VerificationState | None = None
     verification: Verification | None = None
@@ -331,6 +393,14 @@ class Run(Value, frozen=True):
     delivery: Delivery | None = None
     announcement_consumed_ms: int | None = None
     archived_at_ms: int | None = None
+    settled_seq: int | None = None
+    """Number of the event that gave it its outcome."""
+    alerts: AlertLedger = AlertLedger()
+    budget_mark: float = 0
+    """The highest alert threshold passed: percent of its budget, or US dollars without one."""
+    reserve: Reserve | None = None
+    """Only what is kept for its own report is left of its budget."""
+    budget_stop: BudgetStop | None = None
     refusals: int = 0
     """Calls in its worker's name that were refused and journaled."""
 
@@ -370,6 +440,7 @@ class MessageKind(StrEnum):
     QUESTION = "question"
     BLOCKER = "blocker"
     NOTICE = "notice"
+    ALERT = "alert"
 
 
 class Message(Value, frozen=True):

@@ -82,6 +82,8 @@ def system_prompt(run: Run) -> str:
     Instructions that this run does not ask for are left out: every line costs each of its turns.
     """
     parts = ["\n".join(_role(run)), "\n".join(_facts(run))]
+    if run.resolved.fleet:
+        parts.append("\n".join(["## Agents you may name as agentId", *run.resolved.fleet]))
     if run.spec.verification is not None:
         checks = (f"- {line}" for line in describe(run.spec.verification))
         parts.append("\n".join(["## Checked before anybody is told that you are done", *checks]))
@@ -128,6 +130,9 @@ def _limits(run: Run) -> list[str]:
         limits.append(f"Deadline: {duration(resolved.timeout_ms)} after your start; then you end")
     if run.spec.budget is not None:
         limits.append(f"Budget for you and your sub-agents together: {_amounts(run.spec.budget)}")
+    if resolved.shared_budget is not None:
+        shared = _amounts(resolved.shared_budget)
+        limits.append(f"Left for you and all others below your requester at your spawn: {shared}")
     if resolved.effective_tools is not None:
         limits.append(f"Your tools: {', '.join(resolved.effective_tools) or 'none'}")
     elif resolved.tools_deny:

@@ -13,7 +13,7 @@ looks only at the merged evidence, so their order cannot matter. Rules, stronges
 import signal as _signals
 from typing import Final
 
-from subagents.domain.model import Attempt, Evidence, Exit, Report, ReportStatus, StopCause
+from subagents.domain.model import Attempt, Evidence, Exit, Report, ReportStatus, StopCause, Usage
 from subagents.domain.outcome import OK, Outcome, Reason, Status
 from subagents.domain.report_text import Unreadable, find_report
 from subagents.domain.signals import (
@@ -73,9 +73,22 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
         case ToolSeen():
             return _tool_seen(attempt, signal.name)
         case UsageSeen():
-            return replace(attempt, usage=signal.usage)
+            return replace(attempt, usage=most(attempt.usage or Usage(), signal.usage))
         case ProgressSeen():
             return attempt
+
+
+def most(known: Usage, seen: Usage) -> Usage:
+    """Totals only grow: an older one that comes late takes nothing back."""
+    return Usage(
+        tokens_in=max(
+            (n for n in (known.tokens_in, seen.tokens_in) if n is not None), default=None
+        ),
+        tokens_out=max(
+            (n for n in (known.tokens_out, seen.tokens_out) if n is not None), default=None
+        ),
+        cost_usd=max((n for n in (known.cost_usd, seen.cost_usd) if n is not None), default=None),
+    )
 
 
 def _tool_seen(attempt: Attempt, name: str) -> Attempt:

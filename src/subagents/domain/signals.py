@@ -45,6 +45,8 @@ class UsageSeen(Value, frozen=True, tag=True):
 class ProgressSeen(Value, frozen=True, tag=True):
     key: str
     progress: Progress
+    is_paced: bool = True
+    """The next one is taken 30 s after it; one that came too soon is shown, and delays nothing."""
 
 
 class ToolSeen(Value, frozen=True, tag=True):

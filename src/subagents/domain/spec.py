@@ -7,6 +7,7 @@ read the same values (2-lifecycle §2). ``Resolved`` is what the receipt states.
 from enum import StrEnum
 from typing import Final
 
+from subagents.domain.alerts import AlertRules
 from subagents.domain.values import Value
 
 TASK_BYTES_MAX: Final = 256 * 1024
@@ -73,7 +74,7 @@ class Contract(Value, frozen=True, forbid_unknown_fields=True):
 
 
 class Budget(Value, frozen=True, forbid_unknown_fields=True):
-    """Caps the run and all its descendants together; enforced from the observability issue on."""
+    """Caps the run and all its descendants together, attempts and retries included."""
 
     max_tokens: int | None = None
     max_cost_usd: float | None = None
@@ -154,5 +155,11 @@ class Resolved(Value, frozen=True):
     max_announce_chars: int = 4000
     grace_ms: int = 5000
     abilities: Abilities = Abilities()
+    alerts: AlertRules = AlertRules()
+    max_transcript_mb: float = 32
+    fleet: tuple[str, ...] = ()
+    """The agents it may spawn, one line each; empty where it may spawn none."""
+    shared_budget: Budget | None = None
+    """What was left, at the spawn, of the budgets above it that it shares with other runs."""
     options: dict[str, object] = {}
     """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""

@@ -3,14 +3,14 @@
 Every point given is said in words, so that whoever asked can disagree. Agents without a
 capability card take part with what is known of them.
 
-Source: 4-observability §7; 3-tools ``agents_list``.
+Source: 4-observability §6, §7; 3-tools ``agents_list``; seed 000 §3.3.
 """
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from subagents.domain.performance import Rate, Stats
 from subagents.domain.values import Value
 
 COST_TIERS: Final = ("free", "cheap", "medium", "expensive")
@@ -22,7 +22,7 @@ WORDS_MAX: Final = 4
 COST: Final = 2.0
 """For the tier that was asked for; each tier dearer costs as much, cheaper ones get half."""
 RECORD: Final = 2.0
-"""For an agent that always succeeds; half as much is neutral, as for one without a record."""
+"""For an agent that surely always succeeds, and off for one that surely never does."""
 QUEUED: Final = 0.5
 """Off for each run in front, at most four times."""
 
@@ -38,22 +38,6 @@ _COMMON: Final = frozenset(
 """Say nothing of the work."""
 
 
-class Record(Value, frozen=True):
-    """How an agent's newest runs ended; by status, cancelled ones apart."""
-
-    ok: int = 0
-    partial: int = 0
-    error: int = 0
-    timeout: int = 0
-    lost: int = 0
-    cancelled: int = 0
-
-    @property
-    def judged(self) -> int:
-        """Runs that say something of the agent: a cancelled one says something of the caller."""
-        return self.ok + self.partial + self.error + self.timeout + self.lost
-
-
 class Candidate(Value, frozen=True):
     """What is known of one agent."""
 
@@ -62,7 +46,8 @@ class Candidate(Value, frozen=True):
     notes: str = ""
     tags: tuple[str, ...] = ()
     cost_tier: str | None = None
-    record: Record = Record()
+    record: Stats | None = None
+    """What its ended attempts came to."""
     queued: int = 0
 
 
@@ -96,29 +81,27 @@ def suggest(
 def _judge(
     candidate: Candidate, words: frozenset[str], wanted: frozenset[str], cost_tier: str | None
 ) -> Suggestion:
-    score, reasons = 0.0, []
+    fit, reasons = 0.0, []
     own = {tag.casefold().strip(): tag for tag in candidate.tags}
     matched = sorted(own[tag] for tag in wanted & own.keys())
     if matched:
-        score += TAG_WANTED * len(matched)
+        fit += TAG_WANTED * len(matched)
         reasons.append(f"has the tags: {', '.join(matched)}")
     named = sorted(own[tag] for tag in own.keys() - wanted if _mentions(words, _words(tag)))
     if named:
-        score += TAG_IN_HINT * len(named)
+        fit += TAG_IN_HINT * len(named)
         reasons.append(f"the hint names its tags: {', '.join(named)}")
     text = _words(f"{candidate.agent_id} {candidate.description} {candidate.notes}")
     shared = sorted(word for word in words if _mentions(text, {word}))[:WORDS_MAX]
     if shared:
-        score += WORD * len(shared)
+        fit += WORD * len(shared)
         reasons.append(f"its description has: {', '.join(shared)}")
-    for points, reason in (
-        _cost(candidate.cost_tier, cost_tier),
-        _record(candidate.record),
-        _load(candidate.queued),
-    ):
-        score += points
-        if reason:
-            reasons.append(reason)
+    cost, of_cost = _cost(candidate.cost_tier, cost_tier)
+    record, of_record = _record(candidate.record)
+    load, of_load = _load(candidate.queued)
+    # What it says of itself counts as far as it can still be believed.
+    score = (fit + max(cost, 0.0)) * _belief(candidate.record) + min(cost, 0.0) + record + load
+    reasons += filter(None, (of_cost, of_record, of_load))
     return Suggestion(candidate.agent_id, round(score, 2), tuple(reasons))
 
 
@@ -152,16 +135,42 @@ def _cost(own: str | None, asked: str | None) -> tuple[float, str]:
     return (COST, f"cost tier {own}") if dearer == 0 else (COST / 2, f"cheaper than {asked}: {own}")
 
 
-def _record(record: Record) -> tuple[float, str]:
-    if record.judged == 0:
-        return RECORD / 2, ""
-    # The lower end of a 95 % interval (Wilson): one lucky run is no record.
-    n, z = record.judged, 1.96
-    rate = record.ok / n
-    centre = rate + z * z / (2 * n)
-    spread = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    low, high = (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
-    return RECORD * (low + high) / 2, f"ok in {record.ok} of its last {n} runs"
+def _record(stats: Stats | None) -> tuple[float, str]:
+    """What is sure for it counts for it, what is sure against it counts against it: few say little.
+
+    Both ends of the interval of its successes: an agent that is new stands between one that is
+    known to be good and one that is known to lie.
+    """
+    if stats is None or stats.success is None:
+        return 0.0, ""
+    success = stats.success
+    return RECORD * success.low - RECORD * (1 - success.high), record_text(stats)
+
+
+def _belief(stats: Stats | None) -> float:
+    """The best that its record allows to hope for: 1 for a new agent."""
+    return 1.0 if stats is None or stats.success is None else stats.success.high
+
+
+def record_text(stats: Stats) -> str:
+    """``0 of 20 runs verified (0–16 %)``; empty when nothing says something of the agent."""
+    success, verified = stats.success, stats.verified
+    if success is None:
+        return ""
+    what = "runs" if stats.runs == stats.attempts else "attempts"
+    if verified is None:
+        return f"{_of(success)} {what} ok{_span(success)}, without a contract"
+    if verified.n == success.n:
+        return f"{_of(verified)} {what} verified{_span(verified)}"
+    return f"{_of(success)} {what} ok{_span(success)}, {_of(verified)} verified"
+
+
+def _of(rate: Rate) -> str:
+    return f"{rate.count} of {rate.n}"
+
+
+def _span(rate: Rate) -> str:
+    return f" ({rate.low * 100:.0f}–{rate.high * 100:.0f} %)"
 
 
 def _load(queued: int) -> tuple[float, str]:

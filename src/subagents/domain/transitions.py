@@ -10,15 +10,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from subagents.domain.events import (
+    Alerted,
     AnnouncementConsumed,
     Archived,
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
+    BudgetExhausted,
     CallRefused,
     CancelRequested,
+    ChildAlerted,
     ChildSettled,
     ChildSpawned,
+    ChildSpent,
     ChildTold,
     CleanedUp,
     DeliverySettled,
@@ -49,6 +53,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.WAITING, DependencySettled): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
     (P.WAITING, TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
     (P.QUEUED, SlotGranted): frozenset({P.SPAWNING}),
+    (P.QUEUED, TimerFired): frozenset({P.QUEUED, P.ANNOUNCING}),
     (P.SPAWNING, AttemptStarted): frozenset({P.RUNNING}),
     (P.SPAWNING, AttemptStartFailed): _ENDS,
     (P.ENDING, AttemptStarted): frozenset({P.RUNNING}),
@@ -57,12 +62,15 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.ENDING, TimerFired): _ENDS,
     (P.ENDING, ChildSettled): _ENDS,
     (P.ENDING, ChildTold): frozenset({P.ENDING}),
+    (P.ENDING, ChildSpent): frozenset({P.ENDING}),
+    (P.ENDING, BudgetExhausted): _ENDS,
     (P.ENDING, CancelRequested): frozenset({P.ENDING, P.ANNOUNCING}),
     (P.ENDING, SteerRequested): frozenset({P.ENDING}),
     (P.ENDING, Resumed): _ENDS,
     (P.VERIFYING, Resumed): frozenset({P.VERIFYING}),
     (P.VERIFYING, VerificationFinished): frozenset({P.RETRY_WAIT, P.ANNOUNCING}),
-    (P.RETRY_WAIT, TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED}),
+    (P.VERIFYING, BudgetExhausted): frozenset({P.VERIFYING}),
+    (P.RETRY_WAIT, TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED, P.ANNOUNCING}),
     (P.ANNOUNCING, DeliverySettled): frozenset(
         {P.CLEANUP_PENDING, P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}
     ),
@@ -81,6 +89,8 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.COMPLETED_GIVEUP, Archived): frozenset({P.COMPLETED_GIVEUP}),
     **{(phase, CancelRequested): frozenset({P.ANNOUNCING}) for phase in (*_HELD, P.VERIFYING)},
     **{(phase, CancelRequested): frozenset({phase}) for phase in _LIVE},
+    **{(phase, BudgetExhausted): frozenset({P.ANNOUNCING}) for phase in _HELD},
+    **{(phase, BudgetExhausted): frozenset({phase}) for phase in _LIVE},
     **{(phase, Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
@@ -93,15 +103,21 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     **{
         (phase, kind): frozenset({phase})
         for phase in _LIVE
-        for kind in (ChildSpawned, ChildSettled, ChildTold, RequestAsked, RequestAnswered)
+        for kind in (
+            *(ChildSpawned, ChildSpent, ChildSettled, ChildTold),
+            *(RequestAsked, RequestAnswered),
+        )
     },
     **{(phase, ParentNotified): frozenset({phase}) for phase in _LIVE},
+    **{(phase, Alerted): frozenset({phase}) for phase in P},
+    (P.RUNNING, ChildAlerted): frozenset({P.RUNNING}),
     **{(phase, CallRefused): frozenset({phase}) for phase in P},
 }
 """Every legal ``(phase, event)`` and the phases it may lead to."""
 
 _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     DependencySettled: frozenset(P) - {P.WAITING},
+    ChildAlerted: frozenset(P) - {P.WAITING},
     AttemptStarted: frozenset(P) - {P.WAITING},
     AttemptStartFailed: frozenset(P) - {P.WAITING},
     AttemptTakenOver: frozenset(P) - {P.WAITING},
@@ -113,6 +129,8 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     SteerSettled: frozenset(P) - {P.WAITING},
     ChildSettled: frozenset(P) - {P.WAITING},
     ChildTold: frozenset(P) - {P.WAITING},
+    ChildSpent: frozenset(P) - {P.WAITING},
+    BudgetExhausted: frozenset(P),
     RequestAnswered: frozenset(P) - {P.WAITING},
     DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
     CleanedUp: frozenset({P.COMPLETED}),
