@@ -10,16 +10,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import Final
 
 from subagents.config.settings import Settings
-from subagents.domain import admission
-from subagents.domain.events import (
-    CancelRequested,
-    Event,
-    Paused,
-    Redelivered,
-    Resumed,
-    SteerRequested,
-)
-from subagents.domain.model import Message, Phase, Run
+from subagents.domain.model import Message, Run
+from subagents.domain.redact_facts import secrets_of
 from subagents.domain.spec import RunSpec
 from subagents.domain.values import (
     AttemptId,
@@ -27,12 +19,18 @@ from subagents.domain.values import (
     SessionKey,
     replace,
 )
+from subagents.engine.control import Control
 from subagents.engine.delivery import Delivering
+from subagents.engine.feed import Feed
 from subagents.engine.launch import ref_of
 from subagents.engine.ledger import Ledger
 from subagents.engine.mailbox import Mailbox, WaitResult
+from subagents.engine.meter import Meter
 from subagents.engine.outbox import Outbox
+from subagents.engine.performance import Performance
+from subagents.engine.quarantine import Quarantine
 from subagents.engine.queries import Queries
+from subagents.engine.recorder import Recorder
 from subagents.engine.recovery import Recovery, decisions
 from subagents.engine.reports import Reports
 from subagents.engine.requests import Requests
@@ -43,7 +41,7 @@ from subagents.engine.tasks import Tasks
 from subagents.engine.timers import Timers
 from subagents.engine.tokens import Identity, identify
 from subagents.engine.verification import Verifier
-from subagents.errors import Conflict, IllegalTransition, RuntimeUnavailable, StoreUnavailable
+from subagents.errors import Conflict, RuntimeUnavailable, StoreUnavailable
 from subagents.ports import (
     Batch,
     Clock,
@@ -51,9 +49,11 @@ from subagents.ports import (
     Ids,
     InboxRow,
     OffLoop,
+    PerformanceLog,
     ProgressLog,
     Runtime,
     Store,
+    TranscriptLog,
 )
 
 log = logging.getLogger(__name__)
@@ -82,18 +82,48 @@ class Engine:
         settings: Settings,
         owner: str,
         progress_log: ProgressLog,
+        transcripts: TranscriptLog,
+        performance: PerformanceLog,
         worker_env: Callable[[Run], Mapping[str, str]] = lambda _run: {},
+        secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of,
         orphans: Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]] = _no_orphans,
     ) -> None:
         lease_ms = int(settings.daemon.lease_seconds * 1000)
         self._store, self._clock, self._off_loop = store, clock, off_loop
         self._runtimes = runtimes
         self._owner = owner
-        self.ledger = Ledger(store, off_loop, clock, ids, lease_ms=lease_ms)
+        self.ledger = Ledger(store, off_loop, clock, ids, lease_ms=lease_ms, secrets_of=secrets_of)
         self._mailbox = Mailbox(self.ledger, store, off_loop, clock)
-        self.queries = Queries(self.ledger, store, off_loop, self._mailbox.offers)
+        quarantine = Quarantine()
+        self.feed = Feed(self.ledger, store, off_loop, clock)
         self._timers = Timers(self.ledger, clock)
-        self._supervisor = Supervisor(self.ledger, clock, runtimes, lease_ms=lease_ms)
+        self.meter = Meter(self.ledger)
+        self.recorder = Recorder(
+            ledger=self.ledger,
+            store=store,
+            transcripts=transcripts,
+            off_loop=off_loop,
+            clock=clock,
+        )
+        self.queries = Queries(
+            self.ledger,
+            store,
+            off_loop,
+            self._mailbox.offers,
+            quarantine,
+            concerns=self.recorder.concerns,
+        )
+        self.performance = Performance(
+            ledger=self.ledger, store=store, records=performance, off_loop=off_loop, clock=clock
+        )
+        self._supervisor = Supervisor(
+            self.ledger,
+            clock,
+            runtimes,
+            self.recorder,
+            lease_ms=lease_ms,
+            paced=lambda run_id, seen: self._reports.paced(run_id, seen),  # noqa: PLW0108  made below
+        )
         self._requests = requests = Requests(self.ledger, store, off_loop, clock)
         self._reports = reports = Reports(
             ledger=self.ledger,
@@ -102,6 +132,10 @@ class Engine:
             clock=clock,
             flush=self._supervisor.flush,
         )
+        control = Control(self.ledger, self.queries, clock)
+        self.cancel, self.steer, self.redeliver = control.cancel, control.steer, control.redeliver
+        self.pause, self.resume = control.pause, control.resume
+        self.archive = control.archive
         # What a worker says and hears is called on its parts as it is.
         self.ask, self.answer_of, self.answer = requests.ask, requests.answer_of, requests.answer
         self.notify = requests.notify
@@ -121,6 +155,8 @@ class Engine:
             verifier=verifier,
             delivering=delivering,
             worker_env=worker_env,
+            quarantine=quarantine,
+            let_go_of=self._supervisor.let_go_of,
         )
         self._spawner = Spawner(
             ledger=self.ledger,
@@ -142,6 +178,7 @@ class Engine:
             orphans=orphans,
             forget=self._forget,
             end_orphan=self._end_orphan,
+            tidy=self.performance.tidy,
         )
         self._tasks = Tasks()
         self._life = Tasks()
@@ -165,8 +202,12 @@ class Engine:
         await self._spawner.load()
         outbox = await self._off_loop(self._store.load_outbox)
         leases = {held.run_id: held for held in await self._off_loop(self._store.load_leases)}
+        await self.recorder.pause()
         # Last, and nothing is awaited after it: from here on calls are served again.
         await self.ledger.load(self._owner, self._epoch)
+        self.recorder.reset()
+        self.meter.reset()
+        self.performance.reset()
         self.recoveries = decisions(self.ledger.published.values(), outbox, leases)
         for run in self.ledger.published.values():
             self._timers.arm(run)
@@ -177,6 +218,9 @@ class Engine:
         self._tasks.start(self.ledger.run(), "ledger")
         self._tasks.start(self._timers.run(), "timers")
         self._tasks.start(self._sweep.run(), "sweep")
+        self._tasks.start(self.recorder.run(), "silence")
+        self._tasks.start(self.recorder.write_on(), "recorder")
+        self._tasks.start(self.performance.run(), "performance")
 
     async def stop(self) -> None:
         """End all tasks and close the store; workers that can outlive us go on."""
@@ -187,15 +231,21 @@ class Engine:
             await self.ledger.committed()
         except StoreUnavailable:
             log.warning("stopping with uncommitted changes: the store cannot be written")
+        await self._reports.stop()
+        await self.performance.flush()
         await self._tasks.stop()
         await self._off_loop(self._store.close)
 
     def _committed(self, batch: Batch) -> None:
         self._mailbox.on_commit(batch)
         self._requests.on_commit(batch)
+        self._reports.on_commit(batch)
         self._timers.on_commit(batch)
         self._supervisor.on_commit(batch)
+        self.recorder.on_commit(batch)
+        self.performance.on_commit(batch)
         self._outbox.on_commit(batch)
+        self.feed.on_commit(batch)
 
     def _failed(self, error: StoreUnavailable) -> None:
         log.error("a commit failed, starting over from the disk: %s", error)
@@ -228,6 +278,11 @@ class Engine:
     @property
     def live_attempts(self) -> int:
         return self._supervisor.live_attempts
+
+    @property
+    def effects_pending(self) -> int:
+        """Committed effects that are not done yet."""
+        return self._outbox.pending
 
     # -- spawning --------------------------------------------------------------------------
 
@@ -292,103 +347,6 @@ class Engine:
             retry_from=run.id,
         )
         return receipts[0]
-
-    # -- control ---------------------------------------------------------------------------
-
-    async def cancel(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
-        """Store the intent to end the run and all its descendants; repeating it is harmless.
-
-        Returns:
-            The run: settled ones are returned as they are.
-        """
-        run = await self.queries.run(run_id)
-        if run.is_settled:
-            return run
-        event = CancelRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
-        return await self._apply(run_id, event)
-
-    async def steer(self, run_id: RunId, message: str, *, by: str, next_turn: bool = False) -> str:
-        """Put a message into the live attempt (``steered``), or keep it for the next (``queued``).
-
-        With ``next_turn`` it is kept in any case (``accepted``): for the first turn of a run that
-        has not started, else for the one after the present turn.
-
-        Raises:
-            UsageError: Empty or longer than 4,000 characters.
-            Forbidden: Sooner than 2 s after the last, or a run that steers itself.
-            Conflict: The run has ended, or its runtime takes no messages and no turn will follow.
-        """
-        run = await self.queries.run(run_id)
-        now = self._clock.now_ms()
-        if run.is_settled or run.phase is Phase.VERIFYING:
-            raise Conflict(f"run {run_id} is {run.phase}: there is no attempt to steer")
-        admission.check_steer(run, message, by=by, now_ms=now)
-        abilities = run.resolved.abilities
-        is_live = run.phase in {Phase.SPAWNING, Phase.RUNNING, Phase.ENDING}
-        if is_live and next_turn and not abilities.resume:
-            raise Conflict(
-                f'runtime "{run.resolved.runtime}" takes no further turn',
-                hint="steer it while it works, or start another run after it (chainAfter)",
-            )
-        if is_live and not (abilities.steer or abilities.resume):
-            raise Conflict(
-                f'runtime "{run.resolved.runtime}" takes no messages while it runs',
-                hint="cancel the run and start it again with another task",
-            )
-        event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn)
-        await self._apply(run_id, event)
-        if next_turn:
-            return "accepted"
-        return "steered" if is_live and abilities.steer else "queued"
-
-    async def pause(self, run_id: RunId, *, by: str) -> Run:
-        """Hold a waiting or queued run, or a live one before its next turn.
-
-        Raises:
-            Conflict: Too late, or its runtime has no turns.
-        """
-        run = await self.queries.run(run_id)
-        held = {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}
-        if run.phase not in held and not (
-            run.phase in {Phase.SPAWNING, Phase.RUNNING} and run.resolved.abilities.resume
-        ):
-            raise Conflict(f"run {run_id} is {run.phase} and cannot be paused")
-        return await self._apply(run_id, Paused(at_ms=self._clock.now_ms(), by=by))
-
-    async def resume(self, run_id: RunId, *, by: str) -> Run:
-        """Let a paused run go on; harmless for one that is not paused.
-
-        Raises:
-            Conflict: The run has ended.
-        """
-        run = await self.queries.run(run_id)
-        if not run.paused:
-            if run.is_settled:
-                raise Conflict(f"run {run_id} is {run.phase}")
-            return run
-        return await self._apply(run_id, Resumed(at_ms=self._clock.now_ms(), by=by))
-
-    async def redeliver(self, run_id: RunId, *, by: str) -> Run:
-        """Try a given-up (or deferred) delivery again now.
-
-        Raises:
-            Conflict: Nothing was given up.
-        """
-        run = await self.queries.run(run_id)
-        if run.phase not in {Phase.COMPLETED_GIVEUP, Phase.ANNOUNCE_DEFERRED}:
-            raise Conflict(f"run {run_id} is {run.phase}: its delivery was not given up")
-        return await self._apply(run_id, Redelivered(at_ms=self._clock.now_ms(), by=by))
-
-    async def _apply(self, run_id: RunId, event: Event) -> Run:
-        """Apply what a caller asked for; the run may have moved on since it was looked at.
-
-        Raises:
-            Conflict: It is in a phase in which this is not possible; nothing was changed.
-        """
-        try:
-            return await self.ledger.apply(run_id, event)
-        except IllegalTransition as error:
-            raise Conflict(f"run {run_id} is {error.phase}: it is too late for this") from error
 
     # -- mailbox ---------------------------------------------------------------------------
 
@@ -485,6 +443,7 @@ class Engine:
     async def _forget(self, run_id: RunId) -> None:
         """Delete the files of a run that is about to be pruned: its progress, its attempts'."""
         await self._reports.forget(run_id)
+        await self.recorder.forget(run_id)
         run = await self.queries.run(run_id)
         runtime = self._runtimes.get(run.resolved.runtime)
         if runtime is None or not run.attempts:

@@ -8,40 +8,30 @@ Reduce in memory, commit in groups, act after the commit (2-lifecycle §12; docs
   costs one fsync, a thousand together cost one fsync.
 - Nothing is observable before its commit: callers wait for ``committed``, readers see
   ``published``, effects start from ``on_commit``.
+- What workers and programs say is redacted here, before it is reduced (``redact_facts``).
 - A failed commit means memory is ahead of the disk. Everything in memory is then thrown away:
   ``on_failure`` hears of it once, and every call raises until somebody loads the ledger again.
 """
 
 import asyncio
 import logging
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import assert_never
+from collections.abc import Callable, Iterable
 
-from subagents.domain.effects import (
-    CancelChildren,
-    ConsumeChildren,
-    FollowUp,
-    MarkTold,
-    MoveInbox,
-    ResolveMessages,
-    TellDependants,
-    TellParent,
-)
+from subagents.domain.effects import FollowUp, Transition
 from subagents.domain.events import (
     AnnouncementConsumed,
-    CancelRequested,
-    ChildSettled,
-    ChildTold,
-    DependencySettled,
     Event,
     SlotGranted,
 )
-from subagents.domain.lifecycle import Transition, reduce
+from subagents.domain.lifecycle import reduce
 from subagents.domain.model import HOLDS_SLOT, OVER, Run
 from subagents.domain.outcome import DeliveryPath
-from subagents.domain.values import RunId, SessionKey, announcement_id
+from subagents.domain.redact_facts import SPOKEN, redact_event, secrets_of
+from subagents.domain.values import RunId, SessionKey
 from subagents.engine import addresses
+from subagents.engine import followups as followups_of
 from subagents.engine.index import Index
 from subagents.engine.tokens import Issued
 from subagents.errors import NotFound, StoreUnavailable, SubagentsError
@@ -66,8 +56,17 @@ class Ledger:
     """All open runs in memory, and the group commit that makes their changes durable."""
 
     def __init__(
-        self, store: Store, off_loop: OffLoop, clock: Clock, ids: Ids, *, lease_ms: int
+        self,
+        store: Store,
+        off_loop: OffLoop,
+        clock: Clock,
+        ids: Ids,
+        *,
+        lease_ms: int,
+        secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of,
     ) -> None:
+        self.secrets_of = secrets_of
+        """What a run's worker must not repeat besides what looks like a secret."""
         self._store = store
         self._off_loop = off_loop
         self._clock = clock
@@ -76,6 +75,8 @@ class Ledger:
         self._on_commit: list[CommitListener] = []
         self._on_failure: list[FailureListener] = []
         self._evictions = 0
+        self.commit_s = 0.0
+        """How long the newest commit took."""
         self.loads = 0  # grows when memory was thrown away: who acted on it before must not go on
         self._reset()
 
@@ -89,7 +90,7 @@ class Ledger:
         self.index = Index()
         self.tokens = Issued()
         self._keys: dict[RunId, set[str]] = {}
-        self._batch = Batch()
+        self.batch = Batch()
         self._writing = Batch()
         """What is being committed; memory is ahead of the disk by this and by ``_batch``."""
         self._committed: asyncio.Future[None] | None = None
@@ -188,6 +189,8 @@ class Ledger:
         run = self.live.get(run_id)
         if key is not None and key in self._keys.get(run_id, ()):
             return self._known(run_id)
+        if run is not None and type(event) in SPOKEN:
+            event = redact_event(event, self.secrets_of(run))
         step = reduce(run, event)
         try:
             self._record(step, event, key=key, is_new=run is None)
@@ -206,7 +209,7 @@ class Ledger:
             return False
         now = self._clock.now_ms()
         event = AnnouncementConsumed(at_ms=now, reader=reader, path=path)
-        self._settle_followups(self._consume(run, event), now)
+        self._settle_followups(followups_of.consume(self, run, event), now)
         return True
 
     def _settle_followups(self, followups: Iterable[tuple[Run, FollowUp]], at_ms: int) -> None:
@@ -214,35 +217,35 @@ class Ledger:
         pending = deque(followups)
         while pending:
             source, followup = pending.popleft()
-            pending.extend(self._follow(source, followup, at_ms))
+            pending.extend(followups_of.follow(self, source, followup, at_ms))
         self._fill_lanes(at_ms)
 
     def mark_performed(self, entry: OutboxEntry) -> None:
         """The effect is done and needs no event (any more)."""
         self._require_usable()
-        self._batch.performed.append((entry.run_id, entry.seq, entry.index))
+        self.batch.performed.append((entry.run_id, entry.seq, entry.index))
         self._has_work.set()
 
     def consume_message(self, message_id: str, reader: str) -> None:
         """Record that a message other than an announcement was taken over."""
         self._require_usable()
-        self._batch.consumed.append((message_id, self._clock.now_ms(), reader))
+        self.batch.consumed.append((message_id, self._clock.now_ms(), reader))
         self._has_work.set()
 
     def move_inbox(self, source: SessionKey, target: SessionKey) -> None:
         """Unread messages change hands in the next commit."""
         self._require_usable()
-        self._batch.moved.append((source, target))
+        self.batch.moved.append((source, target))
         self._has_work.set()
 
     def remember(self, requester: SessionKey, key: str, run_id: RunId) -> None:
         """Store an idempotency key with the run it made."""
-        self._batch.idempotency.append((requester, key, run_id, self._clock.now_ms()))
+        self.batch.idempotency.append((requester, key, run_id, self._clock.now_ms()))
 
     def renew_lease(self, run: Run, cursor: int) -> None:
         """Extend this node's right to act for the run's attempt."""
         if self._failure is None:
-            self._batch.leases[run.id] = self._lease(run, cursor)
+            self.batch.leases[run.id] = self._lease(run, cursor)
             self._has_work.set()
 
     def _lease(self, run: Run, cursor: int) -> Lease:
@@ -266,7 +269,7 @@ class Ledger:
         return run
 
     def _record(self, step: Transition, event: Event, *, key: str | None, is_new: bool) -> None:
-        run, batch = step.run, self._batch
+        run, batch = step.run, self.batch
         before = None if is_new else self.live[run.id]
         self.live[run.id] = run
         batch.runs[run.id] = run
@@ -290,80 +293,12 @@ class Ledger:
         held = before is not None and before.phase in HOLDS_SLOT
         holds = run.phase in HOLDS_SLOT
         if holds and not held:
-            self._batch.leases[run.id] = self._lease(run, 0)
+            self.batch.leases[run.id] = self._lease(run, 0)
         elif held and not holds:
-            self._batch.leases[run.id] = None
-            self._batch.readdressed += addresses.left_open(self.live, run)
+            self.batch.leases[run.id] = None
+            self.batch.readdressed += addresses.left_open(self.live, run)
 
-    def _follow(
-        self, source: Run, followup: FollowUp, at_ms: int
-    ) -> Iterable[tuple[Run, FollowUp]]:
-        """Apply one follow-up and return those it causes in turn."""
-        match followup:
-            case TellDependants():
-                return self._tell_dependants(source, followup, at_ms)
-            case TellParent(outcome=outcome, result=result):
-                event = ChildSettled(at_ms=at_ms, child=source.id, outcome=outcome, result=result)
-                return self._tell_parent(source, event)
-            case CancelChildren():
-                return self._cancel_children(source, followup, at_ms)
-            case ConsumeChildren():
-                return self._consume_children(source, followup, at_ms)
-            case MoveInbox(source=session):
-                self._batch.moved.append((session, self.living_inbox(source)))
-                return ()
-            case ResolveMessages(messages=messages):
-                self._batch.consumed.extend((m, at_ms, "answered") for m in messages)
-                return ()
-            case MarkTold():
-                return self._tell_parent(source, ChildTold(at_ms=at_ms, child=source.id))
-            case _:
-                assert_never(followup)
-
-    def _tell_dependants(
-        self, source: Run, told: TellDependants, at_ms: int
-    ) -> Iterator[tuple[Run, FollowUp]]:
-        event = DependencySettled(
-            at_ms=at_ms, run_id=source.id, outcome=told.outcome, result=told.result
-        )
-        for dependant in self.index.take_dependants(source.id):
-            # One that was cancelled, or failed with another dependency, may be gone.
-            if dependant in self.live:
-                yield from self._step(dependant, event)
-
-    def _tell_parent(
-        self, source: Run, event: ChildSettled | ChildTold
-    ) -> Iterable[tuple[Run, FollowUp]]:
-        parent = self.live.get(source.requester_run) if source.requester_run else None
-        if parent is None or parent.is_settled:
-            return ()
-        return self._step(parent.id, event)
-
-    def _cancel_children(
-        self, source: Run, wanted: CancelChildren, at_ms: int
-    ) -> Iterator[tuple[Run, FollowUp]]:
-        event = CancelRequested(at_ms=at_ms, by=wanted.by, reason=wanted.reason, cascaded=True)
-        for child in source.active_children:
-            if child.run_id in self.live:
-                yield from self._step(child.run_id, event)
-
-    def _consume_children(
-        self, source: Run, wanted: ConsumeChildren, at_ms: int
-    ) -> Iterator[tuple[Run, FollowUp]]:
-        read = AnnouncementConsumed(
-            at_ms=at_ms, reader=source.session_key, path=DeliveryPath.PULLED
-        )
-        for child_id in wanted.children:
-            child = self.live.get(child_id)
-            if child is not None and child.announcement_consumed_ms is None:
-                yield from self._consume(child, read)
-
-    def _consume(self, run: Run, event: AnnouncementConsumed) -> Iterable[tuple[Run, FollowUp]]:
-        """The run's event and the inbox row's mark, in one commit."""
-        self._batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
-        return self._step(run.id, event)
-
-    def _step(self, run_id: RunId, event: Event) -> list[tuple[Run, FollowUp]]:
+    def step(self, run_id: RunId, event: Event) -> list[tuple[Run, FollowUp]]:
         step = reduce(self.live[run_id], event)
         self._record(step, event, key=None, is_new=False)
         return [(step.run, followup) for followup in step.followups]
@@ -386,7 +321,7 @@ class Ledger:
             )
             hashed = self.new_token(run_id, len(run.attempts) + 1)
             granted = SlotGranted(at_ms=at_ms, session_key=session, token_hash=hashed)
-            self._step(run_id, granted)
+            self.step(run_id, granted)
 
     def new_token(self, run_id: RunId, attempt: int) -> str:
         """Make a token for the attempt, kept in ``tokens``; returns the hash that is journaled."""
@@ -397,7 +332,7 @@ class Ledger:
 
         The index is ahead of the disk: what it has dropped may not be visible as settled yet.
         """
-        ahead = (*self._writing.runs.values(), *self._batch.runs.values())
+        ahead = (*self._writing.runs.values(), *self.batch.runs.values())
         wanted = {run.id for run in ahead if run.requester == requester}
         found = (self.published.get(each) for each in wanted | self.index.active(requester))
         return [run for run in found if run is not None and not run.is_settled]
@@ -426,8 +361,10 @@ class Ledger:
             await self._has_work.wait()
             batch, done = self._swap()
             self._in_flight = done
+            begun_s = time.perf_counter()
             try:
                 await self._off_loop(lambda batch=batch: self._store.commit(batch))  # type: ignore[misc]  # the default binds this batch
+                self.commit_s = time.perf_counter() - begun_s
                 self._publish(batch)
             except StoreUnavailable as error:
                 self._fail(error)
@@ -442,7 +379,7 @@ class Ledger:
                 done.set_result(None)
 
     def _swap(self) -> tuple[Batch, asyncio.Future[None]]:
-        batch, self._batch = self._batch, Batch()
+        batch, self.batch = self.batch, Batch()
         self._writing = batch
         done = self._committed or asyncio.get_running_loop().create_future()
         self._committed = None

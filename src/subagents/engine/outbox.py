@@ -7,9 +7,10 @@ crash the outbox is performed again: every performer is safe to repeat.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, assert_never
 
+from subagents.domain.alerts import Alert, AlertKind
 from subagents.domain.effects import (
     Announce,
     CleanUp,
@@ -20,6 +21,7 @@ from subagents.domain.effects import (
     Verify,
 )
 from subagents.domain.events import (
+    Alerted,
     AttemptStarted,
     AttemptStartFailed,
     CleanedUp,
@@ -36,6 +38,7 @@ from subagents.domain.values import RunId, replace
 from subagents.engine.delivery import Delivering
 from subagents.engine.launch import launch_of, ref_of
 from subagents.engine.ledger import Ledger
+from subagents.engine.quarantine import FAILURES, TRY_AGAIN_S, Quarantine, Quarantined
 from subagents.engine.tasks import Tasks
 from subagents.engine.tokens import VARIABLE
 from subagents.engine.verification import Verifier
@@ -67,6 +70,8 @@ class Outbox:
         verifier: Verifier,
         delivering: Delivering,
         worker_env: Callable[[Run], Mapping[str, str]],
+        quarantine: Quarantine,
+        let_go_of: Callable[[Run], Awaitable[None]],
     ) -> None:
         self._ledger = ledger
         self._clock = clock
@@ -79,6 +84,8 @@ class Outbox:
         self._has_spare = False
         self._checking: dict[RunId, asyncio.Future[Verification]] = {}
         self._tasks = Tasks()
+        self._quarantine = quarantine
+        self._let_go_of = let_go_of
 
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
@@ -117,6 +124,7 @@ class Outbox:
         await self._tasks.stop()
         self._queues.clear()
         self._ready.clear()
+        self._quarantine.clear()
         self._has_spare = False
 
     async def _work(self) -> None:
@@ -137,21 +145,44 @@ class Outbox:
 
     async def _drain(self, run_id: RunId) -> None:
         queue = self._queues[run_id]
-        delay_s = RETRY_FIRST_S
+        delay_s, failures = RETRY_FIRST_S, 0
         while queue:
             try:
                 await self._perform(queue[0])
             except StoreUnavailable:
                 # The ledger failed and will be loaded again, with this effect still in the store.
                 return
-            except Exception:
+            except Exception as error:
+                failures += 1
+                if failures >= FAILURES:
+                    delay_s = TRY_AGAIN_S
+                    self._hold(queue[0], error)
                 log.exception("effect %s failed, again in %s s", queue[0].key, delay_s)
                 await self._clock.sleep(delay_s)
                 delay_s = min(delay_s * 2, RETRY_S_MAX)
                 continue
+            if failures:
+                self._quarantine.release(run_id)
             queue.popleft()
-            delay_s = RETRY_FIRST_S
+            delay_s, failures = RETRY_FIRST_S, 0
         del self._queues[run_id]
+
+    def _hold(self, entry: OutboxEntry, error: Exception) -> None:
+        """Quarantine an effect that keeps failing, and tell of it once."""
+        name, now = type(entry.effect).__name__, self._clock.now_ms()
+        text = error.message if isinstance(error, SubagentsError) else repr(error)
+        found = Quarantined(effect=name, error=text, since_ms=now)
+        live = self._ledger.live.get(entry.run_id)
+        if not self._quarantine.hold(entry.run_id, found) or live is None or live.is_settled:
+            return
+        alert = Alert(
+            kind=AlertKind.FAILURE_LOOP,
+            text=f"🔁 {FAILURES} failures of {name}: {text}",
+            key=f"quarantine:{entry.key}",
+            fields={"consecutiveFailures": FAILURES, "lastTool": name, "lastError": text},
+        )
+        event = Alerted(at_ms=now, alert=alert)
+        self._ledger.apply_now(entry.run_id, event, key=f"alert:{alert.key}")
 
     async def _perform(self, entry: OutboxEntry) -> None:
         run = self._ledger.published.get(entry.run_id)
@@ -184,6 +215,8 @@ class Outbox:
             case CleanUp(delete=delete):
                 if delete:
                     await self._delete_sessions(run)
+                else:
+                    await self._let_go_of(run)
                 return CleanedUp(at_ms=self._clock.now_ms())
             case _:
                 assert_never(entry.effect)
@@ -199,6 +232,9 @@ class Outbox:
         if live.cancel is not None:
             self._ledger.tokens.throw_away(run.id, number)
             return self._start_failed(number, "cancelled before it was started")
+        if live.budget_stop is not None:
+            self._ledger.tokens.throw_away(run.id, number)
+            return self._start_failed(number, "out of budget before it was started")
         vacuous = False
         env = await self._env(run, number)
         try:
@@ -248,6 +284,8 @@ class Outbox:
     async def _resume(self, run: Run, effect: ResumeAttempt) -> Event | None:
         if not _is_current(run, effect.attempt):
             return None
+        if self._ledger.live.get(run.id, run).budget_stop is not None:
+            return self._start_failed(effect.attempt, "out of budget before its next turn")
         ref = replace(ref_of(run), turns=effect.turn)
         env = await self._env(run, effect.attempt)
         try:

@@ -4,11 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from subagents.domain.admission import pending_requests
+from subagents.domain.concerns import Concern
 from subagents.domain.model import SETTLED, MessageKind, Phase, Run
 from subagents.domain.values import RequestId, RunId, SessionKey, Value, agent_of
 from subagents.engine.addresses import answering_inbox
 from subagents.engine.ledger import Ledger
 from subagents.engine.offers import UNREAD_LAPSES, Offers
+from subagents.engine.quarantine import Quarantine
 from subagents.errors import NotFound, UsageError
 from subagents.ports import InboxRow, JournalEntry, OffLoop, RunFilter, Store
 
@@ -35,8 +37,9 @@ class AttentionItem(Value, frozen=True):
     """Something a person should look at."""
 
     kind: str
-    """``question``, ``blocker``, ``undelivered``, ``failed``, or ``unread``: offered again and
-    again, and never acknowledged.
+    """``question``, ``blocker``, ``quarantined`` (we keep failing at it), ``undelivered``,
+    ``failed``, or ``unread``: offered again and again, and never acknowledged. Of a run at work:
+    ``stuck``, ``failure_loop``, ``api_error`` or ``budget_alert`` (``concerns``).
     """
     run: Run
     text: str
@@ -47,8 +50,19 @@ class AttentionItem(Value, frozen=True):
 class Queries:
     """Everything that looks and changes nothing."""
 
-    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, offers: Offers) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        store: Store,
+        off_loop: OffLoop,
+        offers: Offers,
+        quarantine: Quarantine,
+        *,
+        concerns: Callable[[Run], Sequence[Concern]],
+    ) -> None:
+        self._concerns = concerns
         self._ledger = ledger
+        self._quarantine = quarantine
         self._offers = offers
         self._store = store
         self._off_loop = off_loop
@@ -188,8 +202,15 @@ class Queries:
             )
         )
 
+    async def unread_total(self) -> int:
+        """Unread messages of all sessions."""
+        return await self._off_loop(self._store.unread_total)
+
     async def attention(self, session: SessionKey | None = None) -> tuple[AttentionItem, ...]:
-        """What needs a person: questions, blockers, deliveries given up, failures nobody read."""
+        """What needs a person: questions, blockers, deliveries given up, failures nobody read.
+
+        And runs at work with which something is wrong now, in the words of its alert.
+        """
         published = tuple(self._ledger.published.values())
         mine = [
             run
@@ -207,6 +228,18 @@ class Queries:
                 request_id=request.id,
             )
             for run, request in open_requests
+        ]
+        for run in mine:
+            held = self._quarantine.of(run.id)
+            if held is not None:
+                text = f"{held.effect} keeps failing: {held.error}"
+                items.append(
+                    AttentionItem(kind="quarantined", run=run, text=text, since_ms=held.since_ms)
+                )
+        items += [
+            AttentionItem(kind=each.kind, run=run, text=each.text, since_ms=each.since_ms)
+            for run in mine
+            for each in self._concerns(run)
         ]
         given_up = RunFilter(requester=session, phases=(Phase.COMPLETED_GIVEUP,), limit=100)
         items += [

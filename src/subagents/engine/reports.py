@@ -3,6 +3,7 @@
 Source: 3-tools ``report_completion``, ``report_progress``; seed 000 §4, §5.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -10,12 +11,16 @@ from subagents.domain import admission
 from subagents.domain.events import SignalReceived
 from subagents.domain.model import Progress, Report, Run
 from subagents.domain.reconcile import REPORT_TOOL
+from subagents.domain.redact_facts import redact_progress
 from subagents.domain.signals import ProgressSeen, ReportSeen, Signal, ToolSeen
 from subagents.domain.values import RunId, Value, replace
 from subagents.engine.ledger import Ledger
 from subagents.engine.requests import live_attempt
+from subagents.engine.tasks import Tasks
 from subagents.errors import StoreUnavailable
-from subagents.ports import Clock, OffLoop, ProgressLog
+from subagents.ports import Batch, Clock, OffLoop, ProgressLog
+
+log = logging.getLogger(__name__)
 
 BUSY_S: Final = 30
 """What a second update hears while the first is being written: the whole interval."""
@@ -62,6 +67,7 @@ class Reports:
         self._flush = flush
         self._writing: set[RunId] = set()
         """Runs with an update on its way into the log."""
+        self._tasks = Tasks()
 
     async def report(self, run_id: RunId, report: Report) -> None:
         """The worker's own claim of completion; the last one counts.
@@ -105,6 +111,8 @@ class Reports:
         if number > admission.PROGRESS_LINES_MAX:
             await self._say(run, _seen(progress), at_ms=now)
             return ProgressAnswer(stored=False)
+        # The log is a file of its own, before the door where everything else is redacted.
+        progress = redact_progress(progress, self._ledger.secrets_of(run))
         numbered = replace(progress, updated_at_ms=now, number=number)
         self._writing.add(run_id)
         try:
@@ -116,6 +124,41 @@ class Reports:
         finally:
             self._writing.discard(run_id)
         return ProgressAnswer(stored=True)
+
+    def paced(self, run_id: RunId, seen: ProgressSeen) -> ProgressSeen:
+        """An update of the worker's stream, with its place in the log when it is due for one.
+
+        Nobody hears of a stream's update that it came too soon: it is the run's latest, and no
+        more. ``on_commit`` writes the lines.
+        """
+        run, now = self._ledger.live.get(run_id), self._clock.now_ms()
+        if run is None or not run.attempts:
+            return seen
+        if run_id in self._writing or admission.progress_wait_s(run, now) > 0:
+            return replace(seen, is_paced=False)
+        number = run.progress_lines + 1
+        if number > admission.PROGRESS_LINES_MAX:
+            return seen
+        return replace(seen, progress=replace(seen.progress, updated_at_ms=now, number=number))
+
+    def on_commit(self, batch: Batch) -> None:
+        """Write the updates of streams that are durable now; those of tool calls are in there."""
+        for entry in batch.journal:
+            match entry.event:
+                case SignalReceived(signal=ProgressSeen(key=key, progress=progress)):
+                    if key and progress.number:
+                        kept = replace(progress, updated_at_ms=entry.at_ms)
+                        self._tasks.start(self._keep(entry.run_id, kept), "progress")
+
+    async def _keep(self, run_id: RunId, progress: Progress) -> None:
+        try:
+            await self._off_loop(lambda: self._log.append(run_id, progress))
+        except OSError as error:
+            log.warning("the progress of %s cannot be kept: %s", run_id, error)
+
+    async def stop(self) -> None:
+        """Return when what is being written is written."""
+        await self._tasks.finished()
 
     async def progress_of(self, run_id: RunId) -> Sequence[Progress]:
         """The run's progress log, oldest first; at most 100."""

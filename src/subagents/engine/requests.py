@@ -13,6 +13,7 @@ from typing import Final
 from subagents.domain import admission
 from subagents.domain.events import ParentNotified, RequestAnswered, RequestAsked
 from subagents.domain.model import HOLDS_SLOT, Answer, Decision, Priority, Request, Run
+from subagents.domain.redact_facts import redact_request
 from subagents.domain.values import RequestId, RunId
 from subagents.engine.addresses import answering_inbox
 from subagents.engine.ledger import Ledger
@@ -95,6 +96,8 @@ class Requests:
             default_answer=default_answer,
             call_id=call_id,
         )
+        # As it will stand there, or it would not be known again.
+        asked = redact_request(asked, self._ledger.secrets_of(run))
         known = admission.repeated_question(run, asked)
         if known is not None:
             await self._ledger.committed()

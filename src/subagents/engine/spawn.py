@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from subagents.config import fleet
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
-from subagents.domain import admission, contract
+from subagents.domain import admission, contract, reservations
 from subagents.domain.announcement import one_line
 from subagents.domain.events import ChildSpawned, Spawned
 from subagents.domain.model import Child, Dependency, Phase, Run
@@ -266,6 +267,7 @@ class Spawner:
             if spec.run_timeout_seconds is None
             else round(spec.run_timeout_seconds * 1000)
         )
+        may_spawn = (parent.depth if parent else 0) + 1 < settings.defaults.max_spawn_depth
         resolved = Resolved(
             agent_id=agent_id,
             runtime=runtime.name,
@@ -283,6 +285,9 @@ class Spawner:
             max_announce_chars=settings.defaults.max_announce_chars,
             grace_ms=round(agent.grace_seconds * 1000),
             abilities=runtime.abilities,
+            alerts=agent.alerts.rules,
+            max_transcript_mb=settings.defaults.max_transcript_mb,
+            fleet=fleet.rows(settings, agent_id) if may_spawn else (),
             options=agent.options,
         )
         return Draft(
@@ -401,13 +406,16 @@ class Spawner:
         for draft in drafts:
             self._dependencies.refuse_waiting_ancestors(parent, draft, found)
         now = self._clock.now_ms()
+        above = self._above(parent)
+        reservations.check(above, [draft.spec.budget for draft in drafts], now_ms=now)
         runs: list[Run] = []
         for draft in dependencies_first(drafts, found):
+            shared = reservations.left_for(above, draft.spec, now_ms=now)
             event = Spawned(
                 at_ms=now,
                 run_id=draft.run_id,
                 spec=draft.spec,
-                resolved=draft.resolved,
+                resolved=replace(draft.resolved, shared_budget=shared),
                 requester=requester,
                 requester_run=parent.id if parent is not None else None,
                 depth=parent.depth + 1 if parent is not None else 1,
@@ -417,7 +425,11 @@ class Spawner:
                 vacuous=draft.vacuous,
             )
             if parent is not None:
-                child = Child(run_id=draft.run_id, label=draft.resolved.label)
+                child = Child(
+                    run_id=draft.run_id,
+                    label=draft.resolved.label,
+                    committed=reservations.reserved(draft.spec),
+                )
                 self._ledger.apply_now(parent.id, ChildSpawned(at_ms=now, child=child))
             run = self._ledger.apply_now(draft.run_id, event)
             runs.append(run)
@@ -426,6 +438,15 @@ class Spawner:
                 self._remember(requester, draft.spec.idempotency_key, run.id, now)
         order = {draft.run_id: number for number, draft in enumerate(drafts)}
         return sorted(runs, key=lambda run: order[run.id])
+
+    def _above(self, parent: Run | None) -> list[Run]:
+        """The run that spawns and the runs above it, the nearest first."""
+        found: list[Run] = []
+        while parent is not None:
+            found.append(parent)
+            upper = parent.requester_run
+            parent = self._ledger.live.get(upper) if upper is not None else None
+        return found
 
     def _remember(self, requester: SessionKey, key: str, run_id: RunId, now: int) -> None:
         self._idempotent[requester, key] = (run_id, now)
@@ -450,8 +471,11 @@ def _warnings(run: Run) -> tuple[str, ...]:
         warnings.append(
             "the verification contract is met already, before any work: it proves nothing (vacuous)"
         )
-    if run.spec.budget is not None:
-        warnings.append("budget is recorded, but this version does not enforce it")
+    unsure = reservations.warning(
+        run.spec, runtime=run.resolved.runtime, reports_usage=run.resolved.abilities.usage
+    )
+    if unsure is not None:
+        warnings.append(unsure)
     return tuple(warnings)
 
 

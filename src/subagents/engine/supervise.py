@@ -6,18 +6,20 @@ attempt is lost instead of running for ever unseen.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from subagents.domain.events import AttemptTakenOver, LeaseExpired, SignalReceived
 from subagents.domain.model import HOLDS_SLOT, Phase, Run
-from subagents.domain.signals import TERMINAL, Signal, Vanished
+from subagents.domain.said import Heard
+from subagents.domain.signals import TERMINAL, ProgressSeen, Signal, Vanished
 from subagents.domain.values import AttemptId, RunId, attempt_id
 from subagents.engine.launch import ref_of
 from subagents.engine.ledger import Ledger
+from subagents.engine.recorder import Recorder
 from subagents.engine.tasks import Tasks
-from subagents.errors import StoreUnavailable
+from subagents.errors import StoreUnavailable, SubagentsError
 from subagents.ports import Batch, Clock, Lease, Runtime
 
 log = logging.getLogger(__name__)
@@ -25,6 +27,10 @@ log = logging.getLogger(__name__)
 COALESCE_S: Final = 1.0
 """Of progress, usage and results only the newest within so long becomes an event: a worker that
 prints a million progress lines costs a million reads, not a million commits."""
+
+LET_GO_AFTER: Final = 8 * 1024 * 1024
+"""So much output may lie around that is kept elsewhere, in the runtime's own measure (bytes, of
+those that write files); then its runtime may let it go."""
 
 WATCH_AGAIN_S: Final = 1.0
 WATCH_WELL_MS: Final = 5_000
@@ -45,22 +51,45 @@ class _Watched:
     """When the runtime was last asked to watch."""
     settled_cursor: int = 0
     """Up to here all that was read became events; what is only held is read again after a crash."""
+    heard: dict[str, int] = field(default_factory=dict)
+    """Up to these positions what it said was recorded."""
+    let_go: int = 0
+    """The farthest place when its runtime was last told what it may let go."""
+    is_new: bool = False
+    """It was started by this process just now: nothing of it can have been recorded."""
     broken_since_ms: int | None = None
     """Since when watching it keeps failing."""
+
+    @property
+    def place(self) -> int:
+        """The farthest place that need not be read again."""
+        return max(self.settled_cursor, *self.heard.values(), 0)
 
 
 class Supervisor:
     """Starts and ends watching as committed runs need it."""
 
     def __init__(
-        self, ledger: Ledger, clock: Clock, runtimes: Mapping[str, Runtime], *, lease_ms: int
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        runtimes: Mapping[str, Runtime],
+        recorder: Recorder,
+        *,
+        lease_ms: int,
+        paced: Callable[[RunId, ProgressSeen], ProgressSeen],
     ) -> None:
         self._ledger = ledger
+        self._recorder = recorder
+        self._paced = paced
         self._clock = clock
         self._runtimes = runtimes
         self._lease_ms = lease_ms
+        self._is_stopped = False
         self._watched: dict[RunId, _Watched] = {}
         self._cursors: dict[AttemptId, int] = {}
+        self._gone: set[AttemptId] = set()
+        """Ended attempts of open runs that have let go of their output."""
         self._tasks = Tasks()
 
     @property
@@ -73,9 +102,10 @@ class Supervisor:
         Watching and keeping the leases end together (``stop``): a keeper that outlives the
         watchers, if only for one slow commit, would take every attempt for unseen.
         """
+        self._is_stopped = False
         self._cursors = {attempt_id(run_id, h.attempt): h.cursor for run_id, h in leases.items()}
         for run in tuple(self._ledger.published.values()):
-            cursor = self._look_at(run)
+            cursor = self._look_at(run, is_new=False)
             if cursor is not None:
                 self._ledger.apply_now(
                     run.id,
@@ -91,10 +121,16 @@ class Supervisor:
 
     def on_commit(self, batch: Batch) -> None:
         for run in batch.runs.values():
-            self._look_at(run)
+            # A first turn of a first attempt: no transcript is looked for on the disk.
+            is_new = len(run.attempts) == 1 and run.attempt.turns == 1
+            self._look_at(run, is_new=is_new)
+            if self._gone and run.id not in self._ledger.live:
+                self._gone.difference_update(attempt_id(run.id, a.number) for a in run.attempts)
 
-    def _look_at(self, run: Run) -> int | None:
+    def _look_at(self, run: Run, *, is_new: bool) -> int | None:
         """Watch the run's attempt if it needs it and nobody does; from where, else None."""
+        if self._is_stopped:
+            return None  # commits go on while the engine ends
         if run.phase not in {Phase.RUNNING, Phase.ENDING} or run.attempt.outcome is not None:
             return None
         watched = self._watched.get(run.id)
@@ -103,7 +139,7 @@ class Supervisor:
             run.attempt.turns,
         ):
             return None
-        if run.attempt.evidence.exit is not None:
+        if run.attempt.evidence.exit is not None or self._has_ended_since(run):
             return None
         cursor = self._cursors.pop(run.attempt_id, 0) if run.attempt.turns == 1 else 0
         watched = _Watched(
@@ -112,13 +148,24 @@ class Supervisor:
             cursor=cursor,
             settled_cursor=cursor,
             seen_ms=self._clock.now_ms(),
+            is_new=is_new,
         )
         self._watched[run.id] = watched
         self._tasks.start(self._watch(run, watched), f"watch {run.attempt_id}")
         return cursor
 
+    def _has_ended_since(self, run: Run) -> bool:
+        """Its end is in memory already, and not in the commit that is being looked at."""
+        live = self._ledger.live.get(run.id)
+        if live is None or not live.attempts:
+            return live is None
+        now, then = live.attempt, run.attempt
+        is_same = (now.number, now.turns) == (then.number, then.turns)
+        return not is_same or now.outcome is not None or now.evidence.exit is not None
+
     async def stop(self) -> None:
         """Stop watching; the workers go on."""
+        self._is_stopped = True
         await self._tasks.stop()
         self._watched.clear()
 
@@ -141,14 +188,35 @@ class Supervisor:
             return True
         watched.begun_ms = self._clock.now_ms()
         try:
-            async for signal, cursor in runtime.watch(ref_of(run), cursor=watched.cursor):
+            heard = await self._recorder.positions(run, is_new=watched.is_new)
+            watched.is_new = False
+            async for seen, cursor in runtime.watch(
+                ref_of(run), cursor=watched.cursor, heard=heard
+            ):
+                if isinstance(seen, TERMINAL):
+                    # Before its cursor is taken: what waits here is no event yet.
+                    await self._recorder.written(run)
+                # A signal that comes again has the cursor it had before.
+                cursor = max(cursor, watched.cursor)  # noqa: PLW2901
                 watched.cursor = cursor
                 watched.seen_ms = self._clock.now_ms()
-                if isinstance(signal, TERMINAL):
+                if isinstance(seen, Heard):
+                    await self._recorder.hear(run, seen)
+                    watched.heard.update(seen.positions)
+                    if not watched.held:
+                        watched.settled_cursor = cursor
+                elif isinstance(seen, TERMINAL):
                     self._flush(run, watched)
-                    self._apply(run, signal)
+                    self._apply(run, seen)
+                    if run.resolved.abilities.survives_daemon:
+                        # It has files; one that ends with us keeps nothing that could go.
+                        letting_go = self._let_go(
+                            run, watched.settled_cursor, dict(watched.heard), ended=True
+                        )
+                        self._tasks.start(letting_go, f"let go of {run.attempt_id}")
                     return True
-                self._hold(run, watched, signal)
+                else:
+                    self._hold(run, watched, seen)
         except StoreUnavailable:
             raise
         except Exception:
@@ -191,9 +259,66 @@ class Supervisor:
             if run is not None and watched.held and now >= watched.flush_at_ms:
                 self._flush(run, watched)
 
+    async def _let_go(
+        self, run: Run, cursor: int, heard: Mapping[str, int], *, ended: bool
+    ) -> None:
+        """Tell the runtime what is durable here; what fails is told again, or when the run ends.
+
+        Both places are those of the lease that was renewed for it: reading may be further by now.
+        """
+        runtime = self._runtimes[run.resolved.runtime]
+        try:
+            if not await self._recorder.sync(run):
+                return
+            await self._ledger.committed()
+            await runtime.discard(ref_of(run), cursor=cursor, heard=heard, ended=ended)
+            if ended and run.id in self._ledger.live:
+                self._gone.add(run.attempt_id)
+        except StoreUnavailable:
+            return  # it is not durable; after the recovery it is read again from the old place
+        except SubagentsError as error:
+            log.warning("output of %s stays where it is: %s", run.attempt_id, error)
+        except Exception:
+            log.exception("output of %s stays where it is", run.attempt_id)
+
+    async def let_go_of(self, run: Run) -> None:
+        """Of all attempts of a run that is over; mostly that was done when each of them ended.
+
+        Attempts whose end nobody saw keep their output: not all of it may have been read.
+        """
+        runtime = self._runtimes.get(run.resolved.runtime)
+        ended = [each.number for each in run.attempts if each.evidence.exit is not None]
+        left = [number for number in ended if attempt_id(run.id, number) not in self._gone]
+        if runtime is None or not left or not run.resolved.abilities.survives_daemon:
+            return
+        if not await self._recorder.sync(run):
+            return
+        for number in left:
+            try:
+                await runtime.discard(ref_of(run, number), cursor=0, heard={}, ended=True)
+            except SubagentsError as error:
+                log.warning("output of %s#%s stays where it is: %s", run.id, number, error)
+
+    def _let_go_due(self) -> None:
+        """Where much was read since: renew the lease with its cursor, then let go."""
+        for run_id, watched in tuple(self._watched.items()):
+            run = self._ledger.live.get(run_id)
+            if run is None or run.phase is not Phase.RUNNING or self._unseen_ms(run, watched):
+                continue
+            # The cursor of a further turn is kept by nobody: it is read from its beginning.
+            if watched.turns == 1 and watched.place - watched.let_go >= LET_GO_AFTER:
+                watched.let_go = watched.place
+                self._ledger.renew_lease(run, watched.settled_cursor)
+                letting_go = self._let_go(
+                    run, watched.settled_cursor, dict(watched.heard), ended=False
+                )
+                self._tasks.start(letting_go, f"let go of {run.attempt_id}")
+
     def _apply(self, run: Run, signal: Signal) -> None:
         if run.id not in self._ledger.live:
             return
+        if isinstance(signal, ProgressSeen):
+            signal = self._paced(run.id, signal)
         event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
         # A follow-up turn ends with signals of its own under the keys of the turn before.
         turn = "" if run.attempt.turns == 1 else f"/turn{run.attempt.turns}"
@@ -216,6 +341,7 @@ class Supervisor:
         while True:
             await self._clock.sleep(beat_s)
             self.flush_due()
+            self._let_go_due()
             if self._clock.now_ms() - renewed_ms >= self._lease_ms // 3:
                 renewed_ms = self._clock.now_ms()
                 self.renew()

@@ -45,6 +45,7 @@ class Sweep:
         orphans: Orphans,
         forget: Callable[[RunId], Awaitable[None]],
         end_orphan: Callable[[AttemptId], Awaitable[bool]],
+        tidy: Callable[[], Awaitable[None]],
     ) -> None:
         self._ledger = ledger
         self._mailbox = mailbox
@@ -55,6 +56,7 @@ class Sweep:
         self._orphans = orphans
         self._forget = forget
         self._end_orphan = end_orphan
+        self._tidy = tidy
 
     async def run(self) -> None:
         """Sweep until cancelled."""
@@ -71,6 +73,7 @@ class Sweep:
         self._mailbox.offers.forget()
         archived = await self._archive()
         pruned = await self._prune()
+        await self._tidy()
         orphans = await self._orphans(self._expected())
         for attempt in dict.fromkeys(attempt for attempt, _ in orphans):
             pids = ", ".join(str(pid) for name, pid in orphans if name == attempt)

@@ -25,6 +25,10 @@ class Tasks:
         if not task.cancelled() and task.exception() is not None:
             log.error("task %s failed", task.get_name(), exc_info=task.exception())
 
+    async def finished(self) -> None:
+        """Return when all that runs now has ended by itself."""
+        await asyncio.gather(*self._running, return_exceptions=True)
+
     async def stop(self) -> None:
         current = asyncio.current_task()
         running = [task for task in self._running if task is not current]

@@ -28,6 +28,7 @@ import msgspec
 
 from subagents.domain.model import Attempt, ReportStatus
 from subagents.domain.outcome import Check, CheckType, Verdict, Verification
+from subagents.domain.redact import MARGIN_BYTES, ending
 from subagents.domain.spec import Artifact, Contract
 from subagents.engine.artifacts import (
     Abandoned,
@@ -300,7 +301,7 @@ class _Batch:
         try:
             return msgspec.json.decode(ended.output, type=Check)
         except msgspec.DecodeError:
-            why = f"the checker ended with {ended.code}: {_text(ended.output[-300:])}"
+            why = f"the checker ended with {ended.code}: {_text(ended.output, 300)}"
             return _unchecked(CheckType.ARTIFACT, artifact.path, why)
 
     def _command(self, command: str) -> Check:
@@ -315,11 +316,11 @@ class _Batch:
                 ["/bin/sh", "-c", command],
                 cwd=self._workspace,
                 env=_command_environment(self._marker_env),
-                tail_bytes=OUTPUT_TAIL_BYTES,
+                tail_bytes=OUTPUT_TAIL_BYTES + MARGIN_BYTES,
             )
         except OSError as error:
             return _unchecked(CheckType.COMMAND, command, f"could not start the command: {error}")
-        evidence = _text(ended.output) or None
+        evidence = _text(ended.output, OUTPUT_TAIL_BYTES) or None
         if self.processes.abandoned() and ended.killed:
             reason: str | None = self._timed_out
         elif ended.code in (_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE):
@@ -354,8 +355,8 @@ def _unchecked(kind: CheckType, target: str, why: str, *, evidence: str | None =
     )
 
 
-def _text(output: bytes) -> str:
-    return output.decode(errors="replace").replace("\0", "").strip()
+def _text(output: bytes, bytes_max: int) -> str:
+    return ending(output, bytes_max).replace("\0", "").strip()
 
 
 def _checker_program() -> list[str]:

@@ -1,0 +1,155 @@
+"""What is kept beside the store, and what leaves it: nothing is decided by any of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from subagents.domain.model import Progress
+from subagents.domain.performance import AttemptRecord
+from subagents.domain.transcript import Checkpoint, Line, LogPage, LogQuery
+from subagents.domain.values import RunId, Value
+from subagents.ports.store import Batch
+
+
+class ProgressLog(Protocol):
+    """The progress updates of each run. Blocking; the engine calls it off the loop."""
+
+    def append(self, run_id: RunId, progress: Progress) -> None:
+        """Keep one more; repeating it with the same number replaces it.
+
+        Raises:
+            OSError: It was not kept, or only a part that ``read`` skips.
+        """
+        ...
+
+    def read(self, run_id: RunId) -> Sequence[Progress]:
+        """All that were kept, by number; what cannot be read is left out."""
+        ...
+
+    def forget(self, run_id: RunId) -> None:
+        """Drop them. Idempotent."""
+        ...
+
+
+class TranscriptLog(Protocol):
+    """The lines of each run. Blocking; the engine calls it off the loop, one call per run at a time
+    (``read`` at any time).
+    """
+
+    def resume(self, run_id: RunId) -> Checkpoint:
+        """Where recording goes on; the default for a run that has no transcript.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        ...
+
+    def append(
+        self, run_id: RunId, lines: Sequence[Line], checkpoint: Checkpoint, *, bytes_max: int
+    ) -> None:
+        """Keep lines and checkpoint together: after a crash both are there or neither.
+
+        The oldest lines go while there are more than ``bytes_max`` bytes; the newest stay.
+
+        Raises:
+            OSError: Nothing was kept.
+        """
+        ...
+
+    def sync(self, run_id: RunId) -> None:
+        """Return when all that was appended outlives a power cut.
+
+        Raises:
+            OSError: It may not.
+        """
+        ...
+
+    def read(self, run_id: RunId, query: LogQuery) -> LogPage:
+        """The lines that are wanted; a run without a transcript has none.
+
+        Raises:
+            UsageError: ``grep`` is no regular expression (says where), or one that takes too long.
+            OSError: They cannot be read.
+        """
+        ...
+
+    def forget(self, run_id: RunId) -> None:
+        """Drop them. Idempotent."""
+        ...
+
+
+class PerformanceLog(Protocol):
+    """The records of ended attempts, by the UTC day of their end. Blocking; called off the loop."""
+
+    def append(self, records: Sequence[AttemptRecord]) -> None:
+        """Keep those that are not there yet, in order. Repeating is safe: each is kept once.
+
+        Raises:
+            OSError: Some may not be kept; repeat with all of them.
+        """
+        ...
+
+    def sizes(self) -> Mapping[int, int]:
+        """How many bytes there are of each day (in days since 1970); it never shrinks.
+
+        Raises:
+            OSError: Nobody knows.
+        """
+        ...
+
+    def read(self, day: int, *, offset: int) -> tuple[Sequence[AttemptRecord], int]:
+        """Some of a day's records behind ``offset``, and the offset behind them.
+
+        What cannot be read is left out. At the end there are none.
+
+        Raises:
+            OSError: They cannot be read.
+        """
+        ...
+
+    def forget(self, before_day: int) -> None:
+        """Drop all days before that one. Idempotent.
+
+        Raises:
+            OSError: Some are still there.
+        """
+        ...
+
+
+class ExportState(Value, frozen=True):
+    """How the export of spans is going, since this process started."""
+
+    endpoint: str
+    sent: int = 0
+    refused: int = 0
+    """Spans that the receiver will never take."""
+    last_sent_ms: int | None = None
+    last_error: str | None = None
+    """Why spans wait now; None while all is well."""
+
+
+class Exporter(Protocol):
+    """Tells somebody outside what runs did, behind everybody's back. Calls return when it is done,
+    so they are made off the loop; ``state`` and ``on_commit`` may be called anywhere.
+    """
+
+    @property
+    def state(self) -> "ExportState | None":
+        """How it is going; None = nobody is told anything."""
+        ...
+
+    def start(self) -> None:
+        """Go on where the last one ended; the store is open.
+
+        Raises:
+            StoreUnavailable: It cannot be read.
+            OSError: Where it is cannot be kept.
+        """
+        ...
+
+    def on_commit(self, batch: "Batch") -> None:
+        """Hear of a durable batch; returns at once."""
+        ...
+
+    def stop(self) -> None:
+        """End within seconds; what was not told is told by the next one. Idempotent."""
+        ...

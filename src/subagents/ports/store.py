@@ -1,0 +1,219 @@
+"""The durable truth, and the records it is made of."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from subagents.domain.effects import Effect
+from subagents.domain.events import Event
+from subagents.domain.model import Message, Phase, Run
+from subagents.domain.values import MessageId, RunId, SessionKey, Value
+
+
+class OutboxEntry(Value, frozen=True):
+    """A committed effect that is not known to be done; its key is ``<runId>/<seq>/<index>``."""
+
+    run_id: RunId
+    seq: int
+    index: int
+    effect: Effect
+
+    @property
+    def key(self) -> str:
+        return f"{self.run_id}/{self.seq}/{self.index}"
+
+
+class JournalEntry(Value, frozen=True):
+    """One event of a run, as stored."""
+
+    run_id: RunId
+    seq: int
+    at_ms: int
+    event: Event
+    key: str | None = None
+    """Unique within the run: the same signal or effect answer is applied at most once."""
+
+
+class Lease(Value, frozen=True):
+    """Right of one node to act for an attempt until a time; ``epoch`` fences older holders."""
+
+    run_id: RunId
+    attempt: int
+    owner: str
+    epoch: int
+    until_ms: int
+    cursor: int = 0
+    """How far the attempt's stream was read; a hint, signals are deduplicated by key."""
+
+
+class FeedEntry(Value, frozen=True):
+    """One event of any run, in the order in which they became durable."""
+
+    number: int
+    """Grows over all runs; the cursor of whoever follows."""
+    entry: JournalEntry
+
+
+class InboxRow(Value, frozen=True):
+    """A message and what became of it."""
+
+    message: Message
+    number: int
+    consumed_at_ms: int | None = None
+    consumed_by: str | None = None
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one commit writes; filled by the engine while the commit before it is under way."""
+
+    runs: dict[RunId, Run] = field(default_factory=dict)
+    """Only the newest state of each run is written; its events are all kept."""
+    created: set[RunId] = field(default_factory=set)
+    journal: list[JournalEntry] = field(default_factory=list)
+    outbox: list[OutboxEntry] = field(default_factory=list)
+    performed: list[tuple[RunId, int, int]] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    moved: list[tuple[SessionKey, SessionKey]] = field(default_factory=list)
+    """``(from, to)``: unconsumed messages change hands."""
+    readdressed: list[tuple[MessageId, SessionKey]] = field(default_factory=list)
+    """``(message id, to)``: one unconsumed message changes hands."""
+    consumed: list[tuple[str, int, str]] = field(default_factory=list)
+    """``(message id, at ms, reader)``."""
+    outdated: list[tuple[RunId, int, str]] = field(default_factory=list)
+    """``(run, at ms, reader)``: the end of the run was read, its unread alerts are no news now."""
+    leases: dict[RunId, Lease | None] = field(default_factory=dict)
+    """None releases."""
+    idempotency: list[tuple[SessionKey, str, RunId, int]] = field(default_factory=list)
+
+    def is_empty(self) -> bool:
+        return not (
+            self.runs
+            or self.journal
+            or self.performed
+            or self.messages
+            or self.consumed
+            or self.leases
+        )
+
+
+class RunFilter(Value, frozen=True):
+    """Which runs a list wants; None = any. Newest first."""
+
+    requester: SessionKey | None = None
+    requester_run: RunId | None = None
+    phases: tuple[Phase, ...] | None = None
+    label: str | None = None
+    agent_id: str | None = None
+    archived: bool = False
+    ended_after_ms: int | None = None
+    """Only ended ones, that ended at or after this time."""
+    limit: int = 50
+    offset: int = 0
+
+
+class Store(Protocol):
+    """The durable truth: one writer, many readers. Blocking; the engine calls it off the loop.
+
+    Nothing of a ``Batch`` is visible before ``commit`` returns, all of it afterwards, also after
+    a crash. One suite of behaviour tests runs against every implementation.
+    """
+
+    def open(self, owner: str) -> int:
+        """Take the store over and return the new epoch; every later commit of an older one fails.
+
+        Raises:
+            AlreadyRunning: Another live process holds it.
+            CorruptState: The content failed its checks; nothing was changed.
+        """
+        ...
+
+    def commit(self, batch: Batch) -> None:
+        """Write everything in one transaction, durable on return.
+
+        Raises:
+            StoreUnavailable: Nothing was written (disk full, I/O error, a newer epoch).
+        """
+        ...
+
+    def probe(self) -> None:
+        """Raise StoreUnavailable while commits cannot succeed; writes nothing that stays."""
+        ...
+
+    def has_room(self) -> bool:
+        """Whether there is space for new runs besides what the present ones need to end."""
+        ...
+
+    def close(self) -> None: ...
+
+    def load_open(self) -> Sequence[Run]:
+        """Every run that is not over, with its ended children, oldest first."""
+        ...
+
+    def load_outbox(self) -> Sequence[OutboxEntry]:
+        """Every effect not known to be done, in the order of its run."""
+        ...
+
+    def load_leases(self) -> Sequence[Lease]: ...
+
+    def load_keys(self, run_ids: Iterable[RunId] | None = None) -> Mapping[RunId, set[str]]:
+        """The keys already applied to these runs; None = to every open run."""
+        ...
+
+    def load_idempotency(self, since_ms: int) -> Sequence[tuple[SessionKey, str, RunId, int]]: ...
+
+    def run(self, run_id: RunId) -> Run | None: ...
+
+    def runs(self, where: RunFilter) -> Sequence[Run]: ...
+
+    def count(self, where: RunFilter) -> int: ...
+
+    def find(self, prefix: str) -> Sequence[RunId]:
+        """Ids that start with ``prefix``, at most 10."""
+        ...
+
+    def journal(
+        self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
+    ) -> Sequence[JournalEntry]: ...
+
+    def feed(self, *, after: int, limit: int = 500) -> Sequence[FeedEntry]:
+        """Events of all runs behind number ``after``, in order."""
+        ...
+
+    def newest_number(self) -> int:
+        """Of the newest event; 0 when there is none."""
+        ...
+
+    def inbox(
+        self, session: SessionKey | None, *, unconsumed: bool, limit: int = 1000
+    ) -> Sequence[InboxRow]:
+        """Oldest first; None = every session."""
+        ...
+
+    def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
+        """Ids of the session's unread messages, oldest first; cheaper than ``inbox``."""
+        ...
+
+    def unread_total(self) -> int:
+        """Unread messages of all sessions."""
+        ...
+
+    def message(self, message_id: str) -> InboxRow | None: ...
+
+    def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]: ...
+
+    def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
+        """Archived runs whose announcement was consumed, or kept long enough."""
+        ...
+
+    def prune(self, run_ids: Iterable[RunId]) -> None:
+        """Delete the runs and all that belongs to them, for good."""
+        ...
+
+    def check(self) -> Sequence[str]:
+        """Problems the database finds in itself; empty = none."""
+        ...
+
+    def backup(self, target: str) -> None:
+        """Copy a consistent snapshot to a new file."""
+        ...

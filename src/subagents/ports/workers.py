@@ -1,0 +1,186 @@
+"""Those who do the work, and those who tell of it: runtimes and couriers.
+
+Each method says what repeating it does: the outbox performs effects at least once.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
+
+from subagents.domain.model import Message, Run
+from subagents.domain.outcome import DeliveryOutcome
+from subagents.domain.said import Heard
+from subagents.domain.signals import Signal
+from subagents.domain.spec import Abilities
+from subagents.domain.values import AttemptId, RunId, SessionKey, Value
+
+
+class Launch(Value, frozen=True):
+    """Everything a runtime needs to start one attempt."""
+
+    attempt_id: AttemptId
+    run_id: RunId
+    number: int
+    session_key: SessionKey
+    requester: SessionKey
+    agent_id: str
+    label: str
+    task: str
+    """The task, word for word."""
+    prompt: str
+    """The task with dependency results, retry notice and so on, for workers that read prose."""
+    previous_results: str
+    """Only the dependency results; empty without ``includeDependencyResult``."""
+    system_prompt: str
+    cwd: str
+    options: dict[str, object]
+    """The agent's runtime section; for ``command``: ``command``, ``stdin``, ``env``, …"""
+    retry_reason: str | None = None
+    deadline_ms: int | None = None
+    model: str | None = None
+    thinking: str | None = None
+    tools: tuple[str, ...] | None = None
+    tools_deny: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    """What the engine adds: SUBAGENTS_SOCKET, SUBAGENTS_TOKEN, … the runtime adds the rest."""
+
+
+class AttemptRef(Value, frozen=True):
+    """Names a started attempt to its runtime."""
+
+    attempt_id: AttemptId
+    run_id: RunId
+    number: int
+    options: dict[str, object] = {}
+    turns: int = 1
+
+
+class StartedInfo(Value, frozen=True):
+    pid: int | None = None
+    adopted: bool = False
+
+
+class Runtime(Protocol):
+    """Runs attempts of one kind and reports what it sees of them.
+
+    An adapter reports; it never decides. Deadlines, retries and what counts as the end of a run
+    belong to the engine, so a new runtime needs no new phases.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def abilities(self) -> Abilities: ...
+
+    def check(self, options: Mapping[str, object]) -> None:
+        """Refuse options with which no attempt could ever start.
+
+        Raises:
+            ConfigError: Names the key and what is allowed.
+        """
+        ...
+
+    def marker(self, ref: AttemptRef) -> Mapping[str, str]:
+        """Environment by which ``stop`` knows a process as the attempt's, whoever started it."""
+        ...
+
+    async def start(self, launch: Launch) -> StartedInfo:
+        """Start the attempt, or adopt it when it was started already under this id.
+
+        Repeating is safe: there is never a second worker for one attempt id.
+
+        Raises:
+            RuntimeUnavailable: Nothing was started; ``retryable`` is true.
+            UsageError: Nothing was started and the same launch can never start.
+        """
+        ...
+
+    def watch(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        """Yield ``(what was seen, cursor after it)`` in order; ends after a terminal signal.
+
+        Signals are evidence of how the attempt does, ``Heard`` is what it says. All that was said
+        comes before the terminal signal.
+
+        Args:
+            ref: The attempt.
+            cursor: For signals: 0 or a value this method gave before, reading goes on there.
+            heard: For what is said: ``positions`` of the last ``Heard`` that was kept; nothing
+                before them is yielded again. Empty = from the beginning.
+        """
+        ...
+
+    async def discard(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+    ) -> None:
+        """Everything before these positions is kept elsewhere, durably: its files may let it go.
+
+        Never asked to ``watch`` from before them again. Idempotent; may do nothing.
+
+        Args:
+            ref: The attempt.
+            cursor: See ``watch``.
+            heard: See ``watch``.
+            ended: Its terminal signal is durable, too: all may go, whatever the positions.
+
+        Raises:
+            RuntimeUnavailable: Not all could be let go; repeating goes on.
+        """
+        ...
+
+    async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
+        """TERM, ``grace_s`` seconds, KILL, for all its processes; return when they are gone.
+
+        Idempotent, also for an attempt that ended or never started.
+        """
+        ...
+
+    async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
+        """Put a message into the live attempt; the same ``key`` twice is one message.
+
+        Raises:
+            RuntimeUnavailable: It is not live any more; the message stays for the next turn.
+        """
+        ...
+
+    async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
+        """Start the next turn of an ended attempt in the same session; ``ref.turns`` numbers it.
+
+        ``env`` is as ``Launch.env``: a turn has a token of its own.
+        """
+        ...
+
+    async def forget(self, ref: AttemptRef) -> None:
+        """Delete the attempt's own files (session transcript, output). Idempotent."""
+        ...
+
+
+class Courier(Protocol):
+    """Carries one delivery try to a requester; the inbox row exists already."""
+
+    @property
+    def name(self) -> str:
+        """Who carried it, in the inbox and in messages to people."""
+        ...
+
+    def serves(self, target: SessionKey, requester: Run | None) -> bool:
+        """Whether this courier can reach that session at all; looks at nothing outside.
+
+        Args:
+            target: The session whose inbox holds the message.
+            requester: The run that speaks under that session; None = a session outside.
+        """
+        ...
+
+    async def deliver(self, run: Run, message: Message, requester: Run | None) -> DeliveryOutcome:
+        """Try once to hand ``message`` (the announcement of ``run``) over; ``serves`` was asked.
+
+        ``Delivered`` means that the requester has it: it is consumed, and no other door hands it
+        over again. The message id is the idempotency key: after a crash the same one comes again.
+        Cancelled when its time is over: whatever it began must then end with it.
+
+        Raises:
+            SubagentsError: Not handed over; tried again when it is ``retryable``.
+        """
+        ...
