@@ -4,10 +4,11 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.events import decode_event, encode_event
 from subagents.domain.model import OVER, Message, MessageKind, Run
 from subagents.domain.spec import Mode, Resolved, RunSpec
 from subagents.domain.values import MessageId, RunId, SessionKey, Value, replace
-from subagents.ports import InboxRow
+from subagents.ports import FeedEntry, InboxRow, JournalEntry, RunFilter
 
 
 class Origin(Value, frozen=True):
@@ -79,6 +80,25 @@ def updated(run: Run) -> tuple[object, ...]:
     )
 
 
+def event_inserted(number: int, entry: JournalEntry) -> tuple[object, ...]:
+    """Parameters of ``insert_event``."""
+    event = entry.event
+    name = type(event).__name__
+    return (entry.run_id, entry.seq, entry.at_ms, name, entry.key, encode_event(event), number)
+
+
+def feed_entry_from(row: tuple[int, str, int, int, str | None, bytes]) -> FeedEntry:
+    """A row of ``select_feed``.
+
+    Raises:
+        msgspec.DecodeError: It holds no event.
+    """
+    number, run_id, seq, at_ms, key, data = row
+    event = decode_event(data)
+    entry = JournalEntry(run_id=RunId(run_id), seq=seq, at_ms=at_ms, key=key, event=event)
+    return FeedEntry(number=number, entry=entry)
+
+
 def message_inserted(message: Message) -> tuple[object, ...]:
     """Parameters of ``insert_message``."""
     return (
@@ -108,6 +128,31 @@ def inbox_row_from(row: tuple[object, ...]) -> InboxRow:
         ),
         consumed_at_ms=None if consumed_at is None else _int(consumed_at),
         consumed_by=None if consumed_by is None else str(consumed_by),
+    )
+
+
+def selection(where: RunFilter) -> str:
+    """The statement that finds these runs by an index instead of reading every run there is."""
+    if where.label is not None:
+        return "select_runs_labelled"
+    if where.requester_run is not None:
+        return "select_runs_of_parent"
+    if where.requester is not None:
+        return "select_runs_of_requester"
+    return "select_runs"
+
+
+def filters(where: RunFilter) -> tuple[object, ...]:
+    """The parameters that all those statements have in common."""
+    phases = None if where.phases is None else msgspec.json.encode(where.phases).decode()
+    return (
+        where.requester,
+        where.requester_run,
+        phases,
+        where.label,
+        where.agent_id,
+        where.archived,
+        where.ended_after_ms,
     )
 
 

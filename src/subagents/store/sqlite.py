@@ -11,19 +11,21 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import IO, Final
 
 import msgspec
 
 from subagents.domain.effects import decode_effect, encode_effect
-from subagents.domain.events import decode_event, encode_event
+from subagents.domain.events import decode_event
 from subagents.domain.model import Run
 from subagents.domain.spec import IDEMPOTENCY_WINDOW_MS
 from subagents.domain.values import MessageId, RunId, SessionKey
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
 from subagents.ports import (
     Batch,
+    FeedEntry,
     InboxRow,
     JournalEntry,
     Lease,
@@ -187,10 +189,7 @@ class SqliteStore:
         )
         many(
             sql["insert_event"],
-            (
-                (e.run_id, e.seq, e.at_ms, type(e.event).__name__, e.key, encode_event(e.event))
-                for e in batch.journal
-            ),
+            map(rows.event_inserted, self._numbers(connection), batch.journal),
         )
         many(
             sql["insert_effect"],
@@ -203,6 +202,10 @@ class SqliteStore:
         many(
             sql["consume_message"],
             ((at_ms, reader, message_id) for message_id, at_ms, reader in batch.consumed),
+        )
+        many(
+            sql["outdate_alerts"],
+            ((at_ms, reader, run_id) for run_id, at_ms, reader in batch.outdated),
         )
         many(
             sql["put_lease"],
@@ -220,6 +223,11 @@ class SqliteStore:
         if batch.idempotency:
             newest_ms = max(at_ms for *_, at_ms in batch.idempotency)
             connection.execute(sql["forget_idempotency"], (newest_ms - IDEMPOTENCY_WINDOW_MS,))
+
+    def _numbers(self, connection: sqlite3.Connection) -> Iterator[int]:
+        """Of the next events; read in the transaction, so that nothing can go between."""
+        (newest,) = connection.execute(self._sql["newest_number"]).fetchone()
+        return count(newest + 1)
 
     def probe(self) -> None:
         """See ``ports.Store.probe``: a real, durable write of one page that changes nothing.
@@ -250,6 +258,7 @@ class SqliteStore:
         try:
             with self._writing, _transaction(self._require_writer()) as connection:
                 self._require_epoch(connection)
+                connection.execute(self._sql["keep_number"])
                 for name in ("delete_journal", "delete_messages", "delete_run"):
                     connection.executemany(self._sql[name], ids)
         except sqlite3.Error as error:
@@ -372,12 +381,12 @@ class SqliteStore:
 
     def runs(self, where: RunFilter) -> Sequence[Run]:
         """See ``ports.Store.runs``."""
-        return self._runs(_selection(where), (*_filters(where), where.limit, where.offset))
+        return self._runs(rows.selection(where), (*rows.filters(where), where.limit, where.offset))
 
     def count(self, where: RunFilter) -> int:
         """How many runs the filter matches, without its window."""
         with self._reader() as connection:
-            row = connection.execute(self._sql["count_runs"], _filters(where)).fetchone()
+            row = connection.execute(self._sql["count_runs"], rows.filters(where)).fetchone()
         return int(row[0])
 
     def find(self, prefix: str) -> Sequence[RunId]:
@@ -397,6 +406,17 @@ class SqliteStore:
                 )
             ]
 
+    def feed(self, *, after: int, limit: int = 500) -> Sequence[FeedEntry]:
+        """See ``ports.Store.feed``."""
+        with self._reader() as connection:
+            found = connection.execute(self._sql["select_feed"], (after, limit))
+            return [rows.feed_entry_from(row) for row in found]
+
+    def newest_number(self) -> int:
+        """See ``ports.Store.newest_number``."""
+        with self._reader() as connection:
+            return int(connection.execute(self._sql["newest_number"]).fetchone()[0])
+
     def inbox(
         self, session: SessionKey | None, *, unconsumed: bool, limit: int = 1000
     ) -> Sequence[InboxRow]:
@@ -413,6 +433,11 @@ class SqliteStore:
         """See ``ports.Store.unread``."""
         found = self._all("select_unread_ids", (session, limit))
         return [MessageId(str(message_id)) for (message_id,) in found]
+
+    def unread_total(self) -> int:
+        """See ``ports.Store.unread_total``."""
+        with self._reader() as connection:
+            return int(connection.execute(self._sql["count_unread"]).fetchone()[0])
 
     def message(self, message_id: str) -> InboxRow | None:
         """See ``ports.Store.message``."""
@@ -472,26 +497,3 @@ def _identity(path: Path) -> tuple[int, int]:
 def _is_corruption(error: sqlite3.DatabaseError) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
-def _selection(where: RunFilter) -> str:
-    """The statement that finds these runs by an index instead of reading every run there is."""
-    if where.label is not None:
-        return "select_runs_labelled"
-    if where.requester_run is not None:
-        return "select_runs_of_parent"
-    if where.requester is not None:
-        return "select_runs_of_requester"
-    return "select_runs"
-
-
-def _filters(where: RunFilter) -> tuple[object, ...]:
-    phases = None if where.phases is None else msgspec.json.encode(where.phases).decode()
-    return (
-        where.requester,
-        where.requester_run,
-        phases,
-        where.label,
-        where.agent_id,
-        where.archived,
-    )

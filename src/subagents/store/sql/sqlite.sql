@@ -21,8 +21,16 @@ WHERE run_id = ?;
 
 -- name: insert_event
 -- An event of a run that is not there fails: journal.run cannot be NULL.
-INSERT INTO journal (run, run_id, seq, at_ms, type, key, data)
-VALUES ((SELECT number FROM run WHERE run_id = ?1), ?1, ?2, ?3, ?4, ?5, ?6);
+INSERT INTO journal (number, run, run_id, seq, at_ms, type, key, data)
+VALUES (?7, (SELECT number FROM run WHERE run_id = ?1), ?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: newest_number
+SELECT max(pruned_number, (SELECT coalesce(max(number), 0) FROM journal)) FROM node WHERE id = 1;
+
+-- name: keep_number
+-- Before a prune: what was the newest event's number is not given to another one.
+UPDATE node SET pruned_number = max(pruned_number, (SELECT coalesce(max(number), 0) FROM journal))
+WHERE id = 1;
 
 -- name: insert_effect
 INSERT INTO outbox (run_id, seq, i, effect) VALUES (?, ?, ?, ?);
@@ -45,6 +53,10 @@ UPDATE inbox SET session_key = ? WHERE message_id = ? AND consumed_at_ms IS NULL
 -- The first consumer stays on record.
 UPDATE inbox SET consumed_at_ms = ?, consumed_by = ?
 WHERE message_id = ? AND consumed_at_ms IS NULL;
+
+-- name: outdate_alerts
+UPDATE inbox SET consumed_at_ms = ?, consumed_by = ?
+WHERE run_id = ? AND kind = 'alert' AND consumed_at_ms IS NULL;
 
 -- name: put_lease
 INSERT INTO lease (run_id, attempt, owner, epoch, until_ms, cursor) VALUES (?, ?, ?, ?, ?, ?)
@@ -98,8 +110,9 @@ WHERE (?1 IS NULL OR requester = ?1)
   AND (?4 IS NULL OR label = ?4)
   AND (?5 IS NULL OR agent_id = ?5)
   AND (?6 OR archived_at_ms IS NULL)
+  AND (?7 IS NULL OR ended_at_ms >= ?7)
 ORDER BY created_at_ms DESC, rowid DESC
-LIMIT ?7 OFFSET ?8;
+LIMIT ?8 OFFSET ?9;
 
 -- name: select_runs_labelled
 -- The same, for a filter with a label: a condition that can be off cannot use an index.
@@ -110,8 +123,9 @@ WHERE label = ?4
   AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
   AND (?5 IS NULL OR agent_id = ?5)
   AND (?6 OR archived_at_ms IS NULL)
+  AND (?7 IS NULL OR ended_at_ms >= ?7)
 ORDER BY created_at_ms DESC, rowid DESC
-LIMIT ?7 OFFSET ?8;
+LIMIT ?8 OFFSET ?9;
 
 -- name: select_runs_of_parent
 SELECT origin, state FROM run
@@ -121,8 +135,9 @@ WHERE requester_run = ?2
   AND (?4 IS NULL OR label = ?4)
   AND (?5 IS NULL OR agent_id = ?5)
   AND (?6 OR archived_at_ms IS NULL)
+  AND (?7 IS NULL OR ended_at_ms >= ?7)
 ORDER BY created_at_ms DESC, rowid DESC
-LIMIT ?7 OFFSET ?8;
+LIMIT ?8 OFFSET ?9;
 
 -- name: select_runs_of_requester
 SELECT origin, state FROM run
@@ -132,8 +147,9 @@ WHERE requester = ?1
   AND (?4 IS NULL OR label = ?4)
   AND (?5 IS NULL OR agent_id = ?5)
   AND (?6 OR archived_at_ms IS NULL)
+  AND (?7 IS NULL OR ended_at_ms >= ?7)
 ORDER BY created_at_ms DESC, rowid DESC
-LIMIT ?7 OFFSET ?8;
+LIMIT ?8 OFFSET ?9;
 
 -- name: count_runs
 SELECT count(*) FROM run
@@ -142,7 +158,8 @@ WHERE (?1 IS NULL OR requester = ?1)
   AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
   AND (?4 IS NULL OR label = ?4)
   AND (?5 IS NULL OR agent_id = ?5)
-  AND (?6 OR archived_at_ms IS NULL);
+  AND (?6 OR archived_at_ms IS NULL)
+  AND (?7 IS NULL OR ended_at_ms >= ?7);
 
 -- name: find_runs
 SELECT run_id FROM run WHERE run_id >= ?1 AND run_id < ?2 ORDER BY run_id LIMIT 10;
@@ -150,6 +167,9 @@ SELECT run_id FROM run WHERE run_id >= ?1 AND run_id < ?2 ORDER BY run_id LIMIT 
 -- name: select_journal
 SELECT seq, at_ms, key, data FROM journal
 WHERE run = (SELECT number FROM run WHERE run_id = ?) AND seq > ? ORDER BY seq LIMIT ?;
+
+-- name: select_feed
+SELECT number, run_id, seq, at_ms, key, data FROM journal WHERE number > ? ORDER BY number LIMIT ?;
 
 -- name: select_inbox
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
@@ -168,6 +188,9 @@ WHERE session_key = ?1 AND consumed_at_ms IS NULL ORDER BY number LIMIT ?2;
 SELECT message_id FROM inbox
 WHERE session_key = ?1 AND consumed_at_ms IS NULL ORDER BY number LIMIT ?2;
 
+-- name: count_unread
+SELECT count(*) FROM inbox WHERE consumed_at_ms IS NULL;
+
 -- name: select_all_unread
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
        consumed_by
@@ -185,11 +208,13 @@ WHERE is_over = 1 AND archived_at_ms IS NULL AND keeps_session = 0 AND ended_at_
 ORDER BY ended_at_ms LIMIT ?;
 
 -- name: select_prunable
--- A result nobody read is kept until it is read, and then until the retention is over.
+-- A result nobody read is kept until it is read, and then until the retention is over; for news of
+-- how it came about nobody waits.
 SELECT run_id FROM run
 WHERE archived_at_ms IS NOT NULL AND ended_at_ms < ?1
   AND NOT EXISTS (SELECT 1 FROM inbox
                   WHERE inbox.run_id = run.run_id
+                    AND inbox.kind <> 'alert'
                     AND (consumed_at_ms IS NULL OR consumed_at_ms >= ?1))
 LIMIT ?2;
 
