@@ -28,6 +28,7 @@ import msgspec
 from subagents.config.settings import Settings
 from subagents.domain.model import Message, Run
 from subagents.domain.outcome import Delivered, DeliveryFailed, DeliveryOutcome, DeliveryPath
+from subagents.domain.redact import MARGIN_BYTES, ending
 from subagents.domain.values import SessionKey, agent_of
 
 DELIVERY_VARIABLE: Final = "SUBAGENTS_DELIVERY_ID"
@@ -143,7 +144,7 @@ class _Program(asyncio.SubprocessProtocol):
     @property
     def said(self) -> str:
         """The end of its standard error."""
-        return self._tail.decode(errors="replace").strip()
+        return ending(bytes(self._tail), STDERR_BYTES_MAX).strip()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.SubprocessTransport):
@@ -159,7 +160,7 @@ class _Program(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002 - there is only one
         # Read on to the end, so that the program never blocks; only the last words are kept.
         self._tail += data
-        del self._tail[:-STDERR_BYTES_MAX]
+        del self._tail[: -STDERR_BYTES_MAX - MARGIN_BYTES]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
         if fd == STDERR:

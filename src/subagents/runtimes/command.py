@@ -28,6 +28,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from subagents.domain.said import Heard
 from subagents.domain.signals import Signal
 from subagents.domain.spec import Abilities
 from subagents.domain.values import AttemptId
@@ -114,9 +115,26 @@ class CommandRuntime:
         place = Place(self._attempts.root, launch.run_id, launch.number)
         return await self._attempts.start(place, partial(self._command, launch, place))
 
-    def watch(self, ref: AttemptRef, *, cursor: int) -> AsyncIterator[tuple[Signal, int]]:
-        """See ``ports.Runtime.watch``; the cursor is a byte offset in the standard output."""
-        return self._attempts.watch(ref.attempt_id, self._attempts.place(ref), cursor=cursor)
+    async def discard(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+    ) -> None:
+        """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
+
+        Raises:
+            RuntimeUnavailable: Not all could be let go; repeating goes on.
+        """
+        place = self._attempts.place(ref)
+        await self._attempts.discard(place, cursor=cursor, heard=heard, ended=ended)
+
+    def watch(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        """See ``ports.Runtime.watch``; the cursor is a byte offset in the standard output.
+
+        Positions are byte offsets, too: ``out`` and ``err``.
+        """
+        place = self._attempts.place(ref)
+        return self._attempts.watch(ref.attempt_id, place, cursor=cursor, heard=heard)
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         """TERM, ``grace_s`` seconds, KILL, for every process of the attempt.

@@ -1,302 +1,295 @@
-"""What a worker wrote, turned into signals; read from files, so that nothing depends on a pipe.
+"""What a worker wrote, as signals and pieces; read from files, so nothing depends on a pipe.
 
-A line of standard output that is a JSON object with the key ``"subagents"`` is a structured event:
+One reader goes through standard output once for both: events are signals (``events``), and every
+line is something said. Standard error is only said. Reading never holds more than a line and a
+chunk, whatever the size of the output, and every call into C is short, so that a worker that
+prints a million lines leaves the interpreter to the others every few milliseconds.
 
-=============  ==============================================================================
-``"result"``   ``text``, ``isError``?, ``error``?: the attempt's result; the last one counts
-``"report"``   ``summary``, ``status``?, ``confidence``?, ``artifacts``?, ``blockers``?,
-               ``warnings``?: the worker's own claim of completion
-``"usage"``    ``tokensIn``?, ``tokensOut``?, ``costUsd``?: totals of the attempt so far
-``"progress"`` ``phase``, ``percentComplete``? (0 to 100)
-``"tool"``     ``name``: a tool was used
-``"text"``     ``text``: said in passing; no signal
-=============  ==============================================================================
-
-Anything else, also a malformed event or one longer than ``LINE_BYTES_MAX``, is plain text. Without
-a ``result`` event the result is the end of the plain text (``tail``).
-
-Reading never holds more than a line and a chunk, whatever the size of the output; chunks without
-the key are neither split nor decoded, so a key written with JSON escapes is not seen.
+Without a ``result`` event the result is the end of the plain text (``tail``).
 """
 
-import asyncio
 import contextlib
 import os
-import re
-from collections.abc import Iterator
-from typing import Annotated, Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
 
-import msgspec
+from subagents.domain.model import Usage
+from subagents.domain.reconcile import most
+from subagents.domain.redact import MARGIN_BYTES, ending
+from subagents.domain.said import Heard, Said
+from subagents.domain.signals import ProgressSeen, ResultSeen, Signal, UsageSeen
+from subagents.domain.values import AttemptId, replace
+from subagents.runtimes.events import ResultEvent, TextEvent, event_of, said_of, signal_of
+from subagents.runtimes.lines import MARK, Kind, Lines, Part
+from subagents.runtimes.text import beginning, clean, pieces
 
-from subagents.domain.model import (
-    Confidence,
-    Progress,
-    Report,
-    ReportedArtifact,
-    ReportStatus,
-    Usage,
-)
-from subagents.domain.signals import (
-    ProgressSeen,
-    ReportSeen,
-    ResultSeen,
-    Signal,
-    ToolSeen,
-    UsageSeen,
-)
-from subagents.domain.values import AttemptId
-
-MARK: Final = b'"subagents"'
-LINE_BYTES_MAX: Final = 1024 * 1024
-CHUNK_BYTES: Final = 256 * 1024
+CHUNK_BYTES: Final = 64 * 1024
+"""Read and split in one go: some 0.1 ms in which no other thread of this process runs."""
 READ_BYTES_MAX: Final = 16 * CHUNK_BYTES
 """Per turn on a thread, so that one huge output does not hold up the others."""
+PIECES_MAX: Final = 2_000
+"""Of one ``Heard``; a turn ends when it has as many."""
 
 RESULT_BYTES_MAX: Final = 32_768
 STDERR_BYTES_MAX: Final = 4_096
+OUT: Final = "out"
+ERR: Final = "err"
+"""The names of the positions."""
 
-POLL_MIN_S: Final = 0.05
-POLL_MAX_S: Final = 1.0
+_SCAN_BYTES: Final = 256 * 1024
 _CONTINUATION: Final = range(0x80, 0xC0)
-_MAY_BEGIN: Final = b"{ \t\r"
-"""Bytes an event's line can begin with; the rest is not worth a look."""
 
-_NUL_ESCAPE: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
-"""A NUL in a JSON string: databases and terminals choke on it, and no worker means it."""
+Seen: TypeAlias = tuple[Signal | Heard, int]
 
 
-class _Event(msgspec.Struct, frozen=True, tag_field="subagents", rename="camel"):
-    """The names on the wire are those of the worker tools (3-tools)."""
+class Sizes(NamedTuple):
+    """How far the files are read in the end: children left behind may write for ever."""
+
+    out: int
+    err: int
 
 
-_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-_Percent: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=100)]
-_Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+@dataclass(slots=True)
+class _Stream:
+    """One file, read forward."""
 
-
-class _Result(_Event, frozen=True, tag="result"):
-    text: str
-    is_error: bool = False
-    error: str | None = None
-
-
-class _Report(_Event, frozen=True, tag="report"):
-    summary: str
-    status: ReportStatus = ReportStatus.COMPLETE
-    confidence: Confidence | None = None
-    artifacts: tuple[ReportedArtifact, ...] = ()
-    blockers: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-class _Usage(_Event, frozen=True, tag="usage"):
-    tokens_in: _Count | None = None
-    tokens_out: _Count | None = None
-    cost_usd: _Dollars | None = None
-
-
-class _Progress(_Event, frozen=True, tag="progress"):
-    phase: str
-    percent_complete: _Percent | None = None
-
-
-class _Tool(_Event, frozen=True, tag="tool"):
     name: str
-
-
-class _Text(_Event, frozen=True, tag="text"):
-    text: str
-
-
-_AnyEvent: TypeAlias = _Result | _Report | _Usage | _Progress | _Tool | _Text
-_DECODER: Final[msgspec.json.Decoder[_AnyEvent]] = msgspec.json.Decoder(_AnyEvent)
-
-
-def decode(line: bytes, *, key: str) -> Signal | None:
-    """Return the signal that one line of standard output is, or None for plain text.
-
-    Args:
-        line: Without its newline.
-        key: Becomes the signal's ``key``.
-    """
-    match _event(line):
-        case _Result() as event:
-            return ResultSeen(
-                key=key,
-                text=event.text,
-                is_error=event.is_error,
-                error=event.error,
-            )
-        case _Report() as event:
-            return ReportSeen(
-                key=key,
-                report=Report(
-                    summary=event.summary,
-                    status=event.status,
-                    confidence=event.confidence,
-                    artifacts=event.artifacts,
-                    blockers=event.blockers,
-                    warnings=event.warnings,
-                ),
-            )
-        case _Usage() as event:
-            usage = Usage(
-                tokens_in=event.tokens_in, tokens_out=event.tokens_out, cost_usd=event.cost_usd
-            )
-            return UsageSeen(key=key, usage=usage)
-        case _Progress() as event:
-            progress = Progress(phase=event.phase, percent_complete=event.percent_complete)
-            return ProgressSeen(key=key, progress=progress)
-        case _Tool() as event:
-            return ToolSeen(key=key, name=event.name)
-        case _Text() | None:
-            return None
-
-
-def _event(line: bytes) -> _AnyEvent | None:
-    if len(line) > LINE_BYTES_MAX or not line.lstrip().startswith(b"{"):
-        return None
-    try:
-        return _DECODER.decode(_NUL_ESCAPE.sub(rb"\1\\ufffd", line))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-class Line(NamedTuple):
-    start: int
-    """Byte offset in the file."""
-    end: int
-    """Offset after it and its newline."""
-    data: bytes
-
-
-class Lines:
-    """Cuts a stream of bytes into the lines that may be events; the others are only counted."""
-
-    def __init__(self, offset: int) -> None:
-        self._offset = offset
-        self._held = b""
-        self._skipping = False
+    path: str
+    said_from: int
+    """What stands before it was heard."""
+    lines: Lines
 
     @property
     def position(self) -> int:
-        """Offset after all bytes fed so far."""
-        return self._offset + len(self._held)
+        """Behind all that was heard."""
+        return max(self.lines.position, self.said_from)
 
-    def feed(self, chunk: bytes) -> list[Line]:
-        """Return the complete lines that ``chunk`` ends; at most ``LINE_BYTES_MAX`` each."""
-        if self._skipping:
-            cut = chunk.find(b"\n") + 1
-            self._offset += cut or len(chunk)
-            if not cut:
-                return []
-            chunk, self._skipping = chunk[cut:], False
-        data = self._held + chunk
-        end = data.rfind(b"\n") + 1
-        found = list(self._marked(data, end))
-        self._offset += end
-        self._held = data[end:]
-        if len(self._held) > LINE_BYTES_MAX:
-            self._offset += len(self._held)
-            self._held, self._skipping = b"", True
-        return found
+    def read(self, *, until: int | None) -> tuple[list[Part], int]:
+        """Read one chunk; returns what it completed and its size."""
+        wanted = CHUNK_BYTES if until is None else min(CHUNK_BYTES, until - self.lines.fed)
+        if wanted <= 0:
+            return [], 0
+        with contextlib.suppress(FileNotFoundError), open(self.path, "rb", buffering=0) as file:  # noqa: PTH123
+            chunk = os.pread(file.fileno(), wanted, self.lines.fed)
+            return self.lines.feed(chunk), len(chunk)
+        return [], 0
 
-    def finish(self) -> list[Line]:
-        """Return the last line when it has no newline; nothing comes after it."""
-        if MARK not in self._held:
-            return []
-        return [Line(self._offset, self.position, self._held)]
 
-    def _marked(self, data: bytes, end: int) -> Iterator[Line]:
-        at = data.find(MARK, 0, end)
-        while at >= 0:
-            start = data.rfind(b"\n", 0, at) + 1
-            stop = data.find(b"\n", at)
-            if stop - start <= LINE_BYTES_MAX and data[start] in _MAY_BEGIN:
-                yield Line(self._offset + start, self._offset + stop + 1, data[start:stop])
-            at = data.find(MARK, stop, end)
+def _stream(name: str, path: str, begin: int, *, said_from: int) -> _Stream:
+    lines = Lines(begin, is_inside=_is_inside(path, begin))
+    return _Stream(name=name, path=path, said_from=said_from, lines=lines)
 
 
 class Output:
-    """Reads one attempt's standard output as signals, from ``cursor`` on.
+    """Reads what one attempt writes, from where its reader stopped before.
 
-    Blocking, for one thread at a time. Reading again from the same cursor gives signals with the
-    same keys.
+    Blocking, for one thread at a time. Reading again from the same places gives signals with the
+    same keys, and the same pieces.
+
+    Args:
+        out: Path of the standard output.
+        err: Path of the standard error.
+        attempt_id: Begins the keys of signals.
+        cursor: Signals in lines before it were taken.
+        heard: By ``OUT`` and ``ERR``: what stands before was heard.
     """
 
-    def __init__(self, path: str, attempt_id: AttemptId, *, cursor: int) -> None:
-        self.path = path
+    def __init__(
+        self, out: str, err: str, attempt_id: AttemptId, *, cursor: int, heard: Mapping[str, int]
+    ) -> None:
         self._attempt_id = attempt_id
         self._cursor = cursor
-        self._lines = Lines(cursor)
+        self._given = cursor
+        """The cursor that goes with pieces: all signals before it were returned."""
+        out_heard, err_heard = heard.get(OUT, 0), heard.get(ERR, 0)
+        self.begin = min(cursor, out_heard)
+        """Where reading standard output begins."""
+        self._out = _stream(OUT, out, self.begin, said_from=out_heard)
+        self._err = _stream(ERR, err, err_heard, said_from=err_heard)
+        self._told = {OUT: out_heard, ERR: err_heard}
         self._result_seen = False
 
     @property
     def position(self) -> int:
-        return self._lines.position
+        """Behind all that was read of the standard output."""
+        return max(self._out.lines.fed, self._cursor)
 
-    def read(self, *, until: int | None = None) -> tuple[list[tuple[Signal, int]], bool]:
-        """Read what is new, ``READ_BYTES_MAX`` at most; returns ``(signals, there may be more)``.
+    def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
+        """Read what is new, for some milliseconds; returns ``(what was seen, there may be more)``.
 
-        Of several ``usage`` or ``progress`` events in one turn only the last is returned: each
-        replaces the one before, and a worker that floods must not flood the journal.
+        Of several ``usage`` or ``progress`` events in one turn one is returned, for a worker that
+        floods must not flood the journal: the last progress, and the most of each total, so that
+        a worker cannot take back what it told before somebody looked.
         """
-        lines: list[Line] = []
-        budget = READ_BYTES_MAX
-        more = True
-        with contextlib.suppress(FileNotFoundError), open(self.path, "rb", buffering=0) as file:  # noqa: PTH123
-            file.seek(self.position)
-            while more and budget > 0:
-                wanted = CHUNK_BYTES if until is None else min(CHUNK_BYTES, until - self.position)
-                chunk = file.read(wanted) if wanted > 0 else b""
-                lines += self._lines.feed(chunk)
-                more = bool(chunk)
-                budget -= len(chunk)
-            return self._signals(lines), more
-        return [], False
+        turn = _Turn(self._attempt_id, self._told, cursor=self._cursor)
+        more_out = turn.take(self._out, until=None if until is None else until.out)
+        more_err = turn.take(self._err, until=None if until is None else until.err)
+        return self._seen(turn), more_out or more_err
 
-    def finish(self) -> list[tuple[Signal, int]]:
-        """After the last ``read``: the unterminated line, and the end of the text as result.
+    def finish(self, *, result_before: bool) -> list[Seen]:
+        """After the last ``read``: unterminated lines, and the end of the text as result.
 
-        The latter only when no ``result`` event was seen since the beginning of the file.
+        Args:
+            result_before: Whether a ``result`` event stands before ``begin``. The end of the text
+                is the result only where there is none at all.
         """
-        signals = self._signals(self._lines.finish())
-        if not self._result_seen and not self._result_before_cursor():
-            signals.append((self._tail_as_result(), self.position))
-        return signals
+        turn = _Turn(self._attempt_id, self._told, cursor=self._cursor)
+        for stream in (self._out, self._err):
+            turn.add(stream, stream.lines.finish())
+        found = self._seen(turn)
+        if not self._result_seen and not result_before:
+            found.append((self._tail_as_result(), self.position))
+        return found
 
-    def _signals(self, lines: list[Line]) -> list[tuple[Signal, int]]:
-        signals: list[tuple[Signal, int]] = []
-        replaced: set[type[Signal]] = set()
-        for line in reversed(lines):
-            signal = decode(line.data, key=f"{self._attempt_id}:out:{line.start}")
-            if signal is None or type(signal) in replaced:
-                continue
-            if isinstance(signal, (UsageSeen, ProgressSeen)):
-                replaced.add(type(signal))
-            self._result_seen = self._result_seen or isinstance(signal, ResultSeen)
-            signals.append((signal, line.end))
-        signals.reverse()
-        return signals
-
-    def _result_before_cursor(self) -> bool:
-        if self._cursor == 0:
-            return False
-        before = Output(self.path, self._attempt_id, cursor=0)
-        more = True
-        while more and not before._result_seen:
-            _, more = before.read(until=self._cursor)
-        # The cursor may stand after an unterminated last line.
-        before._signals(before._lines.finish())
-        return before._result_seen
+    def _seen(self, turn: "_Turn") -> list[Seen]:
+        """Pieces before signals: whoever crashes in between reads the signals again."""
+        turn.close()
+        self._told = turn.positions
+        self._result_seen = self._result_seen or turn.result_seen
+        found: list[Seen] = [(heard, self._given) for heard in turn.heard]
+        found += _newest(turn.signals)
+        self._given = max(self._given, self._out.lines.position)
+        return found
 
     def _tail_as_result(self) -> ResultSeen:
-        data, size = tail(self.path, RESULT_BYTES_MAX, end=self.position)
+        most = RESULT_BYTES_MAX + MARGIN_BYTES
+        data, size = tail(self._out.path, most, end=self.position)
+        if size > most:
+            data = _without_rest_of_event(data)
         return ResultSeen(
             key=f"{self._attempt_id}:result",
-            text=clean(_spoken(data)),
+            text=clean(ending(_spoken(data), RESULT_BYTES_MAX)),
             bytes_total=size if size > RESULT_BYTES_MAX else 0,
         )
+
+
+class _Turn:
+    """What one turn of reading finds."""
+
+    def __init__(self, attempt_id: AttemptId, told: Mapping[str, int], *, cursor: int) -> None:
+        self.heard: list[Heard] = []
+        self.signals: list[tuple[Signal, int]] = []
+        self.positions = dict(told)
+        self.result_seen = False
+        self._attempt_id = attempt_id
+        self._told = told
+        self._cursor = cursor
+        self._said: list[Said] = []
+        self._count = 0
+
+    def take(self, stream: _Stream, *, until: int | None) -> bool:
+        """Read until there is no more, or enough; returns whether there may be more."""
+        budget, size = READ_BYTES_MAX, 1
+        while size and budget > 0 and self._count < PIECES_MAX:
+            parts, size = stream.read(until=until)
+            budget -= size
+            self.add(stream, parts)
+        return bool(size)
+
+    def add(self, stream: _Stream, parts: Sequence[Part]) -> None:
+        for part in parts:
+            self._add(stream, part)
+        self.positions[stream.name] = stream.position
+
+    def _add(self, stream: _Stream, part: Part) -> None:
+        event = None
+        if part.kind is Kind.MARKED and stream.name == OUT:
+            event = event_of(part.data)
+        if event is not None:
+            self.result_seen = self.result_seen or isinstance(event, ResultEvent)
+            signal = signal_of(event, key=f"{self._attempt_id}:out:{part.start}")
+            if signal is not None and part.start >= self._cursor:
+                self.signals.append((signal, part.end))
+            if part.start >= stream.said_from:
+                self._hear(stream, [said_of(event)], part.end)
+        elif part.kind is Kind.CUT:
+            if part.start >= stream.said_from:
+                said = beginning(part.data, is_stderr=stream.name == ERR)
+                self._hear(stream, [said], part.end)
+        elif part.end > stream.said_from:
+            skipped = max(stream.said_from - part.start, 0)
+            at = part.start + skipped
+            for block in _blocks(part.data[skipped:] if skipped else part.data):
+                at += len(block)
+                self._hear(stream, pieces(block, is_stderr=stream.name == ERR), min(at, part.end))
+
+    def _hear(self, stream: _Stream, said: list[Said], position: int) -> None:
+        if self._said and len(self._said) + len(said) > PIECES_MAX:
+            self.close()
+        self._said += said
+        self._count += len(said)
+        self.positions[stream.name] = position
+
+    def close(self) -> None:
+        """Make one ``Heard`` of what came since the last; also when only blank lines did."""
+        if self._said or self.positions != self._told:
+            self._told = dict(self.positions)
+            self.heard.append(Heard(said=tuple(self._said), positions=self._told))
+            self._said = []
+
+
+def _newest(signals: list[tuple[Signal, int]]) -> list[tuple[Signal, int]]:
+    """Of progress only the last; of usage one, with the most that was told of each field."""
+    kept: list[tuple[Signal, int]] = []
+    replaced: set[type[Signal]] = set()
+    told = Usage()
+    for signal, _ in signals:
+        if isinstance(signal, UsageSeen):
+            told = most(told, signal.usage)
+    for signal, end in reversed(signals):
+        if type(signal) in replaced:
+            continue
+        if isinstance(signal, (UsageSeen, ProgressSeen)):
+            replaced.add(type(signal))
+        shown = replace(signal, usage=told) if isinstance(signal, UsageSeen) else signal
+        kept.append((shown, end))
+    kept.reverse()
+    return kept
+
+
+def _blocks(data: bytes) -> Iterator[bytes]:
+    """``data`` in blocks of at most ``PIECES_MAX`` whole lines."""
+    if data.count(b"\n") <= PIECES_MAX:
+        yield data
+        return
+    lines = data.split(b"\n")
+    for at in range(0, len(lines), PIECES_MAX):
+        ending = b"\n" if at + PIECES_MAX < len(lines) else b""
+        yield b"\n".join(lines[at : at + PIECES_MAX]) + ending
+
+
+def _is_inside(path: str, offset: int) -> bool:
+    """Whether the offset lies within a line: of one that is too long, the end is not waited for."""
+    with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        return offset > 0 and os.pread(file.fileno(), 1, offset - 1) not in {b"", b"\n"}
+    return False
+
+
+def has_result(path: str, *, start: int, stop: int) -> bool:
+    """Whether a ``result`` event stands between the two offsets. Blocking, in bounded memory."""
+    lines, found = Lines(start, is_inside=_is_inside(path, start)), False
+    with contextlib.suppress(FileNotFoundError), open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        while not found and lines.fed < stop:
+            chunk = os.pread(file.fileno(), min(_SCAN_BYTES, stop - lines.fed), lines.fed)
+            found = _any_result(lines.feed(chunk))
+            if not chunk:
+                break
+    # The offset may stand behind an unterminated last line.
+    return found or _any_result(lines.finish())
+
+
+def _any_result(parts: Sequence[Part]) -> bool:
+    return any(
+        part.kind is Kind.MARKED and isinstance(event_of(part.data), ResultEvent) for part in parts
+    )
+
+
+def _without_rest_of_event(data: bytes) -> bytes:
+    """Without the end of a structured event that was cut in two: it is not meant to be read."""
+    first, _, others = data.partition(b"\n")
+    is_rest = b'"' in first and first.rstrip().endswith(b"}")
+    return others if others and is_rest else data
 
 
 def _spoken(data: bytes) -> bytes:
@@ -305,10 +298,10 @@ def _spoken(data: bytes) -> bytes:
         return data
     spoken = []
     for line in data.splitlines(keepends=True):
-        match _event(line):
+        match event_of(line):
             case None:
                 spoken.append(line)
-            case _Text(text=text):
+            case TextEvent(text=text):
                 spoken.append(text.encode() + b"\n")
             case _:
                 pass
@@ -324,8 +317,8 @@ def tail(path: str, bytes_max: int, *, end: int | None = None) -> tuple[bytes, i
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             size = os.fstat(file.fileno()).st_size
             size = size if end is None else min(size, end)
-            file.seek(max(0, size - bytes_max))
-            data = file.read(min(size, bytes_max))
+            start = max(size - bytes_max, 0)
+            data = os.pread(file.fileno(), size - start, start)
     except FileNotFoundError:
         return b"", 0
     if size > bytes_max:
@@ -334,73 +327,3 @@ def tail(path: str, bytes_max: int, *, end: int | None = None) -> tuple[bytes, i
             cut += 1
         data = data[cut:]
     return data, size
-
-
-def clean(data: bytes) -> str:
-    """Text for people and databases: invalid UTF-8 and NUL replaced, trailing newlines stripped."""
-    text = data.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return text.rstrip("\n")
-
-
-class Poller:
-    """Tells when followed files grow: one timer for all of them, and one ``stat`` per look.
-
-    A file with news is looked at every ``POLL_MIN_S``, a quiet one less and less often, down to
-    every ``POLL_MAX_S``; looks fall together, so that 200 quiet files wake the loop a few times per
-    second. ``stat`` is called on the loop: attempt directories are expected on a local disk.
-    """
-
-    def __init__(self) -> None:
-        self._followed: set[_Followed] = set()
-        self._timer: asyncio.TimerHandle | None = None
-
-    @contextlib.contextmanager
-    def follow(self, path: str, news: asyncio.Event) -> Iterator[None]:
-        """Set ``news`` whenever the file's size changed, while the context lasts."""
-        followed = _Followed(path, news)
-        self._followed.add(followed)
-        self._arm()
-        try:
-            yield
-        finally:
-            self._followed.discard(followed)
-            self._arm()
-
-    def _arm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._followed:
-            due = min(each.due for each in self._followed)
-            self._timer = asyncio.get_running_loop().call_at(due, self._look)
-
-    def _look(self) -> None:
-        self._timer = None
-        now = asyncio.get_running_loop().time()
-        for each in self._followed:
-            if each.due <= now:
-                each.look(now)
-        self._arm()
-
-
-class _Followed:
-    def __init__(self, path: str, news: asyncio.Event) -> None:
-        self.path = path
-        self.news = news
-        self.size = -1
-        self.pause_s = POLL_MIN_S
-        self.due = 0.0
-
-    def look(self, now: float) -> None:
-        try:
-            size = os.stat(self.path).st_size  # noqa: PTH116  # hot: once per file and look
-        except OSError:
-            size = -1
-        if size == self.size:
-            self.pause_s = min(self.pause_s * 1.5, POLL_MAX_S)
-        else:
-            self.size, self.pause_s = size, POLL_MIN_S
-            self.news.set()
-        # Rounded up to a common grid: what is due at about the same time is looked at together.
-        grid_s = POLL_MIN_S if self.pause_s < POLL_MAX_S / 2 else POLL_MAX_S / 4
-        self.due = ((now + self.pause_s) // grid_s + 1) * grid_s

@@ -5,10 +5,13 @@ attempt N (without one, every attempt plays the same). Steps:
 
 ``{"sleep_ms": N}`` · ``{"result": TEXT}`` · ``{"error": TEXT}`` (a result that says error) ·
 ``{"report": {…}}`` · ``{"progress": {…}}`` · ``{"usage": {…}}`` · ``{"tool": NAME}`` ·
+``{"print": TEXT}`` (plain lines) · ``{"said": {"subagents": …}}`` (the same object that a plain
+program prints, see ``events``: of one with a signal both are seen) ·
 ``{"write": {"path": P, "text": T}}`` (relative to the working directory) ·
 ``{"fail_start": TEXT}`` · ``{"exit": CODE}`` · ``{"signal": N}`` · ``{"hang": true}`` (until
 stopped). The end is exit 0. A tool that the attempt was not given is not used: its step is left
-out.
+out. A tool that is used is heard, too; a result is not, so that a script without ``print`` costs
+no transcript.
 
 It lives in this process: after a restart its attempts cannot be adopted and are lost.
 """
@@ -22,6 +25,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.model import Exit, Progress, Report, Usage
+from subagents.domain.said import Heard, LineType, Said
 from subagents.domain.signals import (
     Exited,
     ProgressSeen,
@@ -36,15 +40,19 @@ from subagents.domain.spec import Abilities
 from subagents.domain.values import AttemptId
 from subagents.errors import ConfigError, RuntimeUnavailable
 from subagents.ports import AttemptRef, Clock, Launch, StartedInfo
+from subagents.runtimes.events import AnyEvent, ToolEvent, event_from, said_of, signal_of
+from subagents.runtimes.text import pieces
 
 Step = Mapping[str, object]
 
 STEPS: Final = frozenset(
     {
         *("attempt", "sleep_ms", "result", "error", "report", "progress", "usage", "tool"),
-        *("write", "fail_start", "exit", "signal", "hang"),
+        *("write", "fail_start", "exit", "signal", "hang", "said", "print"),
     }
 )
+HEARD: Final = "steps"
+"""The name of the position: so many steps were heard."""
 SIGTERM: Final = 15
 
 
@@ -84,6 +92,8 @@ class ScriptedRuntime:
                         f'script step {number} has the unknown key "{name}" '
                         f"(known: {', '.join(sorted(STEPS))})"
                     )
+                if name == "said":
+                    _checked(number, step[name])
 
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:  # noqa: ARG002 - it has no processes
         """See ``ports.Runtime.marker``."""
@@ -102,17 +112,23 @@ class ScriptedRuntime:
         )
         return StartedInfo()
 
-    async def watch(self, ref: AttemptRef, *, cursor: int) -> AsyncIterator[tuple[Signal, int]]:
-        """See ``ports.Runtime.watch``; the cursor counts steps."""
+    async def discard(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+    ) -> None:
+        """See ``ports.Runtime.discard``; there are no files."""
+
+    async def watch(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        """See ``ports.Runtime.watch``; cursor and position count steps."""
         played = self._attempts.get(ref.attempt_id)
         if played is None:
             text = "a scripted attempt does not outlive its process"
             yield Vanished(key=f"{ref.attempt_id}:vanished", error=text), cursor
             return
         if ref.turns > 1:
-            key = f"{ref.attempt_id}:turn{ref.turns}"
-            yield ResultSeen(key=f"{key}:result", text=played.messages[f"turn{ref.turns}"]), cursor
-            yield Exited(key=f"{key}:exit", exit=Exit(code=0), drained=True), cursor
+            for seen in _turn(ref, played.messages[f"turn{ref.turns}"], heard):
+                yield seen, cursor
             return
         ended = Exit(code=0)
         for number, step in enumerate(played.steps):
@@ -121,9 +137,12 @@ class ScriptedRuntime:
             if "exit" in step or "signal" in step:
                 ended = Exit(code=_whole(step.get("exit")), signal=_whole(step.get("signal")))
                 break
-            if number < cursor:
-                continue
-            signal = await self._play(step, played, f"{ref.attempt_id}:{number}")
+            signal = None
+            if number >= cursor:
+                signal = await self._play(step, played, f"{ref.attempt_id}:{number}")
+            said = _said(step, played) if number >= heard.get(HEARD, 0) else ()
+            if said:
+                yield Heard(said=said, positions={HEARD: number + 1}), max(cursor, number)
             if signal is not None:
                 yield signal, number + 1
         if played.stopped.is_set():
@@ -142,6 +161,9 @@ class ScriptedRuntime:
                     _write(Path(played.cwd), value)
                 case "tool" if not played.may_use(str(value)):
                     return None
+                case "said":
+                    event = event_from(value)
+                    return signal_of(event, key=key) if _may_happen(event, played) else None
                 case _:
                     return _signal(name, value, key)
         return None
@@ -185,6 +207,43 @@ class ScriptedRuntime:
     async def forget(self, ref: AttemptRef) -> None:
         """See ``ports.Runtime.forget``."""
         self._attempts.pop(ref.attempt_id, None)
+
+
+def _turn(ref: AttemptRef, message: str, heard: Mapping[str, int]) -> list[Signal | Heard]:
+    """A follow-up turn answers with its message."""
+    key, name = f"{ref.attempt_id}:turn{ref.turns}", f"turn{ref.turns}"
+    seen: list[Signal | Heard] = []
+    if not heard.get(name):
+        said = Said(type=LineType.TEXT, text=message)
+        seen.append(Heard(said=(said,), positions={name: 1}))
+    seen.append(ResultSeen(key=f"{key}:result", text=message))
+    seen.append(Exited(key=f"{key}:exit", exit=Exit(code=0), drained=True))
+    return seen
+
+
+def _said(step: Step, played: _Played) -> tuple[Said, ...]:
+    """What a step says, as a plain program would."""
+    for name, value in step.items():
+        match name:
+            case "print":
+                return tuple(pieces(str(value).encode("utf-8", "replace"), is_stderr=False))
+            case "said":
+                event = event_from(value)
+                return (said_of(event),) if _may_happen(event, played) else ()
+            case "tool" if played.may_use(str(value)):
+                return (said_of(ToolEvent(name=str(value))),)
+    return ()
+
+
+def _may_happen(event: AnyEvent, played: _Played) -> bool:
+    return not isinstance(event, ToolEvent) or played.may_use(event.name)
+
+
+def _checked(number: int, form: object) -> None:
+    try:
+        event_from(form)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"script step {number}: `said` is no structured event: {error}") from None
 
 
 def _signal(name: str, value: object, key: str) -> Signal | None:

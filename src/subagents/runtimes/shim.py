@@ -21,12 +21,24 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from subagents.domain.model import Exit
+from subagents.domain.redact import MARGIN_BYTES, ending
 from subagents.domain.signals import Exited, Signal, Vanished
 from subagents.domain.values import AttemptId, RunId
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Clock, OffLoop, StartedInfo
+from subagents.runtimes.discard import Discarded, discarded, give_up, give_up_all
 from subagents.runtimes.origins import Origins
-from subagents.runtimes.output import STDERR_BYTES_MAX, Output, Poller, clean, tail
+from subagents.runtimes.output import (
+    ERR,
+    OUT,
+    STDERR_BYTES_MAX,
+    Output,
+    Seen,
+    Sizes,
+    has_result,
+    tail,
+)
+from subagents.runtimes.poller import Poller
 from subagents.runtimes.processes import (
     Census,
     Identity,
@@ -37,6 +49,7 @@ from subagents.runtimes.processes import (
     orphans,
     reap,
 )
+from subagents.runtimes.text import clean
 
 SHELL: Final = "/bin/sh"
 SHIM: Final = Path(__file__).with_name("shim.sh")
@@ -96,12 +109,13 @@ class Place:
                 return Exit(signal=int(number))
         return None
 
-    def out_bytes(self) -> int:
-        """Size of the standard output so far."""
-        try:
-            return (self.path / "out").stat().st_size
-        except FileNotFoundError:
-            return 0
+    def sizes(self) -> Sizes:
+        """How much was written so far."""
+        return Sizes(out=_size(self.out), err=_size(self.err))
+
+    def discarded(self) -> Discarded:
+        """What was given up of the output."""
+        return discarded(self.path)
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Make the directory with ``files``; a file that is there already is replaced whole."""
@@ -136,6 +150,13 @@ class Place:
                 return file.read(4096), os.fstat(file.fileno()).st_mtime
         except FileNotFoundError:
             return "", 0.0
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116  # beside the paths as texts
+    except FileNotFoundError:
+        return 0
 
 
 def _records(text: str, *, last: str) -> dict[str, list[str]]:
@@ -211,15 +232,15 @@ class ProcessAttempts:
         return StartedInfo(pid=None if worker is None else worker.pid, adopted=adopted)
 
     async def watch(
-        self, attempt_id: AttemptId, place: Place, *, cursor: int
-    ) -> AsyncIterator[tuple[Signal, int]]:
-        """Yield the attempt's signals; see ``ports.Runtime.watch``.
+        self, attempt_id: AttemptId, place: Place, *, cursor: int, heard: Mapping[str, int]
+    ) -> AsyncIterator[Seen]:
+        """Yield the attempt's signals and what it says; see ``ports.Runtime.watch``.
 
         Needs nothing but the directory, so that it serves a new daemon as well. Ends with
         ``Exited``, also when the exit was not recorded but its end was seen, or ``Vanished``.
         """
         await self._settle(place, None)
-        output = Output(place.out, attempt_id, cursor=cursor)
+        output = _output(attempt_id, place, cursor, heard)
         seen_alive = False
         # The shim first: it ends when the exit is on record. Without it (it was killed) the worker
         # is awaited, and how it ended stays unknown.
@@ -228,22 +249,44 @@ class ProcessAttempts:
             if identity is None or not alive(identity):
                 continue
             seen_alive = seen_alive or identify == place.worker
-            async with contextlib.aclosing(self._follow(identity, output)) as signals:
-                async for pair in signals:
-                    yield pair
+            async with contextlib.aclosing(self._follow(identity, place, output)) as found:
+                async for each in found:
+                    yield each
             if place.exit() is not None:
                 break
         self._reap()
-        # Children that the worker left behind may write for ever; its own output ends here.
-        written = await self._off_loop(place.out_bytes)
+        if not place.discarded().is_all:
+            async with contextlib.aclosing(self._rest(place, output)) as found:
+                async for each in found:
+                    yield each
+        yield await self._off_loop(partial(_last, attempt_id, place, seen_alive)), output.position
+
+    async def _rest(self, place: Place, output: Output) -> AsyncGenerator[Seen, None]:
+        """What an ended worker wrote last; a child that it left behind may write for ever."""
+        written = await self._off_loop(place.sizes)
         more = True
         while more:
             found, more = await self._off_loop(partial(output.read, until=written))
-            for pair in found:
-                yield pair
-        for pair in await self._off_loop(output.finish):
-            yield pair
-        yield await self._off_loop(partial(_last, attempt_id, place, seen_alive)), output.position
+            for each in found:
+                yield each
+        for each in await self._off_loop(partial(_finish, place, output)):
+            yield each
+
+    async def discard(
+        self, place: Place, *, cursor: int, heard: Mapping[str, int], ended: bool
+    ) -> None:
+        """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
+
+        Raises:
+            RuntimeUnavailable: Not all could be let go; repeating goes on.
+        """
+        before = partial(
+            give_up, place.path, out=min(cursor, heard.get(OUT, 0)), err=heard.get(ERR, 0)
+        )
+        try:
+            await self._off_loop(partial(give_up_all, place.path) if ended else before)
+        except OSError as error:
+            raise RuntimeUnavailable(f"cannot let go of output: {error}") from error
 
     async def stop(self, attempt_id: AttemptId, place: Place, *, grace_s: float) -> None:
         """End every process of the attempt; see ``processes.end_tree``.
@@ -322,15 +365,20 @@ class ProcessAttempts:
             pause_s = min(pause_s * 1.5, 0.05)
 
     async def _follow(
-        self, identity: Identity, output: Output
-    ) -> AsyncGenerator[tuple[Signal, int], None]:
-        """Yield signals while the process lives; some output may be left to read after it."""
+        self, identity: Identity, place: Place, output: Output
+    ) -> AsyncGenerator[Seen, None]:
+        """Yield what is seen while the process lives; some output may be left to read after it."""
         news = asyncio.Event()
-        with self._poller.follow(output.path, news), on_end(identity, news.set):
+        with (
+            self._poller.follow(place.out, news),
+            self._poller.follow(place.err, news),
+            on_end(identity, news.set),
+        ):
             while alive(identity):
+                # Reading on only when all of it was taken: who keeps it sets the pace.
                 found, more = await self._off_loop(output.read)
-                for pair in found:
-                    yield pair
+                for each in found:
+                    yield each
                 if not more:
                     await news.wait()
                     news.clear()
@@ -341,16 +389,29 @@ class ProcessAttempts:
                 self._children.discard(pid)
 
 
+def _output(attempt_id: AttemptId, place: Place, cursor: int, heard: Mapping[str, int]) -> Output:
+    """A reader that goes on there, or behind what is not there any more."""
+    gone = place.discarded()
+    known = {OUT: max(heard.get(OUT, 0), gone.out), ERR: max(heard.get(ERR, 0), gone.err)}
+    return Output(place.out, place.err, attempt_id, cursor=max(cursor, gone.out), heard=known)
+
+
+def _finish(place: Place, output: Output) -> list[Seen]:
+    gone = place.discarded()
+    before = gone.has_result or has_result(place.out, start=gone.out, stop=output.begin)
+    return output.finish(result_before=before)
+
+
 def _last(attempt_id: AttemptId, place: Place, seen_alive: bool) -> Signal:  # noqa: FBT001
     exit_ = place.exit()
     if exit_ is None and not seen_alive:
         return Vanished(key=f"{attempt_id}:vanished", error=_why_vanished(place))
-    stderr, _ = tail(place.err, STDERR_BYTES_MAX)
+    stderr, _ = tail(place.err, STDERR_BYTES_MAX + MARGIN_BYTES)
     return Exited(
         key=f"{attempt_id}:exit",
         exit=exit_ or Exit(),
         drained=True,
-        stderr_tail=clean(stderr) or None,
+        stderr_tail=clean(ending(stderr, STDERR_BYTES_MAX)) or None,
     )
 
 
