@@ -549,13 +549,22 @@ def _did_not_start(paths: Paths, status: int | None) -> NoReturn:
     lines = log_tail(paths.log_file).strip().splitlines()
     said = [line for line in lines if not line.startswith(_HINT)]
     hints = [line.removeprefix(_HINT) for line in lines[-1:] if line.startswith(_HINT)]
-    last = f": {said[-1].removeprefix(_OWN_NAME)}" if said else ""
+    last = f": {log_message(said[-1]).removeprefix(_OWN_NAME)}" if said else ""
     where = f"read {paths.log_file}, or run it in the foreground: subagents serve"
     raise DaemonUnreachable(
         f"the daemon did not start {ended}{last}",
         hint=hints[0] if hints else where,
         details={"log": str(paths.log_file), "tail": lines[-10:]},
     )
+
+
+def log_message(line: str) -> str:
+    """What a line of the daemon's log says; what it did not log itself stands as it is."""
+    try:
+        found = msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return line
+    return str(found["message"]) if isinstance(found, dict) and "message" in found else line
 
 
 def log_tail(file: Path) -> str:

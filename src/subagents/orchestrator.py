@@ -12,21 +12,31 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Literal, cast
 from urllib.parse import quote
 
 import msgspec
 
-from subagents.client import AsyncClient, Document, ensure_daemon
+from subagents.client import AsyncClient, Document, Query, ensure_daemon
 from subagents.config.paths import Paths
 from subagents.domain.model import Report, Usage
 from subagents.domain.outcome import Outcome
 from subagents.domain.values import Value
+from subagents.errors import Unavailable
 from subagents.orchestrator_tools import Tools, camel, camel_keys
 
 WAIT_S: Final = 300.0
 """One long poll; ``RunHandle.wait`` repeats it for ever."""
+LOG_WAIT_S: Final = 20
+LOG_PAGE_LINES: Final = 1_000
+SUMMARY_S: Final = 60.0
+"""A summarizer's answer takes longer than a look."""
 DEFAULT_SESSION: Final = "agent:main:main"
+EVENTS_WAIT_S: Final = 20
+"""One long poll; ``Orchestrator.events`` repeats it for ever."""
+RECONNECT_S: Final = 30.0
+"""How long it looks for a daemon that went away."""
+RECONNECT_POLL_S: Final = 0.2
 
 
 class CheckResult(Value, frozen=True):
@@ -103,6 +113,69 @@ class RunHandle:
     async def status(self) -> Document:
         """The run's row as ``subagents status --json`` shows it."""
         return await self._client.get(f"/v1/runs/{self.id}/status")
+
+    async def log(
+        self,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        grep: str | None = None,
+        since: str | None = None,
+        types: Sequence[str] = (),
+        attempt: int | None = None,
+        after_seq: int | None = None,
+        wait_seconds: int = 0,
+    ) -> Document:
+        """Lines of the run's transcript; without ``offset`` and ``after_seq`` the newest.
+
+        Args:
+            offset: The first line, among those that pass the filters, from 0.
+            limit: At most so many, 1 to 10,000; None = 50.
+            grep: A regular expression, searched in the text.
+            since: ``5m``, ``1h``, ``2d`` or ISO 8601.
+            types: Of ``text thinking tool error system user``; empty = all.
+            attempt: Only this one's.
+            after_seq: Only lines behind this one, the oldest first: the ``nextSeq`` of the page
+                before.
+            wait_seconds: With ``after_seq``: wait so long for a line, 0 to 50.
+
+        Returns:
+            ``{runId, label, totalLines, returnedLines, offset, droppedLines, lines, nextSeq,
+            ended}``; a line is ``{seq, ts, type, text, attempt}``.
+
+        Raises:
+            UsageError: A parameter is wrong, or ``grep`` takes too long.
+
+        Source: 4-observability §2.
+        """
+        query: Query = {
+            "offset": offset,
+            "limit": limit,
+            "grep": grep,
+            "since": since,
+            "type": ",".join(types) or None,
+            "attempt": attempt,
+            "afterSeq": after_seq,
+            "waitSeconds": wait_seconds or None,
+        }
+        path = f"/v1/runs/{self.id}/log"
+        return await self._client.get(path, query, timeout_s=wait_seconds)
+
+    async def follow(self) -> AsyncIterator[Document]:
+        """Every line of the transcript, from the first to the run's end, as they come."""
+        after, ended = 0, False
+        while not ended:
+            page = await self.log(after_seq=after, limit=LOG_PAGE_LINES, wait_seconds=LOG_WAIT_S)
+            for line in cast("Sequence[Document]", page["lines"]):
+                yield line
+            after, ended = cast("int", page["nextSeq"]), bool(page["ended"])
+
+    async def summary(self) -> Document:
+        """What was done so far: ``{summary, writtenBy, …}``; a digest made without a model, or
+        what the configured ``summarizer_agent`` wrote.
+        """
+        path = f"/v1/runs/{self.id}/log"
+        return await self._client.get(path, {"summary": 1}, timeout_s=SUMMARY_S)
 
     async def cancel(self, reason: str | None = None) -> None:
         """End the run and all its descendants; harmless when it has ended."""
@@ -241,10 +314,100 @@ class Orchestrator:
             await self._client.post("/v1/inbox/ack", {"messageIds": ids})
         return messages
 
+    async def agent_stats(
+        self,
+        *,
+        by: Literal["agent", "tag", "model"] = "agent",
+        agent: str | None = None,
+        tag: str | None = None,
+        model: str | None = None,
+        days: int = 30,
+    ) -> Sequence[Document]:
+        """What ended attempts came to: counts, success with interval and n, runtime, tokens, cost.
+
+        Args:
+            by: What is counted together; its name is ``name``.
+            agent: Only this agent's attempts.
+            tag: Only attempts of runs with this tag.
+            model: Only attempts with this model.
+            days: UTC days up to and with today, 1 to 30.
+
+        Source: 4-observability §6.
+        """
+        query = {"by": by, "agent": agent, "tag": tag, "model": model, "days": days}
+        answer = await self._client.get("/v1/agents/stats", query)
+        return cast("Sequence[Document]", answer["stats"])
+
+    async def suggest_agents(
+        self,
+        hint: str = "",
+        *,
+        tags: Sequence[str] = (),
+        cost_tier: Literal["free", "cheap", "medium", "expensive"] | None = None,
+    ) -> Sequence[Document]:
+        """The configured agents, the best for this work first, each with ``reasons``; starts none.
+
+        Args:
+            hint: The work in words.
+            tags: What the agent should be good at.
+            cost_tier: What it may cost.
+
+        Source: 4-observability §7.
+        """
+        query = {"hint": hint, "tags": ",".join(tags), "costTier": cost_tier, "cwd": self._cwd}
+        answer = await self._client.get("/v1/agents/suggest", query)
+        return cast("Sequence[Document]", answer["suggestions"])
+
     async def attention(self) -> Sequence[Document]:
         """What needs a person: questions, blockers, undelivered and failed runs."""
         answer = await self._client.get("/v1/attention")
         return cast("Sequence[Document]", answer["items"])
+
+    async def events(
+        self,
+        *,
+        after: int | None = None,
+        run: str | None = None,
+        tree: str | None = None,
+        types: Sequence[str] = (),
+    ) -> AsyncIterator[Document]:
+        """What happens to runs, in one order, as it happens; goes on with the next daemon.
+
+        Args:
+            after: ``seq`` of the last event that was seen; 0 = from the beginning, None = only what
+                is new.
+            run: Only of this run.
+            tree: Only of this run and all below it.
+            types: Only these, such as ``completion`` or ``run``; empty = all.
+
+        Yields:
+            The documents of docs/events.md; each has its number as ``seq``.
+
+        Raises:
+            DaemonUnreachable: No daemon came back within half a minute.
+        """
+        query = {"run": run, "tree": tree, "types": ",".join(types) or None}
+        seen = after
+        if seen is None:
+            seen = cast("int", (await self._client.get("/v1/events", query))["seq"])
+        while True:
+            answer = await self._persistently({**query, "after": seen, "wait": EVENTS_WAIT_S})
+            for event in cast("Sequence[Document]", answer["events"]):
+                yield event
+            seen = cast("int", answer["seq"])
+
+    async def _persistently(self, query: Mapping[str, str | int | None]) -> Document:
+        """A page of events, also when the daemon is started anew meanwhile."""
+        loop = asyncio.get_running_loop()
+        due: float | None = None
+        while True:
+            try:
+                return await self._client.get("/v1/events", query, timeout_s=EVENTS_WAIT_S)
+            except Unavailable:
+                due = loop.time() + RECONNECT_S if due is None else due
+                if loop.time() > due:
+                    raise
+            await asyncio.sleep(RECONNECT_POLL_S)
 
 
 def _client(paths: Paths, session: str, cwd: Path) -> AsyncClient:

@@ -150,7 +150,7 @@ class Tools:
         message: str | None = None,
         **parameters: object,
     ) -> Document:
-        """One of the smaller acts; ``log`` takes ``attempt``, ``stream``, ``tail``, ``limit``."""
+        """One of the smaller acts; ``log`` takes ``grep``, ``since``, ``type``, …"""
         asked = {"action": action, "target": target, "message": message, **parameters}
         return await self._use("subagents", asked)
 

@@ -20,26 +20,29 @@ from subagents.config.settings import Daemon, Settings
 from subagents.couriers.command import CommandCourier
 from subagents.couriers.steer import SteerCourier
 from subagents.domain.model import Run
-from subagents.domain.values import AttemptId
+from subagents.domain.redact import own_secrets
+from subagents.domain.trace import lineage, traceparent
+from subagents.domain.values import AttemptId, RunId
 from subagents.engine.engine import Engine
 from subagents.engine.off_loop import DaemonThreads
 from subagents.engine.system import RandomIds, SystemClock
 from subagents.engine.verification import Verifier
 from subagents.errors import ConfigError
-from subagents.ports import Runtime
+from subagents.ports import Exporter, Runtime
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.runtimes.shim import Place
 from subagents.store.named_sql import migrations
+from subagents.store.performance import PerformanceFiles
 from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
+from subagents.store.transcripts import TranscriptFiles
 from subagents.surfaces.call import (
     DaemonInfo,
-    OutputPage,
     Services,
     wall_ms,
 )
 from subagents.surfaces.refusals import FILE_NAME, Refusals
+from subagents.telemetry.export import CURSOR_FILE, NoExport, SpanExport
 
 STORE_THREADS = 8
 """One commit at a time, the rest read."""
@@ -50,6 +53,13 @@ LOOK_AGAIN_S = 1.0
 DESCRIPTORS = 16_384
 """Many systems give 1,024, and a thousand callers that wait have a connection each."""
 
+
+SWITCH_S = 0.0005
+"""So long a thread may keep the interpreter while the loop waits for it; Python's own is 5 ms.
+
+Measured here, status calls while a worker's million lines are recorded on other threads: median
+1.3 ms instead of 4.2, 90 of 100 under 6 ms instead of 11, and the recording takes as long.
+"""
 
 COLLECT_AFTER = 20_000
 """Tracked objects made before the youngest are looked through; Python's own number is 700."""
@@ -64,6 +74,7 @@ class Node:
     command: CommandRuntime
     paths: Paths
     threads: tuple[DaemonThreads, ...]
+    exporter: Exporter
 
     async def stop(self) -> None:
         """Stop the engine; workers go on."""
@@ -108,11 +119,67 @@ def build_node(
         verifier=Verifier(checks, clock, commands_allowed=commands_allowed),
         settings=settings,
         progress_log=ProgressFiles(paths.progress_dir),
+        transcripts=TranscriptFiles(paths.transcripts_dir),
+        performance=PerformanceFiles(paths.state_dir),
         owner=f"{os.uname().nodename}:{os.getpid()}",
-        worker_env=lambda run: worker_env(run, paths, os.environ),
+        secrets_of=lambda run: own_secrets(run.resolved.options, os.environ),
+        worker_env=lambda run: {
+            **worker_env(run, paths, os.environ),
+            **trace_env(run, engine.ledger.live.get, settings),
+        },
         orphans=orphans,
     )
-    return Node(engine, store, command, paths, (off_loop, checks, processes))
+    exporter = exporter_of(store, paths, settings, settings_now or (lambda: settings))
+    engine.ledger.listen(on_commit=exporter.on_commit, on_failure=lambda _error: None)
+    return Node(engine, store, command, paths, (off_loop, checks, processes), exporter)
+
+
+def exporter_of(
+    store: SqliteStore, paths: Paths, settings: Settings, settings_now: Callable[[], Settings]
+) -> Exporter:
+    """What sends spans to the configured receiver, or nothing to nobody.
+
+    Raises:
+        ConfigError: There is a receiver, but not what is needed to send to it.
+    """
+    file = paths.state_dir / CURSOR_FILE
+    telemetry = settings.telemetry
+    if telemetry.otlp_endpoint is None:
+        return NoExport(file)
+    try:
+        from subagents.telemetry.otlp import OtlpSender  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ConfigError(
+            f"telemetry.otlp_endpoint is set, but {error.name} is not installed",
+            hint="install subagents[otel], or remove telemetry.otlp_endpoint",
+            details={"keys": ["telemetry.otlp_endpoint"]},
+        ) from error
+
+    def describe(agent_id: str) -> str | None:
+        agent = settings_now().agents.get(agent_id)
+        return None if agent is None else agent.description
+
+    sender = OtlpSender(
+        telemetry.otlp_endpoint,
+        headers=telemetry.headers,
+        service_name=telemetry.service_name,
+        version=__version__,
+    )
+    return SpanExport(
+        store=store, sender=sender, file=file, describe=describe, content=telemetry.content
+    )
+
+
+def trace_env(
+    run: Run, run_of: Callable[[RunId], Run | None], settings: Settings
+) -> dict[str, str]:
+    """What makes a worker's own telemetry part of our trace; nothing when we send none ourselves:
+    its spans would lie in one that never comes.
+    """
+    if settings.telemetry.otlp_endpoint is None:
+        return {}
+    root = lineage(run, run_of).root
+    return {"TRACEPARENT": traceparent(root, run.id, len(run.attempts))}
 
 
 def worker_env(run: Run, paths: Paths, environ: Mapping[str, str]) -> dict[str, str]:
@@ -175,10 +242,6 @@ def services_of(
         merged = {**environ, **variables}
         return load(where, merged, paths=node.paths, overrides={**standing, **flags})
 
-    def read_output(run: Run, attempt: int, stream: str, offset: int, limit: int) -> OutputPage:
-        place = Place(node.paths.attempts_dir, run.id, attempt)
-        return _page(Path(place.out if stream == "out" else place.err), offset, limit)
-
     async def orphans() -> list[tuple[str, int]]:
         live = {r.attempt_id for r in node.engine.ledger.published.values() if r.attempts}
         return [(attempt, pid) for attempt, pid in await node.command.orphans(live)]
@@ -195,25 +258,13 @@ def services_of(
             started_at_ms=wall_ms(),
             http_url=http_url,
         ),
-        read_output=read_output,
         check_database=node.store.check,
         orphans=orphans,
         off_loop=node.threads[0],
         refusals=Refusals(node.paths.state_dir / FILE_NAME, node.threads[0], node.engine),
         attempt_of=node.command.attempt_of,
+        exporter=node.exporter,
     )
-
-
-def _page(path: Path, offset: int, limit: int) -> OutputPage:
-    """``limit`` bytes from ``offset``; a negative offset counts from the end."""
-    try:
-        with path.open("rb") as file:
-            total = file.seek(0, os.SEEK_END)
-            start = max(total + offset, 0) if offset < 0 else min(offset, total)
-            file.seek(start)
-            return OutputPage(data=file.read(limit), offset=start, total_bytes=total)
-    except FileNotFoundError:
-        return OutputPage(data=b"", offset=0, total_bytes=0)
 
 
 @asynccontextmanager
@@ -282,6 +333,7 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     paths.ensure()
     raise_descriptor_limit()
     calm_collector()
+    sys.setswitchinterval(SWITCH_S)
     node = build_node(paths, config, user_settings(environ, paths, config))
     daemon = config.settings.daemon
     services = services_of(node, environ, http_url=daemon.http_url)

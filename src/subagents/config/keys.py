@@ -17,14 +17,17 @@ from msgspec import inspect
 
 from subagents.config.settings import (
     DEFAULT_LANE,
+    HEADER_PATTERN,
     LOOPBACK_PATTERN,
     NAME_PATTERN,
+    URL_PATTERN,
     VARIABLE_PATTERN,
     Agent,
     Daemon,
     Lane,
     Retention,
     SubagentDefaults,
+    Telemetry,
     Verification,
     nearest,
 )
@@ -40,8 +43,12 @@ PATTERN_WORDS: Final = {
     VARIABLE_PATTERN: "the name of an environment variable (letters, digits and _)",
     LOOPBACK_PATTERN: "a loopback address: 127.0.0.1, ::1 or localhost (nothing is encrypted "
     "here, so that no other machine may reach it)",
+    URL_PATTERN: "an http or https URL without user name, query and fragment",
+    HEADER_PATTERN: "the name of an HTTP header (letters, digits, _ and -)",
 }
-UNITS: Final = ("seconds", "minutes", "days", "ms", "chars")
+PLACEHOLDERS: Final = {VARIABLE_PATTERN: "<VARIABLE>", HEADER_PATTERN: "<header>"}
+"""What stands for a free name, by what it must look like."""
+UNITS: Final = ("seconds", "minutes", "days", "ms", "chars", "mb", "percent", "usd")
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -106,6 +113,7 @@ def tree() -> Table:
             "verification": _table(Verification),
             "retention": _table(Retention),
             "daemon": _table(Daemon),
+            "telemetry": _table(Telemetry),
         }
     )
 
@@ -271,6 +279,8 @@ def _is_json(value: object) -> bool:
 
 
 def _allowed(kind: inspect.Type, choices: tuple[str, ...] = ()) -> str:
+    if isinstance(kind, inspect.VarTupleType):
+        return _allowed_list(kind, choices)
     if choices:
         return "one of " + ", ".join(_shown(choice) for choice in choices)
     match kind:
@@ -286,15 +296,27 @@ def _allowed(kind: inspect.Type, choices: tuple[str, ...] = ()) -> str:
             return f"text of at most {most} characters"
         case inspect.StrType(min_length=1):
             return "non-empty text"
-        case inspect.VarTupleType():
-            item = "tables" if isinstance(kind.item_type, inspect.DictType) else "text"
-            least = f" with at least {kind.min_length} item" if kind.min_length else ""
-            most_items = f" of at most {kind.max_length} items" if kind.max_length else ""
-            return f"a list of {item}{most_items}{least}"
         case inspect.DictType():
             return "a table of text, numbers, true or false, lists and tables"
         case _:
             return "text"
+
+
+def _allowed_list(kind: inspect.VarTupleType, choices: tuple[str, ...]) -> str:
+    most = f" of at most {kind.max_length} items" if kind.max_length else ""
+    match kind.item_type:
+        case _ if choices:
+            return f"a list of any of {', '.join(_shown(choice) for choice in choices)}"
+        case inspect.IntType(ge=low, le=high):
+            return f"a list{most}, integers from {low} to {high}"
+        case inspect.FloatType(ge=low, le=high):
+            return f"a list{most}, numbers from {low:g} to {high:.12g}"
+        case inspect.DictType():
+            items = "tables"
+        case _:
+            items = "text"
+    least = f" with at least {kind.min_length} item" if kind.min_length else ""
+    return f"a list of {items}{most}{least}"
 
 
 def _shown(value: object) -> str:
@@ -348,13 +370,17 @@ def _node(field: inspect.Field) -> Node:
         kind = kind.type
     if isinstance(kind, inspect.StructType):
         return _table(kind.cls)
-    if isinstance(kind, inspect.EnumType):
-        choices = tuple(str(member) for member in kind.cls)
+    item = kind.item_type if isinstance(kind, inspect.VarTupleType) else kind
+    if isinstance(item, inspect.EnumType):
+        choices = tuple(str(member) for member in item.cls)
     if isinstance(kind, inspect.DictType):
+        name = kind.key_type
+        name = name.type if isinstance(name, inspect.Metadata) else name
+        pattern = (name.pattern if isinstance(name, inspect.StrType) else None) or VARIABLE_PATTERN
         return Table(
             each=Key(type=kind.value_type, description=description, is_secret=True),
-            name_pattern=VARIABLE_PATTERN,
-            placeholder="<VARIABLE>",
+            name_pattern=pattern,
+            placeholder=PLACEHOLDERS[pattern],
         )
     default = None if field.default is msgspec.NODEFAULT else field.default
     return Key(type=kind, description=description, default=default, choices=choices)

@@ -120,7 +120,8 @@ class Config(msgspec.Struct, frozen=True):
             if value is not None and value != {}:
                 origin = self.origins.get(key, DEFAULT)
                 shown = list(value) if isinstance(value, tuple) else value
-                yield Leaf(key, shown, origin, is_secret="env" in path[2:-1])
+                is_secret = "env" in path[2:-1] or path[:2] == ("telemetry", "headers")
+                yield Leaf(key, shown, origin, is_secret=is_secret)
 
 
 def _ignored_line(file: Path, left_out: Sequence[str]) -> str:

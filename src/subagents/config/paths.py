@@ -25,6 +25,8 @@ from subagents.errors import ConfigError, UsageError
 
 CONFIG_FILE_NAME: Final = "subagents.toml"
 SOCKET_NAME: Final = "subagents.sock"
+SUPERVISOR_SOCKET_NAME: Final = "supervisor.sock"
+"""Beside the other; it is the longer name, so where it fits both do."""
 SOCKET_BYTES_MAX: Final = 107 if sys.platform == "linux" else 103
 """`sun_path` less its NUL; macOS has four bytes fewer than Linux."""
 PRIVATE: Final = 0o700
@@ -46,6 +48,11 @@ class Paths:
     """At most `SOCKET_BYTES_MAX` bytes long."""
 
     @property
+    def supervisor_socket(self) -> Path:
+        """Where programs that watch over runs connect; beside ``socket``, as well guarded."""
+        return self.socket.with_name(SUPERVISOR_SOCKET_NAME)
+
+    @property
     def database(self) -> Path:
         return self.state_dir / "subagents.db"
 
@@ -57,6 +64,11 @@ class Paths:
     def progress_dir(self) -> Path:
         """The updates of each run, as long as the run is kept."""
         return self.state_dir / "progress"
+
+    @property
+    def transcripts_dir(self) -> Path:
+        """What the workers of each run said, as long as the run is kept."""
+        return self.state_dir / "transcripts"
 
     @property
     def log_file(self) -> Path:
@@ -110,7 +122,8 @@ class Paths:
         cls, *, config_dir: Path, state_dir: Path, cache_dir: Path, runtime_dir: Path
     ) -> "Paths":
         socket = runtime_dir / SOCKET_NAME
-        if len(os.fsencode(socket)) > SOCKET_BYTES_MAX:
+        longest = socket.with_name(SUPERVISOR_SOCKET_NAME)
+        if len(os.fsencode(longest)) > SOCKET_BYTES_MAX:
             socket = SHORT_PATHS / f"subagents-{os.getuid()}-{_digest(runtime_dir)}" / "s"
         return cls(
             config_file=config_dir / CONFIG_FILE_NAME,

@@ -7,7 +7,7 @@ Source: 5-surfaces §5 (`config schema`).
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -84,17 +84,22 @@ def _default(key: Key) -> str:
             return "`[]`"
         case int() | float():
             return f"`{key.default}`"
+        case tuple():
+            return f"`{list(key.default)}`"
         case _:
             return f'`"{key.default}"`'
 
 
 def _schema(node: Node, title: str) -> dict[str, object]:
     if isinstance(node, Key):
-        schema = {"title": title, "description": node.description, **_type(node.type)}
-        if node.choices:
-            schema = {**schema, "type": "string", "enum": list(node.choices)}
+        schema = {
+            "title": title,
+            "description": node.description,
+            **_type(node.type, node.choices),
+        }
         if node.default is not None:
-            schema["default"] = list(node.default) if node.default == () else node.default
+            default = node.default
+            schema["default"] = list(default) if isinstance(default, tuple) else default
         return schema
     return _table_schema(node, title)
 
@@ -116,17 +121,19 @@ def _table_schema(table: Table, title: str) -> dict[str, object]:
     return schema
 
 
-def _type(kind: inspect.Type) -> dict[str, object]:
+def _type(kind: inspect.Type, choices: Sequence[str] = ()) -> dict[str, object]:
     match kind:
+        case inspect.VarTupleType():
+            sizes = {"minItems": kind.min_length, "maxItems": kind.max_length}
+            return {"type": "array", "items": _type(kind.item_type, choices), **_given(sizes)}
+        case _ if choices:
+            return {"type": "string", "enum": list(choices)}
         case inspect.BoolType():
             return {"type": "boolean"}
         case inspect.IntType(ge=low, le=high):
             return {"type": "integer", "minimum": low, "maximum": high}
         case inspect.FloatType(ge=low, le=high):
             return {"type": "number", "minimum": low, "maximum": high}
-        case inspect.VarTupleType():
-            sizes = {"minItems": kind.min_length, "maxItems": kind.max_length}
-            return {"type": "array", "items": _type(kind.item_type), **_given(sizes)}
         case inspect.DictType():
             return {"type": "object"}
         case inspect.StrType():

@@ -14,6 +14,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from subagents.domain.alerts import AlertKind, AlertRules
 from subagents.errors import ConfigError, NotFound
 
 DEFAULT_LANE: Final = "default"
@@ -26,10 +27,13 @@ AVAILABLE_RUNTIMES: Final = ("command", "scripted")
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
+URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
+HEADER_PATTERN: Final = r"^[A-Za-z0-9_-]+$"
 
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
 Text = Annotated[str, Meta(min_length=1)]
 VariableName = Annotated[str, Meta(pattern=VARIABLE_PATTERN)]
+HeaderName = Annotated[str, Meta(pattern=HEADER_PATTERN)]
 
 
 class CostTier(StrEnum):
@@ -83,6 +87,21 @@ class SubagentDefaults(Section, frozen=True):
         Name | None,
         Meta(description="Agent of a spawn that names none and whose requester has none."),
     ] = None
+    max_transcript_mb: Annotated[
+        float,
+        Meta(
+            ge=0.1,
+            le=10_000,
+            description="Transcript kept of each run, in megabytes; the oldest lines go first.",
+        ),
+    ] = 32
+    summarizer_agent: Annotated[
+        Name | None,
+        Meta(
+            description="Cheap agent that writes `log --summary`; unset = a digest made without "
+            "a model."
+        ),
+    ] = None
 
 
 class AgentSubagents(Section, frozen=True):
@@ -112,6 +131,66 @@ class Capabilities(Section, frozen=True):
         Annotated[str, Meta(max_length=4000)] | None,
         Meta(description="What a requester should know before choosing it."),
     ] = None
+
+
+Percent = Annotated[int, Meta(ge=1, le=100)]
+
+
+class AgentAlerts(Section, frozen=True):
+    """`[agents.<id>.alerts]`: what its requester is told while it works (4-observability §4)."""
+
+    stuck_seconds: Annotated[
+        float, Meta(ge=1, le=86_400, description="Silence after which it counts as stuck.")
+    ] = 300
+    stuck_tool_seconds: Annotated[
+        float, Meta(ge=1, le=86_400, description="The same while a tool runs.")
+    ] = 1200
+    budget_percent: Annotated[
+        tuple[Percent, ...],
+        Meta(max_length=10, description="Shares of its budget at which its requester is told."),
+    ] = (50, 80, 100)
+    cost_usd: Annotated[
+        tuple[Annotated[float, Meta(ge=0.01, le=1e6)], ...],
+        Meta(max_length=20, description="Costs at which it is told of a run without a budget."),
+    ] = (1.0, 5.0, 10.0, 25.0)
+    context_percent: Annotated[
+        tuple[Percent, ...],
+        Meta(max_length=10, description="How full the model's window is when it is told."),
+    ] = (50, 75, 90)
+    failures: Annotated[
+        int, Meta(ge=2, le=100, description="Tools that fail in a row before that is news.")
+    ] = 3
+    commit_batch_seconds: Annotated[
+        float, Meta(ge=0, le=3600, description="Commits within so long become one line.")
+    ] = 30
+    tokens_per_hour: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=1_000_000,
+            description="So many tokens of alerts are pushed per run and hour; the others become "
+            "one digest line. Questions, blockers and the end are never held back.",
+        ),
+    ] = 600
+    off: Annotated[
+        tuple[AlertKind, ...],
+        Meta(description="Kinds that are never pushed; they stay on the event stream."),
+    ] = ()
+
+    @property
+    def rules(self) -> AlertRules:
+        """The same for the domain, in milliseconds."""
+        return AlertRules(
+            stuck_ms=round(self.stuck_seconds * 1000),
+            stuck_tool_ms=round(self.stuck_tool_seconds * 1000),
+            budget_percent=tuple(sorted(set(self.budget_percent))),
+            cost_usd=tuple(sorted(set(self.cost_usd))),
+            context_percent=tuple(sorted(set(self.context_percent))),
+            failures=self.failures,
+            commit_batch_ms=round(self.commit_batch_seconds * 1000),
+            tokens_per_hour=self.tokens_per_hour,
+            off=self.off,
+        )
 
 
 class AgentCourier(Section, frozen=True):
@@ -149,6 +228,7 @@ class Agent(Section, frozen=True):
     subagents: AgentSubagents = AgentSubagents()
     capabilities: Capabilities = Capabilities()
     courier: AgentCourier = AgentCourier()
+    alerts: AgentAlerts = AgentAlerts()
     run_timeout_seconds: Annotated[
         Annotated[float, Meta(ge=0, le=31_536_000)] | None,
         Meta(description="Deadline of each attempt; unset = agents.defaults, 0 = none."),
@@ -265,6 +345,33 @@ class Daemon(Section, frozen=True):
         return f"http://{host}:{self.http_port}" if self.http_port else None
 
 
+class Telemetry(Section, frozen=True):
+    """`[telemetry]`: read once, when the daemon starts; the user's own file and environment only.
+
+    Nothing is sent anywhere unless `otlp_endpoint` is set.
+    """
+
+    otlp_endpoint: Annotated[
+        Annotated[str, Meta(pattern=URL_PATTERN)] | None,
+        Meta(
+            description="OTLP/HTTP receiver that gets a span per attempt when a run ends, for "
+            'example "http://127.0.0.1:4318"; unset = nothing is sent. Needs subagents[otel]. Only '
+            "from your own file."
+        ),
+    ] = None
+    headers: Annotated[
+        dict[HeaderName, str],
+        Meta(description="HTTP headers sent along, such as an API key for the receiver."),
+    ] = {}
+    content: Annotated[
+        bool,
+        Meta(description="Send tasks, results and error texts too; redacted, but content."),
+    ] = False
+    service_name: Annotated[
+        Text, Meta(description="`service.name` of everything that is sent.")
+    ] = "subagents"
+
+
 class Settings(Section, frozen=True):
     """Everything configured, validated.
 
@@ -277,6 +384,7 @@ class Settings(Section, frozen=True):
     verification: Verification = Verification()
     retention: Retention = Retention()
     daemon: Daemon = Daemon()
+    telemetry: Telemetry = Telemetry()
 
     def agent(self, agent_id: str) -> Agent:
         """Return the agent of that id (trimmed and lower-cased first).

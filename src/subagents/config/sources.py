@@ -169,7 +169,7 @@ def from_environment(
 def _segments(name: str, ids: Mapping[str, str]) -> list[str]:
     """The key a variable sets: lower case, except for names that the tree leaves free in case.
 
-    An id with `-` is spelled with `_`, as variables cannot have the former.
+    An id or a header with `-` is spelled with `_`, as variables cannot have the former.
     """
     parts = name.removeprefix(PREFIX).split(SEPARATOR)
     lower = [part.lower() for part in parts]
@@ -178,6 +178,8 @@ def _segments(name: str, ids: Mapping[str, str]) -> list[str]:
             return ["agents", ids.get(agent, agent), "env", SEPARATOR.join(parts[3:])]
         case ["agents", agent, *rest]:
             return ["agents", ids.get(agent, agent), *rest]
+        case ["telemetry", "headers", *rest] if rest:
+            return ["telemetry", "headers", SEPARATOR.join(rest).replace("_", "-")]
         case _:
             return lower
 

@@ -21,10 +21,12 @@ from subagents.config.paths import Paths
 from subagents.config.settings import (
     ANY_AGENT,
     Agent,
+    AgentAlerts,
     AgentSubagents,
     Lane,
     Settings,
     SubagentDefaults,
+    Telemetry,
 )
 from subagents.config.sources import read
 from subagents.errors import ConfigError
@@ -52,6 +54,11 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
     """
     ignored: list[str] = []
     defaults = _defaults(whole.defaults, own.defaults, ignored)
+    if defaults.summarizer_agent != own.defaults.summarizer_agent:
+        # It is started with transcripts as its task, and no allow_agents is asked: naming
+        # `command` there would run what a worker printed as a shell script.
+        ignored.append(f"{_DEFAULTS}.summarizer_agent")
+        defaults = msgspec.structs.replace(defaults, summarizer_agent=own.defaults.summarizer_agent)
     added = whole.agents.keys() - own.agents.keys()
     agents = {
         agent_id: _added(agent_id, agent, ignored)
@@ -77,6 +84,7 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ),
         retention=own.retention,
         daemon=own.daemon,
+        telemetry=_telemetry(whole, own, ignored),
     )
     return settings, tuple(sorted(ignored))
 
@@ -101,10 +109,17 @@ def _is_longer(timeout_s: float, most_s: float) -> bool:
 
 
 def _added(agent_id: str, agent: Agent, ignored: list[str]) -> Agent:
-    """An agent that only the project knows: it is there, but may spawn nobody."""
+    """An agent that only the project knows: it is there, but may spawn nobody, nor flood anybody.
+
+    It may fall silent: whom its alerts concern chose it, and its end is never held back.
+    """
     if agent.subagents.allow_agents:
         ignored.append(f"agents.{agent_id}.subagents.allow_agents")
-    return msgspec.structs.replace(agent, subagents=AgentSubagents())
+    alerts, most = agent.alerts, AgentAlerts().tokens_per_hour
+    if alerts.tokens_per_hour > most:
+        ignored.append(f"agents.{agent_id}.alerts.tokens_per_hour")
+        alerts = msgspec.structs.replace(alerts, tokens_per_hour=most)
+    return msgspec.structs.replace(agent, subagents=AgentSubagents(), alerts=alerts)
 
 
 def _known(agent_id: str, whole: Settings, own: Settings, ignored: list[str]) -> Agent:
@@ -160,6 +175,16 @@ def _lanes(whole: Settings, own: Settings, ignored: list[str]) -> dict[str, Lane
             ignored.append(f"lanes.{name}.slots")
         lanes[name] = msgspec.structs.replace(lane, slots=min(lane.slots, most))
     return lanes
+
+
+def _telemetry(whole: Settings, own: Settings, ignored: list[str]) -> Telemetry:
+    """Where what runs do is sent to is the user's to say, whoever wrote the project's file."""
+    ignored += (
+        f"telemetry.{name}"
+        for name in own.telemetry.__struct_fields__
+        if getattr(whole.telemetry, name) != getattr(own.telemetry, name)
+    )
+    return own.telemetry
 
 
 # -- trusted files ------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ Source: 3-tools "Who is calling"; 5-surfaces §4; 2-lifecycle §2 item 5.
 import asyncio
 import re
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -22,16 +23,18 @@ from subagents.config.paths import Paths
 from subagents.config.settings import nearest
 from subagents.domain.admission import lane_key
 from subagents.domain.model import Run
-from subagents.domain.values import AttemptId, RunId, SessionKey
+from subagents.domain.values import AttemptId, RunId
+from subagents.engine.addresses import spoken_under
 from subagents.engine.engine import Engine
+from subagents.engine.meter import Histogram
 from subagents.engine.queries import Queries
 from subagents.errors import Conflict, Forbidden, NotFound, Unavailable, UsageError
-from subagents.ports import OffLoop
+from subagents.ports import Exporter, OffLoop
 from subagents.surfaces.caller import Caller
 from subagents.surfaces.explain import Lane
 from subagents.surfaces.refusals import Refusals
 
-__all__ = ["Caller", "DaemonInfo", "OutputPage", "Services"]
+__all__ = ["Caller", "DaemonInfo", "Services"]
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -39,6 +42,7 @@ SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 PLAN_BODY_BYTES_MAX: Final = 64 * 1024 * 1024
 DRAIN_BYTES_MAX: Final = 16 * 1024 * 1024
 """How much of a body that is too large is still read, so that its sender hears the answer."""
+LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 DEPTH_MAX: Final = 64
 """More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
 
@@ -47,15 +51,6 @@ T = TypeVar("T")
 
 class BodyTooLarge(UsageError):
     """The request body is larger than the call allows; nothing was stored."""
-
-
-class OutputPage(msgspec.Struct, frozen=True):
-    """Part of what an attempt wrote."""
-
-    data: bytes
-    offset: int
-    """Of the first byte of ``data``."""
-    total_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +84,6 @@ class Services:
     """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``."""
     paths: Paths
     info: DaemonInfo
-    read_output: Callable[[Run, int, str, int, int], OutputPage]
-    """``(run, attempt, "out" or "err", offset, limit)``; blocking, called through ``off_loop``."""
     check_database: Callable[[], Sequence[str]]
     """What the database finds wrong with itself; blocking, called through ``off_loop``."""
     orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
@@ -99,6 +92,12 @@ class Services:
     refusals: Refusals
     attempt_of: Callable[[int], AttemptId | None] = _no_attempt
     """The attempt of this home that the process of that id belongs to; microseconds."""
+    exporter: Exporter | None = None
+    """Sends spans to a receiver; None = nothing is sent."""
+    loop_lag_s: Histogram = field(default_factory=lambda: Histogram(LAGS_S))
+    """How late the loop came back to what was due; for ``/metrics``, as the next one."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """Calls that ended in an error, by its code."""
     now_ms: Callable[[], int] = wall_ms
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by a signal or ``POST /v1/shutdown``; long polls end, then the daemon."""
@@ -171,7 +170,7 @@ async def require_own(used: Services, run: Run, caller: Caller) -> None:
         return
     current = run
     for _ in range(DEPTH_MAX):
-        if caller.session == current.requester or caller.session in sessions(current):
+        if caller.session == current.requester or caller.session in spoken_under(current):
             return
         if current.requester_run is None:
             break
@@ -182,11 +181,6 @@ async def require_own(used: Services, run: Run, caller: Caller) -> None:
         guardrail="ownership",
         hint="see yours: subagents list",
     )
-
-
-def sessions(run: Run) -> frozenset[SessionKey]:
-    """Every session a worker of this run speaks or spoke under."""
-    return frozenset({run.first_session_key, *(each.session_key for each in run.attempts)})
 
 
 async def own_attempt(used: Services, run_id: RunId, caller: Caller) -> Run:
@@ -200,7 +194,7 @@ async def own_attempt(used: Services, run_id: RunId, caller: Caller) -> Run:
     is_current = caller.run_id == run_id and caller.attempt == len(run.attempts)
     if is_current or caller.is_operator:
         return run
-    if caller.session in sessions(run):
+    if caller.session in spoken_under(run):
         raise Conflict(
             f"attempt {len(run.attempts)} of run {run.id} is under way; this worker's is over",
             hint="end this process; what it says now changes nothing",

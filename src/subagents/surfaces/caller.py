@@ -105,7 +105,7 @@ class Caller:
         if token is not None:
             caller = _worker(used, token, connection, reader=reader, cwd=cwd)
         else:
-            _refuse_worker_without_token(used, session, connection)
+            refuse_worker_without_token(used, session, connection)
             agent = request.headers.get("x-subagents-caller", "") == "agent" or _is_mcp(request)
             caller = cls(
                 session=session,
@@ -201,7 +201,7 @@ def _worker(
     )
 
 
-def _refuse_worker_without_token(
+def refuse_worker_without_token(
     used: "Services", session: SessionKey, connection: Connection
 ) -> None:
     """A name in a header is no proof, and to leave the token out is no way to more rights.

@@ -14,10 +14,8 @@ import os
 import signal
 import socket
 import stat
-import struct
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
@@ -30,23 +28,22 @@ from subagents.config.settings import Daemon
 from subagents.errors import AlreadyRunning
 from subagents.surfaces.call import Services
 from subagents.surfaces.caller import CONNECTION, Connection
+from subagents.surfaces.daemon_log import writing_log
 from subagents.surfaces.http import create_app
+from subagents.surfaces.metrics import watching_loop
+from subagents.surfaces.peer import peer_pid, peer_uid
+from subagents.surfaces.supervisor.door import SupervisorDoor
 from subagents.surfaces.tcp import TcpDoor, bound, operator_token
 
 log = logging.getLogger(__name__)
 
 LOG_BYTES_MAX: Final = 10 * 1024 * 1024
-"""At start a larger log is moved to ``daemon.log.1``, over the one before."""
-LOGGERS: Final = {"subagents": logging.INFO, "uvicorn": logging.WARNING, "asyncio": logging.WARNING}
-"""Not the root: an embedding program's own lines do not belong into our file."""
+"""A larger log is moved to ``daemon.log.1``, over the one before."""
 STOP_S: Final = 5
 """Calls under way at a stop may take so long to end; then they are cut off."""
 KEEP_ALIVE_S: Final = 5
 ANSWER_S: Final = 1.0
 """How long somebody on a socket that is in the way has to accept."""
-_PEER: Final = struct.Struct("3i")
-"""``struct ucred``: pid, uid, gid."""
-
 
 NO_TCP: Final = Daemon()
 
@@ -102,25 +99,56 @@ async def _start_and_serve(
     log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
     # The port first: a daemon that cannot have it has touched nothing.
     with bound(settings) if settings.http_port else contextlib.nullcontext() as tcp:
-        token = operator_token(paths.state_dir) if tcp is not None else ""
+        if tcp is not None:
+            operator_token(paths.state_dir)
         await services.engine.start()
         try:
-            with listening(paths.socket) as unix:
-                app = create_app(services)
-                doors = [(unix, _config(app, SameUserProtocol))]
-                log.info("listening on %s", paths.socket)
-                if tcp is not None:
-                    door = TcpDoor(app, services, settings, token)
-                    doors.append((tcp, _config(door, HttpToolsProtocol)))
-                    log.info("listening on %s", settings.http_url)
-                try:
-                    await _serve(services, doors, when_ready)
-                finally:
-                    await app.state.mcp.stop()
-            await services.refusals.flush()
+            async with exporting(services), watching_loop(services.loop_lag_s):
+                await _open_doors(services, paths, settings, tcp, when_ready)
         finally:
             await services.engine.stop()
             log.info("daemon stopped")
+
+
+async def _open_doors(
+    services: Services,
+    paths: Paths,
+    settings: Daemon,
+    tcp: socket.socket | None,
+    when_ready: Callable[[], None],
+) -> None:
+    with listening(paths.socket) as unix, listening(paths.supervisor_socket) as watched:
+        app = create_app(services)
+        doors = [(unix, _config(app, SameUserProtocol))]
+        log.info("listening on %s", paths.socket)
+        if tcp is not None:
+            door = TcpDoor(app, services, settings, operator_token(paths.state_dir))
+            doors.append((tcp, _config(door, HttpToolsProtocol)))
+            log.info("listening on %s", settings.http_url)
+        supervisors = SupervisorDoor(services)
+        try:
+            await supervisors.open(watched)
+            await _serve(services, doors, when_ready)
+        finally:
+            await supervisors.close()
+            await app.state.mcp.stop()
+    await services.refusals.flush()
+
+
+@contextlib.asynccontextmanager
+async def exporting(services: Services) -> AsyncIterator[None]:
+    """Tell the receiver of spans, if there is one, what ended; the store is open meanwhile."""
+    exporter = services.exporter
+    if exporter is None:
+        yield
+        return
+    await services.off_loop(exporter.start)
+    if exporter.state is not None:
+        log.info("spans of ended runs are sent to %s", exporter.state.endpoint)
+    try:
+        yield
+    finally:
+        await services.off_loop(exporter.stop)
 
 
 def _config(app: ASGIApp, protocol: type[HttpToolsProtocol]) -> uvicorn.Config:
@@ -213,23 +241,6 @@ class SameUserProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._is_refused:
             super().connection_lost(exc)
-
-
-def peer_uid(connection: socket.socket) -> int | None:
-    """The user at the other end, None where the system does not say."""
-    return None if sys.platform != "linux" else _peer(connection)[1]
-
-
-def peer_pid(connection: socket.socket) -> int | None:
-    """The process that connected, None where the system does not say."""
-    # 0: it lives in another pid namespace.
-    return None if sys.platform != "linux" else _peer(connection)[0] or None
-
-
-def _peer(connection: socket.socket) -> tuple[int, int, int]:
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    pid, uid, gid = _PEER.unpack(raw)
-    return int(pid), int(uid), int(gid)
 
 
 # -- one per home -------------------------------------------------------------------------------
@@ -349,45 +360,9 @@ def stop_on_signals(stopping: asyncio.Event) -> Iterator[None]:
 
 @contextlib.contextmanager
 def log_to(path: Path) -> Iterator[None]:
-    """Write log lines to ``path``, mode 0600, after moving a large old one aside."""
-    _rotate(path)
-    handler = logging.StreamHandler(_open_log(path))
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    before: list[tuple[logging.Logger, int]] = []
-    for name, level in LOGGERS.items():
-        logger = logging.getLogger(name)
-        before.append((logger, logger.level))
-        logger.setLevel(level)
-        logger.addHandler(handler)
-    try:
+    """Write log lines to ``path``; see ``daemon_log``."""
+    with writing_log(path, bytes_max=LOG_BYTES_MAX):
         yield
-    finally:
-        for logger, level in before:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
-        handler.close()
-        handler.stream.close()
-
-
-def _open_log(path: Path) -> IO[str]:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "a", encoding="utf-8", errors="backslashreplace")
-
-
-def _rotate(path: Path) -> None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return
-    if found.st_size <= LOG_BYTES_MAX:
-        return
-    path.replace(path.with_name(f"{path.name}.1"))
-    with _open_log(path) as fresh:
-        # Whoever started us sent our standard output and error to the file just moved away.
-        for descriptor in (1, 2):
-            own = os.fstat(descriptor)
-            if (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino):
-                os.dup2(fresh.fileno(), descriptor)
 
 
 def tell_service_manager(state: str) -> None:

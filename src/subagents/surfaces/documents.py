@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.announcement import announcement_text, total_usage
+from subagents.domain.announcement import announcement_text
 from subagents.domain.model import (
     Attempt,
     Child,
@@ -24,13 +24,13 @@ from subagents.domain.model import (
     Report,
     Request,
     Run,
-    Usage,
 )
 from subagents.domain.outcome import Check, Outcome, Verdict, Verification
 from subagents.domain.spec import Resolved, RunSpec
 from subagents.domain.values import announcement_id, attempt_id
 from subagents.engine.queries import AttentionItem
 from subagents.ports import InboxRow
+from subagents.surfaces import spending
 from subagents.surfaces.explain import Folded, Lane, Step, why_now
 
 Document = dict[str, object]
@@ -85,7 +85,8 @@ def row(run: Run, now_ms: int, *, lane: Lane | None = None) -> Document:
         "pendingRequestCount": len(pending),
         "blockedReason": pending[0].question if pending else None,
         "latestProgress": progress(run.progress),
-        "usage": usage(total_usage(run)),
+        "usage": spending.own(run),
+        "subtreeUsage": spending.subtree(run),
         "createdAt": run.created_at_ms,
         "startedAt": run.started_at_ms,
         "endedAt": run.ended_at_ms,
@@ -116,6 +117,7 @@ def detail(run: Run, now_ms: int, *, lane: Lane | None = None) -> Document:
         "result": cut(run.result, DETAIL_RESULT_CHARS_MAX),
         "resultBytes": result_bytes(run),
         "report": report(run.report),
+        "budget": spending.budget(run, now_ms),
         "cancel": None
         if run.cancel is None
         else {"by": run.cancel.by, "reason": run.cancel.reason, "at": run.cancel.at_ms},
@@ -139,7 +141,7 @@ def result(run: Run) -> Document:
         "resultBytes": result_bytes(run),
         "report": report(run.report),
         "verification": verification(run),
-        "usage": usage(total_usage(run)),
+        "usage": spending.own(run),
         "artifacts": artifacts(run),
     }
 
@@ -179,6 +181,9 @@ def node(run: Run, children: Sequence[Document], now_ms: int) -> Document:
         "completion": claim and {"status": claim.status, "confidence": claim.confidence},
         "latestProgress": progress(run.progress),
         "pendingRequestCount": len(run.pending_requests),
+        "usage": spending.own(run),
+        "subtreeUsage": spending.subtree(run),
+        "budget": spending.short_budget(run, now_ms),
         "elapsedMs": max((run.ended_at_ms or now_ms) - since, 0),
         "why": why_now(run, now_ms),
         "children": list(children),
@@ -216,17 +221,6 @@ def outcome(value: Outcome | None) -> Document | None:
     if value is None:
         return None
     return {"status": value.status, "reason": value.reason, "error": value.error}
-
-
-def usage(value: Usage | None) -> Document | None:
-    """Null when nobody reported anything."""
-    if value is None or value == Usage():
-        return None
-    return {
-        "tokensIn": value.tokens_in,
-        "tokensOut": value.tokens_out,
-        "costUsd": value.cost_usd,
-    }
 
 
 def progress(value: Progress | None) -> Document | None:
@@ -327,7 +321,7 @@ def attempt(run: Run, value: Attempt) -> Document:
         "exitSignal": evidence.exit.signal if evidence.exit else None,
         "stopCause": evidence.stop,
         "stderrTail": evidence.stderr_tail,
-        "usage": usage(value.usage),
+        "usage": spending.usage(value.usage),
         "report": report(value.report),
         "reportFrom": value.report and ("text" if value.report_is_text else "tool"),
         "reportProblem": value.report_problem,

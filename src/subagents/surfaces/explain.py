@@ -8,11 +8,12 @@ Source: 2-lifecycle §1 ("``subagents why RUN`` and ``timeline`` read this journ
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, assert_never
 
+from subagents.domain import budgets, spending
 from subagents.domain import events as e
 from subagents.domain import signals as s
 from subagents.domain.announcement import duration, ending
 from subagents.domain.lifecycle import reduce
-from subagents.domain.model import Evidence, Exit, Phase, Priority, Request, Run, StopCause
+from subagents.domain.model import Evidence, Exit, Phase, Priority, Request, Run, Spent, StopCause
 from subagents.domain.outcome import (
     DeferReason,
     Deferred,
@@ -156,7 +157,8 @@ def _stopping(run: Run, stop: StopCause) -> str:
         case StopCause.DEADLINE:
             return "its deadline passed"
         case StopCause.BUDGET:
-            return "its budget is used up"
+            found = run.budget_stop
+            return _cut(budgets.why(run, found)) if found else "its budget is used up"
         case _:
             assert_never(stop)
 
@@ -263,16 +265,16 @@ def steps(entries: Iterable[JournalEntry]) -> list[Step]:
     Args:
         entries: A run's journal from its first event on.
     """
-    lines: list[Step] = []
-    for folded in fold(entries):
-        at_ms = folded.entry.at_ms
-        text = _event(folded)
-        if folded.stale:
-            lines.append(Step(at_ms, f"{text} (late or doubled: changed nothing)"))
-            continue
-        lines.append(Step(at_ms, text))
-        lines += [Step(at_ms, consequence) for consequence in _led_to(folded)]
-    return lines
+    return [step for folded in fold(entries) for step in steps_of(folded)]
+
+
+def steps_of(folded: Folded) -> list[Step]:
+    """The line of one event, followed by what it led to."""
+    at_ms = folded.entry.at_ms
+    text = _event(folded)
+    if folded.stale:
+        return [Step(at_ms, f"{text} (late or doubled: changed nothing)")]
+    return [Step(at_ms, line) for line in (text, *_led_to(folded))]
 
 
 def paused_by(entries: Iterable[JournalEntry]) -> str | None:
@@ -333,6 +335,11 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
             return f"sub-agent {event.child} {_outcome(event.outcome)}"
         case e.ChildTold():
             return f"took the result of sub-agent {event.child}"
+        case e.ChildSpent():
+            return f"sub-agent {event.child} and all below it: {_spent(event.spent)}"
+        case e.BudgetExhausted():
+            stop = event.stop
+            return f'the budget of run "{stop.label}" ({stop.by}) is used up: {_cut(stop.used)}'
         case e.RequestAsked():
             return f'asks: "{_cut(event.request.question)}" ({event.request.id})'
         case e.RequestAnswered():
@@ -341,6 +348,10 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
             return f"{event.request_id} got {answer.decision} by {answer.by}{said}"
         case e.ParentNotified():
             return f'tells its requester ({event.priority}): "{_cut(event.message)}"'
+        case e.Alerted():
+            return f"alert: {_cut(event.alert.text)}"
+        case e.ChildAlerted():
+            return f"told its agent of {event.child}: {_cut(event.text)}"
         case e.DeliverySettled():
             record = event.record
             tried = f" ({' → '.join(record.phases)})" if record.phases else ""
@@ -357,6 +368,16 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
             return "archived"
         case _:
             assert_never(event)
+
+
+def _spent(used: Spent) -> str:
+    tokens = spending.tokens(used)
+    parts = [
+        _count(used.runs, "run"),
+        f"{spending.tokens_text(tokens)} tokens" if tokens is not None else "",
+        spending.money(used.cost_usd) if used.cost_usd is not None else "",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def _spawned(event: e.Spawned) -> str:

@@ -30,6 +30,10 @@ from subagents.errors import (
     UsageError,
 )
 from subagents.surfaces import (
+    events,
+    metrics,
+    openapi,
+    routes_agents,
     routes_daemon,
     routes_inbox,
     routes_runs,
@@ -39,13 +43,12 @@ from subagents.surfaces import (
 from subagents.surfaces.call import (
     BodyTooLarge,
     DaemonInfo,
-    OutputPage,
     Services,
 )
 from subagents.surfaces.mcp.door import McpDoor
 from subagents.surfaces.refusals import note_if_refused
 
-__all__ = ["DaemonInfo", "OutputPage", "Services", "create_app"]
+__all__ = ["DaemonInfo", "Services", "create_app"]
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +65,12 @@ _STATUS: Final[Mapping[type[SubagentsError], int]] = {
     AlreadyRunning: 409,
     Unavailable: 503,
 }
-PARTS: Final = (routes_spawn, routes_runs, routes_inbox, routes_tools, routes_daemon)
+PARTS: Final = (
+    *(routes_spawn, routes_runs, routes_inbox, routes_tools, routes_agents, routes_daemon),
+    events,
+    metrics,
+    openapi,
+)
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
 
 
@@ -114,6 +122,7 @@ async def refused(request: Request, error: Exception) -> Response:
     if status == 500:
         log.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
     note_if_refused(request, error)
+    request.app.state.services.failures[error.code] += 1
     document: dict[str, object] = {**error.to_wire(), "status": status}
     if request.method == "POST" and request.scope["path"] in _SPAWNS:
         is_forbidden = isinstance(error, Forbidden)
@@ -151,6 +160,7 @@ async def abandoned(_request: Request, _error: Exception) -> Response:
 
 async def broken(request: Request, _error: Exception) -> Response:
     """A mistake of ours; the server logs the traceback, the caller is told where."""
+    request.app.state.services.failures["internal"] += 1
     file = request.app.state.services.paths.log_file
     document: dict[str, object] = {
         "code": "internal",

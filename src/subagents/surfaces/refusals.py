@@ -135,12 +135,15 @@ class Refusals:
         self.file = file
         self._off_loop = off_loop
         self._engine = engine
+        self.total = 0
+        """Added since this process started, dropped ones too."""
         self._pending: deque[Refusal] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._full: set[RunId] = set()
 
     def add(self, refusal: Refusal) -> None:
         """Have it written; dropped when too many wait already."""
+        self.total += 1
         if len(self._pending) >= PENDING_MAX:
             return
         self._pending.append(refusal)

@@ -5,9 +5,10 @@ Source: 3-tools ``respond_orchestrator_request``; 2-lifecycle §7.
 
 from subagents.domain.model import Run
 from subagents.domain.values import RequestId, RunId
+from subagents.engine.addresses import spoken_under
 from subagents.errors import Forbidden, NotFound
 from subagents.surfaces import documents, wire
-from subagents.surfaces.call import Caller, Services, require_own, sessions
+from subagents.surfaces.call import Caller, Services, require_own
 
 
 async def asking_run(used: Services, caller: Caller, request_id: str) -> Run:
@@ -39,7 +40,7 @@ async def respond(
         UsageError: An unknown decision.
     """
     run = await asking_run(used, caller, request_id)
-    if not caller.is_operator and caller.session in sessions(run):
+    if not caller.is_operator and caller.session in spoken_under(run):
         raise Forbidden("a worker cannot answer its own question", guardrail="ownership")
     decision = wire.parse_decision(body.decision)
     taken = await used.engine.answer(

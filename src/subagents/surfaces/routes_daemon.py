@@ -1,9 +1,9 @@
-"""The daemon itself: health, version, configuration, agents, sweep, diagnostics, shutdown.
+"""The daemon itself: health, version, configuration, sweep, diagnostics, shutdown.
 
 Source: 5-surfaces §4, §5; 2-lifecycle §11; 4-observability §9.
 """
 
-import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.config.paths import Paths
-from subagents.config.settings import Agent
-from subagents.domain.values import agent_of
 from subagents.errors import UsageError
-from subagents.surfaces import documents, wire
+from subagents.surfaces import documents, sizes, wire
 from subagents.surfaces.call import (
     Caller,
     Services,
@@ -25,10 +22,11 @@ from subagents.surfaces.call import (
     require_operator,
     services,
 )
-from subagents.surfaces.tools.agents_tool import allowed_agents
+from subagents.surfaces.parameters import word
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 REFUSALS_SHOWN_MAX: Final = 5
+WHERE: Final = (word("cwd", "The caller's directory, absolute; its project file counts."),)
 
 
 async def healthz(_request: Request) -> Response:
@@ -61,37 +59,10 @@ async def version(request: Request) -> Response:
     )
 
 
-async def agents(request: Request) -> Response:
-    """GET /v1/agents: the configured workers, and whether the caller may spawn them."""
-    used, caller = services(request), Caller.of(request)
-    config = used.load_config(_cwd(request), {}, {})
-    settings = (config if caller.is_operator else config.for_agents()).settings
-    allowed = allowed_agents(settings, agent_of(caller.session))
-    found = [
-        {
-            "id": agent_id,
-            "runtime": agent.runtime,
-            "description": agent.description,
-            "tags": list(agent.capabilities.tags),
-            "costTier": agent.capabilities.cost_tier,
-            "typicalLatency": agent.capabilities.typical_latency,
-            "notes": agent.capabilities.notes,
-            "allowed": caller.is_operator or agent_id in allowed,
-        }
-        for agent_id, agent in sorted(settings.agents.items())
-        if _can_work(agent)
-    ]
-    return answer({"agents": found})
-
-
-def _can_work(agent: Agent) -> bool:
-    return agent.runtime is not None
-
-
 async def config(request: Request) -> Response:
     """GET /v1/config: every effective value and where it came from; secrets are hidden."""
     used = services(request)
-    loaded = used.load_config(_cwd(request), {}, {})
+    loaded = used.load_config(cwd_in(query_of(request, WHERE)), {}, {})
     values = [
         {
             "key": leaf.key,
@@ -109,8 +80,13 @@ async def config(request: Request) -> Response:
     )
 
 
-def _cwd(request: Request) -> str | None:
-    cwd = query_of(request, ("cwd",)).get("cwd")
+def cwd_in(query: Mapping[str, str]) -> str | None:
+    """Where configuration is looked for.
+
+    Raises:
+        UsageError: It is no absolute path.
+    """
+    cwd = query.get("cwd")
     if cwd is not None:
         wire.check_path("cwd", cwd)
         if not Path(cwd).is_absolute():
@@ -137,7 +113,9 @@ async def diagnostics(request: Request) -> Response:
     """GET /v1/diagnostics: what ``doctor`` shows of the running daemon."""
     used = services(request)
     problems = await used.off_loop(used.check_database)
-    database_bytes, free_bytes = await used.off_loop(lambda: _sizes(used.paths))
+    size, free = await used.off_loop(
+        lambda: (sizes.database_bytes(used.paths), sizes.free_bytes(used.paths))
+    )
     return answer(
         {
             "daemonPid": used.info.pid,
@@ -150,11 +128,14 @@ async def diagnostics(request: Request) -> Response:
             ],
             "database": {
                 "path": str(used.paths.database),
-                "bytes": database_bytes,
+                "bytes": size,
                 "problems": list(problems),
             },
-            "disk": {"freeBytes": free_bytes},
+            "disk": {"freeBytes": free},
+            "log": str(used.paths.log_file),
+            "telemetry": _telemetry(used),
             "socket": str(used.paths.socket),
+            "supervisorSocket": str(used.paths.supervisor_socket),
             "httpUrl": used.info.http_url,
             "attemptsDir": str(used.paths.attempts_dir),
             "degraded": used.engine.degraded,
@@ -176,11 +157,18 @@ def _orphan(attempt_id: str, pid: int) -> documents.Document:
     return {"attemptId": attempt_id, "pid": pid}
 
 
-def _sizes(paths: Paths) -> tuple[int, int]:
-    """Bytes of the database with its write-ahead log, and of free disk space beside it."""
-    files = (paths.database, paths.database.with_name(f"{paths.database.name}-wal"))
-    sizes = [file.stat().st_size for file in files if file.exists()]
-    return sum(sizes), shutil.disk_usage(paths.state_dir).free
+def _telemetry(used: Services) -> documents.Document | None:
+    """Where spans go and how that is going; null = nothing is sent anywhere."""
+    state = used.exporter.state if used.exporter is not None else None
+    if state is None:
+        return None
+    return {
+        "endpoint": state.endpoint,
+        "spansSent": state.sent,
+        "spansRefused": state.refused,
+        "lastSent": state.last_sent_ms,
+        "lastError": state.last_error,
+    }
 
 
 async def shutdown(request: Request) -> Response:
@@ -195,7 +183,6 @@ ROUTES: Final = (
     Route("/healthz", healthz, methods=["GET"]),
     Route("/readyz", readyz, methods=["GET"]),
     Route("/version", version, methods=["GET"]),
-    Route("/v1/agents", agents, methods=["GET"]),
     Route("/v1/config", config, methods=["GET"]),
     Route("/v1/sweep", sweep, methods=["POST"]),
     Route("/v1/diagnostics", diagnostics, methods=["GET"]),

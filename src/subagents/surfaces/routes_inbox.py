@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from subagents.domain.model import Report, Run
 from subagents.domain.values import MessageId, RunId
+from subagents.engine.addresses import spoken_under
 from subagents.errors import Forbidden, SubagentsError
 from subagents.surfaces import documents, requests, wire
 from subagents.surfaces import progress as progress_documents
@@ -28,14 +29,22 @@ from subagents.surfaces.call import (
     resolve,
     run_of,
     services,
-    sessions,
     while_connected,
 )
 from subagents.surfaces.decoding import one_of
+from subagents.surfaces.parameters import flag, number
 from subagents.surfaces.refusals import note_if_refused
 
 UNTIL: Final = ("any", "all")
 PRIORITIES: Final = ("info", "question", "blocker")
+INBOX_LIMIT: Final = 200
+INBOX: Final = (
+    flag("all", "Read messages, too."),
+    number("limit", "At most so many.", low=1, high=wire.INBOX_LIMIT_MAX, default=INBOX_LIMIT),
+)
+ANSWER: Final = (
+    number("waitSeconds", "Hold the line for an answer.", high=wire.WAIT_SECONDS_MAX, default=0),
+)
 
 
 # -- for requesters -----------------------------------------------------------------------------
@@ -101,8 +110,8 @@ async def look_at_inbox(request: Request) -> Response:
     ``awaited`` marks what a call under way, or a client that polls, is about to bring.
     """
     used, caller = services(request), Caller.of(request)
-    query = query_of(request, ("all", "limit"))
-    limit = number_in(query, "limit", default=200, low=1, high=wire.INBOX_LIMIT_MAX)
+    query = query_of(request, INBOX)
+    limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
     session = used.engine.inbox_of(caller.session)
     rows = await used.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
     found = [
@@ -121,7 +130,7 @@ async def acknowledge(request: Request) -> Response:
         for run_id in dict.fromkeys(RunId(each.partition(":")[0]) for each in message_ids):
             run = await used.queries.run(run_id)
             await require_own(used, run, caller)
-            if caller.session in sessions(run):
+            if caller.session in spoken_under(run):
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
     return answer({"consumed": await used.engine.acknowledge(message_ids, reader=caller.reader)})
 
@@ -168,7 +177,7 @@ async def ask(request: Request) -> Response:
 async def answer_of(request: Request) -> Response:
     """GET /v1/requests/{id}: the question, after waiting ``waitSeconds`` for its answer."""
     used, caller = services(request), Caller.of(request)
-    query = query_of(request, ("waitSeconds",))
+    query = query_of(request, ANSWER)
     wait_s = number_in(query, "waitSeconds", default=0, high=wire.WAIT_SECONDS_MAX)
     request_id = path_part(request, "id")
     await requests.asking_run(used, caller, request_id)

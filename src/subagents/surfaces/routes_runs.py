@@ -15,6 +15,8 @@ from subagents.domain.values import SessionKey, replace
 from subagents.engine.queries import RunNode
 from subagents.ports import RunFilter
 from subagents.surfaces import causes, documents, explain, logs, wire
+from subagents.surfaces import status as statuses
+from subagents.surfaces import summary as summaries
 from subagents.surfaces.call import (
     Caller,
     Services,
@@ -26,14 +28,30 @@ from subagents.surfaces.call import (
     query_of,
     run_of,
     services,
+    while_connected,
 )
 from subagents.surfaces.decoding import one_of
+from subagents.surfaces.parameters import choices, flag, number, word
 
 LIST_LIMIT_MAX: Final = 1000
 LIST_LIMIT: Final = 50
 OFFSET_MAX: Final = 10**9
 TIMELINE_LIMIT: Final = 200
 TIMELINE_LIMIT_MAX: Final = 1000
+LIST: Final = (
+    word("label", "Only runs with this label."),
+    choices("phase", "Only runs in these phases.", Phase),
+    word("agentId", "Only runs of this agent."),
+    word("requester", "Only runs that this session asked for."),
+    word("tree", "Only this run and those below it."),
+    flag("archived", "Archived runs, too."),
+    number("limit", "At most so many.", low=1, high=LIST_LIMIT_MAX, default=LIST_LIMIT),
+    number("offset", "So many of the newest are left out.", high=OFFSET_MAX, default=0),
+)
+TIMELINE: Final = (
+    number("afterSeq", "Only events behind this number.", high=OFFSET_MAX, default=0),
+    number("limit", "At most so many.", low=1, high=TIMELINE_LIMIT_MAX, default=TIMELINE_LIMIT),
+)
 
 
 # -- look ---------------------------------------------------------------------------------------
@@ -42,8 +60,7 @@ TIMELINE_LIMIT_MAX: Final = 1000
 async def list_runs(request: Request) -> Response:
     """GET /v1/runs: newest first; an agent sees its own tree."""
     used, caller = services(request), Caller.of(request)
-    known = ("label", "phase", "agentId", "requester", "tree", "archived", "limit", "offset")
-    query = query_of(request, known)
+    query = query_of(request, LIST)
     limit = number_in(query, "limit", default=LIST_LIMIT, low=1, high=LIST_LIMIT_MAX)
     offset = number_in(query, "offset", default=0, high=OFFSET_MAX)
     where = RunFilter(
@@ -101,10 +118,9 @@ async def show(request: Request) -> Response:
 
 
 async def status(request: Request) -> Response:
-    """GET /v1/runs/{sel}/status: the row alone."""
-    used = services(request)
+    """GET /v1/runs/{sel}/status: the row, and what its worker was last seen at."""
     run = await run_of(request, Caller.of(request))
-    return answer(documents.row(run, used.now_ms(), lane=used.lane_of(run)))
+    return answer(await statuses.status(services(request), run))
 
 
 async def result(request: Request) -> Response:
@@ -136,7 +152,7 @@ async def timeline(request: Request) -> Response:
     """GET /v1/runs/{sel}/timeline: a page of events, each with the phase after it."""
     used = services(request)
     run = await run_of(request, Caller.of(request))
-    query = query_of(request, ("afterSeq", "limit"))
+    query = query_of(request, TIMELINE)
     after_seq = number_in(query, "afterSeq", default=0, high=OFFSET_MAX)
     limit = number_in(query, "limit", default=TIMELINE_LIMIT, low=1, high=TIMELINE_LIMIT_MAX)
     events: list[documents.Document] = []
@@ -166,26 +182,18 @@ async def why(request: Request) -> Response:
 
 
 async def log(request: Request) -> Response:
-    """GET /v1/runs/{sel}/log: what an attempt wrote, by byte offset or its last lines."""
-    used = services(request)
-    run = await run_of(request, Caller.of(request))
-    query = query_of(request, ("stream", "attempt", "tail", "offset", "limit"))
-    newest = max(len(run.attempts), 1)
-    number = number_in(query, "attempt", default=newest, low=1, high=logs.ATTEMPT_MAX)
-    tail = number_in(query, "tail", default=0, high=logs.LOG_TAIL_LINES_MAX)
-    offset = number_in(query, "offset", default=0, high=2**62)
-    limit = number_in(query, "limit", default=logs.LOG_BYTES, low=1, high=logs.LOG_BYTES_MAX)
-    return answer(
-        await logs.log_page(
-            used,
-            run,
-            stream=query.get("stream", "out"),
-            attempt=number,
-            tail=tail if "tail" in query else None,
-            offset=offset if "offset" in query else None,
-            limit=limit if "limit" in query else None,
-        )
-    )
+    """GET /v1/runs/{sel}/log: lines of its transcript, or with ``summary=1`` a digest.
+
+    With ``afterSeq`` and ``waitSeconds`` the line is held until there is something behind it.
+    """
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    asked = logs.asked_in(query_of(request, logs.PARAMETERS))
+    if asked.summary:
+        work = summaries.summary(used, caller, run, asked)
+    else:
+        work = logs.log_page(used, run, asked)
+    return answer(await while_connected(request, used, work))
 
 
 # -- change -------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ class Range(NamedTuple):
     high: float
 
 
-_NUMBERS: Final[Mapping[str, Range]] = {
+NUMBERS: Final[Mapping[str, Range]] = {
     "runTimeoutSeconds": Range(0, TIMEOUT_SECONDS_MAX),
     "dependencyTimeoutSeconds": Range(0.001, TIMEOUT_SECONDS_MAX),
     "retryCount": Range(0, RETRY_COUNT_MAX),
@@ -148,13 +148,13 @@ _NUMBERS: Final[Mapping[str, Range]] = {
     "retryMaxTime": Range(0, RETRY_TIME_MS_MAX),
     "priority": Range(-PRIORITY_MAX, PRIORITY_MAX),
 }
-_BUDGET_NUMBERS: Final[Mapping[str, Range]] = {
+BUDGET_NUMBERS: Final[Mapping[str, Range]] = {
     "maxTokens": Range(1, TOKENS_MAX),
     "maxCostUsd": Range(0.000_001, COST_USD_MAX),
     "maxRuns": Range(1, 1_000_000),
     "maxSeconds": Range(0.001, TIMEOUT_SECONDS_MAX),
 }
-_NAMES: Final[Mapping[str, int]] = {
+NAMES: Final[Mapping[str, int]] = {
     "label": LABEL_CHARS_MAX,
     "agentId": NAME_CHARS_MAX,
     "model": NAME_CHARS_MAX,
@@ -164,7 +164,7 @@ _NAMES: Final[Mapping[str, int]] = {
     "idempotencyKey": IDEMPOTENCY_KEY_CHARS_MAX,
 }
 """One-line texts and the most characters each may have."""
-_NAME_LISTS: Final = ("dependsOn", "retryOn", "toolsAllow", "toolsDeny", "tags")
+NAME_LISTS: Final = ("dependsOn", "retryOn", "toolsAllow", "toolsDeny", "tags")
 
 
 # -- whole requests -----------------------------------------------------------------------------
@@ -314,12 +314,12 @@ def _check_spec(spec: RunSpec, at: str) -> None:
     if not spec.task.strip():
         raise UsageError(f"{at}task must not be empty", details={"field": f"{at}task"})
     values = _by_wire_name(spec)
-    for name, bounds in _NUMBERS.items():
+    for name, bounds in NUMBERS.items():
         _check_number(f"{at}{name}", values[name], bounds)
-    for name, most in _NAMES.items():
+    for name, most in NAMES.items():
         if values[name] is not None:
             check_name(f"{at}{name}", values[name], chars_max=most)
-    for name in _NAME_LISTS:
+    for name in NAME_LISTS:
         items = values[name] or ()
         if len(items) > LIST_ITEMS_MAX:
             raise UsageError(
@@ -332,7 +332,7 @@ def _check_spec(spec: RunSpec, at: str) -> None:
         check_path(f"{at}cwd", spec.cwd)
     if spec.budget is not None:
         budget = _by_wire_name(spec.budget)
-        for name, bounds in _BUDGET_NUMBERS.items():
+        for name, bounds in BUDGET_NUMBERS.items():
             _check_number(f"{at}budget.{name}", budget[name], bounds)
 
 

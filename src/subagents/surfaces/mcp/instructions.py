@@ -8,19 +8,16 @@ Source: 3-tools "The fleet table offered to requesters".
 
 from typing import Final
 
-from subagents.config.settings import Agent, Settings
+from subagents.config.fleet import none_allowed
+from subagents.config.fleet import rows as rows_of
+from subagents.config.settings import Settings
 from subagents.domain.announcement import one_line
 from subagents.domain.values import agent_of
 from subagents.errors import SubagentsError
 from subagents.surfaces.call import Caller, Services
-from subagents.surfaces.tools.agents_tool import allowed_agents, none_allowed
 from subagents.surfaces.tools.registry import visible
 from subagents.surfaces.tools.spawn_tool import settings_of
 from subagents.surfaces.tools.tool import Audience, Call
-
-AGENTS_MAX: Final = 20
-"""Rows of the fleet table; ``agents_list`` has the others."""
-ROW_CHARS_MAX: Final = 200
 
 _DELEGATE: Final = (
     "Delegate work to other agents; runs, results and questions survive restarts.\n"
@@ -58,29 +55,9 @@ async def _fleet_of(used: Services, caller: Caller) -> str:
 
 def fleet(settings: Settings, own: str) -> str:
     """The agents that ``own`` may spawn, one line each."""
-    rows = [row(agent_id, agent) for agent_id, agent in allowed_agents(settings, own).items()]
+    rows = rows_of(settings, own)
     if not rows:
         return none_allowed(own)
-    more = len(rows) - AGENTS_MAX
-    end = (f"… {more} more: agents_list",) if more > 0 else ()
     chosen = settings.defaults.agent
     default = f" (default: {chosen})" if chosen is not None else ""
-    return "\n".join((f"Agents you may name as agentId{default}:", *rows[:AGENTS_MAX], *end))
-
-
-def row(agent_id: str, agent: Agent) -> str:
-    """``- id: description (tags; cost; latency; notes)``; less for an agent without a card."""
-    card = agent.capabilities
-    facts = _given(
-        ", ".join(card.tags),
-        f"cost {card.cost_tier}" if card.cost_tier else None,
-        f"about {card.typical_latency}" if card.typical_latency else None,
-        card.notes,
-    )
-    says = _given(agent.description, f"({'; '.join(facts)})" if facts else None)
-    line = one_line(f"- {agent_id}{': ' if says else ''}{' '.join(says)}")
-    return line if len(line) <= ROW_CHARS_MAX else f"{line[: ROW_CHARS_MAX - 1]}…"
-
-
-def _given(*parts: str | None) -> list[str]:
-    return [part for part in parts if part]
+    return "\n".join((f"Agents you may name as agentId{default}:", *rows))

@@ -8,11 +8,11 @@ from typing import Final, TypeAlias
 
 from subagents.domain.announcement import fence, one_line
 from subagents.domain.model import MessageKind, Run
-from subagents.domain.redact import redact
+from subagents.domain.transcript import LOG_LINES_MAX
 from subagents.domain.values import MessageId, announcement_id
 from subagents.errors import Conflict, UsageError
 from subagents.ports import InboxRow, RunFilter
-from subagents.surfaces import causes, documents, explain, logs
+from subagents.surfaces import causes, documents, explain, logs, status, summary
 from subagents.surfaces.call import find_run
 from subagents.surfaces.decoding import one_of
 from subagents.surfaces.tools import act_tools, look_tools, wording
@@ -21,13 +21,48 @@ from subagents.surfaces.tools.schemas import ACTIONS
 from subagents.surfaces.tools.tool import Answer, Call, Document
 
 LIST_LIMIT: Final = 20
-LOG_TAIL_LINES: Final = 50
-LOG_BYTES: Final = 16_000
+LOG_BYTES: Final = 24_000
+"""Of the lines of one answer: a log is read in pages, not into a context."""
 RESULT_CHARS: Final = 20_000
 INBOX_LIMIT: Final = 20
 INBOX_LIMIT_MAX: Final = 100
 ATTENTION_MAX: Final = 50
 STEPS_MAX: Final = 100
+STATUS: Final = (
+    "agentId",
+    "label",
+    "runId",
+    "sessionKey",
+    "phase",
+    "state",
+    "runStatus",
+    "why",
+    "runtime",
+    "runtimeMs",
+    "sessionId",
+    "attempt",
+    "costUsd",
+    "tokensIn",
+    "tokensOut",
+    "usage",
+    "toolsUsed",
+    "lastActivity",
+    "lastActivityAge",
+    "lastActivityAgeMs",
+    "contextPercent",
+    "pendingRequests",
+    "pendingRequestCount",
+    "blockedReason",
+    "latestProgress",
+    "childrenActive",
+    "deadline",
+    "budget",
+    "paused",
+    "outcome",
+    "startedAt",
+    "endedAt",
+)
+"""What a model is shown of a status: all of 4-observability §3, and what the list has."""
 REASON_CHARS_MAX: Final = 4_000
 
 Act: TypeAlias = Callable[[Call, ActionArguments], Awaitable[Answer]]
@@ -75,21 +110,13 @@ async def _list(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _status(call: Call, asked: ActionArguments) -> Answer:
-    run = await _run(call, asked)
-    return _state(call, run)
+    return await _state(call, await _run(call, asked))
 
 
-def _state(call: Call, run: Run) -> Answer:
-    used = call.used
-    why = explain.why_now(run, used.now_ms(), lane=used.lane_of(run))
-    structured: Document = {
-        **look_tools.row(run, used.now_ms()),
-        "why": why,
-        "attempt": len(run.attempts),
-        "paused": run.paused,
-        "childrenActive": len(run.active_children),
-    }
-    return Answer(text=f"{wording.line(run)}\n{why}", structured=structured)
+async def _state(call: Call, run: Run) -> Answer:
+    found = await status.status(call.used, run)
+    structured = {name: look_tools.short(found[name]) for name in STATUS}
+    return Answer(text=wording.status_text(run, found), structured=structured)
 
 
 async def _why(call: Call, asked: ActionArguments) -> Answer:
@@ -103,26 +130,29 @@ async def _why(call: Call, asked: ActionArguments) -> Answer:
 
 async def _log(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    tail = asked.tail
-    if tail is None and asked.offset is None:
-        tail = LOG_TAIL_LINES
-    found = await logs.log_page(
-        call.used,
-        run,
-        stream=asked.stream,
-        attempt=asked.attempt,
-        tail=tail,
+    wanted = logs.Asked(
         offset=asked.offset,
-        limit=asked.limit or LOG_BYTES,
+        limit=asked.limit,
+        tail=asked.tail,
+        grep=asked.grep,
+        since=asked.since,
+        types=asked.type,
+        attempt=asked.attempt,
+        after_seq=asked.after_seq,
+        summary=asked.summary,
     )
-    # What a worker prints may hold a key it read.
-    shown = redact(str(found["text"]))
-    head = (
-        f"{run.id} attempt {found['attempt']} {asked.stream}: bytes {found['offset']} to "
-        f"{found['nextOffset']} of {found['totalBytes']}"
-    )
-    text = f"{head}\n{fence(shown)}" if shown else f"{head}: nothing"
-    return Answer(text=wording.bounded(text), structured={**found, "text": shown})
+    if asked.limit is not None and asked.limit > LOG_LINES_MAX:
+        raise UsageError(
+            f"limit must be 1 to {LOG_LINES_MAX} for action=log", details={"field": "limit"}
+        )
+    if wanted.summary:
+        found = await summary.summary(call.used, call.caller, run, wanted)
+        by = f"written by {found['writtenBy']}" if found["writtenBy"] != summary.DIGEST else "facts"
+        note = f"\n({found['note']})" if "note" in found else ""
+        text = f"{by}:\n{fence(str(found['summary']))}{note}"
+        return Answer(text=wording.bounded(text), structured=found)
+    found = await logs.log_page(call.used, run, wanted, bytes_max=LOG_BYTES)
+    return Answer(text=wording.bounded(wording.log_text(found)), structured=found)
 
 
 async def _attention(call: Call, _asked: ActionArguments) -> Answer:
@@ -241,12 +271,12 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
 
 async def _pause(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return _state(call, await call.used.engine.pause(run.id, by=call.caller.session))
+    return await _state(call, await call.used.engine.pause(run.id, by=call.caller.session))
 
 
 async def _resume(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return _state(call, await call.used.engine.resume(run.id, by=call.caller.session))
+    return await _state(call, await call.used.engine.resume(run.id, by=call.caller.session))
 
 
 async def _answer(call: Call, asked: ActionArguments) -> Answer:

@@ -63,7 +63,11 @@ class ActionArguments(wire.Body, frozen=True):
     target: Selector | None = None
     message: Annotated[str, msgspec.Meta(max_length=wire.ANSWER_CHARS_MAX)] | None = None
     attempt: Annotated[int, msgspec.Meta(ge=1, le=ATTEMPT_MAX)] | None = None
-    stream: str = "out"
+    grep: str | None = None
+    since: str | None = None
+    type: str | None = None
+    summary: bool = False
+    after_seq: Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX)] | None = None
     tail: Annotated[int, msgspec.Meta(ge=0, le=TAIL_LINES_MAX)] | None = None
     offset: Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX)] | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=LOG_LIMIT_MAX)] | None = None

@@ -18,8 +18,9 @@ from subagents.domain import signals as s
 from subagents.domain.model import Decision, Progress, Report, Request, Run
 from subagents.domain.redact import redact
 from subagents.domain.values import SessionKey
+from subagents.engine.addresses import spoken_under
 from subagents.surfaces import explain, wire
-from subagents.surfaces.call import find_run, sessions
+from subagents.surfaces.call import find_run
 from subagents.surfaces.documents import cut
 from subagents.surfaces.tools import schemas
 from subagents.surfaces.tools.arguments import Selector, decoded
@@ -64,7 +65,7 @@ async def sessions_history(call: Call) -> Answer:
     """A page of the messages of one child session, or of all attempts of one run."""
     asked = decoded(call, HistoryArguments)
     run = await find_run(call.used, asked.session_key, call.caller)
-    key = asked.session_key if asked.session_key in sessions(run) else None
+    key = asked.session_key if asked.session_key in spoken_under(run) else None
     said = [
         each
         for each in await _said(call, run)

@@ -34,6 +34,7 @@ ROW: Final = (
     "outcome",
     "latestProgress",
     "usage",
+    "subtreeUsage",
     "startedAt",
     "endedAt",
 )
@@ -47,6 +48,8 @@ NODE: Final = (
     "verification",
     "completion",
     "latestProgress",
+    "subtreeUsage",
+    "budget",
 )
 PAGE: Final = 500
 SCANNED_MAX: Final = 10_000
@@ -142,15 +145,15 @@ def _listed(used: Services, found: Sequence[Run], *, total: int, offset: int) ->
 def row(run: Run, now_ms: int) -> Document:
     """A run in a list."""
     whole = documents.row(run, now_ms)
-    return {name: _cut(whole[name]) for name in ROW}
+    return {name: short(whole[name]) for name in ROW}
 
 
-def _cut(value: object) -> object:
+def short(value: object) -> object:
     """Worker's words in a row, short: a page of rows is for an overview."""
     if isinstance(value, str):
         return documents.cut(value, wording.ENTRY_CHARS_MAX)
     if isinstance(value, dict):
-        return {name: _cut(each) for name, each in value.items()}
+        return {name: short(each) for name, each in value.items()}
     return value
 
 
@@ -195,7 +198,7 @@ class Drawing:
             self.hidden += _count(found)
         whole = documents.node(found.run, [], self._now_ms)
         return {
-            **{name: _cut(whole[name]) for name in NODE},
+            **{name: short(whole[name]) for name in NODE},
             "children": [child for child in children if child is not None],
         }
 

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from subagents.domain.announcement import announcement_text, one_line
+from subagents.domain.announcement import announcement_text, fence, one_line
 from subagents.domain.model import Run
-from subagents.surfaces import documents
+from subagents.domain.spending import money
+from subagents.surfaces import documents, logs
 from subagents.surfaces.documents import Document, cut
 from subagents.surfaces.tools.tool import ANSWER_CHARS_MAX
 
@@ -165,6 +166,56 @@ def line(run: Run) -> str:
     if run.outcome is not None and run.outcome.error:
         parts.append(f"({one_line(run.outcome.error)})")
     return " ".join(parts)
+
+
+def log_text(found: Document) -> str:
+    """A page of a log: where it stands in the whole, and its lines as data of a worker."""
+    lines = found["lines"]
+    shown = [
+        f"{each['seq']} {logs.clock(each['ts'])} {each['type']}: {each['text']}"
+        for each in (lines if isinstance(lines, list) else [])
+    ]
+    total, offset = found["totalLines"], found["offset"]
+    if not shown:
+        return f"{found['runId']}: no lines of {total} (nextSeq {found['nextSeq']})"
+    first = int(str(offset))
+    head = f"{found['runId']}: lines {first} to {first + len(shown) - 1} of {total}"
+    dropped = f", {found['droppedLines']} of them dropped" if found["droppedLines"] else ""
+    ended = ", ended" if found["ended"] else ""
+    body = fence("\n".join(shown))
+    return f"{head}{dropped} (seq time UTC type; nextSeq {found['nextSeq']}{ended})\n{body}"
+
+
+def status_text(run: Run, found: Document) -> str:
+    """One run on two lines: what it is, and what its worker was last seen at."""
+    parts = [str(found["why"])]
+    if found["runtime"] is not None:
+        parts.append(f"{found['runtime']} at work")
+    parts += usage_parts(found)
+    if found["toolsUsed"]:
+        parts.append(f"{found['toolsUsed']} tool calls")
+    if found["contextPercent"] is not None:
+        parts.append(f"context {found['contextPercent']} %")
+    budget = found["budget"]
+    if isinstance(budget, dict) and budget["text"]:
+        parts.append(f"budget {budget['text']}")
+    if found["childrenActive"]:
+        parts.append(f"{found['childrenActive']}/{found['childrenTotal']} sub-agents active")
+    if run.outcome is None and found["lastActivityAge"] is not None:
+        doing = one_line(str(found["lastActivity"] or "a sign of life"))
+        parts.append(f"last: {doing} {found['lastActivityAge']}")
+    return f"{line(run)}\n{'; '.join(parts)}"
+
+
+def usage_parts(found: Document) -> list[str]:
+    """Tokens, and dollars when they are known."""
+    parts: list[str] = []
+    if found["tokensIn"] is not None or found["tokensOut"] is not None:
+        parts.append(f"tokens {found['tokensIn'] or 0} in, {found['tokensOut'] or 0} out")
+    cost = found["costUsd"]
+    if isinstance(cost, float | int):
+        parts.append(money(cost))
+    return parts
 
 
 def joined(lines: Sequence[str], *, more: str = "") -> str:
