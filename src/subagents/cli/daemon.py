@@ -76,6 +76,7 @@ def up(*, json: Json = False) -> int:
                 "started": was_started,
                 "version": version.get("version"),
                 "socket": str(home.socket),
+                "supervisorSocket": str(home.supervisor_socket),
                 "database": version.get("database"),
             }
         )

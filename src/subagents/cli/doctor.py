@@ -8,7 +8,7 @@ import resource
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +19,10 @@ from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.flags import Json
 from subagents.cli.setup import database_problems
-from subagents.client import Client, Document, log_tail
+from subagents.client import Client, Document, log_message, log_tail
 from subagents.config.paths import Paths
+from subagents.config.settings import Capabilities
+from subagents.domain.performance import Stats
 from subagents.errors import (
     EXIT_FAILED,
     EXIT_OK,
@@ -61,9 +63,11 @@ def doctor(*, json: Json = False) -> int:
     """
     home = paths()
     version, diagnostics, silence = _ask_daemon(home)
+    records = _records(home) if version is not None else ()
     checks = [
         *_platform(),
         _config(home),
+        *_agents(home, records),
         *_directories(home),
         _daemon(home, version, diagnostics, silence),
         *_of_daemon(diagnostics),
@@ -79,6 +83,7 @@ def doctor(*, json: Json = False) -> int:
                 "version": __version__,
                 "daemonVersion": None if version is None else version.get("version"),
                 "socket": str(home.socket),
+                "supervisorSocket": str(home.supervisor_socket),
                 "database": str(home.database),
                 "configFile": str(home.config_file),
                 "ok": not has_failed,
@@ -94,7 +99,10 @@ def doctor(*, json: Json = False) -> int:
             output.line(f"{'':14}{text}")
         if check.fix and check.status != OK:
             output.line(f"{'':14}→ {check.fix}")
-    output.line("Nothing is sent anywhere: there is no telemetry.")
+    if found := _endpoint(diagnostics):
+        output.line(f"Spans of ended runs are sent to {found}; nothing else is sent anywhere.")
+    else:
+        output.line("Nothing is sent anywhere: no receiver of telemetry is configured.")
     return EXIT_FAILED if has_failed else EXIT_OK
 
 
@@ -107,6 +115,15 @@ def _ask_daemon(home: Paths) -> tuple[Document | None, Document | None, str]:
             return None, None, error.message
         except SubagentsError as error:
             return client.get("/version"), None, error.message
+
+
+def _records(home: Paths) -> Sequence[Stats]:
+    """What the agents' attempts came to; nothing when an older daemon does not say."""
+    with Client(home.socket, session=session(), timeout_s=10) as client:
+        try:
+            return msgspec.convert(client.get("/v1/agents/stats").get("stats"), list[Stats])
+        except (SubagentsError, msgspec.ValidationError):
+            return ()
 
 
 def _platform() -> Iterator[Check]:
@@ -142,6 +159,27 @@ def _config(home: Paths) -> Check:
     return Check("config", OK, files)
 
 
+def _agents(home: Paths, records: Sequence[Stats]) -> Iterator[Check]:
+    """Their capability cards; what is wrong with them the configuration's check says."""
+    from subagents.config.fleet import oddities, working_agents  # noqa: PLC0415
+    from subagents.config.layers import load  # noqa: PLC0415
+
+    try:
+        settings = load(Path(caller_cwd()), os.environ, paths=home).settings
+    except ConfigError:
+        return
+    odd = [
+        f"agents.{each.agent_id} {each.text}: {each.fix}" for each in oddities(settings, records)
+    ]
+    if odd:
+        fix = "edit subagents.toml; whoever chooses an agent believes its card"
+        yield Check("agents", WARN, "\n".join(odd), fix)
+        return
+    able = working_agents(settings)
+    cards = sum(agent.capabilities != Capabilities() for agent in able.values())
+    yield Check("agents", OK, f"{len(able)} can work, {cards} with a capability card")
+
+
 def _directories(home: Paths) -> Iterator[Check]:
     for name, directory in (("state", home.state_dir), ("runtime", home.socket.parent)):
         if not directory.exists():
@@ -175,7 +213,8 @@ def _daemon(home: Paths, version: Document | None, found: Document | None, silen
     if not home.socket.exists():
         return Check("daemon", OK, "not running (subagents up, or any `subagents run`, starts it)")
     tail = log_tail(home.log_file).strip().splitlines()
-    last = f"\nlast line of {home.log_file}: {output.one_line(tail[-1])}" if tail else ""
+    said = log_message(tail[-1]) if tail else ""
+    last = f"\nlast line of {home.log_file}: {output.one_line(said)}" if tail else ""
     return Check("daemon", WARN, f"its socket is there, but {silence}{last}", "subagents up")
 
 
@@ -207,6 +246,30 @@ def _of_daemon(found: Document | None) -> Iterator[Check]:
     else:
         yield Check("orphans", OK, "no worker without a run")
     yield _refusals(found)
+    if found.get("log"):
+        yield Check("log", OK, f"{found['log']} (lines of JSON)")
+    yield from _telemetry(found)
+
+
+def _endpoint(found: Document | None) -> str | None:
+    telemetry = found.get("telemetry") if found is not None else None
+    return str(telemetry["endpoint"]) if isinstance(telemetry, dict) else None
+
+
+def _telemetry(found: Document) -> Iterator[Check]:
+    """How the spans are getting on, when they are sent anywhere."""
+    telemetry = found.get("telemetry")
+    if not isinstance(telemetry, dict):
+        return
+    sent = f"{telemetry.get('spansSent')} spans sent to {telemetry.get('endpoint')}"
+    if telemetry.get("lastError"):
+        fix = "start the receiver or correct telemetry.otlp_endpoint; nothing is lost meanwhile"
+        yield Check("telemetry", WARN, f"{sent}; now: {telemetry['lastError']}", fix)
+    elif telemetry.get("spansRefused"):
+        fix = "read the log: the receiver said why"
+        yield Check("telemetry", WARN, f"{sent}, {telemetry['spansRefused']} refused", fix)
+    else:
+        yield Check("telemetry", OK, sent)
 
 
 def _refusals(found: Document) -> Check:

@@ -33,12 +33,14 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter
 
-from subagents.cli import durations, output
+from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.cli.views import Messages, MessageView, Row, Rows, view
 from subagents.client import Client, Document, Query, ensure_daemon
 from subagents.config.paths import session_name
+from subagents.domain import durations
 from subagents.domain.model import SETTLED, MessageKind, Phase
+from subagents.domain.noise import is_urgent
 from subagents.errors import (
     EXIT_FAILED,
     EXIT_OK,
@@ -293,9 +295,10 @@ class Session:
     def _take(self, fresh: Sequence[MessageView], *, older_than_ms: int) -> list[MessageView]:
         """Messages that are now lent to this process, and that the session was not told of."""
         latest = time.time() * 1000 - older_than_ms
-        ripe = [each.id for each in fresh if not each.awaited and (each.created_at or 0) <= latest]
-        if not ripe:
+        due = [each for each in fresh if not each.awaited and (each.created_at or 0) <= latest]
+        if not any(_is_worth_a_turn(each) for each in due):
             return []
+        ripe = [each.id for each in due]
         wanted = {"messageIds": ripe[:TAKEN_MAX], "limit": LISTED_MAX}
         return view(self._client.post("/v1/inbox", wanted), Messages).messages
 
@@ -353,6 +356,11 @@ class Session:
             new.replace(self._file)
         except OSError as error:
             output.note(f"subagents: cannot write {self._file}: {error.strerror}")
+
+
+def _is_worth_a_turn(message: MessageView) -> bool:
+    """A build that passed is read with the next news; nobody is woken, or kept up, for it."""
+    return message.kind != MessageKind.ALERT or is_urgent(message.id)
 
 
 def _is_heard() -> bool:

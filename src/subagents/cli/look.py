@@ -1,9 +1,8 @@
-"""Commands that only look: ``list tree status show result log timeline why attention agents``.
+"""Commands that only look: ``list tree show result timeline why attention``.
 
 Source: 5-surfaces §2.
 """
 
-import difflib
 import shutil
 import sys
 import time
@@ -12,16 +11,14 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from subagents.cli import output, render, selectors
-from subagents.cli.connection import caller_cwd, connect, persistently, session
-from subagents.cli.flags import Json, Run, Runs
+from subagents.cli.connection import connect, session
+from subagents.cli.flags import Json, Run
 from subagents.cli.selectors import path_of
 from subagents.cli.views import (
-    Agents,
     Attention,
     DependencyView,
     Details,
     Ended,
-    LogView,
     Node,
     Roots,
     Row,
@@ -30,12 +27,12 @@ from subagents.cli.views import (
     Why,
     view,
 )
-from subagents.client import Client, Document
-from subagents.errors import EXIT_OK, NotFound, UsageError
+from subagents.client import Document
+from subagents.errors import EXIT_OK, UsageError
 
-FOLLOW_POLL_S: Final = 0.5
-LOG_PAGE_BYTES: Final = 64 * 1024
 EVENTS_PAGE: Final = 500
+ALERTS: Final = frozenset({"stuck", "failure_loop", "api_error", "budget_alert"})
+"""Kinds of ``attention`` that are about a worker at work."""
 EVENT_TEXT_CHARS_MAX: Final = 100
 EVENT_COLUMNS: Final = 60
 """Before an event's text."""
@@ -108,22 +105,8 @@ def list_(
 
 
 def _cells(row: Row, now_ms: float) -> list[str]:
-    return [row.run_id, row.label, row.agent_id, row.state, _elapsed(row, now_ms), _now(row)]
-
-
-def _elapsed(row: Row, now_ms: float) -> str:
-    if row.started_at is None:
-        return "-"
-    return render.duration(round((row.ended_at or now_ms) - row.started_at))
-
-
-def _now(row: Row) -> str:
-    """What it does, or why it does not."""
-    if row.outcome is not None:
-        return row.outcome.error or row.outcome.reason or ""
-    if row.state == "running" and row.latest_progress is not None:
-        return render.progress_text(row.latest_progress)
-    return row.blocked_reason or row.why or ""
+    took, now = render.elapsed(row, now_ms), render.now_text(row)
+    return [row.run_id, row.label, row.agent_id, row.state, took, now]
 
 
 def tree(
@@ -159,32 +142,6 @@ def tree(
     return EXIT_OK
 
 
-def status(*runs: Runs, json: Json = False) -> int:
-    """One line about each run.
-
-    For example:
-
-        subagents status last
-
-        subagents status tests lint --json
-    """
-    if not runs:
-        raise UsageError("name at least one run", hint="subagents status last")
-    with connect() as client:
-        answers = [client.get(path_of(each, "/status")) for each in selectors.expand(client, runs)]
-    if json:
-        output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
-        return EXIT_OK
-    now_ms = time.time() * 1000
-    for answer in answers:
-        row = view(answer, Row)
-        parts = [f" {row.run_id}  {row.label}  {render.word(row.state)}", _elapsed(row, now_ms)]
-        if now := output.one_line(_now(row), chars_max=120):
-            parts.append(now)
-        output.styled_line("  ".join(parts), render.icon(row.state), row.state)
-    return EXIT_OK
-
-
 def show(run: Run, /, *, json: Json = False) -> int:
     """Everything about one run.
 
@@ -216,9 +173,13 @@ def _show(run: Details) -> None:
     _show_tools(run.resolved)
     _field("requester", run.requester)
     _field("session", run.session_key)
-    _field("time", _elapsed(run, time.time() * 1000))
+    _field("time", render.elapsed(run, time.time() * 1000))
     if run.usage is not None:
         _field("usage", render.usage_text(run.usage))
+    if run.subtree_usage is not None and (text := render.usage_text(run.subtree_usage)):
+        _field("subtree", f"{text} in {run.subtree_usage.runs} runs")
+    if run.budget is not None:
+        _field("budget", run.budget.text)
     if run.latest_progress is not None:
         _field("progress", render.progress_text(run.latest_progress))
     _show_relatives(run)
@@ -305,86 +266,6 @@ def result(run: Run, /, *, json: Json = False) -> int:
     if ended.result is not None and ended.result_bytes > len(ended.result.encode()):
         output.note(f"cut: the whole is {ended.result_bytes} bytes; see: subagents log {run}")
     return EXIT_OK
-
-
-def log(
-    run: Run,
-    /,
-    *,
-    err: Annotated[bool, Parameter(help="What it wrote to stderr.")] = False,
-    attempt: Annotated[
-        int | None, Parameter(help="Of attempt N. Default: the newest.", metavar="N")
-    ] = None,
-    tail: Annotated[
-        int | None, Parameter(name=["--tail", "-n"], help="The last N lines.", metavar="N")
-    ] = None,
-    follow: Annotated[
-        bool, Parameter(name=["--follow", "-f"], help="Go on until the run has ended.")
-    ] = False,
-    json: Json = False,
-) -> int:
-    """What the worker wrote.
-
-    For example:
-
-        subagents log last --tail 20
-
-        subagents log tests --err --follow
-    """
-    if tail is not None and tail < 0:
-        raise UsageError(f"--tail must be 0 or more, not {tail}", details={"field": "--tail"})
-    stream = "err" if err else "out"
-    with connect() as client:
-        run_id = str(client.get(path_of(run, "/status"))["runId"])
-        first = {"stream": stream, "attempt": attempt, "tail": tail, "limit": LOG_PAGE_BYTES}
-        answer = client.get(path_of(run_id, "/log"), first)
-        while True:
-            page = view(answer, LogView)
-            _print_log(page, answer, json=json)
-            offset = page.offset if page.next_offset is None else page.next_offset
-            number = page.attempt
-            if offset >= page.total_bytes:
-                if not follow:
-                    return EXIT_OK
-                number = _next_attempt(client, run_id, page, is_fixed=attempt is not None)
-                if number is None:
-                    return EXIT_OK
-                offset = offset if number == page.attempt else 0
-            more = {"stream": stream, "attempt": number or None, "offset": offset}
-            answer = _page(client, run_id, more)
-
-
-def _page(client: Client, run_id: str, query: dict[str, str | int | None]) -> Document:
-    path = path_of(run_id, "/log")
-    return persistently(lambda: client.get(path, {**query, "limit": LOG_PAGE_BYTES}))
-
-
-def _print_log(page: LogView, answer: Document, *, json: bool) -> None:
-    if json:
-        output.document(answer)
-    elif page.text:
-        shown = output.harmless(page.text) if sys.stdout.isatty() else page.text
-        sys.stdout.write(shown)
-    sys.stdout.flush()
-
-
-def _next_attempt(client: Client, run_id: str, page: LogView, *, is_fixed: bool) -> int | None:
-    """Wait for more output: the number of the attempt that has it, None when none will come."""
-    number = page.attempt or 0
-    while True:
-        # Asked before the file: what was written until the end was seen is then in it.
-        row = view(persistently(lambda: client.get(path_of(run_id, "/status"))), Row)
-        newest = row.attempt or 0
-        if number:
-            query: dict[str, str | int | None] = {"stream": page.stream, "attempt": number}
-            found = view(_page(client, run_id, {**query, "offset": page.next_offset}), LogView)
-            if found.text:
-                return number
-        if newest > number:
-            return None if is_fixed else number + 1
-        if row.outcome is not None:
-            return None
-        time.sleep(FOLLOW_POLL_S)
 
 
 def timeline(run: Run, /, *, json: Json = False) -> int:
@@ -482,7 +363,7 @@ def _delivery(outcome: object) -> str:
 
 
 def attention(*, json: Json = False) -> int:
-    """What needs a person: questions, blockers, failures, results nobody took.
+    """What needs a person: questions, blockers, failures, results nobody took, stuck workers.
 
     For example:
 
@@ -511,70 +392,6 @@ def attention(*, json: Json = False) -> int:
             output.line(f"    read: subagents result {item.run_id}")
         elif item.kind == "blocker":
             output.line(f"    reply: subagents steer {item.run_id} TEXT")
-    return EXIT_OK
-
-
-def agents_list(*, json: Json = False) -> int:
-    """Agents that are configured here, and whether this session may use them.
-
-    For example:
-
-        subagents agents list
-
-        subagents agents list --json
-    """
-    with connect(starts=True) as client:
-        answer = client.get("/v1/agents", {"cwd": caller_cwd()})
-    if json:
-        output.document(answer)
-        return EXIT_OK
-    output.table(
-        ["agent", "runtime", "cost", "may use", "description"],
-        [
-            [
-                agent.id,
-                agent.runtime or "- (only calls)",
-                agent.cost_tier or "-",
-                "yes" if agent.allowed else "no",
-                agent.description or "",
-            ]
-            for agent in view(answer, Agents).agents
-        ],
-    )
-    return EXIT_OK
-
-
-def agents_show(
-    agent: Annotated[str, Parameter(help="Its id.", metavar="AGENT")], /, *, json: Json = False
-) -> int:
-    """One agent's card.
-
-    For example:
-
-        subagents agents show command
-
-        subagents agents show researcher --json
-    """
-    with connect(starts=True) as client:
-        answer = client.get("/v1/agents", {"cwd": caller_cwd()})
-    listed = answer.get("agents")
-    cards = {
-        str(card.get("id")): card
-        for card in (listed if isinstance(listed, list) else [])
-        if isinstance(card, dict)
-    }
-    card = cards.get(agent)
-    if card is None:
-        near = difflib.get_close_matches(agent, list(cards), n=1)
-        raise NotFound(
-            f"no agent {agent!r} is configured",
-            hint=f"did you mean {near[0]!r}?" if near else f"agents: {', '.join(sorted(cards))}",
-        )
-    if json:
-        output.document(card)
-        return EXIT_OK
-    for name, value in card.items():
-        if value not in (None, "", [], {}):
-            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-            output.line(f"{name + ':':<14}{shown}")
+        elif item.kind in ALERTS:
+            output.line(f"    see: subagents log {item.run_id}")
     return EXIT_OK

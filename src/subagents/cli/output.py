@@ -38,6 +38,10 @@ STYLES: Final = {
     "blocker": "red",
     "undelivered": "red",
     "unread": "yellow",
+    "stuck": "yellow",
+    "failure_loop": "yellow",
+    "api_error": "yellow",
+    "budget_alert": "yellow",
     "cancelled": "magenta",
 }
 

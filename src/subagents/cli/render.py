@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from subagents.cli.output import cells_wide, one_line
-from subagents.cli.views import Item, Node, OutcomeView, ProgressView, UsageView, VerificationView
+from subagents.cli.views import (
+    Item,
+    Node,
+    OutcomeView,
+    ProgressView,
+    Row,
+    UsageView,
+    VerificationView,
+)
 
 ICONS: Final = {
     "ok": "✔",
@@ -103,6 +111,7 @@ def node_text(node: Node) -> str:
     parts = [node.agent_id, word(node.state)]
     if node.elapsed_ms is not None and node.state not in {"waiting", "queued"}:
         parts.append(duration(node.elapsed_ms))
+    parts += spending_parts(node)
     if node.outcome is not None:
         if node.verification == "passed":
             parts.append("verified")
@@ -113,6 +122,36 @@ def node_text(node: Node) -> str:
     elif node.latest_progress is not None:
         parts.append(progress_text(node.latest_progress))
     return "  ".join(parts)
+
+
+def spending_parts(node: Node) -> list[str]:
+    """What it used with everything below it, as far as that is known, and of its budget."""
+    parts = []
+    if node.subtree_usage is not None and (text := usage_text(node.subtree_usage)):
+        parts.append(f"{text} in {node.subtree_usage.runs} runs")
+    elif node.usage is not None and (text := usage_text(node.usage)):
+        parts.append(text)
+    if node.budget is not None and node.budget.percent is not None:
+        parts.append(f"budget {node.budget.percent}%")
+    return parts
+
+
+def elapsed(row: Row, now_ms: float) -> str:
+    """How long it has been at work, or was."""
+    if row.started_at is None:
+        return "-"
+    return duration(round((row.ended_at or now_ms) - row.started_at))
+
+
+def now_text(row: Row) -> str:
+    """What it does, or why it does not."""
+    if row.outcome is not None:
+        return row.outcome.error or row.outcome.reason or ""
+    if row.pending_request_count and row.blocked_reason:
+        return f"asks: {row.blocked_reason}"
+    if row.state == "running" and row.latest_progress is not None:
+        return progress_text(row.latest_progress)
+    return row.blocked_reason or row.why or ""
 
 
 def progress_text(progress: ProgressView) -> str:
@@ -170,8 +209,13 @@ def usage_text(usage: UsageView) -> str:
         total = (usage.tokens_in or 0) + (usage.tokens_out or 0)
         parts.append(f"{total / 1000:.1f}k tokens" if total >= 1000 else f"{total} tokens")
     if usage.cost_usd is not None:
-        parts.append(f"${usage.cost_usd:.2f}")
+        parts.append(money(usage.cost_usd))
     return ", ".join(parts)
+
+
+def money(usd: float) -> str:
+    """``$0.34``; less than a cent keeps two digits, so that it is never shown as nothing."""
+    return f"${usd:.2f}" if usd >= 0.01 or usd <= 0 else f"${usd:.2g}"
 
 
 def error_lines(outcome: OutcomeView, verification: VerificationView | None) -> list[str]:

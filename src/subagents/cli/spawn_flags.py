@@ -14,10 +14,10 @@ from typing import Annotated, Final, Literal
 import msgspec
 from cyclopts import Parameter
 
-from subagents.cli import durations
 from subagents.cli.connection import caller_cwd
 from subagents.cli.contract_flags import ArtifactFlags
 from subagents.cli.output import note
+from subagents.domain import durations
 from subagents.domain.spec import (
     TASK_BYTES_MAX,
     Artifact,
@@ -124,6 +124,15 @@ class SpawnFlags:
     ] = None
     max_tokens: Annotated[
         int | None, Parameter(help="Budget with all descendants.", metavar="N")
+    ] = None
+    max_runs: Annotated[
+        int | None, Parameter(help="The run and all its descendants together.", metavar="N")
+    ] = None
+    max_time: Annotated[
+        str | None,
+        Parameter(
+            help="Budget with all descendants, retries and waits included.", metavar="DURATION"
+        ),
     ] = None
     lane: Annotated[str | None, Parameter(help="Lane whose slots it waits for.")] = None
     priority: Annotated[
@@ -292,14 +301,20 @@ def read_schema(name: str) -> dict[str, object] | bool:
 
 
 def _budget(flags: SpawnFlags) -> Budget | None:
-    if flags.max_cost is None and flags.max_tokens is None:
+    limits = (flags.max_cost, flags.max_tokens, flags.max_runs, flags.max_time)
+    if all(limit is None for limit in limits):
         return None
     if flags.max_cost is not None and not (math.isfinite(flags.max_cost) and flags.max_cost >= 0):
         raise UsageError(
             f"--max-cost must be an amount in USD, 0 or more, not {flags.max_cost}",
             details={"field": "--max-cost"},
         )
-    return Budget(max_cost_usd=flags.max_cost, max_tokens=flags.max_tokens)
+    return Budget(
+        max_cost_usd=flags.max_cost,
+        max_tokens=flags.max_tokens,
+        max_runs=flags.max_runs,
+        max_seconds=_seconds("--max-time", flags.max_time),
+    )
 
 
 def _seconds(flag: str, text: str | None) -> float | None:

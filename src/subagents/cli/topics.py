@@ -30,7 +30,7 @@ Selectors: how a run is named
   tests           its label; the newest of your session with it, else of anybody
   last            the newest run of your session
 
-Where a command takes several runs (list, wait, status, pause, resume, cancel):
+Where a command takes several runs (list, wait, status, watch, pause, resume, cancel):
 
   tree:RUN        a run and all that it spawned
   phase:NAME      every run in a phase; phase:queued,running for two

@@ -27,6 +27,17 @@ class UsageView(View, frozen=True):
     cost_usd: float | None = None
 
 
+class BudgetView(View, frozen=True):
+    text: str = ""
+    percent: int | None = None
+
+
+class SpentView(UsageView, frozen=True):
+    """Of a run and everything below it."""
+
+    runs: int = 1
+
+
 class ProgressView(View, frozen=True):
     phase: str = ""
     percent_complete: float | None = None
@@ -96,6 +107,7 @@ class Row(View, frozen=True):
     blocked_reason: str | None = None
     latest_progress: ProgressView | None = None
     usage: UsageView | None = None
+    subtree_usage: SpentView | None = None
     created_at: int | None = None
     started_at: int | None = None
     ended_at: int | None = None
@@ -105,6 +117,28 @@ class Row(View, frozen=True):
     @property
     def state(self) -> str:
         return state_of(self.outcome, self.phase, self.pending_request_count)
+
+
+class StatusView(Row, frozen=True):
+    """A run's status: its row, and what its worker was last seen at."""
+
+    runtime: str | None = None
+    runtime_ms: int | None = None
+    cost_usd: float | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tools_used: int = 0
+    last_activity: str | None = None
+    last_activity_at: int | None = None
+    last_activity_age: str | None = None
+    last_activity_age_ms: int | None = None
+    context_percent: int | None = None
+    children_active: int = 0
+    children_total: int = 0
+    requester_run: str | None = None
+    deadline: int | None = None
+    paused: bool = False
+    budget: BudgetView | None = None
 
 
 class Rows(View, frozen=True):
@@ -145,6 +179,7 @@ class Details(Row, frozen=True):
 
     runtime: str = ""
     session_key: str = ""
+    budget: BudgetView | None = None
     resolved: dict[str, object] = {}
     attempts: list[AttemptView] | int = []
     dependencies: list[DependencyView] = []
@@ -171,6 +206,9 @@ class Node(View, frozen=True):
     latest_progress: ProgressView | None = None
     pending_request_count: int = 0
     elapsed_ms: int | None = None
+    usage: UsageView | None = None
+    subtree_usage: SpentView | None = None
+    budget: BudgetView | None = None
     why: str | None = None
     children: list["Node"] = []
 
@@ -280,27 +318,35 @@ class Why(View, frozen=True):
     delivery_tries: list[dict[str, object]] = []
 
 
+class LineView(View, frozen=True):
+    """One line of a transcript."""
+
+    seq: int = 0
+    ts: int = 0
+    type: str = ""
+    text: str = ""
+    attempt: int = 0
+
+
 class LogView(View, frozen=True):
     run_id: str = ""
-    attempt: int | None = None
-    stream: str = "out"
-    text: str = ""
+    label: str = ""
+    total_lines: int = 0
+    returned_lines: int = 0
     offset: int = 0
-    next_offset: int | None = None
-    total_bytes: int = 0
+    dropped_lines: int = 0
+    lines: list[LineView] = []
+    next_seq: int = 0
+    ended: bool = True
 
 
-class AgentView(View, frozen=True):
-    id: str
-    runtime: str | None = None
-    description: str | None = None
-    tags: list[str] | None = None
-    cost_tier: str | None = None
-    allowed: bool = True
-
-
-class Agents(View, frozen=True):
-    agents: list[AgentView] = []
+class SummaryView(View, frozen=True):
+    run_id: str = ""
+    label: str = ""
+    summary: str = ""
+    written_by: str = ""
+    summary_run: str | None = None
+    note: str | None = None
 
 
 class Asked(View, frozen=True):

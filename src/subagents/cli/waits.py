@@ -10,10 +10,11 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from subagents.cli import durations, follow, output, render, selectors
+from subagents.cli import follow, output, render, selectors
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Runs
 from subagents.cli.views import Messages, MessageView, Waited, view
+from subagents.domain import durations
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
 
 

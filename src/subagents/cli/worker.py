@@ -14,12 +14,13 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from subagents.cli import durations, output
+from subagents.cli import output
 from subagents.cli.connection import connect, persistently
 from subagents.cli.flags import Json
 from subagents.cli.selectors import path_of
 from subagents.cli.views import Asked, view
 from subagents.client import Client, Document, segment
+from subagents.domain import durations
 from subagents.errors import (
     EXIT_OK,
     EXIT_PENDING,

@@ -19,8 +19,10 @@ from subagents.domain.values import RunId
 from subagents.engine.engine import Engine
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
 from subagents.ports import Batch
+from subagents.store.performance import PerformanceFiles
 from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
+from subagents.store.transcripts import TranscriptFiles
 from subagents.testing.doors import Doors
 from subagents.testing.invariants import Judge
 from subagents.testing.loop import Process, VirtualClock, VirtualLoop, context_of
@@ -205,6 +207,8 @@ class Host:
             verifier=verifier,
             settings=self.settings,
             progress_log=ProgressFiles(self._path.parent / "progress"),
+            transcripts=self.transcripts(),
+            performance=self.records(),
             owner="simulated",
         )
         engine.ledger.listen(on_commit=self._committed, on_failure=self._commit_failed)
@@ -226,6 +230,14 @@ class Host:
         reader = SqliteStore(self._path)
         reader.open_readonly()
         return reader
+
+    def records(self) -> PerformanceFiles:
+        """What was written of ended attempts; another object for each life."""
+        return PerformanceFiles(self._path.parent / "performance")
+
+    def transcripts(self) -> TranscriptFiles:
+        """What the workers said; another object for each life."""
+        return TranscriptFiles(self._path.parent / "transcripts")
 
     def crash(self) -> None:
         """``kill -9`` of the daemon, now."""

@@ -18,7 +18,7 @@ from subagents.domain.effects import (
     StartAttempt,
     Verify,
 )
-from subagents.domain.events import AnnouncementConsumed, encode_event
+from subagents.domain.events import AnnouncementConsumed, SlotGranted, encode_event
 from subagents.domain.lifecycle import can_speak, reduce
 from subagents.domain.model import HOLDS_SLOT, OVER, SETTLED, MessageKind, Phase, Run, StopCause
 from subagents.domain.outcome import Status
@@ -30,6 +30,7 @@ from subagents.engine.tokens import VARIABLE, identify
 from subagents.errors import Unauthorized
 from subagents.ports import Batch, JournalEntry, OutboxEntry, RunFilter
 from subagents.store.sqlite import SqliteStore
+from subagents.testing.bills import look_at_spending
 
 ALL: Final = 1_000_000
 ANNOUNCE_SUFFIX: Final = ":announce"
@@ -40,6 +41,12 @@ NEEDS: Final[Mapping[Phase, type[Effect]]] = {
     Phase.CLEANUP_PENDING: CleanUp,
 }
 """The effect without which a run would stay in its phase for ever."""
+STOPPED: Final[Mapping[StopCause, Status]] = {
+    StopCause.CANCEL: Status.CANCELLED,
+    StopCause.PARENT: Status.CANCELLED,
+    StopCause.DEADLINE: Status.TIMEOUT,
+    StopCause.BUDGET: Status.PARTIAL,
+}
 
 
 class Broken(NamedTuple):
@@ -136,6 +143,7 @@ class Judge:
             self._look_at_attempts(run)
             self._look_at_effects(run)
             self._look_at_cascade(run)
+            look_at_spending(self, run)
         self._look_at_caps()
         self._look_at_dependants(before)
 
@@ -155,6 +163,8 @@ class Judge:
             if entry.run_id in self._consumed:
                 self.fail("consumed at most once", entry.run_id)
             self._consumed.add(entry.run_id)
+        if isinstance(entry.event, SlotGranted) and run is not None and run.budget_stop is not None:
+            self.fail("nothing starts without budget", entry.run_id)
         step = reduce(run, entry.event)
         if run is not None and step.run.phase is not run.phase:
             legal = TRANSITIONS.get((run.phase, type(entry.event)), frozenset())
@@ -330,6 +340,7 @@ class Judge:
         self.outstanding = {entry.key: entry for entry in store.load_outbox()}
         for run in stored.values():
             self._look_at_effects(run)
+            look_at_spending(self, run)
         self._look_at_caps()
         self._look_at_dependants(stored)
 
@@ -429,6 +440,6 @@ class Judge:
         stop, outcome = attempt.evidence.stop, attempt.outcome
         if stop is None or outcome is None:
             return
-        wanted = Status.TIMEOUT if stop is StopCause.DEADLINE else Status.CANCELLED
-        if outcome.status is not wanted:
+        unstarted = stop is StopCause.BUDGET and attempt.started_at_ms is None
+        if outcome.status is not (Status.ERROR if unstarted else STOPPED[stop]):
             self.fail("a stop of ours stays the outcome", f"{run.id}#{number} {outcome.status}")

@@ -25,6 +25,7 @@ from subagents.domain.signals import Exited
 from subagents.domain.spec import (
     Artifact,
     Backoff,
+    Budget,
     Cleanup,
     Contract,
     OnDependencyFailure,
@@ -40,6 +41,8 @@ from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
 from subagents.ports import InboxRow
 from subagents.testing.host import Host
 from subagents.testing.invariants import ANNOUNCE_SUFFIX, Judge
+from subagents.testing.records import check_records
+from subagents.testing.talk import check_transcripts
 from subagents.testing.world import BURST, Faults, Worker, World
 
 T = TypeVar("T")
@@ -121,6 +124,9 @@ class Scenario:
         self._seed = seed
         self._host, self._world, self._judge = host, world, judge
         self._rng = random.Random(f"{seed}:scenario")
+        self._purse = random.Random(f"{seed}:budgets")
+        self._budgeted = self._purse.choice((0.0, 0.0, 0.5, 0.9))
+        """Of the runs, how many have a budget."""
         self.chaos_s = self._rng.choice((20.0, 60.0, 120.0))
         self._runs_left = self._rng.randrange(4, 13)
         self._labels = 0
@@ -231,6 +237,7 @@ class Scenario:
             retry_on=rng.choice(((), (), ("boom",))),
             retry_max_time=rng.choice((None, None, 5_000)),
             verification=self._contract(),
+            budget=self._budget(),
             cleanup=rng.choice(tuple(Cleanup)),
             expects_completion_message=rng.random() < 0.7,
             include_dependency_result=rng.random() < 0.3,
@@ -246,6 +253,18 @@ class Scenario:
         return Contract(
             artifacts=(Artifact(path="out.json", json=True),),
             on_failure=self._rng.choice(tuple(OnFailure)),
+        )
+
+    def _budget(self) -> Budget | None:
+        """So small that workers, which use up to 1,000 tokens ($1) an attempt, come to its end."""
+        purse = self._purse
+        if purse.random() >= self._budgeted:
+            return None
+        return Budget(
+            max_tokens=purse.choice((None, 400, 1_500, 4_000)),
+            max_cost_usd=purse.choice((None, None, 0.5, 3.0)),
+            max_runs=purse.choice((None, None, 1, 2, 4)),
+            max_seconds=purse.choice((None, None, None, 4, 30)),
         )
 
     async def _submit(self, specs: list[RunSpec], session: SessionKey) -> Sequence[Receipt]:
@@ -581,6 +600,8 @@ class Scenario:
             return False
         if life.engine.ledger.live or life.engine.live_attempts:
             return False
+        if not life.engine.performance.is_current:
+            return False
         unread = self._host.reader().inbox(None, unconsumed=True)
         mine = [row for row in unread if row.message.session_key in SESSIONS]
         return not mine
@@ -590,6 +611,9 @@ class Scenario:
         if life is None:
             return
         self._judge.at_rest(life.engine, self._host.reader())
+        check_records(self._judge, self._host.records())
+        said_by = {w.attempt_id: [t.said for t in w.turns] for w in self._world.workers.values()}
+        check_transcripts(self._judge, self._host.reader(), self._host.transcripts(), said_by)
         labels: Counter[str] = Counter()
         keys: Counter[tuple[SessionKey, str]] = Counter()
         for run in self._judge.view.values():

@@ -232,6 +232,9 @@ def _verdicts(seeds: range, workers: int) -> Iterator[Verdict]:
     if workers <= 1:
         yield from map(simulate, seeds)
         return
+    _template()
+    gc.collect()
+    gc.freeze()  # each seed ends with a collection: not of all that was imported, too
     with multiprocessing.get_context("fork").Pool(workers) as pool:
         yield from pool.imap_unordered(simulate, seeds, chunksize=4)
 

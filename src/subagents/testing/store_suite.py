@@ -79,6 +79,10 @@ def message(run: Run, **changes: object) -> Message:
     return replace(first, **changes)
 
 
+def alert(run: Run) -> Message:
+    return message(run, id=MessageId(f"{run.id}:a1:stuck"), kind=MessageKind.ALERT)
+
+
 def opened(place: StorePlace, owner: str = "one") -> Store:
     store = place.store()
     store.open(owner)
@@ -208,6 +212,59 @@ def a_journal_has_one_event_per_number_and_is_paged(place: StorePlace) -> None:
         expect("another run's", found=list(store.journal(RunId("r-none"))), wanted=[])
 
 
+@SUITE.behaviour("store:feed:order")
+def events_of_all_runs_have_one_order_and_are_paged_by_number(place: StorePlace) -> None:
+    first, second = a_run(1), a_run(2)
+    with closing(opened(place)) as store:
+        expect("nothing yet", found=store.newest_number(), wanted=0)
+        store.commit(spawned(first))
+        store.commit(spawned(second))
+        later = [entry(second, seq=2), entry(first, seq=2), entry(second, seq=3)]
+        store.commit(Batch(journal=later))
+        feed = store.feed(after=0)
+
+        expect(
+            "order",
+            found=[each.entry for each in feed],
+            wanted=[entry(first), entry(second), *later],
+        )
+        expect("numbers", found=[each.number for each in feed], wanted=[1, 2, 3, 4, 5])
+        expect("newest", found=store.newest_number(), wanted=5)
+        expect("a page", found=list(store.feed(after=1, limit=2)), wanted=list(feed[1:3]))
+        expect("behind the end", found=list(store.feed(after=5)), wanted=[])
+        expect("in the future", found=list(store.feed(after=1_000)), wanted=[])
+
+
+@SUITE.behaviour("store:feed:failed-commit")
+def a_failed_commit_uses_up_no_number_and_leaves_no_gap(place: StorePlace) -> None:
+    run = a_run(1)
+    with closing(opened(place)) as store:
+        store.commit(spawned(run))
+        expect_error(
+            "an event of a run that is not there",
+            StoreUnavailable,
+            lambda: store.commit(Batch(journal=[entry(run, seq=2), entry(a_run(2))])),
+        )
+        store.commit(Batch(journal=[entry(run, seq=2)]))
+
+        expect("numbers", found=[each.number for each in store.feed(after=0)], wanted=[1, 2])
+
+
+@SUITE.behaviour("store:feed:never-backwards")
+def a_number_is_never_given_twice_also_when_everything_was_pruned(place: StorePlace) -> None:
+    runs = [over(a_run(n)) for n in (1, 2)]
+    with closing(opened(place)) as store:
+        store.commit(spawned(*runs))
+        store.prune([runs[1].id])
+        expect("newest after one", found=store.newest_number(), wanted=2)
+        store.prune([runs[0].id])
+        expect("nothing left", found=list(store.feed(after=0)), wanted=[])
+        expect("newest after all", found=store.newest_number(), wanted=2)
+    with closing(opened(place, "two")) as store:
+        store.commit(spawned(a_run(3)))
+        expect("the next", found=[each.number for each in store.feed(after=0)], wanted=[3])
+
+
 @SUITE.behaviour("store:outbox")
 def an_effect_stays_until_it_is_performed(place: StorePlace) -> None:
     run = a_run(1)
@@ -282,6 +339,9 @@ def each_session_has_its_own_inbox_and_none_means_all(place: StorePlace) -> None
         found = [r.message.run_id for r in store.inbox(OTHER, unconsumed=True)]
         expect("one session", found=found, wanted=[theirs.id])
         expect("everybody", found=len(store.inbox(None, unconsumed=True)), wanted=2)
+        expect("counted", found=store.unread_total(), wanted=2)
+        store.commit(Batch(consumed=[(announcement_id(mine.id), NOW_MS, "me")]))
+        expect("less what was read", found=store.unread_total(), wanted=1)
 
 
 @SUITE.behaviour("store:inbox-moves")
@@ -315,6 +375,19 @@ def one_unread_message_changes_hands_and_the_others_stay(place: StorePlace) -> N
         expect("moved", found=found, wanted=[unread.id])
         stayed = [r.message.run_id for r in store.inbox(ME, unconsumed=False)]
         expect("stayed", found=stayed, wanted=[read.id, other.id])
+
+
+@SUITE.behaviour("store:alerts-outdated")
+def unread_alerts_are_no_news_once_the_end_was_read(place: StorePlace) -> None:
+    run, other = a_run(1), a_run(2)
+    with closing(opened(place)) as store:
+        batch = spawned(run, other)
+        batch.messages += [alert(run), alert(other), message(run)]
+        store.commit(batch)
+        store.commit(Batch(outdated=[(run.id, NOW_MS, "me")], journal=[entry(run, seq=2)]))
+
+        left = [r.message.id for r in store.inbox(ME, unconsumed=True)]
+        expect("left", found=left, wanted=[alert(other).id, message(run).id])
 
 
 @SUITE.behaviour("store:inbox-consumed-at-once")
@@ -368,6 +441,9 @@ def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
         expect("no phase at all", found=ids(RunFilter(phases=())), wanted=[])
         expect("label", found=ids(RunFilter(label="label4")), wanted=[4])
         expect("agent", found=ids(RunFilter(agent_id="nobody")), wanted=[])
+        since = RunFilter(ended_after_ms=NOW_MS)
+        expect("ended since then", found=ids(since), wanted=[2])
+        expect("ended later", found=ids(RunFilter(ended_after_ms=NOW_MS + 1)), wanted=[])
         expect("a window", found=ids(RunFilter(limit=2, offset=1)), wanted=[4, 2])
         expect("counted without it", found=store.count(RunFilter(limit=1)), wanted=4)
 
@@ -490,6 +566,17 @@ def a_result_nobody_read_is_never_pruned(place: StorePlace) -> None:
         )
 
         expect("read long ago", found=list(store.prunable(NOW_MS, 9)), wanted=[runs[0].id])
+
+
+@SUITE.behaviour("store:prunable-alerts")
+def news_that_nobody_read_keep_no_run(place: StorePlace) -> None:
+    run = over(a_run(1), ended_ms=NOW_MS - 100, archived_at_ms=NOW_MS - 50)
+    with closing(opened(place)) as store:
+        batch = spawned(run)
+        batch.messages += [alert(run)]
+        store.commit(batch)
+
+        expect("unread", found=list(store.prunable(NOW_MS, 9)), wanted=[run.id])
 
 
 @SUITE.behaviour("store:prune")

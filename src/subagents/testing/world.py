@@ -34,6 +34,7 @@ from subagents.domain.outcome import (
     Verdict,
     Verification,
 )
+from subagents.domain.said import Heard
 from subagents.domain.signals import (
     TERMINAL,
     Exited,
@@ -53,6 +54,7 @@ from subagents.ports import AttemptRef, Launch, StartedInfo
 from subagents.testing.doors import Daemon, Doors
 from subagents.testing.invariants import ANNOUNCE_SUFFIX, Judge
 from subagents.testing.loop import VirtualClock, VirtualLoop
+from subagents.testing.talk import STRIDE, LetGo, Spoken, check_let_go, name_of, plan_talk
 
 SIGTERM: Final = 15
 SIGKILL: Final = 9
@@ -124,6 +126,7 @@ class Turn:
     signals: list[tuple[float, Signal]]
     ends_s: float
     result: str | None = None
+    said: list[Spoken] = field(default_factory=list)
     watchers: list["asyncio.Future[None]"] = field(default_factory=list)
 
     def wake(self) -> None:
@@ -149,6 +152,7 @@ class Worker:
     is_unwatchable: bool = False
     steered: dict[str, str] = field(default_factory=dict)
     stopped: bool = False
+    let_go: LetGo = field(default_factory=LetGo)
 
     @property
     def ends_s(self) -> float:
@@ -188,6 +192,8 @@ class World:
             turn = plan_together(launch.attempt_id, now)
         else:
             turn = plan_turn(rng, launch.attempt_id, 1, now, can_hang=True)
+        name = f"{self.seed}:{launch.label}#{launch.number}"
+        turn.said = plan_talk(name, launch.attempt_id, 1, begins_s=now, ends_s=turn.ends_s)
         worker = Worker(
             attempt_id=launch.attempt_id,
             run_id=launch.run_id,
@@ -211,7 +217,10 @@ class World:
             return False
         now = self.loop.time()
         rng = random.Random(f"{self.seed}:{worker.label}#{worker.number}/{ref.turns}")
-        worker.turns.append(plan_turn(rng, worker.attempt_id, ref.turns, now, can_hang=False))
+        turn = plan_turn(rng, worker.attempt_id, ref.turns, now, can_hang=False)
+        name = f"{self.seed}:{worker.label}#{worker.number}/{ref.turns}"
+        turn.said = plan_talk(name, ref.attempt_id, ref.turns, begins_s=now, ends_s=turn.ends_s)
+        worker.turns.append(turn)
         self.judge.note(f"{now:.3f} turn {ref.turns} of {ref.attempt_id}")
         return True
 
@@ -227,6 +236,7 @@ class World:
             said = [(at, signal) for at, signal in turn.signals if at <= now]
             exit_ = Exit(code=0) if worker.obeys else Exit(signal=SIGKILL)
             key = f"{worker.attempt_id}:exit"
+            turn.said = [(at, piece) for at, piece in turn.said if at <= now]
             turn.signals = [*said, (ends_s, Exited(key=key, exit=exit_, drained=True))]
             turn.ends_s = ends_s
             turn.wake()
@@ -273,7 +283,8 @@ def _chatter(rng: random.Random, key: str) -> Signal:
     if choice < 0.3:
         return ProgressSeen(key=key, progress=Progress(phase=key))
     if choice < 0.6:
-        return UsageSeen(key=key, usage=Usage(tokens_in=rng.randrange(1000)))
+        used = rng.randrange(1000)
+        return UsageSeen(key=key, usage=Usage(tokens_in=used, cost_usd=used / 1000))
     if choice < 0.8:
         return ToolSeen(key=key, name="shell")
     status = rng.choice((ReportStatus.COMPLETE,) * 4 + tuple(ReportStatus))
@@ -336,8 +347,27 @@ class SimulatedRuntime:
             raise Injected("the connection broke before the answer")
         return StartedInfo(pid=1, adopted=not is_new)
 
-    def watch(self, ref: AttemptRef, *, cursor: int) -> AsyncIterator[tuple[Signal, int]]:
-        return _Watch(self._world, self._around, ref, cursor)
+    async def discard(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+    ) -> None:
+        worker = self._world.workers.get(ref.attempt_id)
+        await self._around.hazard()
+        if self._happens(self._around.faults.stop_fails):
+            raise Injected("the disk is busy")
+        if ended:
+            check_let_go(self._world.judge, ref.run_id, ref.number, turn=ref.turns)
+        if worker is not None:
+            worker.let_go.note(ref.turns, cursor=cursor, heard=heard, ended=ended)
+        await self._around.hazard()
+
+    def watch(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        worker = self._world.workers[ref.attempt_id]
+        if worker.let_go.is_before(ref.turns, cursor=cursor, heard=heard):
+            detail = f"{ref.attempt_id} from {cursor}, {dict(heard)}: {worker.let_go}"
+            self._world.judge.fail("nothing is let go that is read again", detail)
+        return _Watch(self._world, self._around, ref, cursor, heard)
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         world = self._world
@@ -387,20 +417,27 @@ class SimulatedRuntime:
         """Nothing is kept in files."""
 
 
-class _Watch(AsyncIterator[tuple[Signal, int]]):
-    """Reads a turn's signals from a cursor on, with the faults of the seed."""
+class _Watch(AsyncIterator[tuple[Signal | Heard, int]]):
+    """Reads a turn's signals and what was said, each from its place on, with the seed's faults."""
 
     def __init__(
-        self, world: World, surroundings: Surroundings, ref: AttemptRef, cursor: int
+        self,
+        world: World,
+        surroundings: Surroundings,
+        ref: AttemptRef,
+        cursor: int,
+        heard: Mapping[str, int],
     ) -> None:
         self._world = world
         self._around = surroundings
         self._ref = ref
         self._at = cursor
+        self._name = name_of(ref.turns)
+        self._heard = heard.get(self._name, 0) // STRIDE
         self._again: list[tuple[Signal, int]] = []
         self._is_over = False
 
-    async def __anext__(self) -> tuple[Signal, int]:
+    async def __anext__(self) -> tuple[Signal | Heard, int]:
         if self._is_over:
             raise StopAsyncIteration
         if self._world.workers[self._ref.attempt_id].is_unwatchable:
@@ -412,12 +449,29 @@ class _Watch(AsyncIterator[tuple[Signal, int]]):
             if self._at >= len(turn.signals):
                 raise StopAsyncIteration  # a cursor beyond the end: nothing more is said
             at_s, signal = turn.signals[self._at]
+            if (heard := self._listen(turn)) is not None:
+                await self._be_late()
+                return heard, self._at
             if at_s <= self._world.loop.time():
                 break
-            await self._wait(turn, at_s)
+            # A turn that is cut short wakes its watchers: the next piece may have gone.
+            following = [at for at, _ in turn.said[self._heard : self._heard + 1]]
+            await self._wait(turn, min((at_s, *following)))
         found = self._perturbed(turn, signal)
         await self._be_late()
         return found if found is not None else await self.__anext__()
+
+    def _listen(self, turn: Turn) -> Heard | None:
+        """Some of what was said by now, if there is more."""
+        now, rng = self._world.loop.time(), self._world.rng
+        due = [said for at_s, said in turn.said[self._heard :] if at_s <= now]
+        if not due:
+            return None
+        if not self._around.is_calm and rng.random() < self._around.faults.watch_fails:
+            raise Injected("the stream broke")
+        said = tuple(due[: rng.randrange(1, 4)])
+        self._heard += len(said)
+        return Heard(said=said, positions={self._name: self._heard * STRIDE})
 
     def _turn(self) -> Turn:
         return self._world.workers[self._ref.attempt_id].turns[self._ref.turns - 1]
