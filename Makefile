@@ -79,10 +79,12 @@ imports: setup
 docs: setup ## write the generated parts of docs/
 	$(PY) -m subagents.config.schema --write docs/configuration.md
 	$(PY) -m subagents.testing.diagram docs/lifecycle.md
+	$(PY) -m subagents.testing.tool_outputs docs/alerts.md
 
 docs-check: setup
 	$(PY) -m subagents.config.schema --check docs/configuration.md
 	$(PY) -m subagents.testing.diagram --check docs/lifecycle.md
+	$(PY) -m subagents.testing.tool_outputs --check docs/alerts.md
 
 simulate: setup ## the engine against seeded crashes, late and doubled signals
 	$(PY) -m subagents.testing.simulator --seeds $(SEEDS) --workers $(WORKERS)

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import machine
+from bench import log_search, machine
 from bench.table import Row, render
 
-PARTS: Final = "abcdefg"
+PARTS: Final = "abcdefgh"
 TIMEOUT_S: Final = 900.0
 
 Sample = dict[str, float]
@@ -37,11 +37,12 @@ class Sizes(NamedTuple):
     workers: int
     seconds: float
     rounds: int
+    lines: int
 
 
-FULL: Final = Sizes(2_000, 200, 100_000, 1_000, 100, 10_000, 200, 10.0, 5)
-QUICK: Final = Sizes(500, 40, 5_000, 200, 20, 1_000, 20, 2.0, 1)
-TINY: Final = Sizes(20, 3, 1_100, 5, 2, 10, 2, 0.2, 1)
+FULL: Final = Sizes(2_000, 200, 100_000, 1_000, 100, 10_000, 200, 10.0, 5, 1_000_000)
+QUICK: Final = Sizes(500, 40, 5_000, 200, 20, 1_000, 20, 2.0, 1, 100_000)
+TINY: Final = Sizes(20, 3, 1_100, 5, 2, 10, 2, 0.2, 1, 2_000)
 """For the test that the harness works at all; its numbers mean nothing."""
 
 
@@ -87,6 +88,7 @@ def measurements(sizes: Sizes) -> tuple[Measurement, ...]:
             )
             for era in ("LEGACY", "MODERN")
         ),
+        Measurement("logs", "h", f"log_search.measure(Path('{{here}}/logs'), lines={sizes.lines})"),
     )
 
 
@@ -202,6 +204,7 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
                 Row(f"g  spawn → wait adds, p50, {era}", of(name, "added_p50"), "ms", 30),
                 Row(f"g  spawn → wait adds, p99, {era}", of(name, "added_p99"), "ms"),
             ]
+    rows += log_rows(samples.get("logs", []), sizes.lines)
     if "full" in samples:
         rows += [
             Row(
@@ -210,6 +213,30 @@ def table(samples: Samples, sizes: Sizes) -> list[Row]:
             Row("f  ÷ (a)", over("full", "engine"), "", 0.8, "higher"),
         ]
     return rows
+
+
+def log_rows(found: list[Sample], lines: int) -> list[Row]:
+    """What part h says."""
+    if not found:
+        return []
+
+    def of(field: str) -> list[float]:
+        return [sample[field] for sample in found]
+
+    rows = [
+        Row(f"h  keeping {lines:,} lines", of("append_s"), "s"),
+        Row("h  the newest 50 of them", of("newest_ms"), "ms"),
+    ]
+    for name, what in log_search.SEARCHES.items():
+        rows += [
+            Row(f"h  log --grep '{what}'", of(f"{name}_s"), "s", 2),
+            Row("h  … ÷ grep on the same text", of(f"{name}_ratio"), ""),
+        ]
+    return [
+        *rows,
+        Row("h  event loop late meanwhile, p99", of("late_p99"), "ms", 50),
+        Row("h  redacting text without secrets", of("redact_mb_per_s"), "MB/s", 100, "higher"),
+    ]
 
 
 def _sockets(directory: str, names: list[str]) -> set[str]:

@@ -18,8 +18,8 @@ _COPY: Final = {
               ended_at_ms - ?3, archived_at_ms, {blob_origin}, {blob_state} FROM run
               WHERE run_id = ?1""",
     "journal": """INSERT INTO journal
-                  SELECT (SELECT number FROM run WHERE run_id = ?2), {id}, seq, at_ms - ?3, type,
-                  {replaced_key}, {blob_data} FROM journal
+                  SELECT NULL, (SELECT number FROM run WHERE run_id = ?2), {id}, seq,
+                  at_ms - ?3, type, {replaced_key}, {blob_data} FROM journal
                   WHERE run = (SELECT number FROM run WHERE run_id = ?1)""",
     "inbox": """INSERT INTO inbox SELECT NULL, {replaced_message_id}, session_key, {id}, kind,
                 created_at_ms - ?3, {replaced_text}, consumed_at_ms - ?3, consumed_by FROM inbox

@@ -7,12 +7,15 @@ run is over on disk.
 """
 
 import asyncio
+import atexit
 import gc
+import os
 import pickle
+import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -26,11 +29,16 @@ from subagents.engine.system import RandomIds, SystemClock
 from subagents.engine.verification import Verifier
 from subagents.ports import Batch, RunFilter
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.performance import PerformanceFiles
 from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
+from subagents.store.transcripts import TranscriptFiles
 
 REQUESTER: Final = SessionKey("agent:main:main")
 READER: Final = "bench"
+FILES: Final = Path(tempfile.gettempdir()) / f"subagents-bench-{os.getpid()}"
+"""What engines write beside the database; it goes with this process."""
+atexit.register(shutil.rmtree, FILES, ignore_errors=True)
 WAIT_RUNS: Final = 1_000
 WAIT_S: Final = 60.0
 
@@ -58,13 +66,19 @@ class RecordingStore(SqliteStore):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.commits: list[list[Statement]] = []
+        self._asked: sqlite3.Connection | None = None
         self._listener = sqlite3.connect(":memory:", factory=_Listener, check_same_thread=False)
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
+        self._asked = connection
         self._listener.statements = []
         super()._write(self._listener, batch)
         self.commits.append(self._listener.statements)
         super()._write(connection, batch)
+
+    def _numbers(self, connection: sqlite3.Connection) -> Iterator[int]:
+        # The listener only listens: it has no tables to read from.
+        return super()._numbers(self._asked or connection)
 
 
 def settings_for(script: tuple[dict[str, object], ...], *, slots: int = 10_000) -> Settings:
@@ -88,7 +102,9 @@ def engine_on(store: SqliteStore, settings: Settings) -> Engine:
         off_loop=DaemonThreads("store"),
         verifier=verifier,
         settings=settings,
-        progress_log=ProgressFiles(Path(tempfile.gettempdir()) / "subagents-bench-progress"),
+        progress_log=ProgressFiles(FILES / "progress"),
+        transcripts=TranscriptFiles(FILES / "transcripts"),
+        performance=PerformanceFiles(FILES / "performance"),
         owner="bench",
     )
 

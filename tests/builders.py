@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from subagents.domain.effects import Effect, FollowUp
+from subagents.domain.effects import Effect, FollowUp, Transition
 from subagents.domain.events import (
     AnnouncementConsumed,
     Archived,
@@ -26,7 +26,7 @@ from subagents.domain.events import (
     TimerFired,
     VerificationFinished,
 )
-from subagents.domain.lifecycle import Transition, next_due_ms, reduce
+from subagents.domain.lifecycle import next_due_ms, reduce
 from subagents.domain.model import (
     Child,
     DeliveryTry,

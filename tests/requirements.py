@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from requirement_lines import PARTS
 from requirement_lines_agents import AGENT_PARTS
+from requirement_lines_observability import OBSERVABILITY_PARTS
 
 
 class Requirement(NamedTuple):
@@ -17,7 +18,9 @@ class Requirement(NamedTuple):
 
 
 REQUIREMENTS: Final[dict[str, Requirement]] = {
-    name: Requirement(*line) for part in (*PARTS, *AGENT_PARTS) for name, line in part.items()
+    name: Requirement(*line)
+    for part in (*PARTS, *AGENT_PARTS, *OBSERVABILITY_PARTS)
+    for name, line in part.items()
 }
 
 
@@ -27,9 +30,7 @@ class Later(NamedTuple):
     area: str
 
 
-OBSERVABILITY = Later("observability: usage, performance records, alerts")
 AGENT_RUNTIMES = Later("runtimes for coding agents and language models")
-BUDGETS = Later("budgets")
 SCOPE = Later("isolation and the scope of changes")
 
 Covered = tuple[str, ...]
@@ -76,19 +77,31 @@ BOXES: Final[dict[str, Covered | Later]] = {
     "2.7.19": ("seed000:2.7.19", "e2e:contract:retry-once-only"),
     "2.7.20": ("seed000:2.7.20",),
     "3.5.1": ("config:capability-card",),
-    "3.5.2": ("config:capability-card",),
+    "3.5.2": (
+        "config:capability-card",
+        "doctor:cards",
+        "e2e:performance:doctor",
+    ),
     "3.5.3": (
         "suggest:ranking",
         "suggest:cost",
         "tools:agents",
+        "suggest:record",
+        "e2e:performance:liar",
+        "http:agents",
     ),
     "3.5.4": (
         "mcp:fleet",
         "tools:agents",
+        "fleet:row",
+        "prompt:fleet",
     ),
     "3.5.5": (
         "config:capability-card",
         "tools:agents",
+        "doctor:cards",
+        "fleet:row",
+        "e2e:performance:doctor",
     ),
     "3.5.6": (
         "suggest:ranking",
@@ -196,12 +209,31 @@ BOXES: Final[dict[str, Covered | Later]] = {
         "seed000:6.5.8",
         "tools:fixed-at-spawn",
     ),
-    "7.3.1": OBSERVABILITY,
-    "7.3.2": OBSERVABILITY,
-    "7.3.3": OBSERVABILITY,
-    "7.3.4": ("announcement:usage-unknown",),
-    "7.3.5": OBSERVABILITY,
-    "7.3.6": OBSERVABILITY,
+    "7.3.1": (
+        "performance:written",
+        "performance:once",
+        "performance:crash",
+        "e2e:performance:kill",
+    ),
+    "7.3.2": (
+        "performance:rotation",
+        "performance:written",
+    ),
+    "7.3.3": (
+        "performance:stats",
+        "python:agents",
+    ),
+    "7.3.4": (
+        "announcement:usage-unknown",
+        "performance:unknown",
+    ),
+    "7.3.5": ("performance:rotation",),
+    "7.3.6": (
+        "performance:record",
+        "performance:outcome",
+        "performance:stats",
+        "performance:rotation",
+    ),
     "8.1": ("seed000:8.1",),
     "8.2": ("seed000:8.2",),
     "8.3": ("seed000:8.3",),
@@ -217,7 +249,10 @@ BOXES: Final[dict[str, Covered | Later]] = {
 FIELD: Final[dict[str, Covered | Later]] = {
     "claude-code #82104": ("field:children-billed-on", "runtimes:stop-ends-everything"),
     "claude-agent-sdk-python #882": ("field:early-notification",),
-    "mecatl #422": ("field:budget-stop-looks-like-success",),
+    "mecatl #422": (
+        "field:budget-stop-looks-like-success",
+        "e2e:budget-stops-a-worker",
+    ),
     "pi-subagents #849": ("contract:bad:refused",),
     "dev-loops #1448": SCOPE,
     "AI-Employee #695": (
@@ -240,20 +275,29 @@ FIELD: Final[dict[str, Covered | Later]] = {
         "e2e:fifty:waiting",
         "simulator:burst",
     ),
-    "prime-agent #1192": BUDGETS,
-    "Codewhale #6277": BUDGETS,
-    "gsd-2 #5668": BUDGETS,
+    "prime-agent #1192": (
+        "field:stale-pool-read",
+        "budget:never-exceeded",
+    ),
+    "Codewhale #6277": (
+        "field:ate-the-report-turn",
+        "budget:report-reserve",
+    ),
+    "gsd-2 #5668": ("field:retries-cost-six-times",),
     "bernstein #2798": ("field:stop-and-resume-lost-tasks",),
     "sculptor PR #141": ("field:answer-dropped-as-stale",),
     "OpenSwarm PR #434": (
         "field:answers-took-hours",
         "field:openswarm-434",
     ),
-    "temporalio/sdk-python #1890": ("field:temporalio-sdk-python-1890",),
+    "temporalio/sdk-python #1890": (
+        "field:temporalio-sdk-python-1890",
+        "why:long-history",
+    ),
     "claude-code #74599": Later("resumable plans: a cache by content"),
     "GENesis-AGI PR #1391": AGENT_RUNTIMES,
     "spool #121": AGENT_RUNTIMES,
-    "paperclip PR #9766": OBSERVABILITY,
+    "paperclip PR #9766": ("field:paperclip-9766",),
     "result never reaches the parent": ("field:launched-more-than-notified",),
     "parent parked and never woken": ("field:parent-never-woken",),
     "delivered twice or in a loop": ("field:delivered-twice",),
@@ -265,9 +309,27 @@ FIELD: Final[dict[str, Covered | Later]] = {
     "timeouts missing or ignored": ("field:timeouts-ignored",),
     "model override ignored": ("field:model-override-ignored",),
     "wrong destination, internals leaked": ("field:wrong-destination-and-leaks",),
-    "context bloat, cost blindness": OBSERVABILITY,
-    "silence": OBSERVABILITY,
-    "gateway saturates": ("runtimes:idle-costs-nothing", "runtimes:flood-is-coalesced"),
+    "context bloat, cost blindness": (
+        "field:cost-blindness",
+        "budget:rolled-up",
+        "digest:bounded",
+        "digest:cost",
+        "log:answer",
+        "status:fields",
+    ),
+    "silence": (
+        "log:survives-kill",
+        "cli:log:follow",
+        "attention:concerns",
+        "status:fields",
+        "alerts:stuck-once",
+        "alerts:allowance",
+    ),
+    "gateway saturates": (
+        "runtimes:idle-costs-nothing",
+        "runtimes:flood-is-coalesced",
+        "e2e:transcript:million-lines",
+    ),
     "concurrency surprises": ("field:cap-exceeded", "field:deadlock-at-one"),
     "restart repeats work": ("field:restart-repeats-work",),
     "permissions both ways": ("tools:never-wider", "tools:denied-for-descendants"),

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import sys
 from pathlib import Path
 
@@ -69,6 +70,18 @@ def test_a_restart_is_measured_with_every_open_run_in_memory(tmp_path: Path) -> 
 
     assert sample["open_runs"] >= TINY.open_runs
     assert sample["seconds"] > 0
+
+
+@pytest.mark.requirement("bench:logs")
+@pytest.mark.skipif(shutil.which("grep") is None, reason="there is nothing to compare with")
+def test_searching_a_transcript_is_measured_against_grep_with_the_same_answers(
+    tmp_path: Path,
+) -> None:
+    calls = {each.name: each.call for each in measurements(TINY)}
+
+    sample = in_a_process(calls["logs"], here=tmp_path, kept=tmp_path)
+
+    assert all(math.isfinite(value) and value > 0 for value in sample.values())
 
 
 @pytest.mark.requirement("bench:misses-are-shown")

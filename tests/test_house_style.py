@@ -18,7 +18,6 @@ LINES_BARE_MAX = 25
 LONG_MODULES = {
     "domain/lifecycle.py": "the one place where a run changes; splitting it would hide the rules",
     "client.py": "one method per call of the HTTP interface, each a few lines",
-    "cli/look.py": "one command per way to look, each a few lines",
     "surfaces/explain.py": "one sentence per phase, one line per event",
     "testing/scenario.py": "one kind of disturbance after the other",
     "testing/store_suite.py": "one promise of a store after the other",

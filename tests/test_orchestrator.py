@@ -66,6 +66,26 @@ def test_a_spawned_run_is_awaited_verified_and_consumed(tmp_path: Path) -> None:
     embedded(tmp_path, work)
 
 
+@pytest.mark.requirement("python:log")
+def test_a_log_is_followed_searched_and_summed_up(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        run = await sub.spawn("echo one; sleep 0.3; echo an error >&2; echo two", agent="command")
+        followed = [line async for line in run.follow()]
+
+        text = [line["text"] for line in followed if line["type"] in {"text", "error"}]
+        assert sorted(map(str, text)) == ["an error", "one", "two"]
+        assert str(followed[-1]["text"]).endswith("run ended: ok")
+        assert [line["seq"] for line in followed] == [*range(1, len(followed) + 1)]
+        page = await run.log(grep="error", types=["error"], since="1h", limit=5)
+        assert page["totalLines"] == 1
+        assert (await run.log(offset=0, limit=2))["lines"] == followed[:2]
+        assert "task: echo one" in str((await run.summary())["summary"])
+        with pytest.raises(UsageError, match="limit must be"):
+            await run.log(limit=0)
+
+    embedded(tmp_path, work)
+
+
 @pytest.mark.requirement("python:scripted")
 def test_agents_can_be_scripted_for_the_tests_of_a_users_own_flow(tmp_path: Path) -> None:
     async def work(sub: Orchestrator) -> None:
@@ -204,3 +224,31 @@ def test_connect_starts_the_daemon_and_leaves_it_running(tmp_path: Path) -> None
             assert client.get(f"/v1/runs/{run_id}/status")["requester"] == "agent:main:tests"
         finally:
             client.post("/v1/shutdown")
+
+
+@pytest.mark.requirement("python:agents")
+def test_a_program_asks_how_agents_did_and_who_fits(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        for _ in range(2):
+            await (await sub.spawn("play", agent="player", tags=["music", "x"])).wait()
+        sitter = await sub.spawn("sit", agent="sitter")
+        await sitter.cancel()
+        await sitter.wait()
+        (player,) = await sub.agent_stats(agent="player")
+        (sat,) = await sub.agent_stats(agent="sitter")
+
+        assert (player["name"], player["attempts"], player["verified"]) == ("player", 2, None)
+        assert player["tokens"] == {"input": 6, "output": 8}
+        assert player["costUsd"] is None
+        assert sat["success"] is None
+        tags = await sub.agent_stats(by="tag", tag="music", days=1)
+        assert [(each["name"], each["attempts"]) for each in tags] == [("music", 2), ("x", 2)]
+        best, *others = await sub.suggest_agents(cost_tier="free")
+        assert best["id"] == "player"
+        assert best["reasons"] == ["2 of 2 runs ok (34–100 %), without a contract"]
+        assert {each["id"] for each in others} == {"command", "sitter"}
+        assert all(each["reasons"] == [] for each in others)
+        with pytest.raises(UsageError, match="days must be a whole number from 1 to 30"):
+            await sub.agent_stats(days=31)
+
+    embedded(tmp_path, work)

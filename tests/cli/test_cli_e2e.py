@@ -234,6 +234,9 @@ LOOKS = [
     "attention",
     "agents list",
     "agents show command",
+    "agents stats",
+    "agents stats command --by tag --days 1",
+    "agents suggest",
     "doctor",
     "config show",
     "config validate",
@@ -267,8 +270,9 @@ def test_every_look_is_one_json_document_and_also_plain_text(seen: Home, line: s
 def test_what_a_run_did_can_be_read_step_by_step(shared: Home) -> None:
     run = shared.spawn("echo out; echo err >&2; exit 1", "--retry", "1", "--retry-delay", "10ms")
     shared.cli("wait", run)
-    assert shared.ok("log", run).out == "out\n"
-    assert shared.ok("log", run, "--err", "--attempt", "1").out == "err\n"
+    said = shared.ok("log", run, "--type", "text").out.splitlines()
+    assert sorted(line.split()[1] for line in said) == ["err", "err", "out", "out"]
+    assert len(shared.ok("log", run, "--type", "text", "--attempt", "1").out.splitlines()) == 2
     assert shared.ok("result", run).out == "out\n"
     timeline = shared.ok("timeline", run).out
     assert "Spawned" in timeline.splitlines()[0]
@@ -283,16 +287,16 @@ def test_what_a_run_did_can_be_read_step_by_step(shared: Home) -> None:
 def test_a_log_can_be_followed_over_a_retry_to_the_end(shared: Home) -> None:
     task = f"echo one; {gate('followed')}; echo two; test -e again || {{ touch again; exit 1; }}"
     run = shared.spawn(task, "--retry", "1", "--retry-delay", "10ms")
-    following = shared.start("log", run, "--follow")
+    following = shared.start("log", run, "--follow", "--type", "text")
     try:
         assert following.stdout is not None
-        assert following.stdout.readline() == "one\n"
+        assert following.stdout.readline().endswith("   one\n")
         (shared.work / "followed").touch()
         rest, _ = following.communicate(timeout=30)
     finally:
         following.kill()
         following.communicate()
-    assert rest == "two\none\ntwo\n"
+    assert [line.split()[-1] for line in rest.splitlines()] == ["two", "one", "two"]
 
 
 @pytest.mark.requirement("cli:selectors")

@@ -28,12 +28,15 @@ NAMED_IN_THE_SPEC = ["run", "spawn", "list", "tree", "show", "log", "status", "w
 NAMED_IN_THE_SPEC += ["timeline", "why", "steer", "answer", "pause", "resume", "cancel", "retry"]
 NAMED_IN_THE_SPEC += ["inbox", "attention", "init", "demo", "doctor", "serve", "up", "down"]
 NAMED_IN_THE_SPEC += ["report", "progress", "notify", "ask"]
+NAMED_IN_THE_SPEC += ["agents stats", "agents suggest"]
 NAMED_IN_THE_SPEC += ["plan run", "agents list", "agents show", "config show", "config validate"]
 NAMED_IN_THE_SPEC += ["config schema", "db check", "db backup"]
 NAMED_IN_THE_SPEC += ["service install", "service uninstall"]
 NAMED_IN_THE_SPEC += ["mcp", "mcp install", "mcp uninstall", "mcp config", "mcp plugin"]
 NAMED_IN_THE_SPEC += ["hook stop", "hook session-start"]
 NAMED_IN_THE_SPEC += ["config trust"]  # not there, but in docs/decisions/0012
+NAMED_IN_THE_SPEC += ["events"]  # the stream of 4-observability §9, at the command line
+NAMED_IN_THE_SPEC += ["watch"]  # 4-observability §5, at the command line
 CODES = [
     EXIT_OK,
     EXIT_FAILED,

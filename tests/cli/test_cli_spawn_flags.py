@@ -55,6 +55,7 @@ def test_every_flag_reaches_its_parameter(tmp_path: Path) -> None:
         *("--retry-on", "disk", "--retry-max-time", "1m", "--after", "x", "--after", "y"),
         *("--include-result", "--on-dependency-failure", "run", "--allow-tool", "Read"),
         *("--deny-tool", "Bash", "--max-cost", "1.5", "--max-tokens", "1000", "--lane", "heavy"),
+        *("--max-runs", "4", "--max-time", "1h30m"),
         *("--priority", "-2", "--tag", "one", "--tag", "two", "--model", "m", "--thinking", "high"),
         *("--delete", "--isolation", "worktree", "--idempotency-key", "k"),
     )
@@ -89,7 +90,7 @@ def test_every_flag_reaches_its_parameter(tmp_path: Path) -> None:
         on_dependency_failure=OnDependencyFailure.RUN,
         tools_allow=("Read",),
         tools_deny=("Bash",),
-        budget=Budget(max_cost_usd=1.5, max_tokens=1000),
+        budget=Budget(max_cost_usd=1.5, max_tokens=1000, max_runs=4, max_seconds=5_400),
         lane="heavy",
         priority=-2,
         tags=("one", "two"),

@@ -148,10 +148,11 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
 @pytest.mark.requirement("paths:socket-length")
 @pytest.mark.parametrize("excess", [0, 1])
 def test_a_socket_path_one_byte_too_long_is_replaced_by_a_short_one(excess: int) -> None:
-    filler = SOCKET_BYTES_MAX - len("//run/subagents.sock") + excess
+    filler = SOCKET_BYTES_MAX - len("//run/supervisor.sock") + excess
     paths = Paths.resolve({"SUBAGENTS_HOME": "/" + "é" * (filler // 2) + "x" * (filler % 2)})
 
-    assert len(os.fsencode(paths.socket)) <= SOCKET_BYTES_MAX
+    assert len(os.fsencode(paths.supervisor_socket)) <= SOCKET_BYTES_MAX
+    assert paths.supervisor_socket.parent == paths.socket.parent
     assert paths.socket.is_relative_to(paths.runtime_dir) == (excess == 0)
 
 

@@ -93,16 +93,25 @@ def test_the_documented_example_loads(tmp_path: Path) -> None:
 def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
     node = dict(leaves())[key]
     fitting = {"true or false": "true", "a list of tables": "[{ a = 1 }]"}
-    value = fitting.get(node.allowed, "['x']" if node.allowed.startswith("a list") else "100")
+    is_list = isinstance(node.type, inspect.VarTupleType)
+    value = fitting.get(node.allowed, "x" if is_list else "100")
+    item = node.type.item_type if isinstance(node.type, inspect.VarTupleType) else node.type
     if node.choices:
         value = node.choices[-1]
-    if isinstance(node.type, inspect.IntType | inspect.FloatType):
-        value = str(node.type.le)
+    if isinstance(item, inspect.IntType | inspect.FloatType):
+        value = str(item.le)
+    if is_list and not isinstance(item, inspect.DictType):
+        value = (
+            f"['{value}']" if isinstance(item, inspect.StrType | inspect.EnumType) else f"[{value}]"
+        )
     if key.endswith(".cwd"):
         value = "/srv"
     if key == "daemon.http_host":
         value = "::1"
+    if key == "telemetry.otlp_endpoint":
+        value = "https://collector.example/otlp"
     name = key.replace("<id>", "some").replace("<name>", "some").replace("<VARIABLE>", "Some_Var")
+    name = name.replace("<header>", "x-api-key")
     environ = {
         "SUBAGENTS_HOME": str(tmp_path),
         variable(name): value,
@@ -134,7 +143,18 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
         "[agents.a]\nruntime = 'nope'\n",
         "[agents.a.env]\nA = '1'\n",
         "[agents.a.env]\n'A B' = '1'\n",
+        "[telemetry]\notlp_endpoint = 'http://127.0.0.1:4318'\nheaders = { X-Key = 'k' }\n",
+        "[telemetry]\notlp_endpoint = 'https://me:secret@127.0.0.1'\n",
+        "[telemetry]\notlp_endpoint = 'ftp://127.0.0.1'\n",
+        "[telemetry.headers]\n'A B' = '1'\n",
         "[agents.a.capabilities]\ncost_tier = 'free'\ntags = ['']\n",
+        "[agents.a.alerts]\ncost_usd = [0.5, 2]\noff = ['stuck']\nbudget_percent = []\n",
+        "[agents.a.alerts]\nbudget_percent = [0]\n",
+        "[agents.a.alerts]\nbudget_percent = [101]\n",
+        "[agents.a.alerts]\nbudget_percent = ['50']\n",
+        "[agents.a.alerts]\nbudget_percent = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n",
+        "[agents.a.alerts]\ncost_usd = [0]\n",
+        "[agents.a.alerts]\noff = ['stucked']\n",
         "[lanes.default]\nslots = 2\n",
         "[lanes.heavy]\nslots = 2\n",
         "[retention]\nresult_retention_days = 6\n",

@@ -6,9 +6,19 @@ from pathlib import Path
 import pytest
 
 from subagents.config import Config, ConfigCache, Paths, Settings, load
-from subagents.config.settings import Agent, AgentSubagents, Lane, SubagentDefaults
+from subagents.config.settings import (
+    Agent,
+    AgentAlerts,
+    AgentCourier,
+    AgentSubagents,
+    Capabilities,
+    Lane,
+    Stdin,
+    SubagentDefaults,
+)
 from subagents.config.trust import narrowed, trust, trusted_file
 from subagents.domain.admission import check_allowed
+from subagents.domain.alerts import AlertKind
 from subagents.errors import ConfigError, Forbidden
 
 USER = """
@@ -27,6 +37,13 @@ subagents.allow_agents = ["reader", "main"]
 
 [lanes.heavy]
 slots = 2
+"""
+
+
+TELEMETRY = """
+[telemetry]
+otlp_endpoint = "https://elsewhere.example"
+content = true
 """
 
 
@@ -160,6 +177,42 @@ def test_a_default_agent_of_the_projects_narrows_and_widens_nothing(place: Place
     assert config.ignored == ()
 
 
+@pytest.mark.requirement("trust:summarizer")
+@pytest.mark.parametrize("named", ["command", "evil"])
+def test_a_project_cannot_choose_who_is_started_to_summarize(place: Place, named: str) -> None:
+    """It gets transcripts as its task: with `command`, what a worker printed would be a script."""
+    project = f'{EVIL}[agents.defaults.subagents]\nsummarizer_agent = "{named}"\n'
+
+    assert place.ignored(project) == "agents.defaults.subagents.summarizer_agent"
+    assert place.load().settings.defaults.summarizer_agent == named  # a person's own hand
+    assert place.load().for_agents().settings.defaults.summarizer_agent is None
+
+
+@pytest.mark.requirement("trust:alerts")
+@pytest.mark.parametrize(
+    "given",
+    ['off = ["stuck", "budget_alert"]', "stuck_seconds = 86400", "tokens_per_hour = 1000000"],
+)
+def test_a_project_neither_silences_nor_floods_who_hears_of_an_agent_of_the_users(
+    place: Place, given: str
+) -> None:
+    """0012: it stays what it is. Silence would hide what it does, a flood costs context."""
+    assert place.ignored(f"[agents.reader.alerts]\n{given}\n") == "agents.reader.alerts"
+    assert place.load().for_agents().settings.agent("reader").alerts == AgentAlerts()
+
+
+@pytest.mark.requirement("trust:alerts")
+def test_an_agent_of_the_project_says_when_it_is_news_but_cannot_take_more_context(
+    place: Place,
+) -> None:
+    """Whoever may spawn it reads its alerts: how many tokens that costs is not its to say."""
+    alerts = "[agents.evil.alerts]\nfailures = 5\noff = ['git_commit']\ntokens_per_hour = 601\n"
+
+    assert place.ignored(EVIL + alerts) == "agents.evil.alerts.tokens_per_hour"
+    kept = place.load().for_agents().settings.agent("evil").alerts
+    assert kept == AgentAlerts(failures=5, off=(AlertKind.GIT_COMMIT,))
+
+
 @pytest.mark.requirement("trust:commands")
 def test_a_project_cannot_let_contracts_run_commands(place: Place) -> None:
     project = "[verification]\ndangerously_allow_validation_commands = true\n"
@@ -262,7 +315,12 @@ def test_the_same_file_elsewhere_is_not_trusted_and_a_damaged_list_is_no_trust(
 @pytest.mark.requirement("trust:limits")
 def test_no_field_of_the_limits_escapes_the_rule() -> None:
     """Whoever adds a limit to the defaults sees it held here, or says why it is none."""
-    no_limits = {"agent", "archive_after_minutes", "announce_timeout_ms"}
+    no_limits = {
+        "agent",  # a spawn of it is asked about like any other
+        "archive_after_minutes",
+        "announce_timeout_ms",
+        "summarizer_agent",  # held by a rule of its own, below
+    }
     own = SubagentDefaults()
     for name in own.__struct_fields__:
         if name in no_limits:
@@ -292,11 +350,21 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         env={"A": "b"},
         pass_env=("HOME",),
         script=({"hang": True},),
+        alerts=AgentAlerts(failures=9),
+        capabilities=Capabilities(tags=("x",)),
+        courier=AgentCourier(command=("c",)),
+        stdin=Stdin.TASK,
     )
     given = {name for name in mine.__struct_fields__ if getattr(mine, name) != getattr(other, name)}
-    assert len(given) >= 13
+    assert given == set(mine.__struct_fields__)
 
     settings, ignored = narrowed(Settings(agents={"a": other}), Settings(agents={"a": mine}))
 
     assert settings.agents == {"a": mine}
     assert len(ignored) == len(given)
+
+
+@pytest.mark.requirement("telemetry:user-file-only")
+def test_a_project_file_cannot_send_what_runs_do_elsewhere(place: Place) -> None:
+    assert place.ignored(TELEMETRY) == "telemetry.content, telemetry.otlp_endpoint"
+    assert place.for_agents(TELEMETRY).settings.telemetry.otlp_endpoint is None

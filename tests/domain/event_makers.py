@@ -7,17 +7,22 @@ from builders import RUN, Life, a_contract, a_dependency, a_resolved, a_try, a_v
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
+from subagents.domain.alerts import Alert, AlertKind
 from subagents.domain.events import (
     EVENT_TYPES,
+    Alerted,
     AnnouncementConsumed,
     Archived,
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
+    BudgetExhausted,
     CallRefused,
     CancelRequested,
+    ChildAlerted,
     ChildSettled,
     ChildSpawned,
+    ChildSpent,
     ChildTold,
     CleanedUp,
     DeliverySettled,
@@ -41,7 +46,9 @@ from subagents.domain.events import (
 from subagents.domain.lifecycle import next_due_ms
 from subagents.domain.model import (
     Answer,
+    BudgetStop,
     Child,
+    Committed,
     Decision,
     Exit,
     Phase,
@@ -51,6 +58,7 @@ from subagents.domain.model import (
     ReportStatus,
     Request,
     Run,
+    Spent,
     Usage,
 )
 from subagents.domain.outcome import (
@@ -78,7 +86,14 @@ from subagents.domain.signals import (
     UsageSeen,
     Vanished,
 )
-from subagents.domain.spec import Abilities, Backoff, OnDependencyFailure, OnFailure, RunSpec
+from subagents.domain.spec import (
+    Abilities,
+    Backoff,
+    Budget,
+    OnDependencyFailure,
+    OnFailure,
+    RunSpec,
+)
 from subagents.domain.transitions import TRANSITIONS
 from subagents.domain.values import RequestId, RunId, SessionKey
 
@@ -103,6 +118,8 @@ SIGNALS: Final[tuple[Signal, ...]] = (
     ReportSeen(key="report", report=Report(summary="half", status=ReportStatus.PARTIAL)),
     ReportSeen(key="report", report=Report(summary="no", status=ReportStatus.FAILED)),
     UsageSeen(key="usage", usage=Usage(tokens_in=5)),
+    UsageSeen(key="usage", usage=Usage(tokens_in=300, tokens_out=200, cost_usd=0.5)),
+    UsageSeen(key="usage", usage=Usage(tokens_out=1_200, cost_usd=6.0)),
     ProgressSeen(key="progress", progress=Progress(phase="half")),
     ToolSeen(key="tool", name="bash"),
     Vanished(key="vanished", error="gone"),
@@ -138,6 +155,16 @@ def _started(data: DataObject, run: Run, at_ms: int) -> Event:
 def _child(run: Run) -> Child:
     number = len(run.children) + 1
     return Child(run_id=RunId(f"r-c{number:09}"), label=f"child{number}")
+
+
+def _child_spent(data: DataObject, at_ms: int) -> Event:
+    tokens, runs = data.draw(st.sampled_from((0, 100, 400, 950))), data.draw(st.integers(1, 3))
+    return ChildSpent(
+        at_ms=at_ms,
+        child=data.draw(st.sampled_from(CHILDREN)),
+        spent=Spent(tokens_in=tokens, cost_usd=tokens / 1000, runs=runs),
+        committed=Committed(tokens=tokens + 50, cost_usd=tokens / 500, runs=runs + 1),
+    )
 
 
 MAKERS: Final[dict[type, Maker]] = {
@@ -186,6 +213,11 @@ MAKERS: Final[dict[type, Maker]] = {
         result="c",
     ),
     ChildTold: lambda d, r, t: ChildTold(at_ms=t, child=d.draw(st.sampled_from(CHILDREN))),
+    ChildSpent: lambda d, r, t: _child_spent(d, t),
+    BudgetExhausted: lambda d, r, t: BudgetExhausted(
+        at_ms=t,
+        stop=BudgetStop(by=RunId("r-parent"), label="above", used="9 of 10 tokens", at_ms=t),
+    ),
     RequestAsked: lambda d, r, t: RequestAsked(at_ms=t, request=_request(r, t)),
     RequestAnswered: lambda d, r, t: RequestAnswered(
         at_ms=t,
@@ -210,12 +242,30 @@ MAKERS: Final[dict[type, Maker]] = {
     CallRefused: lambda d, r, t: CallRefused(
         at_ms=t, call="GET /v1/runs/r-2/status", reason="another session's", by="me"
     ),
+    Alerted: lambda d, r, t: Alerted(
+        at_ms=t,
+        alert=Alert(
+            kind=d.draw(st.sampled_from(AlertKind)), text="news " * 20, key=f"k{r.alerts.number}"
+        ),
+    ),
+    ChildAlerted: lambda d, r, t: ChildAlerted(
+        at_ms=t, child=d.draw(st.sampled_from(CHILDREN)), text="[subagent:child1] news"
+    ),
     CleanedUp: lambda d, r, t: CleanedUp(at_ms=t),
     Archived: lambda d, r, t: Archived(at_ms=t),
 }
 """One maker for every event but ``Spawned``."""
 
 assert {*MAKERS} == {kind for kind in EVENT_TYPES if kind.__name__ != "Spawned"}
+
+
+BUDGETS: Final = (
+    *(None,) * 3,
+    Budget(max_tokens=1_000),
+    Budget(max_tokens=10_000, max_cost_usd=1.0, max_runs=3),
+    Budget(max_seconds=20),
+    Budget(max_runs=2),
+)
 
 
 def a_life(data: DataObject) -> Life:
@@ -230,6 +280,7 @@ def a_life(data: DataObject) -> Life:
         retry_backoff=data.draw(st.sampled_from(list(Backoff))),
         verification=None if contract is None else a_contract(contract),
         on_dependency_failure=data.draw(st.sampled_from(list(OnDependencyFailure))),
+        budget=data.draw(st.sampled_from(BUDGETS), label="budget"),
     )
     resolved = a_resolved(
         abilities=Abilities(steer=data.draw(st.booleans(), label="steer"), resume=resume),

@@ -262,7 +262,7 @@ def test_the_next_progress_waits_for_what_is_left_of_thirty_seconds(
 ) -> None:
     run = Life.begin().start().run
     assert progress_wait_s(run, NOW_MS) == 0
-    run = replace(run, progress=Progress(phase="p", updated_at_ms=NOW_MS))
+    run = replace(run, progress=Progress(phase="p", updated_at_ms=NOW_MS), progress_paced_ms=NOW_MS)
 
     assert progress_wait_s(run, NOW_MS + passed_ms) == wait_s
 

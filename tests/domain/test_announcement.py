@@ -26,7 +26,6 @@ from subagents.domain.announcement import (
     fence,
     follow_up,
     result_for_others,
-    total_usage,
 )
 from subagents.domain.events import ParentNotified
 from subagents.domain.model import (
@@ -42,6 +41,7 @@ from subagents.domain.model import (
 )
 from subagents.domain.outcome import OK, Outcome, Reason, Status, Verdict
 from subagents.domain.spec import OnFailure, RunSpec
+from subagents.domain.spending import total_usage
 from subagents.domain.values import RunId, replace
 
 SESSION = "agent:worker:subagent:u1"

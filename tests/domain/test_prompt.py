@@ -200,3 +200,15 @@ def test_a_contract_that_requires_a_report_shows_how_to_give_it_and_the_form_can
         confidence=Confidence.HIGH,
         artifacts=(ReportedArtifact(path="path", description="description"),),
     )
+
+
+@pytest.mark.requirement("prompt:fleet")
+def test_a_worker_that_may_spawn_is_told_whom_and_a_leaf_is_not() -> None:
+    fleet = ("- athena: Deep analysis (research; cost medium)", "- plain")
+    boss = Life.begin(resolved=a_resolved(fleet=fleet, max_spawn_depth=2)).start().run
+    leaf = Life.begin().start().run
+
+    assert f"\n\n## Agents you may name as agentId\n{fleet[0]}\n{fleet[1]}\n\n" in system_prompt(
+        boss
+    )
+    assert "agentId" not in system_prompt(leaf)

@@ -1,11 +1,15 @@
 """Which agent fits: a ranking that gives its reasons and treats everybody by the same rules."""
 
 import pytest
+from builders import Life
 from hypothesis import given
 from hypothesis import strategies as st
 
 from subagents.domain import suggest as suggest_module
-from subagents.domain.suggest import COST_TIERS, Candidate, Record, suggest
+from subagents.domain.outcome import Reason
+from subagents.domain.performance import Result, Stats, Tally, record_of, stats_of
+from subagents.domain.suggest import COST_TIERS, Candidate, suggest
+from subagents.domain.values import replace
 
 REVIEWER = Candidate(
     agent_id="reviewer",
@@ -77,21 +81,74 @@ def test_what_costs_more_than_asked_sinks_and_what_costs_less_rises() -> None:
     assert dear.reasons == ("costs more than cheap: expensive",)
 
 
+def a_record(
+    good: int, bad: int = 0, *, checked: int | None = None, cancelled: int = 0, again: int = 0
+) -> Stats:
+    """So many good and bad attempts; ``checked`` of them had a contract, all by default.
+
+    ``again`` of them were second ones of their runs.
+    """
+    contract = good + bad if checked is None else checked
+    plain = record_of(Life.begin().start().exit().run, 1)
+    tally = Tally()
+    for number in range(good + bad):
+        is_good = number < good
+        tally.add(
+            replace(
+                plain,
+                attempt=2 if number < again else 1,
+                outcome=Result.SUCCESS if is_good else Result.FAILURE,
+                verification_passed=is_good if number < contract else None,
+            )
+        )
+    for _ in range(cancelled):
+        tally.add(replace(plain, outcome=Result.FAILURE, reason=Reason.CANCELLED_BY_CALLER))
+    return stats_of("a", tally)
+
+
 @pytest.mark.requirement("suggest:record")
 def test_a_long_good_record_beats_a_lucky_run_and_a_bad_one_loses_to_none() -> None:
-    lucky = Candidate(agent_id="lucky", record=Record(ok=1))
-    proven = Candidate(agent_id="proven", record=Record(ok=30, error=1))
-    broken = Candidate(agent_id="broken", record=Record(ok=1, error=9, timeout=3))
-    cancelled = Candidate(agent_id="stopped", record=Record(cancelled=50))
+    lucky = Candidate(agent_id="lucky", record=a_record(1))
+    proven = Candidate(agent_id="proven", record=a_record(30, 1))
+    unlucky = Candidate(agent_id="unlucky", record=a_record(0, 1))
+    broken = Candidate(agent_id="broken", record=a_record(1, 12))
+    cancelled = Candidate(agent_id="stopped", record=a_record(0, cancelled=50))
 
-    assert order(PLAIN, broken, lucky, proven, cancelled) == [
+    assert order(PLAIN, broken, lucky, proven, cancelled, unlucky) == [
         "proven",
         "lucky",
         "plain",
         "stopped",
+        "unlucky",
         "broken",
     ]
-    assert suggest([proven])[0].reasons == ("ok in 30 of its last 31 runs",)
+    assert suggest([cancelled])[0].reasons == ()
+
+
+@pytest.mark.requirement("suggest:record")
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (a_record(0, 20), "0 of 20 runs verified (0–16 %)"),
+        (a_record(19, 1), "19 of 20 runs verified (76–99 %)"),
+        (a_record(19, 1, checked=0), "19 of 20 runs ok (76–99 %), without a contract"),
+        (a_record(19, 1, checked=5), "19 of 20 runs ok (76–99 %), 5 of 5 verified"),
+        (a_record(10, 10, again=5), "10 of 20 attempts verified (30–70 %)"),
+        (a_record(0, 20, cancelled=30), "0 of 20 runs verified (0–16 %)"),
+    ],
+)
+def test_the_record_is_said_with_its_counts_and_its_interval(record: Stats, reason: str) -> None:
+    assert suggest([Candidate(agent_id="a", record=record)])[0].reasons == (reason,)
+
+
+@pytest.mark.requirement("suggest:record")
+def test_what_an_agent_says_of_itself_counts_as_far_as_it_can_be_believed() -> None:
+    liar = replace(REVIEWER, agent_id="liar", record=a_record(0, 20))
+    often = replace(REVIEWER, agent_id="often", record=a_record(5, 5))
+    fresh = replace(REVIEWER, agent_id="fresh")
+
+    wanted = {"hint": "review code", "tags": ["python"]}
+    assert order(PLAIN, liar, often, fresh, **wanted) == ["fresh", "often", "plain", "liar"]
 
 
 @pytest.mark.requirement("suggest:load")
@@ -111,7 +168,7 @@ CANDIDATES = st.lists(
         notes=TEXT,
         tags=st.lists(TEXT, max_size=3).map(tuple),
         cost_tier=st.sampled_from([None, *COST_TIERS]),
-        record=st.builds(Record, ok=st.integers(0, 50), error=st.integers(0, 50)),
+        record=st.none() | st.builds(a_record, st.integers(0, 9), st.integers(0, 9)),
         queued=st.integers(0, 100),
     ),
     max_size=8,

@@ -205,6 +205,7 @@ class LiveHome:
             time.sleep(POLL_S)
         if self.paths.socket.parent != self.paths.runtime_dir:
             self.paths.socket.unlink(missing_ok=True)
+            self.paths.supervisor_socket.unlink(missing_ok=True)
             with contextlib.suppress(FileNotFoundError):
                 self.paths.socket.parent.rmdir()
 
@@ -322,7 +323,7 @@ class LiveHome:
         return self.paths.attempts_dir / run_id / str(number) / name
 
     def output(self, run_id: str, number: int = 1) -> str:
-        """What the attempt wrote so far."""
+        """What the attempt wrote so far; deleted when it ended and all of it is in the log."""
         with contextlib.suppress(FileNotFoundError):
             return self.attempt_file(run_id, "out", number).read_text()
         return ""

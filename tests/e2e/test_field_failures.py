@@ -418,7 +418,7 @@ def test_deleting_a_runs_session_deletes_no_result_and_no_journal(tmp_path: Path
         run_id = home.spawn("echo kept", cleanup="delete")
         home.finish(run_id)
         until(lambda: home.row(run_id)["phase"] == "completed", what="cleanup")
-        assert not home.attempt_file(run_id, "out").exists()
+        assert not home.attempt_file(run_id, "exit").exists()
         assert home.get(f"/v1/runs/{run_id}/result")["result"] == "kept"
         assert home.get(f"/v1/runs/{run_id}/timeline")["events"]
         home.restart_after_kill()

@@ -7,6 +7,7 @@ import pytest
 from world import ME, World, in_world
 
 from subagents.domain.model import Phase, Progress, ProgressLevel, Run
+from subagents.domain.signals import ProgressSeen
 from subagents.domain.values import RunId
 from subagents.engine.reports import ProgressAnswer
 from subagents.errors import Conflict, NotFound, StoreUnavailable
@@ -228,5 +229,80 @@ def test_a_run_without_a_live_attempt_shows_no_progress(tmp_path: Path) -> None:
         with pytest.raises(Conflict, match="has no live attempt"):
             await world.engine.progress(waiting, Progress(phase="x"))
         assert await world.engine.queries.attention(ME) == ()
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("progress:stream")
+def test_what_a_stream_tells_is_kept_once_in_thirty_seconds_and_always_shown(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world, "tells")
+        await world.clock.advance(12)
+        assert await phases(world, run_id) == ["step 0"]
+        latest = (await world.run(run_id)).progress
+        assert latest is not None
+        assert (latest.phase, latest.number) == ("step 1", 0)
+
+        await world.clock.advance(50)
+
+        assert await phases(world, run_id) == ["step 0", "step 3", "step 6"]
+        run = await world.run(run_id)
+        assert run.progress_lines == 3
+        assert run.progress is not None
+        assert run.progress.phase == "step 6"
+        await world.until(run_id, Phase.COMPLETED)
+        assert await phases(world, run_id) == [f"step {number}" for number in (0, 3, 6, 9)]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("progress:stream", "progress:rate-limited")
+def test_tool_calls_and_the_stream_keep_one_pace(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world, "tells")
+        await world.clock.advance(12)
+        soon = await tell(world, run_id, "by tool")
+        assert not soon.stored
+        assert 15 <= (soon.retry_after_s or 0) <= 20
+        await world.clock.advance(soon.retry_after_s or 0)
+        await tell(world, run_id, "by tool")
+
+        # The stream's updates in between were shown and delayed nobody; one of the two is kept.
+        kept = await phases(world, run_id)
+        assert (kept[0], len(kept)) == ("step 0", 2)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("progress:stream", "progress:durable")
+def test_after_a_crash_a_stream_that_is_read_again_is_in_the_log_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world, "tells")
+        await world.clock.advance(35)
+        await world.restart()
+        await world.until(run_id, Phase.COMPLETED)
+
+        found = await world.engine.progress_of(run_id)
+
+        assert [each.number for each in found] == [*range(1, len(found) + 1)]
+        assert len({each.phase for each in found}) == len(found)
+        assert (await world.run(run_id)).progress_lines == len(found)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("progress:stream", "progress:at-most-100")
+def test_a_full_log_takes_nothing_more_of_a_stream(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await working(world)
+        for number in range(100):
+            assert await tell(world, run_id, f"step {number}") == STORED
+            await world.clock.advance(30)
+        reports = world.engine._reports
+        seen = reports.paced(run_id, ProgressSeen(key="k", progress=Progress(phase="more")))
+        assert seen.progress.number == 0
+        assert seen.is_paced
 
     in_world(tmp_path, scenario)

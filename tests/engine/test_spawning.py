@@ -399,3 +399,19 @@ def test_a_batch_of_a_thousand_in_a_chain_is_accepted_and_its_circle_refused(
         assert (await world.until(ids[-1])).outcome == OK
 
     in_world(tmp_path, scenario, max_children_per_agent=1000)
+
+
+@pytest.mark.requirement("prompt:fleet")
+def test_the_prompt_of_a_worker_that_may_spawn_names_the_agents_it_may_use(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        boss = await world.spawn("parent")
+        await world.until(boss, Phase.RUNNING)
+        leaf = await world.spawn_child(boss, "hang")
+        await world.until(leaf, Phase.RUNNING)
+        prompts = {each.run_id: each.system_prompt for each in world.runtime.launches}
+
+        assert "## Agents you may name as agentId\n- fail\n" in prompts[boss]
+        assert "agentId" not in prompts[leaf]
+        assert (await world.run(leaf)).resolved.fleet == ()
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)

@@ -12,6 +12,7 @@ from subagents.domain.events import Event
 from subagents.domain.lifecycle import reduce
 from subagents.domain.model import Message, Phase, Run
 from subagents.domain.outcome import DeliveryOutcome
+from subagents.domain.said import Heard
 from subagents.domain.signals import Signal
 from subagents.domain.spec import Abilities, RunSpec
 from subagents.domain.values import RunId, SessionKey
@@ -21,8 +22,10 @@ from subagents.engine.verification import Verifier
 from subagents.errors import StoreUnavailable
 from subagents.ports import AttemptRef, Batch, Courier, Launch, StartedInfo
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.performance import PerformanceFiles
 from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
+from subagents.store.transcripts import TranscriptFiles
 
 T = TypeVar("T")
 
@@ -49,6 +52,10 @@ SCRIPTS: Mapping[str, tuple[dict[str, object], ...]] = {
     "says_report": ({"tool": "Bash"}, {"result": REPORT}),
     "says_wrong_report": ({"result": REPORT.replace("complete", "done")},),
     "says_report_then_works": ({"result": REPORT}, {"tool": "Bash"}),
+    "tells": tuple(
+        {"sleep_ms": 10_000} if number % 2 else {"progress": {"phase": f"step {number // 2}"}}
+        for number in range(20)
+    ),
     "parent": ({"sleep_ms": 5_000}, {"result": "parent is done"}),
 }
 
@@ -87,10 +94,12 @@ class WatchedRuntime(ScriptedRuntime):
             await asyncio.get_running_loop().create_future()
         return await super().start(launch)
 
-    async def watch(self, ref: AttemptRef, *, cursor: int) -> AsyncIterator[tuple[Signal, int]]:
+    async def watch(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
         if self.is_blind:
             raise OSError("its output cannot be read")
-        async for found in super().watch(ref, cursor=cursor):
+        async for found in super().watch(ref, cursor=cursor, heard=heard):
             yield found
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
@@ -229,6 +238,8 @@ class World:
             verifier=verifier,
             settings=self.settings,
             progress_log=ProgressFiles(self.directory / "progress"),
+            transcripts=TranscriptFiles(self.directory / "transcripts"),
+            performance=PerformanceFiles(self.directory),
             owner=f"boot{self.boots}",
         )
         await self.engine.start()

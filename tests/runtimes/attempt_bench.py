@@ -5,11 +5,12 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from subagents.domain.said import Heard, Said
 from subagents.domain.signals import Exited, ResultSeen, Signal, Vanished
 from subagents.domain.values import AttemptId, RunId, SessionKey, attempt_id
 from subagents.ports import AttemptRef, Launch
@@ -104,18 +105,39 @@ class Bench:
 
         return asyncio.run(go())
 
-    async def read(self, runtime: CommandRuntime, *, cursor: int = 0, number: int = 1) -> "Ended":
+    async def read(
+        self,
+        runtime: CommandRuntime,
+        *,
+        cursor: int = 0,
+        heard: Mapping[str, int] | None = None,
+        number: int = 1,
+    ) -> "Ended":
+        watch = runtime.watch(self.ref(number), cursor=cursor, heard=heard or {})
         async with asyncio.timeout(BOUND_S):
-            pairs = [pair async for pair in runtime.watch(self.ref(number), cursor=cursor)]
-        return Ended(pairs)
+            return Ended([pair async for pair in watch])
 
 
 class Ended:
     """Everything that was seen of an attempt."""
 
-    def __init__(self, pairs: list[tuple[Signal, int]]) -> None:
-        self.pairs = pairs
-        self.signals = [signal for signal, _ in pairs]
+    def __init__(self, seen: Iterable[tuple[Signal | Heard, int]]) -> None:
+        self.pairs: list[tuple[Signal, int]] = []
+        self.heard: list[Heard] = []
+        for each, cursor in seen:
+            if isinstance(each, Heard):
+                self.heard.append(each)
+            else:
+                self.pairs.append((each, cursor))
+        self.signals = [signal for signal, _ in self.pairs]
+
+    @property
+    def said(self) -> list[Said]:
+        return [said for heard in self.heard for said in heard.said]
+
+    @property
+    def positions(self) -> dict[str, int]:
+        return self.heard[-1].positions
 
     @property
     def exited(self) -> Exited:

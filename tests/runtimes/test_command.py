@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from attempt_bench import Bench, Ended
 
 from subagents.domain.model import Exit
+from subagents.domain.said import Heard
 from subagents.domain.spec import Abilities
 from subagents.domain.values import replace
 from subagents.errors import ConfigError, RuntimeUnavailable, SubagentsError, UsageError
@@ -228,6 +230,21 @@ def test_the_end_of_stderr_comes_with_the_exit(bench: Bench) -> None:
     assert len(ended.exited.stderr_tail) <= 4_096
 
 
+@pytest.mark.requirement("redact:before-cutting")
+def test_the_end_of_stderr_that_begins_in_the_middle_of_a_secret_shows_nothing_of_it(
+    bench: Bench,
+) -> None:
+    script = (
+        "import sys; sys.stderr.write('w' * 9_000 + ' ghp_' + 'Ab3' * 12 + '\\n' + 'z' * 4_080);"
+        " sys.exit(1)"
+    )
+    found = bench.ended(sys.executable, "-c", script).exited.stderr_tail
+
+    assert found is not None
+    assert "Ab3" not in found
+    assert found.endswith("z" * 4_000)
+
+
 HUGE_BYTES = 100_000_000
 
 
@@ -239,13 +256,28 @@ def test_200_mb_of_output_are_read_in_bounded_memory(bench: Bench) -> None:
         f"head -c {HUGE_BYTES} /dev/zero; printf '\\nthe end'"
     )
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
-    before = _peak_kib()
-    ended = bench.ended("sh", "-c", script)
+    before, lines = _peak_kib(), 0
+
+    async def go() -> Ended:
+        nonlocal lines
+        runtime, kept = bench.runtime(), []
+        await runtime.start(bench.launch("sh", "-c", script))
+        async for seen, cursor in runtime.watch(bench.ref(), cursor=0, heard={}):
+            if isinstance(seen, Heard):
+                lines += len(seen.said)
+            else:
+                kept.append((seen, cursor))
+        return Ended(kept)
+
+    ended = asyncio.run(go())
 
     assert _peak_kib() - before < 50 * 1024
     assert ended.result.text.endswith("the end")
     assert len(ended.result.text) <= RESULT_BYTES_MAX
     assert ended.result.bytes_total == 2 * HUGE_BYTES + len("\nthe end")
+    whole, rest = divmod(HUGE_BYTES, len('a line of text with "subagents" in it\n'))
+    assert rest  # so the long line begins behind a part of a line
+    assert lines == whole + 2
 
 
 def _peak_kib() -> int:

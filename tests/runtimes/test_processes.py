@@ -86,7 +86,7 @@ def test_a_worker_that_heeds_term_ends_in_its_own_way_within_the_grace(bench: Be
                 "sh", "-c", "trap 'echo tidied; exit 3' TERM; echo up; while :; do sleep 0.02; done"
             )
         )
-        await asyncio.to_thread(until, "it is up", bench.place().out_bytes)
+        await asyncio.to_thread(until, "it is up", lambda: bench.place().sizes().out)
         await runtime.stop(bench.ref(), grace_s=20)
         ended = await bench.read(runtime)
         assert ended.exited.exit == Exit(code=3)
@@ -106,7 +106,7 @@ def test_a_stopped_process_is_continued_so_that_it_can_heed_term(bench: Bench) -
                 "sh", "-c", "trap 'echo heeded; exit 0' TERM; echo up; while :; do sleep 0.02; done"
             )
         )
-        await asyncio.to_thread(until, "it is up", bench.place().out_bytes)
+        await asyncio.to_thread(until, "it is up", lambda: bench.place().sizes().out)
         assert started.pid is not None
         os.kill(started.pid, signal.SIGSTOP)
         await runtime.stop(bench.ref(), grace_s=20)

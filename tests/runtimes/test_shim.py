@@ -17,6 +17,7 @@ from attempt_bench import Bench, Ended, until, until_async
 from subagents.domain.model import Exit
 from subagents.domain.signals import ProgressSeen
 from subagents.errors import RuntimeUnavailable, UsageError
+from subagents.runtimes.output import Sizes
 from subagents.runtimes.processes import alive
 from subagents.runtimes.shim import SHIM, Place
 
@@ -33,6 +34,7 @@ def _daemon(bench: Bench, body: str) -> "subprocess.Popen[str]":
     """Another process that works on the same attempts; ``body`` sees ``bench``."""
     program = (
         "import asyncio, sys\nfrom pathlib import Path\nfrom attempt_bench import *\n"
+        "from subagents.domain.signals import ProgressSeen\n"
         f"bench = Bench(Path({str(bench.root.parent)!r}))\n{body}"
     )
     return subprocess.Popen(
@@ -177,8 +179,9 @@ def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(bench: Bench) -
         "async def go():\n"
         "    runtime = bench.runtime()\n"
         f"    print((await runtime.start(bench.launch('sh', '-c', {script!r}))).pid)\n"
-        "    async for signal, cursor in runtime.watch(bench.ref(), cursor=0):\n"
-        "        print(cursor, flush=True)\n"
+        "    async for seen, cursor in runtime.watch(bench.ref(), cursor=0, heard={}):\n"
+        "        if isinstance(seen, ProgressSeen):\n"
+        "            print(cursor, flush=True)\n"
         "asyncio.run(go())\n",
     )
     assert daemon.stdout is not None
@@ -264,7 +267,7 @@ def test_a_worker_whose_shim_was_killed_is_followed_and_its_exit_is_unknown(benc
 @pytest.mark.requirement("runtimes:vanished")
 def test_an_attempt_killed_with_its_shim_vanishes_and_keeps_its_output(bench: Bench) -> None:
     asyncio.run(bench.runtime().start(bench.launch("sh", "-c", "echo partial; exec sleep 60")))
-    until("it spoke", bench.place().out_bytes)
+    until("it spoke", lambda: bench.place().sizes().out)
     shim, worker = bench.place().shim(), bench.place().worker()
     assert shim is not None
     assert worker is not None
@@ -304,7 +307,7 @@ def test_what_children_write_after_the_worker_ended_is_not_waited_for(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.ended("sh", "-c", "echo mine; echo theirs")
-    monkeypatch.setattr(Place, "out_bytes", lambda _place: len("mine\n"))
+    monkeypatch.setattr(Place, "sizes", lambda _place: Sizes(out=len("mine\n"), err=0))
     ended = asyncio.run(bench.read(bench.runtime()))
 
     assert ended.result.text == "mine"

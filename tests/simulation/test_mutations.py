@@ -6,20 +6,26 @@ from typing import Any
 
 import pytest
 
-from subagents.domain import announcement, lifecycle, routing
-from subagents.domain.events import Event, TokenIssued
+from subagents.domain import accounting, announcement, lifecycle, reservations, routing
+from subagents.domain.effects import Transition
+from subagents.domain.events import Alerted, Event, TokenIssued
 from subagents.domain.model import HOLDS_SLOT, Phase, Run
-from subagents.domain.values import SessionKey, replace
+from subagents.domain.said import Heard
+from subagents.domain.values import RunId, SessionKey, replace
+from subagents.engine import followups, performance
 from subagents.engine.delivery import Delivering
 from subagents.engine.index import Index
+from subagents.engine.launch import ref_of
 from subagents.engine.ledger import Ledger
 from subagents.engine.mailbox import Mailbox
 from subagents.engine.offers import Offers
 from subagents.engine.outbox import Outbox
+from subagents.engine.recorder import Recorder
 from subagents.engine.spawn import Spawner
 from subagents.engine.supervise import Supervisor
 from subagents.engine.tokens import VARIABLE
 from subagents.ports import Batch, OutboxEntry
+from subagents.store.performance import PerformanceFiles
 from subagents.testing.invariants import Broken
 from subagents.testing.simulator import simulate
 
@@ -63,8 +69,8 @@ def nothing(*_: object, **__: object) -> Iterator[object]:
 @mutation
 def announces_again_with_every_try(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        def again(run: Run, at_ms: int) -> lifecycle.Transition:
-            step: lifecycle.Transition = original(run, at_ms)
+        def again(run: Run, at_ms: int) -> Transition:
+            step: Transition = original(run, at_ms)
             return step._replace(messages=(announcement.announcement(run, consumed=False),))
 
         return again
@@ -80,8 +86,8 @@ def takes_late_events_for_errors(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def does_not_count_retries(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        def conclude(run: Run, *rest: Any) -> lifecycle.Transition:
-            step: lifecycle.Transition = original(run, *rest)
+        def conclude(run: Run, *rest: Any) -> Transition:
+            step: Transition = original(run, *rest)
             return step._replace(run=replace(step.run, retries_used=run.retries_used))
 
         return conclude
@@ -114,7 +120,34 @@ def starts_workers_before_their_new_token_is_committed(patch: pytest.MonkeyPatch
 
 @mutation
 def tells_no_dependants(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ledger, "_tell_dependants", nothing)
+    patch.setattr(followups, "_tell_dependants", nothing)
+
+
+@mutation
+def tells_its_requester_no_totals(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(accounting, "tell_spent", lambda step: step)
+
+
+@mutation
+def stops_nothing_below_a_budget(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(followups, "_stop_children", nothing)
+
+
+@mutation
+def spawns_without_looking_at_budgets(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reservations, "check", nothing)
+
+
+@mutation
+def retries_without_budget(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def again(run: Run, *rest: Any, **more: Any) -> Transition:
+            step: Transition = original(replace(run, budget_stop=None), *rest, **more)
+            return step._replace(run=replace(step.run, budget_stop=run.budget_stop))
+
+        return again
+
+    wrap(patch, lifecycle, "_try_again", make)
 
 
 @mutation
@@ -124,7 +157,7 @@ def starts_after_failed_dependencies(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def cancels_no_children(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ledger, "_cancel_children", nothing)
+    patch.setattr(followups, "_cancel_children", nothing)
 
 
 @mutation
@@ -208,8 +241,8 @@ def remembers_what_is_in_no_event(patch: pytest.MonkeyPatch) -> None:
     count = itertools.count()
 
     def make(original: Any) -> Any:
-        def settle(*given: Any) -> lifecycle.Transition:
-            step: lifecycle.Transition = original(*given)
+        def settle(*given: Any) -> Transition:
+            step: Transition = original(*given)
             return step._replace(run=replace(step.run, notices=next(count)))
 
         return settle
@@ -220,7 +253,7 @@ def remembers_what_is_in_no_event(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def consumes_twice(patch: pytest.MonkeyPatch) -> None:
     def make_consumed(original: Any) -> Any:
-        def consumed(run: Run, event: Event) -> lifecycle.Transition:
+        def consumed(run: Run, event: Event) -> Transition:
             return original(replace(run, announcement_consumed_ms=None), event)  # type: ignore[no-any-return]
 
         return consumed
@@ -340,6 +373,61 @@ def offers_what_a_courier_carries(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def does_not_consume_what_a_courier_delivered(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Delivering, "_consumed", nothing)
+
+
+@mutation
+def records_attempts_before_their_contract_is_checked(patch: pytest.MonkeyPatch) -> None:
+    def ended(run: Run) -> int:
+        return sum(attempt.outcome is not None for attempt in run.attempts)
+
+    patch.setattr(performance, "ended_attempts", ended)
+
+
+@mutation
+def writes_records_again_after_a_crash(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PerformanceFiles, "_keys_of", lambda *_: set())
+
+
+@mutation
+def hears_all_again_after_a_crash(patch: pytest.MonkeyPatch) -> None:
+    async def positions(*_: object, **__: object) -> dict[str, int]:
+        return {}
+
+    patch.setattr(Recorder, "positions", positions)
+
+
+@mutation
+def counts_as_heard_what_it_never_kept(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        async def hear(self: Any, run: Run, heard: Heard) -> None:
+            await original(self, run, replace(heard, said=heard.said[:2]))
+
+        return hear
+
+    wrap(patch, Recorder, "hear", make)
+
+
+@mutation
+def lets_go_of_output_before_anything_is_durable(patch: pytest.MonkeyPatch) -> None:
+    async def let_go(self: Any, run: Run, watched: Any, *, ended: bool) -> None:
+        heard = dict(watched.heard)
+        runtime = self._runtimes[run.resolved.runtime]
+        await runtime.discard(ref_of(run), cursor=watched.cursor, heard=heard, ended=ended)
+
+    patch.setattr(Supervisor, "_let_go", let_go)
+
+
+@mutation
+def raises_alerts_again_after_a_crash(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def apply_now(self: Any, run_id: RunId, event: Event, **options: Any) -> Any:
+            if isinstance(event, Alerted):
+                options.pop("key", None)
+            return original(self, run_id, event, **options)
+
+        return apply_now
+
+    wrap(patch, Ledger, "apply_now", make)
 
 
 @mutation

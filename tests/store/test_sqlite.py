@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from subagents.domain.events import CleanedUp, encode_event
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
-from subagents.ports import RunFilter
+from subagents.ports import Batch, RunFilter
+from subagents.store import rows
 from subagents.store.named_sql import migrations, statements
 from subagents.store.sqlite import SqliteStore
-from subagents.testing.store_suite import a_run, message, over, spawned
+from subagents.testing.store_suite import a_run, entry, message, over, spawned
 
 
 def a_store(path: Path) -> SqliteStore:
@@ -217,15 +219,81 @@ def test_a_migration_that_fails_changes_nothing(
         assert store.count(RunFilter()) == 3
 
 
+# -- the order over all runs ---------------------------------------------------------------------
+
+
+def of_version_1(path: Path) -> list[tuple[object, ...]]:
+    """A database as the first version made it, with runs whose events lie mixed; its journal."""
+    (number, _, script), *_ = migrations("sqlite")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(f"{script}\nPRAGMA user_version = {number};")
+        for run in (a_run(1), a_run(2)):
+            connection.execute(statements("sqlite")["insert_run"], rows.inserted(run))
+        for seq, number in ((1, 2), (1, 1), (2, 2), (2, 1), (3, 2)):
+            connection.execute(
+                "INSERT INTO journal (run, run_id, seq, at_ms, type, key, data)"
+                " VALUES (?, ?, ?, ?, 'CleanedUp', ?, ?)",
+                (
+                    *(number, a_run(number).id, seq, seq),
+                    *(f"key{seq}", encode_event(CleanedUp(at_ms=seq))),
+                ),
+            )
+        # As after a prune: gaps, which the order must survive.
+        connection.execute("DELETE FROM journal WHERE run = 1 AND seq = 1")
+        connection.commit()
+        found = connection.execute("SELECT run_id, seq, key FROM journal ORDER BY rowid").fetchall()
+    path.chmod(0o600)
+    return found
+
+
+@pytest.mark.requirement("store:feed:migrated")
+def test_a_database_of_the_first_version_gets_its_events_numbered_in_their_order(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "subagents.db"
+    before = of_version_1(path)
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+        feed = store.feed(after=0)
+
+        assert [(e.entry.run_id, e.entry.seq, e.entry.key) for e in feed] == before
+        numbers = [each.number for each in feed]
+        assert numbers == sorted(set(numbers))
+        assert store.newest_number() == numbers[-1]
+        assert [each.seq for each in store.journal(a_run(2).id)] == [1, 2, 3]
+        store.commit(Batch(journal=[entry(a_run(1), seq=3)]))
+        assert store.newest_number() == numbers[-1] + 1
+        with pytest.raises(StoreUnavailable):
+            store.commit(Batch(journal=[entry(a_run(1), seq=4, key="key2")]))
+
+
+@pytest.mark.requirement("store:feed:never-backwards")
+def test_a_vacuum_renumbers_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    with closing(a_store(path)) as store:
+        store.open("one")
+        runs = [over(a_run(n)) for n in range(1, 5)]
+        store.commit(spawned(*runs))
+        store.prune([runs[0].id, runs[2].id])
+        before = [(each.number, each.entry.run_id) for each in store.feed(after=0)]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM")
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+        assert [(each.number, each.entry.run_id) for each in store.feed(after=0)] == before
+        assert [number for number, _ in before] == [2, 4]
+
+
 # -- the statements ------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("store:named-statements")
 def test_every_named_statement_is_used_and_every_used_one_exists() -> None:
     named = set(statements("sqlite"))
-    module = sys.modules[SqliteStore.__module__].__file__
-    assert module is not None
-    text = Path(module).read_text("utf-8")
+    modules = (sys.modules[SqliteStore.__module__].__file__, rows.__file__)
+    text = "".join(Path(module).read_text("utf-8") for module in modules if module is not None)
 
     unused = {name for name in named if f'"{name}"' not in text}
 
@@ -253,6 +321,7 @@ def test_every_statement_is_understood_by_the_schema(tmp_path: Path) -> None:
     [
         *("load_open", "load_keys", "load_open_keys", "select_run", "select_journal"),
         *("select_unread", "select_message", "find_runs", "update_run", "select_archivable"),
+        *("select_feed", "newest_number"),
     ],
 )
 def test_what_is_asked_all_the_time_scans_no_table(tmp_path: Path, name: str) -> None:

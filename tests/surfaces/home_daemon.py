@@ -18,7 +18,6 @@ from urllib.parse import quote
 from subagents.config.layers import Config, load
 from subagents.config.paths import Paths
 from subagents.config.settings import Daemon
-from subagents.domain.model import Run
 from subagents.engine.engine import Engine
 from subagents.engine.off_loop import DaemonThreads
 from subagents.engine.system import RandomIds, SystemClock
@@ -26,11 +25,13 @@ from subagents.engine.verification import Verifier
 from subagents.ports import Launch, StartedInfo
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.performance import PerformanceFiles
 from subagents.store.progress_log import ProgressFiles
 from subagents.store.sqlite import SqliteStore
+from subagents.store.transcripts import TranscriptFiles
 from subagents.surfaces.call import wall_ms
 from subagents.surfaces.daemon import run_daemon
-from subagents.surfaces.http import DaemonInfo, OutputPage, Services
+from subagents.surfaces.http import DaemonInfo, Services
 from subagents.surfaces.refusals import FILE_NAME, Refusals
 
 CONFIG = """
@@ -88,13 +89,6 @@ def build(home: Path, config: str = CONFIG) -> Services:
     async def orphans() -> Sequence[tuple[str, int]]:
         return ()
 
-    def read_output(run: Run, attempt: int, stream: str, offset: int, limit: int) -> OutputPage:
-        try:
-            data = (paths.attempts_dir / run.id / str(attempt) / stream).read_bytes()
-        except FileNotFoundError:
-            data = b""
-        return OutputPage(data=data[offset : offset + limit], offset=offset, total_bytes=len(data))
-
     engine = Engine(
         store=store,
         runtimes={"scripted": TellingRuntime(clock), "command": command},
@@ -105,6 +99,8 @@ def build(home: Path, config: str = CONFIG) -> Services:
         verifier=Verifier(threads, clock, commands_allowed=False),
         settings=load_config(None, {}, {}).settings,
         progress_log=ProgressFiles(paths.progress_dir),
+        transcripts=TranscriptFiles(paths.transcripts_dir),
+        performance=PerformanceFiles(paths.state_dir),
         owner=f"test-{os.getpid()}",
     )
     return Services(
@@ -113,7 +109,6 @@ def build(home: Path, config: str = CONFIG) -> Services:
         load_config=load_config,
         paths=paths,
         info=DaemonInfo(version="0.0.test", schema=1, pid=os.getpid(), started_at_ms=wall_ms()),
-        read_output=read_output,
         check_database=store.check,
         orphans=orphans,
         off_loop=threads,

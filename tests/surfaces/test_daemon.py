@@ -17,6 +17,7 @@ from home_daemon import DEADLINE_S, Home, UnixConnection, build, serving, until
 from subagents.errors import AlreadyRunning
 from subagents.surfaces import daemon
 from subagents.surfaces.daemon import run_daemon, serve_until_stopped
+from subagents.surfaces.peer import peer_uid
 
 PROGRAM = Path(__file__).with_name("home_daemon.py")
 
@@ -200,7 +201,7 @@ def test_the_system_says_which_user_is_at_the_other_end() -> None:
     here, there = socket.socketpair(socket.AF_UNIX)
     with here, there:
         expected = os.getuid() if sys.platform == "linux" else None
-        assert daemon.peer_uid(here) == expected
+        assert peer_uid(here) == expected
 
 
 @pytest.mark.requirement("daemon:log:rotated")
@@ -217,7 +218,8 @@ def test_a_large_log_is_moved_aside_at_the_start(
         daemon.log.info("a newer line")
 
     assert "a new line" in (tmp_path / "daemon.log.1").read_text()
-    assert path.read_text().endswith("subagents.surfaces.daemon: a newer line\n")
+    newest = json.loads(path.read_text().splitlines()[-1])
+    assert newest["message"] == "a newer line"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 

@@ -82,7 +82,7 @@ def test_a_row_has_every_name_of_the_contract_and_times_in_milliseconds() -> Non
         *("runId", "label", "agentId", "runtime", "sessionKey", "requester", "depth", "phase"),
         *("runStatus", "outcome", "attempt", "attempts", "pendingRequestCount", "blockedReason"),
         *("latestProgress", "usage", "createdAt", "startedAt", "endedAt", "phaseSince", "why"),
-        "task",
+        *("task", "subtreeUsage"),
     }
     assert (row["createdAt"], row["endedAt"]) == (1000, 2000)
     assert row["outcome"] == {"status": "ok", "reason": None, "error": None}

@@ -425,26 +425,6 @@ def test_a_worker_touches_only_its_own_subtree(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
-@pytest.mark.requirement("http:log:pages")
-def test_the_log_is_read_by_offset_without_cutting_characters_and_from_its_end(
-    tmp_path: Path,
-) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = (await home.spawn("shell", task="printf 'aé\\nb\\nc\\n'; echo err >&2"))["runId"]
-        await home.wait(run_id)
-        base = f"/v1/runs/{run_id}/log"
-        first = await home.ok("GET", f"{base}?limit=2")
-        assert (first["text"], first["nextOffset"], first["totalBytes"]) == ("a", 1, 8)
-        assert (await home.ok("GET", f"{base}?offset=1"))["text"] == "é\nb\nc\n"
-        tail = await home.ok("GET", f"{base}?tail=2")
-        assert (tail["text"], tail["offset"], tail["nextOffset"]) == ("b\nc\n", 4, 8)
-        assert (await home.ok("GET", f"{base}?stream=err"))["text"] == "err\n"
-        assert (await home.call("GET", f"{base}?attempt=2"))[0] == 404
-        assert (await home.call("GET", f"{base}?tail=1&offset=1"))[0] == 422
-
-    play(tmp_path, scenario)
-
-
 @pytest.mark.requirement("http:daemon:views")
 def test_the_daemon_says_what_it_is_and_hides_secrets(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:

@@ -239,7 +239,7 @@ def test_a_worker_does_not_answer_its_own_question(tmp_path: Path) -> None:
         ({"action": "log", "target": "live", "limit": 0}, "limit must be"),
         ({"action": "log", "target": "live", "offset": -1}, "offset must be"),
         ({"action": "log", "target": "live", "tail": 1e9}, "tail must be"),
-        ({"action": "log", "target": "live", "grep": "x"}, 'unknown parameter "grep"'),
+        ({"action": "log", "target": "live", "pattern": "x"}, 'unknown parameter "pattern"'),
         ({"action": "status", "target": "lïve\0"}, "target must not contain a NUL byte"),
         ({"action": "status", "target": "\udfff"}, "target must be valid UTF-8"),
         ({"action": "resume", "target": "over"}, "is completed"),

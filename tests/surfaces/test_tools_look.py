@@ -1,5 +1,6 @@
 """Tools that look: lists, trees, logs, causes, results, agents; each bounded and to one's own."""
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from subagents.surfaces.tools.tool import ANSWER_CHARS_MAX
 
 ROW = {
     *("sessionKey", "runId", "label", "agentId", "runStatus", "pendingRequestCount"),
-    *("blockedReason", "phase", "outcome", "latestProgress", "usage", "startedAt", "endedAt"),
+    *("blockedReason", "phase", "outcome", "latestProgress", "usage", "subtreeUsage"),
+    *("startedAt", "endedAt"),
 }
 NODE = {
     *("sessionKey", "runId", "label", "runStatus", "pendingRequestCount", "phase"),
-    *("verification", "completion", "latestProgress", "children"),
+    *("verification", "completion", "latestProgress", "subtreeUsage", "budget", "children"),
 }
 
 
@@ -259,30 +261,113 @@ def test_a_run_is_found_by_id_label_prefix_last_and_the_session_of_any_attempt(
 
 
 @pytest.mark.requirement("tools:log")
-def test_the_log_brings_the_newest_lines_or_a_page_and_hides_secrets(tmp_path: Path) -> None:
+def test_the_log_brings_the_newest_lines_or_what_is_asked_for_and_hides_secrets(
+    tmp_path: Path,
+) -> None:
     async def scenario(desk: Seat) -> None:
         key = "sk-ant-api03-" + "a1B2" * 12
-        script = f"seq 1 200; echo KEY={key}; echo oops >&2"
+        script = f"seq 1 200; echo KEY={key}; echo 'oops: an error' >&2"
+        run_id = await desk.spawn("shell", task=script)
+        await desk.ok("sessions_wait", runIds=[run_id], timeoutSeconds=15)
+
+        async def log(**asked: object) -> Any:
+            return await desk.ok("subagents", action="log", target=run_id, **asked)
+
+        newest = await desk.call("subagents", action="log", target=run_id)
+        assert newest.text.startswith(f"{run_id}: lines 155 to 204 of 205 (seq ")
+        assert " text: 200\n" in newest.text
+        assert " text: 1\n" not in newest.text
+        assert key not in newest.text + str(newest.structured)
+        assert "KEY=[redacted]" in newest.text
+        assert newest.text.count("```") == 2
+        window = await log(offset=2, limit=3)
+        assert [line["text"] for line in window["lines"]] == ["1", "2", "3"]
+        more = await log(afterSeq=window["nextSeq"], limit=2)
+        assert [line["text"] for line in more["lines"]] == ["4", "5"]
+        assert [line["text"] for line in (await log(type="error"))["lines"]] == ["oops: an error"]
+        assert (await log(grep="^1.$", limit=2))["totalLines"] == 10
+        assert (await log(tail=2))["returnedLines"] == 2
+        assert (await log(since="1h", limit=1))["totalLines"] == 205
+        brief = await desk.call("subagents", action="log", target=run_id, summary=True)
+        assert brief.structured["writtenBy"] == "digest"
+        assert "errors:" in brief.text
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:log")
+def test_a_page_of_long_lines_is_shorter_and_its_cursor_goes_on_behind_it(tmp_path: Path) -> None:
+    async def scenario(desk: Seat) -> None:
+        script = "for n in $(seq 1 20); do echo $n $(printf %4000s | tr ' ' x); done"
         run_id = await desk.spawn("shell", task=script)
         await desk.ok("sessions_wait", runIds=[run_id], timeoutSeconds=15)
         newest = await desk.call("subagents", action="log", target=run_id)
-        tail = await desk.ok("subagents", action="log", target=run_id, tail=2)
-        page = await desk.ok("subagents", action="log", target=run_id, offset=0, limit=10)
-        err = await desk.ok("subagents", action="log", target=run_id, stream="err", attempt=1)
+        assert len(newest.text) < 30_000
+        assert int(str(newest.structured["returnedLines"])) < 10
+        assert newest.structured["ended"]
+        found: list[str] = []
+        after: object = 0
+        ended = False
+        while not ended:
+            page = await desk.ok(
+                "subagents", action="log", target=run_id, afterSeq=after, type="text"
+            )
+            found += [line["text"].split()[0] for line in page["lines"]]
+            after, ended = page["nextSeq"], page["ended"]
+        assert found == [str(number) for number in range(1, 21)]
 
-        assert "\n200\n" in newest.text
-        assert "\n1\n" not in newest.text
-        assert key not in newest.text
-        assert key not in str(newest.structured)
-        assert tail["text"].startswith("200\n")
-        assert (page["text"], page["nextOffset"]) == ("1\n2\n3\n4\n5\n", 10)
-        assert err["text"] == "oops\n"
-        both = await desk.refused("subagents", action="log", target=run_id, tail=1, offset=1)
-        assert "tail and offset exclude each other" in both.text
-        gone = await desk.refused("subagents", action="log", target=run_id, attempt=7)
-        assert "has 1 attempts, no attempt 7" in gone.text
-        wrong = await desk.refused("subagents", action="log", target=run_id, stream="both")
-        assert 'stream must be "out" or "err", not "both"' in wrong.text
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:log")
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"tail": 1, "offset": 1}, "tail and offset exclude each other"),
+        ({"attempt": 7}, "has 1 attempts, no attempt 7"),
+        ({"type": "out"}, 'type must be "text"'),
+        ({"limit": 10_001}, "limit must be 1 to 10000 for action=log"),
+        ({"since": "noon"}, "since must be a duration"),
+        ({"grep": "["}, "grep"),
+        ({"stream": "out"}, 'unknown parameter "stream"'),
+        ({"summary": True, "grep": "x"}, "grep and summary exclude each other"),
+    ],
+)
+def test_a_log_that_cannot_be_is_refused_by_what_is_wrong(
+    tmp_path: Path, asked: dict[str, Any], message: str
+) -> None:
+    async def scenario(desk: Seat) -> None:
+        run_id = await desk.spawn("hang")
+        await desk.until_phase(run_id, "running")
+        refused = await desk.refused("subagents", action="log", target=run_id, **asked)
+        assert message in refused.text
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:status", "status:fields")
+def test_status_says_what_a_run_is_at_in_two_lines_and_as_data(tmp_path: Path) -> None:
+    async def scenario(desk: Seat) -> None:
+        usage = '{"subagents": "usage", "tokensIn": 4000, "tokensOut": 200}'
+        said = '{"subagents": "progress", "phase": "half", "percentComplete": 50}'
+        script = f"echo '{usage}'; echo '{said}'; sleep 30"
+        run_id = await desk.spawn("shell", task=script, label="job")
+        found: dict[str, Any] = {}
+        async with asyncio.timeout(20):
+            while not found.get("latestProgress") or not found.get("tokensIn"):
+                answer = await desk.call("subagents", action="status", target="job")
+                found = dict(answer.structured)
+        first, second = answer.text.splitlines()[:2]
+        assert first == f'{run_id} "job" shell running 50 % (half)'
+        assert "tokens 4000 in, 200 out" in second
+        assert "$" not in second
+        assert "s at work" in second
+        assert found["costUsd"] is None
+        assert found["latestProgress"]["phase"] == "half"
+        (node,) = (await desk.ok("sessions_tree"))["roots"]
+        (row,) = (await desk.ok("sessions_list"))["sessions"]
+        assert node["latestProgress"] == row["latestProgress"] == found["latestProgress"]
+        await desk.ok("subagents", action="kill", target=run_id)
 
     play(tmp_path, scenario)
 
@@ -357,7 +442,9 @@ def test_the_agents_one_may_spawn_are_listed_with_card_load_and_record(tmp_path:
         assert found["quick"]["tags"] == ["fast"]
         assert found["quick"]["typicalLatency"] == "1s"
         assert found["quick"]["record"] is None
-        assert found["bad"]["record"]["error"] == 1
+        assert found["bad"]["record"]["outcomes"] == {"failure": 1}
+        assert found["bad"]["record"]["success"]["n"] == 1
+        assert found["bad"]["record"]["text"] == "0 of 1 runs ok (0–79 %), without a contract"
         # Without a capability card an agent appears all the same.
         assert found["leaf"]["description"] is None
         assert found["leaf"]["load"] == {

@@ -32,7 +32,6 @@ from subagents.domain.spec import (
 from subagents.domain.suggest import COST_TIERS
 from subagents.errors import NotFound
 from subagents.surfaces import wire
-from subagents.surfaces.logs import STREAMS
 from subagents.surfaces.tools import act_tools, action_tool, arguments, history, wait_tool
 from subagents.surfaces.tools.registry import TOOLS, visible
 from subagents.surfaces.tools.spawn_tool import SPAWN_FIELDS
@@ -77,7 +76,6 @@ ENUMS: dict[tuple[str, ...], tuple[str, ...] | type[StrEnum]] = {
     ("sessions_list", "kinds", "[]"): Mode,
     ("sessions_send", "mode"): act_tools.MODES,
     ("subagents", "action"): tuple(action_tool._ACTS),
-    ("subagents", "stream"): STREAMS,
     ("agents_list", "costTier"): COST_TIERS,
     ("respond_orchestrator_request", "decision"): (
         Decision.ANSWER,

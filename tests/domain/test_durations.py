@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents.cli.durations import DURATION_MS_MAX, milliseconds, seconds
+from subagents.domain.durations import DURATION_MS_MAX, milliseconds, seconds
 from subagents.errors import UsageError
 
 READ = {

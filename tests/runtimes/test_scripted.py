@@ -1,0 +1,126 @@
+"""A script says things as a plain program does, and each of them once."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+from attempt_bench import RUN, Ended, RealClock
+
+from subagents.domain.signals import ToolSeen
+from subagents.domain.values import SessionKey, attempt_id, replace
+from subagents.errors import ConfigError
+from subagents.ports import AttemptRef, Launch
+from subagents.runtimes.scripted import ScriptedRuntime
+
+SCRIPT: list[Mapping[str, object]] = [
+    {"print": "one\n\ntwo"},
+    {"said": {"subagents": "tool", "name": "Bash", "input": {"command": "ls"}, "exitCode": 1}},
+    {"said": {"subagents": "error", "text": "rate limited", "api": True, "retry": "2/5"}},
+    {"tool": "Read"},
+    {"usage": {"tokens_in": 5}},
+    {"result": "done"},
+]
+REF = AttemptRef(attempt_id=attempt_id(RUN, 1), run_id=RUN, number=1)
+
+
+def _launch(script: list[Mapping[str, object]]) -> Launch:
+    return Launch(
+        attempt_id=REF.attempt_id,
+        run_id=RUN,
+        number=1,
+        session_key=SessionKey("agent:a:subagent:1"),
+        requester=SessionKey("agent:main:main"),
+        agent_id="a",
+        label="a",
+        task="t",
+        prompt="p",
+        previous_results="",
+        system_prompt="",
+        cwd="/",
+        options={"script": script},
+    )
+
+
+async def _watch(
+    runtime: ScriptedRuntime, *, cursor: int = 0, heard: Mapping[str, int] | None = None
+) -> Ended:
+    return Ended([each async for each in runtime.watch(REF, cursor=cursor, heard=heard or {})])
+
+
+@pytest.mark.requirement("transcript:scripted-workers-speak")
+def test_a_scripted_worker_is_heard_like_a_plain_program() -> None:
+    async def go() -> Ended:
+        runtime = ScriptedRuntime(RealClock())
+        await runtime.start(_launch(SCRIPT))
+        return await _watch(runtime)
+
+    ended = asyncio.run(go())
+    assert [(said.type.value, said.text) for said in ended.said] == [
+        ("text", "one"),
+        ("text", "two"),
+        ("tool", "❌ Bash (exit 1)\nls"),
+        ("error", "rate limited"),
+        ("tool", "✅ Read"),
+    ]
+    assert [each.name for each in ended.signals if isinstance(each, ToolSeen)] == ["Bash", "Read"]
+    assert ended.said[3].api_error is not None
+    assert ended.positions == {"steps": 4}
+
+
+@pytest.mark.requirement("transcript:heard-once-over-restarts")
+def test_a_script_watched_again_from_any_place_says_only_the_rest() -> None:
+    async def go() -> None:
+        runtime = ScriptedRuntime(RealClock())
+        await runtime.start(_launch(SCRIPT))
+        whole = await _watch(runtime)
+        for heard in whole.heard:
+            for _, cursor in whole.pairs:
+                again = await _watch(runtime, cursor=cursor, heard=heard.positions)
+                rest = whole.heard[whole.heard.index(heard) + 1 :]
+                assert again.said == [said for each in rest for said in each.said]
+                assert again.pairs == [
+                    pair for pair in whole.pairs if pair[1] > cursor or (pair is whole.pairs[-1])
+                ]
+
+    asyncio.run(go())
+
+
+@pytest.mark.requirement("transcript:scripted-workers-speak")
+def test_a_tool_that_was_not_given_is_neither_used_nor_heard() -> None:
+    async def go() -> Ended:
+        runtime = ScriptedRuntime(RealClock())
+        await runtime.start(replace(_launch(SCRIPT), tools_deny=("Bash",)))
+        return await _watch(runtime)
+
+    ended = asyncio.run(go())
+    assert [each.name for each in ended.signals if isinstance(each, ToolSeen)] == ["Read"]
+    assert not any("Bash" in said.text for said in ended.said)
+
+
+@pytest.mark.requirement("transcript:scripted-workers-speak")
+def test_what_is_no_structured_event_is_refused_before_it_is_played() -> None:
+    runtime = ScriptedRuntime(RealClock())
+    runtime.check({"script": SCRIPT})
+    with pytest.raises(ConfigError, match="script step 1: `said` is no structured event"):
+        runtime.check({"script": [{"print": "x"}, {"said": {"subagents": "unheard"}}]})
+    with pytest.raises(ConfigError, match='unknown key "says"'):
+        runtime.check({"script": [{"says": "x"}]})
+
+
+@pytest.mark.requirement("transcript:heard-once-over-restarts")
+def test_a_further_turn_is_heard_once() -> None:
+    async def go() -> None:
+        runtime = ScriptedRuntime(RealClock())
+        await runtime.start(_launch(SCRIPT))
+        await _watch(runtime)
+        ref = replace(REF, turns=2)
+        await runtime.resume(ref, "go on", env={})
+        first = Ended([each async for each in runtime.watch(ref, cursor=0, heard={"steps": 4})])
+        heard = {"steps": 6, **first.positions}
+        again = Ended([each async for each in runtime.watch(ref, cursor=0, heard=heard)])
+
+        assert [said.text for said in first.said] == ["go on"]
+        assert again.said == []
+        assert again.signals == first.signals
+
+    asyncio.run(go())
