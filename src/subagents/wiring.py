@@ -30,7 +30,10 @@ from subagents.engine.verification import Verifier
 from subagents.errors import ConfigError
 from subagents.ports import Exporter, Runtime
 from subagents.runtimes.command import CommandRuntime
+from subagents.runtimes.conversation import ConversationRuntime
+from subagents.runtimes.programs import dialects
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.runtimes.shim import ProcessAttempts
 from subagents.store.named_sql import migrations
 from subagents.store.performance import PerformanceFiles
 from subagents.store.progress_log import ProgressFiles
@@ -43,6 +46,9 @@ from subagents.surfaces.call import (
 )
 from subagents.surfaces.refusals import FILE_NAME, Refusals
 from subagents.telemetry.export import CURSOR_FILE, NoExport, SpanExport
+
+BRIDGE = (sys.executable, "-P", "-m", "subagents", "mcp")
+"""Our MCP server for workers; ``-P``, so that no file in a worker's directory stands in for ours."""
 
 STORE_THREADS = 8
 """One commit at a time, the rest read."""
@@ -99,7 +105,15 @@ def build_node(
     processes = DaemonThreads("processes")
     store = SqliteStore(paths.database)
     command = CommandRuntime(paths.attempts_dir, clock, processes)
-    runtimes: dict[str, Runtime] = {"command": command, "scripted": ScriptedRuntime(clock)}
+    attempts = ProcessAttempts(paths.attempts_dir, clock, processes)
+    runtimes: dict[str, Runtime] = {
+        "command": command,
+        "scripted": ScriptedRuntime(clock),
+        **{
+            dialect.name: ConversationRuntime(dialect, attempts, clock, processes, bridge=BRIDGE)
+            for dialect in dialects()
+        },
+    }
     settings = config.settings
     commands_allowed = settings.verification.dangerously_allow_validation_commands
 

@@ -15,7 +15,7 @@ from subagents.domain.said import Heard
 from subagents.domain.spec import Abilities
 from subagents.domain.values import replace
 from subagents.errors import ConfigError, RuntimeUnavailable, SubagentsError, UsageError
-from subagents.runtimes.command import ARGUMENT_BYTES_MAX, TASK_VARIABLE_BYTES_MAX
+from subagents.runtimes.environment import ARGUMENT_BYTES_MAX, TASK_VARIABLE_BYTES_MAX
 from subagents.runtimes.output import RESULT_BYTES_MAX
 
 

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Final
 from urllib.parse import quote
 
+from subagents.cli.ancestors import worker_variables
 from subagents.cli.bridge import Bridge, Daemon, say
 from subagents.client import ensure_daemon
 from subagents.config.paths import Paths, session_name
@@ -75,7 +76,8 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None) -> Daemon:
     """The daemon to speak to, and in whose name.
 
     Args:
-        environ: A worker's has SUBAGENTS_SOCKET, SUBAGENTS_SESSION_KEY and SUBAGENTS_TOKEN.
+        environ: A worker's has SUBAGENTS_SOCKET, SUBAGENTS_SESSION_KEY and SUBAGENTS_TOKEN; where
+            its program started us without them, they are looked for above us.
         wanted: A session's name or whole key; None = that of the project directory.
 
     Raises:
@@ -87,6 +89,7 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None) -> Daemon:
         "x-subagents-caller": "agent",
         "x-subagents-cwd": quote(os.path.realpath(project)),
     }
+    environ = {**worker_variables(environ), **environ}
     socket_path = environ.get("SUBAGENTS_SOCKET")
     if socket_path:
         headers["x-subagents-session"] = environ.get("SUBAGENTS_SESSION_KEY") or session_of(wanted)

@@ -20,7 +20,6 @@ then what the engine adds, then ``SUBAGENTS_RUN_ID``, ``SUBAGENTS_ATTEMPT``,
 import difflib
 import os
 import re
-import shutil
 from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -34,27 +33,20 @@ from subagents.domain.spec import Abilities
 from subagents.domain.values import AttemptId
 from subagents.errors import ConfigError, RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Clock, Launch, OffLoop, StartedInfo
-from subagents.runtimes.shim import Command, Place, ProcessAttempts
-
-PASSED: Final = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM",
-    "COLORTERM", "TMPDIR", "XDG_*", "SSL_CERT_FILE", "SSL_CERT_DIR",
-)  # fmt: skip
-"""Let through always: who and where the user is, and how to show and verify things.
-
-Not among them, because they give access or may hold a password: SSH_AUTH_SOCK, the proxy
-variables, and every API key. ``pass_env`` names what an agent needs of those.
-"""
-
-TASK_VARIABLE_BYTES_MAX: Final = 100 * 1024
-RETRY_REASON_BYTES_MAX: Final = 4 * 1024
-ARGUMENT_BYTES_MAX: Final = 128 * 1024 - 1
-"""Linux takes no longer single argument (MAX_ARG_STRLEN, with its NUL)."""
+from subagents.runtimes.environment import (
+    ARGUMENT_BYTES_MAX,
+    OURS,
+    as_bytes,
+    check_environment,
+    passed_on,
+    program,
+    told,
+)
+from subagents.runtimes.shim import Command, Place, PlainOutput, ProcessAttempts
 
 _PLACEHOLDER: Final = re.compile(r"\{(task|prompt)\}")
 _NAME: Final = r"^[A-Za-z_][A-Za-z0-9_]*"
 _NAME_OR_PREFIX: Final = _NAME + r"\*?$"
-_OURS: Final = "SUBAGENTS_"
 
 Stdin = Literal["none", "task", "prompt"]
 
@@ -100,6 +92,11 @@ class CommandRuntime:
         """
         parse_options(options)
 
+    def check_scope(
+        self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
+    ) -> None:
+        """Never asked: a program cannot be kept from anything (``scope_tools`` is false)."""
+
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:
         """See ``ports.Runtime.marker``."""
         return self._attempts.marker(ref.attempt_id).variables()
@@ -134,7 +131,8 @@ class CommandRuntime:
         Positions are byte offsets, too: ``out`` and ``err``.
         """
         place = self._attempts.place(ref)
-        return self._attempts.watch(ref.attempt_id, place, cursor=cursor, heard=heard)
+        output = PlainOutput(ref.attempt_id, place, cursor=cursor, heard=heard)
+        return self._attempts.watch(ref.attempt_id, place, output)
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         """TERM, ``grace_s`` seconds, KILL, for every process of the attempt.
@@ -147,6 +145,10 @@ class CommandRuntime:
     async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:  # noqa: ARG002
         """Always raises RuntimeUnavailable: a program reads no messages while it works."""
         raise RuntimeUnavailable(f'runtime "command" cannot steer attempt {ref.attempt_id}')
+
+    async def interrupt(self, ref: AttemptRef, *, key: str) -> None:  # noqa: ARG002
+        """Always raises RuntimeUnavailable: a program has no turns."""
+        raise RuntimeUnavailable(f'runtime "command" cannot interrupt attempt {ref.attempt_id}')
 
     async def resume(
         self,
@@ -177,7 +179,7 @@ class CommandRuntime:
         env = worker_env(options, launch, place, os.environ)
         env |= self._attempts.marker(launch.attempt_id).variables()
         argv = worker_argv(options, launch, path=env.get("PATH", os.defpath))
-        _check_env(env)
+        check_environment(env)
         stdin = {
             "none": as_text_file(launch.previous_results),
             "task": launch.task,
@@ -187,10 +189,10 @@ class CommandRuntime:
         if stdin[options.stdin]:
             files["stdin"] = stdin[options.stdin]
         return Command(
-            argv=tuple(map(_bytes, argv)),
-            env={_bytes(name): _bytes(value) for name, value in env.items()},
-            cwd=_bytes(launch.cwd),
-            files={name: _bytes(text) for name, text in files.items()},
+            argv=tuple(map(as_bytes, argv)),
+            env={as_bytes(name): as_bytes(value) for name, value in env.items()},
+            cwd=as_bytes(launch.cwd),
+            files={name: as_bytes(text) for name, text in files.items()},
         )
 
 
@@ -220,8 +222,8 @@ def parse_options(options: Mapping[str, object]) -> Options:
             "`command` must begin with a program; a task may be an argument, not the program"
         )
     for name in (*parsed.env, *parsed.pass_env):
-        if name.startswith(_OURS):
-            raise ConfigError(f"`{name}`: variables {_OURS}* are set by subagents; remove it")
+        if name.startswith(OURS):
+            raise ConfigError(f"`{name}`: variables {OURS}* are set by subagents; remove it")
     texts = (*parsed.command, *parsed.env.values())
     if any("\0" in text for text in texts):
         raise ConfigError("`command` and `env` cannot hold NUL characters")
@@ -242,31 +244,8 @@ def worker_env(
     options: Options, launch: Launch, place: Place, daemon: Mapping[str, str]
 ) -> dict[str, str]:
     """The worker's environment without its marker; see the head of this file."""
-    allowed = (*PASSED, *options.pass_env)
-    passed = {
-        name: value
-        for name, value in daemon.items()
-        if not name.startswith(_OURS) and any(_matches(name, pattern) for pattern in allowed)
-    }
-    told = {
-        "PWD": launch.cwd,
-        "SUBAGENTS_RUN_ID": launch.run_id,
-        "SUBAGENTS_ATTEMPT_NUMBER": str(launch.number),
-        "SUBAGENTS_SESSION_KEY": launch.session_key,
-        "SUBAGENTS_AGENT_ID": launch.agent_id,
-        "SUBAGENTS_TASK_FILE": str(place.path / "task"),
-        "SUBAGENTS_PROMPT_FILE": str(place.path / "prompt"),
-    }
-    if len(_bytes(launch.task)) <= TASK_VARIABLE_BYTES_MAX and "\0" not in launch.task:
-        told["SUBAGENTS_TASK"] = launch.task
-    if launch.retry_reason:
-        reason = _bytes(launch.retry_reason.replace("\0", ""))[:RETRY_REASON_BYTES_MAX]
-        told["SUBAGENTS_RETRY_REASON"] = reason.decode("utf-8", "ignore")
-    return passed | options.env | launch.env | told
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+    passed = passed_on(daemon, options.pass_env)
+    return passed | options.env | launch.env | told(launch, place.path)
 
 
 def worker_argv(options: Options, launch: Launch, *, path: str) -> list[str]:
@@ -276,7 +255,7 @@ def worker_argv(options: Options, launch: Launch, *, path: str) -> list[str]:
         UsageError: No such program, not executable, or an argument that no system takes.
     """
     texts = {"task": launch.task, "prompt": launch.prompt}
-    argv = [_program(options.command[0], cwd=launch.cwd, path=path)]
+    argv = [program(options.command[0], cwd=launch.cwd, path=path, key="command")]
     for item in options.command[1:]:
         # In one pass: a task may itself contain "{prompt}".
         argv.append(_PLACEHOLDER.sub(lambda match: texts[match[1]], item))
@@ -285,7 +264,7 @@ def worker_argv(options: Options, launch: Launch, *, path: str) -> list[str]:
                 "the task contains a NUL character, which no argument can hold; "
                 'hand it over with `stdin = "task"`'
             )
-        size = len(_bytes(argv[-1]))
+        size = len(as_bytes(argv[-1]))
         if size > ARGUMENT_BYTES_MAX:
             raise UsageError(
                 f"`command`: an argument of {size:,} bytes is too long with the task in it "
@@ -294,35 +273,3 @@ def worker_argv(options: Options, launch: Launch, *, path: str) -> list[str]:
                 details={"bytes": size, "bytesMax": ARGUMENT_BYTES_MAX},
             )
     return argv
-
-
-def _program(name: str, *, cwd: str, path: str) -> str:
-    if "/" in name:
-        program = Path(cwd, name)
-        if not program.is_file():
-            raise UsageError(f"`command`: there is no program {program}")
-        if not os.access(program, os.X_OK):
-            raise UsageError(f"`command`: {program} is not executable; chmod +x it")
-        return str(program)
-    found = shutil.which(name, path=path)
-    if found is None:
-        raise UsageError(
-            f"`command`: no program {name!r} on the worker's PATH ({path}); "
-            "install it, give its full path, or set PATH in `env`"
-        )
-    return str(Path(cwd, found))
-
-
-def _check_env(env: Mapping[str, str]) -> None:
-    for name, value in env.items():
-        size = len(_bytes(name)) + 1 + len(_bytes(value))
-        if "\0" in value or size > ARGUMENT_BYTES_MAX:
-            raise UsageError(f"environment variable {name} is too long or holds a NUL character")
-
-
-def _bytes(text: str) -> bytes:
-    # Paths and variables may hold undecodable bytes, which Python keeps as surrogates.
-    try:
-        return os.fsencode(text)
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")

@@ -63,8 +63,8 @@ def give_up(directory: Path, *, out: int, err: int) -> None:
     path = str(directory / "out")
     found = before.has_result or has_result(path, start=before.out, stop=out)
     _record(directory, Discarded(out, err, found))
-    _punch(path, until=out - KEPT_BYTES)
-    _punch(str(directory / "err"), until=err - KEPT_BYTES)
+    punch(path, until=out - KEPT_BYTES)
+    punch(str(directory / "err"), until=err - KEPT_BYTES)
 
 
 def give_up_all(directory: Path) -> None:
@@ -91,8 +91,12 @@ def _record(directory: Path, what: Discarded) -> None:
     draft.replace(directory / RECORD)
 
 
-def _punch(path: str, *, until: int) -> None:
-    """Free the whole blocks before the offset, where the file system can."""
+def punch(path: str, *, until: int) -> None:
+    """Free the whole blocks before the offset, where the file system can. Blocking, idempotent.
+
+    Raises:
+        OSError: They could not be freed.
+    """
     size = until // BLOCK_BYTES * BLOCK_BYTES
     fallocate = _fallocate()
     if size <= 0 or fallocate is None:

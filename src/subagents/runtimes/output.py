@@ -148,7 +148,7 @@ class Output:
         self._told = turn.positions
         self._result_seen = self._result_seen or turn.result_seen
         found: list[Seen] = [(heard, self._given) for heard in turn.heard]
-        found += _newest(turn.signals)
+        found += newest(turn.signals)
         self._given = max(self._given, self._out.lines.position)
         return found
 
@@ -229,7 +229,7 @@ class _Turn:
             self._said = []
 
 
-def _newest(signals: list[tuple[Signal, int]]) -> list[tuple[Signal, int]]:
+def newest(signals: list[tuple[Signal, int]]) -> list[tuple[Signal, int]]:
     """Of progress only the last; of usage one, with the most that was told of each field."""
     kept: list[tuple[Signal, int]] = []
     replaced: set[type[Signal]] = set()

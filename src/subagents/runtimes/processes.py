@@ -33,6 +33,7 @@ if sys.platform != "linux":
 
 ATTEMPT_VARIABLE: Final = "SUBAGENTS_ATTEMPT"
 ROOT_VARIABLE: Final = "SUBAGENTS_ATTEMPTS_DIR"
+TURN_VARIABLE: Final = "SUBAGENTS_TURN"
 """With it, another installation's workers are never taken for ours."""
 
 KILL_BOUND_S: Final = 10.0
@@ -68,9 +69,22 @@ class Marker(NamedTuple):
 
     attempt_id: AttemptId
     root: str
+    turn: int = 1
 
     def variables(self) -> dict[str, str]:
-        return {ATTEMPT_VARIABLE: self.attempt_id, ROOT_VARIABLE: self.root}
+        turn = {TURN_VARIABLE: str(self.turn)} if self.turn > 1 else {}
+        return {ATTEMPT_VARIABLE: self.attempt_id, ROOT_VARIABLE: self.root, **turn}
+
+    def covers(self, other: "Marker | None") -> bool:
+        """Whether it is a process of this turn, or of one before it.
+
+        Not of a later one: the end of a turn is cleaned up again after a crash, when the next may
+        be under way.
+        """
+        if other is None:
+            return False
+        is_same = (other.attempt_id, other.root) == (self.attempt_id, self.root)
+        return is_same and other.turn <= self.turn
 
 
 class Process(NamedTuple):
@@ -235,7 +249,7 @@ def members(
     daemon may itself carry a marker, when a worker's command started it.
     """
     by_pid = {each.pid: each for each in processes}
-    carriers = {each.pid for each in processes if each.marker == marker}
+    carriers = {each.pid for each in processes if marker.covers(each.marker)}
     spared = _spared(by_pid, marker) - carriers | {0, 1, os.getpid()}
     chosen = carriers | _in_session_of(shim, processes, carriers)
     children: dict[int, list[int]] = {}
@@ -269,7 +283,9 @@ def _spared(by_pid: Mapping[int, Process], marker: Marker) -> set[int]:
     spared = {
         each.pid
         for each in by_pid.values()
-        if each.marker is not None and each.marker != marker and each.marker.root == marker.root
+        if each.marker is not None
+        and not marker.covers(each.marker)
+        and each.marker.root == marker.root
     }
     pid = os.getpid()
     while pid in by_pid and by_pid[pid].parent not in spared:
@@ -422,11 +438,16 @@ def _marker(environ: bytes) -> Marker | None:
     values = dict(
         each.split("=", 1)
         for each in os.fsdecode(environ).split("\0")
-        if each.startswith((f"{ATTEMPT_VARIABLE}=", f"{ROOT_VARIABLE}="))
+        if each.startswith((f"{ATTEMPT_VARIABLE}=", f"{ROOT_VARIABLE}=", f"{TURN_VARIABLE}="))
     )
     if ATTEMPT_VARIABLE not in values:
         return None
-    return Marker(AttemptId(values[ATTEMPT_VARIABLE]), values.get(ROOT_VARIABLE, ""))
+    turn = values.get(TURN_VARIABLE, "")
+    return Marker(
+        AttemptId(values[ATTEMPT_VARIABLE]),
+        values.get(ROOT_VARIABLE, ""),
+        int(turn) if turn.isdecimal() else 1,
+    )
 
 
 def _descriptors() -> int:

@@ -18,7 +18,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from subagents.domain.model import Exit
 from subagents.domain.redact import MARGIN_BYTES, ending
@@ -62,12 +62,14 @@ _STOPPED: Final = "stopped\n"
 
 
 class Place:
-    """The directory of one attempt, and what its files say. Reading them takes microseconds."""
+    """The directory of one turn of an attempt, and what its files say: microseconds to read."""
 
-    def __init__(self, root: Path, run_id: RunId, number: int) -> None:
+    def __init__(self, root: Path, run_id: RunId, number: int, turn: int = 1) -> None:
         if not run_id or "/" in run_id or run_id.startswith("."):
             raise UsageError(f"run id {run_id!r} cannot name a directory")
-        self.path = root / run_id / str(number)
+        # A further turn is a process of its own, and so has files of its own.
+        self.path = root / run_id / (str(number) if turn == 1 else f"{number}.{turn}")
+        self.turn = turn
 
     @property
     def out(self) -> str:
@@ -99,6 +101,11 @@ class Place:
         text, at_s = self._text("pid")
         return _identity(_records(text, last="session"), "worker", at_s)
 
+    def feeder(self) -> Identity | None:
+        """What hands ``in`` on to the worker; its end is the end of the worker's input."""
+        text, at_s = self._text("feeder")
+        return _identity(_records(text, last="boot"), "feeder", at_s)
+
     def exit(self) -> Exit | None:
         """How the worker ended; None while that is not recorded, or when it never ran."""
         text, _ = self._text("exit")
@@ -117,8 +124,11 @@ class Place:
         """What was given up of the output."""
         return discarded(self.path)
 
-    def create(self, files: Mapping[str, bytes]) -> None:
-        """Make the directory with ``files``; a file that is there already is replaced whole."""
+    def create(self, files: Mapping[str, bytes], *, is_fed: bool = False) -> None:
+        """Make the directory with ``files``; a file that is there already is replaced whole.
+
+        With ``is_fed`` the worker reads from a FIFO, into which the shim feeds ``in``.
+        """
         for path in (self.path.parent.parent, self.path.parent, self.path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, content in files.items():
@@ -127,6 +137,9 @@ class Place:
             draft.write_bytes(content)
             draft.chmod(0o600)
             draft.replace(self.path / name)
+        if is_fed:
+            with contextlib.suppress(FileExistsError):
+                os.mkfifo(self.path / "stdin", 0o600)
 
     def claim_as_stopped(self) -> None:
         """Claim it so that no shim ever will; nothing when it is claimed already."""
@@ -182,6 +195,25 @@ class Command(NamedTuple):
     cwd: bytes
     files: Mapping[str, bytes]
     """Put into the attempt directory before; ``stdin`` is what the worker reads."""
+    is_fed: bool = False
+    """It reads what is appended to the file ``in`` instead."""
+
+
+class Reader(Protocol):
+    """Reads what one attempt writes, forward. Blocking, for one thread at a time."""
+
+    @property
+    def position(self) -> int:
+        """Behind all that was read of the standard output."""
+        ...
+
+    def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
+        """What is new, for some milliseconds; returns ``(what was seen, there may be more)``."""
+        ...
+
+    def finish(self) -> list[Seen]:
+        """After the last ``read``, when the worker is gone."""
+        ...
 
 
 class ProcessAttempts:
@@ -203,10 +235,11 @@ class ProcessAttempts:
         self._children: set[int] = set()
 
     def place(self, ref: AttemptRef) -> Place:
-        return Place(self.root, ref.run_id, ref.number)
+        """Of the turn that ``ref`` names."""
+        return Place(self.root, ref.run_id, ref.number, ref.turns)
 
-    def marker(self, attempt_id: AttemptId) -> Marker:
-        return Marker(attempt_id, str(self.root))
+    def marker(self, attempt_id: AttemptId, turn: int = 1) -> Marker:
+        return Marker(attempt_id, str(self.root), turn)
 
     async def start(self, place: Place, command: Callable[[], Command]) -> StartedInfo:
         """Start the attempt, or adopt it when anybody started it before.
@@ -232,7 +265,7 @@ class ProcessAttempts:
         return StartedInfo(pid=None if worker is None else worker.pid, adopted=adopted)
 
     async def watch(
-        self, attempt_id: AttemptId, place: Place, *, cursor: int, heard: Mapping[str, int]
+        self, attempt_id: AttemptId, place: Place, output: Reader
     ) -> AsyncIterator[Seen]:
         """Yield the attempt's signals and what it says; see ``ports.Runtime.watch``.
 
@@ -240,7 +273,6 @@ class ProcessAttempts:
         ``Exited``, also when the exit was not recorded but its end was seen, or ``Vanished``.
         """
         await self._settle(place, None)
-        output = _output(attempt_id, place, cursor, heard)
         seen_alive = False
         # The shim first: it ends when the exit is on record. Without it (it was killed) the worker
         # is awaited, and how it ended stays unknown.
@@ -261,7 +293,7 @@ class ProcessAttempts:
                     yield each
         yield await self._off_loop(partial(_last, attempt_id, place, seen_alive)), output.position
 
-    async def _rest(self, place: Place, output: Output) -> AsyncGenerator[Seen, None]:
+    async def _rest(self, place: Place, output: Reader) -> AsyncGenerator[Seen, None]:
         """What an ended worker wrote last; a child that it left behind may write for ever."""
         written = await self._off_loop(place.sizes)
         more = True
@@ -269,7 +301,7 @@ class ProcessAttempts:
             found, more = await self._off_loop(partial(output.read, until=written))
             for each in found:
                 yield each
-        for each in await self._off_loop(partial(_finish, place, output)):
+        for each in await self._off_loop(output.finish):
             yield each
 
     async def discard(
@@ -295,7 +327,7 @@ class ProcessAttempts:
         """
         await self._off_loop(place.claim_as_stopped)
         await end_tree(
-            self.marker(attempt_id),
+            self.marker(attempt_id, place.turn),
             shim=place.shim(),
             grace_s=grace_s,
             census=self._census,
@@ -328,7 +360,7 @@ class ProcessAttempts:
             return None
         what = command()
         try:
-            place.create(what.files)
+            place.create(what.files, is_fed=what.is_fed)
             shim = subprocess.Popen(
                 [SHELL, str(SHIM), str(place.path), *what.argv],
                 stdin=subprocess.DEVNULL,
@@ -365,7 +397,7 @@ class ProcessAttempts:
             pause_s = min(pause_s * 1.5, 0.05)
 
     async def _follow(
-        self, identity: Identity, place: Place, output: Output
+        self, identity: Identity, place: Place, output: Reader
     ) -> AsyncGenerator[Seen, None]:
         """Yield what is seen while the process lives; some output may be left to read after it."""
         news = asyncio.Event()
@@ -389,17 +421,31 @@ class ProcessAttempts:
                 self._children.discard(pid)
 
 
-def _output(attempt_id: AttemptId, place: Place, cursor: int, heard: Mapping[str, int]) -> Output:
-    """A reader that goes on there, or behind what is not there any more."""
-    gone = place.discarded()
-    known = {OUT: max(heard.get(OUT, 0), gone.out), ERR: max(heard.get(ERR, 0), gone.err)}
-    return Output(place.out, place.err, attempt_id, cursor=max(cursor, gone.out), heard=known)
+class PlainOutput:
+    """The ``Reader`` of a plain program, from there or behind what is not there any more."""
 
+    def __init__(
+        self, attempt_id: AttemptId, place: Place, *, cursor: int, heard: Mapping[str, int]
+    ) -> None:
+        gone = place.discarded()
+        known = {OUT: max(heard.get(OUT, 0), gone.out), ERR: max(heard.get(ERR, 0), gone.err)}
+        cursor = max(cursor, gone.out)
+        self._place = place
+        self._output = Output(place.out, place.err, attempt_id, cursor=cursor, heard=known)
 
-def _finish(place: Place, output: Output) -> list[Seen]:
-    gone = place.discarded()
-    before = gone.has_result or has_result(place.out, start=gone.out, stop=output.begin)
-    return output.finish(result_before=before)
+    @property
+    def position(self) -> int:
+        return self._output.position
+
+    def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
+        return self._output.read(until=until)
+
+    def finish(self) -> list[Seen]:
+        gone = self._place.discarded()
+        before = gone.has_result or has_result(
+            self._place.out, start=gone.out, stop=self._output.begin
+        )
+        return self._output.finish(result_before=before)
 
 
 def _last(attempt_id: AttemptId, place: Place, seen_alive: bool) -> Signal:  # noqa: FBT001

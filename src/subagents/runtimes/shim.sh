@@ -4,14 +4,17 @@
 #
 # DIR holds, each file written by one process only:
 #     stdin   given: a regular file, a FIFO (kept open, never blocks), or absent = /dev/null
+#     in      given, with the FIFO stdin: what is appended to it is fed to the worker, until the
+#             feeder is ended: then the worker's input ends
+#     feeder  the feeder: process id and start ticks
 #     claim   created by whoever may start the worker; then this shim's identity
 #     pid     shim and worker: process id and start ticks; boot id; session id (last line = complete)
 #     out err what the worker wrote
 #     exit    "code N", "signal N", or "never" (the worker was not started); ends with a newline
 #
 # Rules kept here:
-# - Nothing is forked but the worker: a fork fails exactly when the machine is in trouble. Hence no
-#   mv: a file counts as written when its last line is complete.
+# - Nothing is forked but the worker (and its feeder, before it): a fork fails exactly when the
+#   machine is in trouble. Hence no mv: a file counts as written when its last line is complete.
 # - The worker runs in the foreground: background jobs of a non-interactive shell ignore SIGINT.
 # - Signals get a handler that does nothing: ignoring them would be inherited by the worker, while
 #   handlers are reset in it. So TERM to the whole group ends the worker, and this shim records it.
@@ -50,8 +53,21 @@
     subagents_shim_own="shim $$ $subagents_shim_ticks"
     printf '%s\nboot %s\n' "$subagents_shim_own" "$subagents_shim_boot" >"$subagents_shim_dir/claim"
 
+    subagents_shim_feeder=
+    if [ -f "$subagents_shim_dir/in" ]; then
+        # It waits for the worker to open the other end. A regular file, because what is appended to
+        # it survives whoever wrote, and can be read again.
+        command -p tail -c +1 -f "$subagents_shim_dir/in" >"$subagents_shim_dir/stdin" 2>/dev/null &
+        subagents_shim_feeder=$!
+        subagents_shim_stat "/proc/$subagents_shim_feeder/stat"
+        printf 'feeder %s %s\nboot %s\n' "$subagents_shim_feeder" "$subagents_shim_ticks" \
+            "$subagents_shim_boot" >"$subagents_shim_dir/feeder"
+    fi
+
     (
-        if [ -p "$subagents_shim_dir/stdin" ]; then
+        if [ -n "$subagents_shim_feeder" ]; then
+            exec <"$subagents_shim_dir/stdin"
+        elif [ -p "$subagents_shim_dir/stdin" ]; then
             exec <>"$subagents_shim_dir/stdin"
         elif [ -f "$subagents_shim_dir/stdin" ]; then
             exec <"$subagents_shim_dir/stdin"
@@ -70,6 +86,7 @@
         exec "$@"
     )
     subagents_shim_status=$?
+    [ -z "$subagents_shim_feeder" ] || kill "$subagents_shim_feeder" 2>/dev/null
 
     if ! [ -s "$subagents_shim_dir/pid" ]; then
         subagents_shim_how=never

@@ -1,0 +1,105 @@
+"""The environment of workers: an allow list, what the agent's section sets, and what we add.
+
+Source: 7-runtimes "The shim".
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from subagents.errors import UsageError
+from subagents.ports import Launch
+
+PASSED: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM",
+    "COLORTERM", "TMPDIR", "XDG_*", "SSL_CERT_FILE", "SSL_CERT_DIR",
+)  # fmt: skip
+"""Let through always: who and where the user is, and how to show and verify things.
+
+Not among them, because they give access or may hold a password: SSH_AUTH_SOCK, the proxy
+variables, and every API key. ``pass_env`` names what an agent needs of those; a runtime adds what
+its program cannot log in without.
+"""
+
+OURS: Final = "SUBAGENTS_"
+TASK_VARIABLE_BYTES_MAX: Final = 100 * 1024
+RETRY_REASON_BYTES_MAX: Final = 4 * 1024
+ARGUMENT_BYTES_MAX: Final = 128 * 1024 - 1
+"""Linux takes no longer single argument (MAX_ARG_STRLEN, with its NUL)."""
+
+
+def passed_on(daemon: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """The daemon's variables with these names, or prefixes ``NAME_*``; ours never."""
+    allowed = (*PASSED, *names)
+    return {
+        name: value
+        for name, value in daemon.items()
+        if not name.startswith(OURS) and any(_matches(name, pattern) for pattern in allowed)
+    }
+
+
+def told(launch: Launch, directory: Path) -> dict[str, str]:
+    """What every worker is told of its attempt; see docs/howto/workers.md."""
+    found = {
+        "PWD": launch.cwd,
+        "SUBAGENTS_RUN_ID": launch.run_id,
+        "SUBAGENTS_ATTEMPT_NUMBER": str(launch.number),
+        "SUBAGENTS_SESSION_KEY": launch.session_key,
+        "SUBAGENTS_AGENT_ID": launch.agent_id,
+        "SUBAGENTS_TASK_FILE": str(directory / "task"),
+        "SUBAGENTS_PROMPT_FILE": str(directory / "prompt"),
+    }
+    if len(as_bytes(launch.task)) <= TASK_VARIABLE_BYTES_MAX and "\0" not in launch.task:
+        found["SUBAGENTS_TASK"] = launch.task
+    if launch.retry_reason:
+        reason = as_bytes(launch.retry_reason.replace("\0", ""))[:RETRY_REASON_BYTES_MAX]
+        found["SUBAGENTS_RETRY_REASON"] = reason.decode("utf-8", "ignore")
+    return found
+
+
+def program(name: str, *, cwd: str, path: str, key: str) -> str:
+    """The absolute path of a program: a name on ``path``, or a path relative to ``cwd``.
+
+    Raises:
+        UsageError: There is none, or it cannot be executed; ``key`` is the setting that names it.
+    """
+    if "/" in name:
+        found = Path(cwd, name)
+        if not found.is_file():
+            raise UsageError(f"`{key}`: there is no program {found}")
+        if not os.access(found, os.X_OK):
+            raise UsageError(f"`{key}`: {found} is not executable; chmod +x it")
+        return str(found)
+    on_path = shutil.which(name, path=path)
+    if on_path is None:
+        raise UsageError(
+            f"`{key}`: no program {name!r} on the worker's PATH ({path}); "
+            "install it, give its full path, or set PATH in `env`"
+        )
+    return str(Path(cwd, on_path))
+
+
+def check_environment(env: Mapping[str, str]) -> None:
+    """Refuse variables that no process can be given.
+
+    Raises:
+        UsageError: Names the variable.
+    """
+    for name, value in env.items():
+        size = len(as_bytes(name)) + 1 + len(as_bytes(value))
+        if "\0" in value or size > ARGUMENT_BYTES_MAX:
+            raise UsageError(f"environment variable {name} is too long or holds a NUL character")
+
+
+def as_bytes(text: str) -> bytes:
+    """For the system: paths and variables may hold undecodable bytes, kept as surrogates."""
+    try:
+        return os.fsencode(text)
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern

@@ -1,0 +1,55 @@
+"""What tools of different programs do, so that a deny of one name holds under every other name.
+
+Programs name the same ability differently, and rename it: a deny list that says ``Task`` must hold
+where the tool is called ``Agent``, and a ``Bash`` that was denied to a run must not come back as
+``exec_command`` in a child that another program works for. A name stands for its kind; a kind can
+be named itself.
+
+Source: 2-lifecycle §8; 8-field-failures "deny list said Task".
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+KINDS: Final[Mapping[str, frozenset[str]]] = {
+    "shell": frozenset(
+        {
+            *("bash", "bashoutput", "killshell", "killbash", "monitor", "shell", "exec"),
+            *("exec_command", "write_stdin", "unified_exec", "run_shell_command", "terminal"),
+            *("local_shell", "developer__shell", "execute", "powershell"),
+        }
+    ),
+    "read": frozenset({"read", "read_file", "read_many_files", "view", "notebookread"}),
+    "write": frozenset({"write", "write_file", "create_file"}),
+    "edit": frozenset(
+        {
+            *("edit", "multiedit", "notebookedit", "replace", "apply_patch", "str_replace"),
+            *("patch", "edit_file", "developer__text_editor", "text_editor"),
+        }
+    ),
+    "list": frozenset({"list", "ls", "list_directory"}),
+    "search": frozenset({"grep", "glob", "search_file_content", "codesearch", "ripgrep"}),
+    "web": frozenset(
+        {
+            *("webfetch", "websearch", "web_fetch", "web_search", "google_web_search", "fetch"),
+            *("browser",),
+        }
+    ),
+    "agents": frozenset({"task", "agent", "spawn_agent", "dispatch_agent", "multi_agent"}),
+}
+"""Lower-case names by kind; a name is of one kind at most."""
+
+_KIND_OF: Final = {name: kind for kind, names in KINDS.items() for name in (kind, *names)}
+
+
+def kind_of(tool: str) -> str | None:
+    """The kind of a tool or the kind itself; None for a name that is in no table.
+
+    ``Bash(git:*)`` is of the kind of ``Bash``.
+    """
+    return _KIND_OF.get(tool.partition("(")[0].strip().lower())
+
+
+def kinds_of(tools: Iterable[str]) -> frozenset[str]:
+    """The kinds of all tools that have one."""
+    return frozenset(kind for kind in map(kind_of, tools) if kind is not None)
