@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from subagents.domain.model import HOLDS_SLOT, Phase, Priority, Request, Run
-from subagents.domain.spec import Mode, RunSpec
+from subagents.domain.spec import Abilities, Mode, RunSpec
 from subagents.domain.values import RunId
 from subagents.errors import Forbidden, RateLimited, UsageError
 
@@ -117,6 +117,13 @@ def effective_tools(
             )
         base = allow
     return None if base is None else tuple(tool for tool in base if tool not in deny)
+
+
+def check_usable(spec: RunSpec, runtime: str, abilities: Abilities) -> None:
+    """Refuse what this runtime, or this version, could only ignore (2-lifecycle §2 item 6)."""
+    for name, value in (("model", spec.model), ("thinking", spec.thinking)):
+        if value is not None and not abilities.model:
+            raise UsageError(f'runtime "{runtime}" takes no {name}')
 
 
 def find_path(

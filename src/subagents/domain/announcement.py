@@ -8,7 +8,7 @@ Announcement").
 import re
 from typing import Final
 
-from subagents.domain import spending
+from subagents.domain import spending, workspace
 from subagents.domain.events import ParentNotified
 from subagents.domain.model import (
     Answer,
@@ -114,6 +114,7 @@ def announcement_text(run: Run, *, chars_max: int | None = None, by_tool: bool =
         f'"{run.resolved.label}" {ending(outcome)}.\n\n'
         f"Result:\n{fence(shown)}\n\n"
         f"{_whole_error(outcome, chars_max)}"
+        f"{_left_behind(run, outcome, limit)}"
         f"Stats: {stats_line(run)}\n\n"
         f"{_next_step(run, outcome, by_tool=by_tool)}"
     )
@@ -130,6 +131,24 @@ def _whole_error(outcome: Outcome, chars_max: int | None) -> str:
         return ""
     is_cut = chars_max is not None and len(error) > chars_max
     return f"Error:\n{fence(f'{error[:chars_max]}…' if is_cut else error)}\n\n"
+
+
+def _left_behind(run: Run, outcome: Outcome, chars_max: int) -> str:
+    """What there is besides a result: last words and files of one that ended badly, a worktree."""
+    remains, parts = run.remains, []
+    if remains.words and not (run.result or "").strip():
+        words = remains.words[-chars_max:] if chars_max else ""
+        parts.append(f"Last words (it gave no result):\n{fence(words)}")
+    if outcome.status is not Status.OK:
+        claimed = [each.path for each in run.report.artifacts] if run.report else []
+        files = list(dict.fromkeys((*remains.files, *claimed)))
+        if files:
+            parts.append(f"Files left: {one_line(workspace.listed(files, len(files)))}")
+    tree = run.resolved.worktree
+    if tree is not None and remains.changes is not None and not remains.changes.is_clean:
+        text = one_line(workspace.summary(remains.changes))
+        parts.append(f"Worktree: {text} (branch {tree.branch} in {tree.path})")
+    return "".join(f"{part}\n\n" for part in parts)
 
 
 def stats_line(run: Run) -> str:

@@ -31,11 +31,12 @@ def next_step(run_id: RunId, delivery: Delivery) -> Done | TryAgain | GiveUp:
             return Done()
         case Deferred():
             return TryAgain(due_ms=newest.at_ms + delivery_delay_ms(run_id, delivery.tries_total))
-        case DeliveryFailed(retryable=retryable):
+        case DeliveryFailed(retryable=retryable, retry_after_ms=asked_ms):
             since = delivery.first_failure_ms or newest.at_ms
             if not retryable or newest.at_ms - since >= DELIVERY_GIVE_UP_MS:
                 return GiveUp()
-            return TryAgain(due_ms=newest.at_ms + delivery_delay_ms(run_id, delivery.failures))
+            delay_ms = max(delivery_delay_ms(run_id, delivery.failures), asked_ms or 0)
+            return TryAgain(due_ms=newest.at_ms + delay_ms)
         case _:
             assert_never(newest.outcome)
 

@@ -46,6 +46,15 @@ class SteerAttempt(Value, frozen=True, tag=True):
     message: str
 
 
+class InterruptAttempt(Value, frozen=True, tag=True):
+    """End the turn that is under way, politely; ``StopAttempt`` stands behind it.
+
+    Answered by nothing: the attempt's exit signal follows. The same key is one interruption.
+    """
+
+    attempt: int
+
+
 class Verify(Value, frozen=True, tag=True):
     """Run the contract. Answered by ``VerificationFinished``; checks are safe to repeat."""
 
@@ -72,7 +81,14 @@ class CleanUp(Value, frozen=True, tag=True):
 
 
 Effect: TypeAlias = (
-    StartAttempt | ResumeAttempt | StopAttempt | SteerAttempt | Verify | Announce | CleanUp
+    StartAttempt
+    | ResumeAttempt
+    | StopAttempt
+    | SteerAttempt
+    | InterruptAttempt
+    | Verify
+    | Announce
+    | CleanUp
 )
 
 _encoder = msgspec.json.Encoder()

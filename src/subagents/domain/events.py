@@ -14,6 +14,7 @@ from subagents.domain.model import (
     BudgetStop,
     Child,
     Committed,
+    Continues,
     DeliveryTry,
     Dependency,
     Priority,
@@ -45,6 +46,7 @@ class Spawned(Fact, frozen=True, tag=True):
     retry_from: RunId | None = None
     dependencies: tuple[Dependency, ...] = ()
     vacuous: bool = False
+    continues: Continues | None = None
 
 
 class DependencySettled(Fact, frozen=True, tag=True):
@@ -78,6 +80,8 @@ class AttemptStarted(Fact, frozen=True, tag=True):
     pid: int | None = None
     adopted: bool = False
     vacuous: bool = False
+    native_session: str | None = None
+    """What the program calls its session, where its runtime knows that from the start."""
 
 
 class AttemptStartFailed(Fact, frozen=True, tag=True):
@@ -142,6 +146,19 @@ class SteerRequested(Fact, frozen=True, tag=True):
     message: str
     next_turn: bool = False
     """Kept for the next turn also where the runtime could take it now."""
+
+
+class InterruptRequested(Fact, frozen=True, tag=True):
+    """The turn that is under way is to end, and its session to be kept; what it spawned ends."""
+
+    by: str
+    reason: str | None = None
+
+
+class Continued(Fact, frozen=True, tag=True):
+    """A later run goes on with this one's session; written in the commit that stores that run."""
+
+    run_id: RunId
 
 
 class SteerSettled(Fact, frozen=True, tag=True):
@@ -264,6 +281,8 @@ Event: TypeAlias = (
     | Resumed
     | SteerRequested
     | SteerSettled
+    | InterruptRequested
+    | Continued
     | ChildSpawned
     | ChildSettled
     | ChildTold

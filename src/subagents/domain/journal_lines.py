@@ -9,7 +9,9 @@ from subagents.domain.events import (
     AttemptStartFailed,
     AttemptTakenOver,
     CancelRequested,
+    Continued,
     Event,
+    InterruptRequested,
     ParentNotified,
     Paused,
     RequestAnswered,
@@ -77,6 +79,11 @@ def _line(run: Run, event: Event) -> Said | None:  # noqa: C901, PLR0912 - one b
         case CancelRequested():
             because = f": {event.reason}" if event.reason else ""
             return _system(f"cancelled by {event.by}{because}")
+        case InterruptRequested():
+            because = f": {event.reason}" if event.reason else ""
+            return _system(f"interrupted by {event.by}{because}")
+        case Continued(run_id=run_id):
+            return _system(f"its session goes on in run {run_id}")
         case Paused():
             return _system(f"paused by {event.by}")
         case Resumed():

@@ -7,25 +7,27 @@ The rules, in the order they matter:
 - Anything else raises ``IllegalTransition`` and changes nothing.
 - Time and ids come inside events. Nothing here waits, reads a clock or does anything: what must
   be done leaves as effects (after the commit) and follow-ups (in the same commit).
-- A run gets its outcome once, in ``_settle``, and with it exactly one announcement.
+- A run gets its outcome once, in ``settle``, and with it exactly one announcement.
 
 Source: 2-lifecycle §1–§8, §10; seed 004 "V2 Plan" 1, 3 and 5.
 """
 
 from typing import Final, assert_never
 
-from subagents.domain import accounting, announcement, budgets, noise, questions
-from subagents.domain.delivery_policy import Done, GiveUp, TryAgain, next_step, record_try
+from subagents.domain import accounting, announcement, budgets, limits, noise, questions, turns
+from subagents.domain.announcing import (
+    announce_again,
+    consumed,
+    delivery_settled,
+    settle,
+)
+from subagents.domain.dues import warn_at_ms
 from subagents.domain.effects import (
-    Announce,
     CancelChildren,
-    CleanUp,
     ConsumeChildren,
     Effect,
     FollowUp,
-    MarkTold,
-    MoveInbox,
-    OutdateAlerts,
+    InterruptAttempt,
     PassOn,
     ResolveMessages,
     ResumeAttempt,
@@ -33,8 +35,6 @@ from subagents.domain.effects import (
     SteerAttempt,
     StopAttempt,
     StopChildren,
-    TellDependants,
-    TellParent,
     Transition,
     Verify,
 )
@@ -54,9 +54,11 @@ from subagents.domain.events import (
     ChildSpent,
     ChildTold,
     CleanedUp,
+    Continued,
     DeliverySettled,
     DependencySettled,
     Event,
+    InterruptRequested,
     LeaseExpired,
     ParentNotified,
     Paused,
@@ -80,7 +82,6 @@ from subagents.domain.model import (
     Cancel,
     Child,
     Decision,
-    Delivery,
     Message,
     Phase,
     Priority,
@@ -90,19 +91,23 @@ from subagents.domain.model import (
     StopCause,
 )
 from subagents.domain.outcome import Outcome, Reason, Status, Verdict, VerificationState
-from subagents.domain.reconcile import decide, merge, settle_due_ms, with_report_from_text
+from subagents.domain.reconcile import decide, merge, with_report_from_text
 from subagents.domain.retry import retry_delay_ms
 from subagents.domain.signals import ProgressSeen
-from subagents.domain.spec import Cleanup, OnDependencyFailure, OnFailure
+from subagents.domain.spec import OnDependencyFailure, OnFailure
+from subagents.domain.steps import enter, join, told, with_attempt
 from subagents.domain.transitions import STALE, TRANSITIONS
 from subagents.domain.values import (
     MessageId,
     RequestId,
-    announcement_id,
     attempt_id,
     replace,
 )
 from subagents.errors import IllegalTransition
+
+FOLLOW_UPS_MAX: Final = 20
+"""Further turns of one attempt. Each needs news (children that ended, messages); an agent that
+spawns in every one of them must come to an end all the same."""
 
 P = Phase
 _LIVE: Final = (P.SPAWNING, P.RUNNING)
@@ -162,6 +167,10 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
             return _steer_requested(run, event)
         case SteerSettled():
             return _steer_settled(run, event)
+        case InterruptRequested():
+            return _interrupt_requested(run, event)
+        case Continued(run_id=run_id):
+            return Transition(replace(run, continued_by=run_id))
         case ChildSpawned(child=child):
             return Transition(replace(run, children=(*run.children, child)))
         case ChildSettled():
@@ -188,46 +197,21 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
         case ChildAlerted(at_ms=at_ms, child=child_id, text=text):
             return _send(run, text, by=child_id, at_ms=at_ms)
         case DeliverySettled():
-            return _delivery_settled(run, event)
+            return delivery_settled(run, event)
         case AnnouncementConsumed():
-            return _consumed(run, event)
+            return consumed(run, event)
         case Redelivered(at_ms=at_ms):
-            return _announce_again(run, at_ms)
+            return announce_again(run, at_ms)
         case CallRefused():
             return Transition(replace(run, refusals=run.refusals + 1))
         case CleanedUp(at_ms=at_ms):
-            return Transition(_enter(run, P.COMPLETED, at_ms))
+            return Transition(enter(run, P.COMPLETED, at_ms))
         case Archived(at_ms=at_ms):
             return Transition(replace(run, archived_at_ms=at_ms))
         case Spawned():
             raise IllegalTransition(run.id, run.phase, "Spawned")
         case _:
             assert_never(event)
-
-
-def next_due_ms(run: Run) -> int | None:
-    """When time itself will next change this run: its earliest stored deadline, or None."""
-    match run.phase:
-        case P.WAITING:
-            return run.wait_deadline_ms
-        case P.QUEUED:
-            return budgets.due_ms(run)
-        case P.RETRY_WAIT:
-            return _earliest(None if run.paused else run.retry_due_ms, budgets.due_ms(run))
-        case P.SPAWNING | P.RUNNING:
-            return _earliest(*_live_dues(run))
-        case P.ENDING:
-            is_over = run.attempt.outcome is not None
-            settles_ms = None if is_over else settle_due_ms(run.attempt.evidence)
-            return _earliest(settles_ms, budgets.due_ms(run))
-        case P.ANNOUNCE_DEFERRED:
-            return run.delivery.due_ms if run.delivery else None
-        case _:
-            return None
-
-
-def _earliest(*dues: int | None) -> int | None:
-    return min((due for due in dues if due is not None), default=None)
 
 
 # -- before the first attempt -------------------------------------------------------------------
@@ -242,6 +226,7 @@ def _spawned(event: Spawned) -> Transition:
         requester=event.requester,
         requester_run=event.requester_run,
         retry_from=event.retry_from,
+        continues=event.continues,
         depth=event.depth,
         created_at_ms=event.at_ms,
         first_session_key=event.session_key,
@@ -277,7 +262,7 @@ def _check_dependencies(run: Run, at_ms: int) -> Transition:
                 continue
             error = outcome.error or outcome.reason or "no error text"
             text = f"Dependency run {dependency.run_id} {outcome.status}: {error}"
-            return _settle(
+            return settle(
                 run,
                 Outcome(status=Status.ERROR, reason=Reason.DEPENDENCY_FAILED, error=text),
                 at_ms,
@@ -285,7 +270,7 @@ def _check_dependencies(run: Run, at_ms: int) -> Transition:
     if any(dependency.outcome is None for dependency in run.dependencies):
         return Transition(run)
     if run.phase is P.WAITING:
-        run = _enter(replace(run, wait_deadline_ms=None), P.QUEUED, at_ms)
+        run = enter(replace(run, wait_deadline_ms=None), P.QUEUED, at_ms)
     return Transition(run)
 
 
@@ -297,6 +282,8 @@ def _is_usable(run: Run, outcome: Outcome) -> bool:
 
 def _slot_granted(run: Run, event: SlotGranted) -> Transition:
     number = len(run.attempts) + 1
+    session = limits.resumes(run)
+    untold = tuple(child for child in run.children if not child.told) if session else ()
     attempt = Attempt(
         number=number,
         session_key=event.session_key,
@@ -305,16 +292,23 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
         retry_reason=run.next_attempt_reason,
         verification_retry=run.next_attempt_verifies,
         token_hashes=(event.token_hash,) if event.token_hash else (),
+        resumes=session,
+        opening=limits.going_on(untold, run.steers) if session else None,
     )
     run = replace(
         run,
         attempts=(*run.attempts, attempt),
+        children=told(run) if untold else run.children,
         started_at_ms=run.started_at_ms or event.at_ms,
         next_attempt_reason=None,
         next_attempt_verifies=False,
         followed_up=False,
     )
-    return Transition(_enter(run, P.SPAWNING, event.at_ms), effects=(StartAttempt(attempt=number),))
+    followups: tuple[FollowUp, ...] = (
+        (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
+    )
+    effect = StartAttempt(attempt=number)
+    return Transition(enter(run, P.SPAWNING, event.at_ms), effects=(effect,), followups=followups)
 
 
 # -- while an attempt lives ---------------------------------------------------------------------
@@ -325,7 +319,7 @@ def _token_issued(run: Run, event: TokenIssued) -> Transition:
     if event.attempt != attempt.number or event.token_hash in attempt.token_hashes:
         return Transition(run, stale=True)
     hashes = (*attempt.token_hashes, event.token_hash)
-    return Transition(_with_attempt(run, replace(attempt, token_hashes=hashes)))
+    return Transition(with_attempt(run, replace(attempt, token_hashes=hashes)))
 
 
 def can_speak(run: Run, number: int) -> bool:
@@ -344,25 +338,14 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
         return Transition(run, stale=True)
     if run.phase is P.ENDING and not _awaits_turn(run):
         return Transition(run, stale=True)
-    if is_first_turn:
-        timeout_ms = run.resolved.timeout_ms
-        deadline = event.at_ms + timeout_ms if timeout_ms else None
-        attempt = replace(attempt, started_at_ms=event.at_ms, pid=event.pid, deadline_ms=deadline)
-    else:
-        # A new turn is judged by its own end, not by the exit of the turn before.
-        evidence = replace(
-            attempt.evidence, exit=None, exit_at_ms=None, drained=False, is_error=False, error=None
-        )
-        attempt = replace(
-            attempt,
-            turns=event.turn,
-            pid=event.pid,
-            evidence=evidence,
-            outcome=None,
-            ended_at_ms=None,
-        )
-    run = _enter(
-        replace(_with_attempt(run, attempt), vacuous=run.vacuous or event.vacuous),
+    begun = turns.first if is_first_turn else turns.further
+    attempt = begun(run, event)
+    run = enter(
+        replace(
+            with_attempt(run, attempt),
+            vacuous=run.vacuous or event.vacuous,
+            followed_up=False,
+        ),
         P.RUNNING,
         event.at_ms,
     )
@@ -377,7 +360,7 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
     if (ends := _ends(run)) is not None and attempt.evidence.stop is None:
         # Cancelled, or out of budget, while its next turn was being started.
         attempt, effects = _stop(run, ends, event.at_ms)
-        run = _with_attempt(run, attempt)
+        run = with_attempt(run, attempt)
     return Transition(run, effects=effects)
 
 
@@ -410,15 +393,18 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
         outcome = budgets.not_started(run, run.budget_stop)
     elif run.cancel is not None:
         outcome = _cancelled(run.cancel)
+    elif attempt.evidence.stop is StopCause.INTERRUPT:
+        text = "interrupted before it was started"
+        outcome = Outcome(status=Status.PARTIAL, reason=Reason.INTERRUPTED, error=text)
     attempt = replace(attempt, ended_at_ms=event.at_ms, outcome=outcome)
     # It can have asked: started before a crash, and impossible to start again after it.
-    run, resolved = questions.close(_with_attempt(run, attempt), event.at_ms)
+    run, resolved = questions.close(with_attempt(run, attempt), event.at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     if run.active_children:
         # Nor does it announce before what it spawned then.
-        return _join(_after_children(run, event.at_ms), followups)
-    end = _settle if event.permanent else _conclude
-    return _join(end(run, outcome, event.at_ms), followups)
+        return join(_after_children(run, event.at_ms), followups)
+    end = settle if event.permanent else _conclude
+    return join(end(run, outcome, event.at_ms), followups)
 
 
 def _signal_received(run: Run, event: SignalReceived) -> Transition:
@@ -431,7 +417,7 @@ def _signal_received(run: Run, event: SignalReceived) -> Transition:
         shown = replace(run, progress=progress, progress_lines=lines, progress_paced_ms=paced_ms)
         return Transition(shown)
     attempt = merge(run.attempt, event.signal, at_ms=event.at_ms)
-    return _weigh(_with_attempt(run, attempt), event.at_ms)
+    return _weigh(with_attempt(run, attempt), event.at_ms)
 
 
 def _lease_expired(run: Run, event: LeaseExpired) -> Transition:
@@ -439,7 +425,7 @@ def _lease_expired(run: Run, event: LeaseExpired) -> Transition:
     if event.attempt != attempt.number or attempt.outcome is not None:
         return Transition(run, stale=True)
     evidence = replace(attempt.evidence, lease_lost=True)
-    return _weigh(_with_attempt(run, replace(attempt, evidence=evidence)), event.at_ms)
+    return _weigh(with_attempt(run, replace(attempt, evidence=evidence)), event.at_ms)
 
 
 def _weigh(run: Run, at_ms: int) -> Transition:
@@ -448,20 +434,21 @@ def _weigh(run: Run, at_ms: int) -> Transition:
     outcome = decide(attempt, at_ms=at_ms)
     if outcome is None:
         settling = attempt.evidence.exit is not None and run.phase is not P.ENDING
-        return Transition(_enter(run, P.ENDING, at_ms) if settling else run)
+        return Transition(enter(run, P.ENDING, at_ms) if settling else run)
     attempt = with_report_from_text(attempt)
     outcome = decide(attempt, at_ms=at_ms) or outcome
     if outcome.status is Status.CANCELLED and run.cancel is not None:
         outcome = _cancelled(run.cancel)
     elif outcome.reason is Reason.BUDGET and run.budget_stop is not None:
         outcome = budgets.stopped(run, run.budget_stop)
-    run = _with_attempt(run, replace(attempt, ended_at_ms=at_ms, outcome=outcome))
+    run = with_attempt(run, replace(attempt, ended_at_ms=at_ms, outcome=outcome))
     run, resolved = questions.close(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
-    ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT}
+    is_interrupted = outcome.reason is Reason.INTERRUPTED
+    ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT} or is_interrupted
     if run.active_children and ended_by_us:
-        followups += (CancelChildren(by=run.id, reason=f"parent run ended: {outcome.status}"),)
-    step = _join(_after_children(run, at_ms), followups)
+        followups += (CancelChildren(by=run.id, reason=f"parent run ended: {_end_word(outcome)}"),)
+    step = join(_after_children(run, at_ms), followups)
     if run.resolved.abilities.survives_daemon:
         # A worker that ended by itself can leave children behind; before anything is verified or
         # tried again they end too.
@@ -470,31 +457,38 @@ def _weigh(run: Run, at_ms: int) -> Transition:
     return step
 
 
+def _end_word(outcome: Outcome) -> str:
+    return "interrupted" if outcome.reason is Reason.INTERRUPTED else str(outcome.status)
+
+
 def _after_children(run: Run, at_ms: int) -> Transition:
     """The attempt is over: wait for live descendants, tell the agent of ended ones, or go on."""
     outcome = run.attempt.outcome
     if outcome is None or run.active_children:
-        return Transition(run if run.phase is P.ENDING else _enter(run, P.ENDING, at_ms))
+        return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
     if run.cancel is not None and outcome.status is not Status.CANCELLED:
         outcome = _cancelled(run.cancel)
     untold = tuple(child for child in run.children if not child.told)
-    wants_turn = bool(untold or run.steers) and outcome.status in {Status.OK, Status.PARTIAL}
+    # Whoever interrupted it wants no further turn, but for what was said to it since.
+    news = run.steers if outcome.reason is Reason.INTERRUPTED else (*untold, *run.steers)
+    wants_turn = bool(news) and outcome.status in {Status.OK, Status.PARTIAL}
     may_follow_up = wants_turn and _may_follow_up(run, at_ms)
     if run.budget_stop is not None and wants_turn and (untold or may_follow_up):
         # Its agent cannot be told of them any more: what there is goes up as it is.
         return _conclude(_append_children(run), budgets.stopped(run, run.budget_stop), at_ms)
     if may_follow_up:
         if run.paused:
-            return Transition(run if run.phase is P.ENDING else _enter(run, P.ENDING, at_ms))
+            return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
         return _follow_up(run, untold, at_ms)
     return _conclude(_append_children(run), outcome, at_ms)
 
 
 def _may_follow_up(run: Run, at_ms: int) -> bool:
-    """Once, where the session can be resumed, and not only to be stopped at its deadline."""
+    """Where the session can be resumed, and not only to be stopped at its deadline."""
     deadline_ms = run.attempt.deadline_ms
     in_time = deadline_ms is None or at_ms < deadline_ms
-    return run.resolved.abilities.resume and not run.followed_up and in_time
+    is_left = run.attempt.turns <= FOLLOW_UPS_MAX
+    return run.resolved.abilities.resume and is_left and in_time
 
 
 def _awaits_turn(run: Run) -> bool:
@@ -513,7 +507,7 @@ def _resumed(run: Run, at_ms: int) -> Transition:
 def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
     """One more turn in the same session, with all the children's results and waiting messages."""
     message = announcement.follow_up(untold, run.steers)
-    run = replace(_enter(run, P.ENDING, at_ms), followed_up=True, steers=(), children=_told(run))
+    run = replace(enter(run, P.ENDING, at_ms), followed_up=True, steers=(), children=told(run))
     attempt = run.attempt
     effect = ResumeAttempt(attempt=attempt.number, turn=attempt.turns + 1, message=message)
     consumed: tuple[FollowUp, ...] = (
@@ -534,11 +528,15 @@ def _append_children(run: Run) -> Run:
     evidence = run.attempt.evidence
     text = announcement.append_children(evidence.result, untold)
     attempt = replace(run.attempt, evidence=replace(evidence, result=text, result_bytes=0))
-    return _with_attempt(run, attempt)
+    return with_attempt(run, attempt)
 
 
 def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     """The attempt came to ``outcome``: try again, verify, or settle the run."""
+    if outcome.reason is Reason.PROVIDER_LIMIT and run.cancel is None:
+        return _provider_refused(run, outcome, at_ms)
+    if run.limited is not None:
+        run = replace(run, limited=None)
     delay = retry_delay_ms(
         run.spec,
         outcome,
@@ -551,12 +549,21 @@ def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         used = run.retries_used + 1
         return _try_again(run, at_ms, due_ms=at_ms + delay, retries_used=used)
     is_checkable = outcome.status in {Status.OK, Status.PARTIAL} and (
-        outcome.reason is not Reason.BUDGET
+        outcome.reason not in {Reason.BUDGET, Reason.INTERRUPTED}
     )
     if run.spec.verification is not None and is_checkable:
-        run = replace(_enter(run, P.VERIFYING, at_ms), verification_state=VerificationState.RUNNING)
+        run = replace(enter(run, P.VERIFYING, at_ms), verification_state=VerificationState.RUNNING)
         return Transition(run, effects=(Verify(attempt=run.attempt.number),))
-    return _settle(run, outcome, at_ms)
+    return settle(run, outcome, at_ms)
+
+
+def _provider_refused(run: Run, outcome: Outcome, at_ms: int) -> Transition:
+    """Waiting is not failing: no retry is counted, and none is needed in its policy."""
+    waits = limits.limited(run, outcome, at_ms)
+    if waits is None:
+        return settle(run, limits.given_up(run, outcome, at_ms), at_ms)
+    run, due_ms = waits
+    return _try_again(run, at_ms, due_ms=due_ms)
 
 
 def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = None) -> Transition:
@@ -568,38 +575,24 @@ def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = 
         run = replace(run, retry_attempted_at_ms=at_ms, verification_state=pending)
     if retries_used is not None:
         run = replace(run, retries_used=retries_used)
-    return Transition(replace(_enter(run, P.RETRY_WAIT, at_ms), retry_due_ms=due_ms))
-
-
-def _live_dues(run: Run) -> list[int | None]:
-    attempt = run.attempt
-    dues = [each.deadline_ms for each in run.pending_requests]
-    dues += [settle_due_ms(attempt.evidence), noise.digest_due_ms(run), budgets.due_ms(run)]
-    if attempt.deadline_ms is not None and attempt.evidence.stop is None:
-        warn = _warn_at_ms(run, attempt)
-        dues.append(attempt.deadline_ms if warn is None else warn)
-    return dues
-
-
-def _warn_at_ms(run: Run, attempt: Attempt) -> int | None:
-    if attempt.warned or attempt.deadline_ms is None or not run.resolved.abilities.steer:
-        return None
-    return attempt.deadline_ms - run.resolved.timeout_ms // 10
+    return Transition(replace(enter(run, P.RETRY_WAIT, at_ms), retry_due_ms=due_ms))
 
 
 def _timer_fired(run: Run, at_ms: int) -> Transition:
     match run.phase:
         case P.WAITING:
             return _wait_timed_out(run, at_ms)
+        case P.RETRY_WAIT | P.QUEUED if (late := limits.past_deadline(run, at_ms)) is not None:
+            return settle(run, late, at_ms)
         case P.RETRY_WAIT:
             if run.paused or run.retry_due_ms is None or at_ms < run.retry_due_ms:
                 return Transition(run, stale=True)
-            return Transition(_enter(replace(run, retry_due_ms=None), P.QUEUED, at_ms))
+            return Transition(enter(replace(run, retry_due_ms=None), P.QUEUED, at_ms))
         case P.ANNOUNCE_DEFERRED:
             due = run.delivery.due_ms if run.delivery else None
             if due is None or at_ms < due:
                 return Transition(run, stale=True)
-            return _announce_again(run, at_ms)
+            return announce_again(run, at_ms)
         case P.QUEUED:
             return Transition(run, stale=True)
         case P.ENDING:
@@ -617,7 +610,7 @@ def _wait_timed_out(run: Run, at_ms: int) -> Transition:
     waited_ms = int(run.spec.dependency_timeout_seconds * 1000)
     text = f"Timed out after {waited_ms}ms waiting for run {late.run_id}"
     outcome = Outcome(status=Status.TIMEOUT, reason=Reason.DEPENDENCY_TIMEOUT, error=text)
-    return _settle(run, outcome, at_ms)
+    return settle(run, outcome, at_ms)
 
 
 def _live_timer(run: Run, at_ms: int) -> Transition:
@@ -625,7 +618,7 @@ def _live_timer(run: Run, at_ms: int) -> Transition:
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     attempt = run.attempt
     effects: tuple[Effect, ...] = ()
-    warn = _warn_at_ms(run, attempt)
+    warn = warn_at_ms(run, attempt)
     deadline = attempt.deadline_ms
     if deadline is not None and attempt.evidence.stop is None:
         if at_ms >= deadline:
@@ -636,10 +629,10 @@ def _live_timer(run: Run, at_ms: int) -> Transition:
             number = run.steers_total + 1
             run = replace(run, steers_total=number)
             effects = (SteerAttempt(attempt=attempt.number, number=number, message=text),)
-    run, digest = noise.roll(_with_attempt(run, attempt), at_ms=at_ms)
+    run, digest = noise.roll(with_attempt(run, attempt), at_ms=at_ms)
     followups += _passed_on(run, digest)
     if attempt.evidence.exit is not None:
-        step = _join(_weigh(run, at_ms), followups)
+        step = join(_weigh(run, at_ms), followups)
         return step._replace(messages=(*digest, *step.messages))
     return Transition(run, effects=effects, followups=followups, messages=digest)
 
@@ -663,13 +656,22 @@ def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
         if run.attempt.evidence.stop is not None:
             return Transition(run, followups=followups)
         attempt, effects = _stop(run, _stop_cause(cancel), event.at_ms)
-        return Transition(_with_attempt(run, attempt), effects=effects, followups=followups)
+        return Transition(with_attempt(run, attempt), effects=effects, followups=followups)
     if run.phase is P.ENDING:
         if run.paused and run.attempt.outcome is not None:
-            return _join(_after_children(run, event.at_ms), followups)
+            return join(_after_children(run, event.at_ms), followups)
         # The worker is gone; only its descendants (or a stream's last words) are awaited.
         return Transition(run, followups=followups)
-    return _join(_settle(run, _cancelled(cancel), event.at_ms), followups)
+    return join(settle(run, _cancelled(cancel), event.at_ms), followups)
+
+
+def _interrupt_requested(run: Run, event: InterruptRequested) -> Transition:
+    """Politely first: what its program says at a turn's end is worth the seconds."""
+    if run.attempt.evidence.stop is not None:
+        return Transition(run, stale=True)
+    attempt, effects = _stop(run, StopCause.INTERRUPT, event.at_ms)
+    polite = InterruptAttempt(attempt=attempt.number)
+    return Transition(with_attempt(run, attempt), effects=(polite, *effects))
 
 
 def _stop_cause(cancel: Cancel) -> StopCause:
@@ -690,7 +692,7 @@ def _steer_requested(run: Run, event: SteerRequested) -> Transition:
         run = questions.answer(run, notice.id, given)
     step = _send(run, event.message, by=event.by, at_ms=event.at_ms, next_turn=event.next_turn)
     heard = tuple(MessageId(notice.id) for notice in notices)
-    return _join(step, (ResolveMessages(messages=heard),) if heard else ())
+    return join(step, (ResolveMessages(messages=heard),) if heard else ())
 
 
 def _send(run: Run, message: str, *, by: str, at_ms: int, next_turn: bool = False) -> Transition:
@@ -736,11 +738,11 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
         if run.attempt.evidence.stop is not None:
             return Transition(run, followups=below)
         attempt, effects = _stop(run, StopCause.BUDGET, at_ms)
-        return Transition(_with_attempt(run, attempt), effects=effects, followups=below)
+        return Transition(with_attempt(run, attempt), effects=effects, followups=below)
     if run.phase is P.ENDING:
         is_held = run.paused and run.attempt.outcome is not None
         return (
-            _join(_after_children(run, at_ms), below)
+            join(_after_children(run, at_ms), below)
             if is_held
             else Transition(run, followups=below)
         )
@@ -753,7 +755,7 @@ def _settle_unstarted(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
     outcome = budgets.not_started(run, stop)
     if run.next_attempt_verifies:
         run = replace(run, verification_state=VerificationState.FAILED)
-    return _settle(run, outcome, at_ms)
+    return settle(run, outcome, at_ms)
 
 
 # -- questions ----------------------------------------------------------------------------------
@@ -771,7 +773,7 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
         # Nobody holds the line for a notice's answer: it goes to the worker as a message.
         text = announcement.answer_to(request, event.answer)
         step = _send(run, text, by=event.answer.by, at_ms=event.at_ms)
-    return _join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
+    return join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
 
 
 def _parent_notified(run: Run, event: ParentNotified) -> Transition:
@@ -821,124 +823,21 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
         verification_state=VerificationState.PASSED if passed else VerificationState.FAILED,
     )
     if passed or contract is None:
-        return _settle(run, attempt_outcome, event.at_ms)
+        return settle(run, attempt_outcome, event.at_ms)
     text = "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
     if verification.verdict is Verdict.COULD_NOT_CHECK:
         # Says nothing about the work, so the worker is not paid to do it again.
         outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)
-        return _settle(run, outcome, event.at_ms)
+        return settle(run, outcome, event.at_ms)
     if contract.on_failure is OnFailure.RETRY_ONCE and run.retry_attempted_at_ms is None:
         run = replace(run, next_attempt_reason=text, next_attempt_verifies=True)
         return _try_again(run, event.at_ms, due_ms=event.at_ms)
     outcome = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=text)
-    step = _settle(run, outcome, event.at_ms)
+    step = settle(run, outcome, event.at_ms)
     if contract.on_failure is OnFailure.ESCALATE:
         step = step._replace(messages=(*step.messages, announcement.escalation(step.run)))
     return step
 
 
-def _settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
-    """Give the run its outcome, once, and the one announcement that goes with it."""
-    last = run.attempts[-1] if run.attempts else None
-    run = replace(
-        _enter(run, P.ANNOUNCING, at_ms),
-        outcome=outcome,
-        ended_at_ms=at_ms,
-        settled_seq=run.seq,
-        result=last.evidence.result if last else None,
-        result_bytes=last.evidence.result_bytes if last else 0,
-        report=last.report if last else None,
-        retry_due_ms=None,
-        wait_deadline_ms=None,
-        paused=False,
-        steers=(),
-        delivery=Delivery(target=run.requester, tries_total=0),
-    )
-    quiet = outcome.reason is Reason.PARENT_ENDED
-    message = announcement.announcement(run, consumed=quiet)
-    followups: tuple[FollowUp, ...] = (
-        TellDependants(outcome=outcome, result=announcement.result_for_others(run)),
-    )
-    if run.requester_run is not None:
-        result = announcement.result_for_others(run)
-        followups += (TellParent(outcome=outcome, result=result),)
-    if run.children:
-        # What its agent never read still belongs to somebody.
-        told = tuple(c.run_id for c in run.children if not c.told and c.outcome is not None)
-        if told and outcome.status is not Status.CANCELLED:
-            followups += (ConsumeChildren(children=told),)
-        followups += (MoveInbox(source=run.first_session_key),)
-    return Transition(
-        run,
-        effects=(Announce(delivery_id=announcement_id(run.id), number=1),),
-        followups=followups,
-        messages=(message,),
-    )
-
-
-def _announce_again(run: Run, at_ms: int) -> Transition:
-    delivery = run.delivery or Delivery(target=run.requester)
-    if run.phase is P.COMPLETED_GIVEUP:
-        delivery = replace(delivery, first_failure_ms=None, failures=0)
-    run = replace(_enter(run, P.ANNOUNCING, at_ms), delivery=replace(delivery, due_ms=None))
-    effect = Announce(delivery_id=announcement_id(run.id), number=delivery.tries_total + 1)
-    return Transition(run, effects=(effect,))
-
-
-def _delivery_settled(run: Run, event: DeliverySettled) -> Transition:
-    before = run.delivery or Delivery(target=run.requester)
-    if any(known.idempotency_key == event.record.idempotency_key for known in before.tries):
-        return Transition(run, stale=True)
-    delivery = record_try(before, event.record)
-    run = replace(run, delivery=delivery)
-    if run.phase is not P.ANNOUNCING:
-        # Read by its requester while the try was under way: kept for the record only.
-        return Transition(run)
-    match next_step(run.id, delivery):
-        case Done():
-            return _clean_up(run, event.at_ms)
-        case TryAgain(due_ms=due_ms):
-            run = replace(run, delivery=replace(delivery, due_ms=due_ms))
-            return Transition(_enter(run, P.ANNOUNCE_DEFERRED, event.at_ms))
-        case GiveUp():
-            return Transition(_enter(run, P.COMPLETED_GIVEUP, event.at_ms))
-
-
-def _clean_up(run: Run, at_ms: int) -> Transition:
-    effect = CleanUp(delete=run.spec.cleanup is Cleanup.DELETE)
-    return Transition(_enter(run, P.CLEANUP_PENDING, at_ms), effects=(effect,))
-
-
-def _consumed(run: Run, event: AnnouncementConsumed) -> Transition:
-    if run.announcement_consumed_ms is not None:
-        return Transition(run, stale=True)
-    run = replace(run, announcement_consumed_ms=event.at_ms)
-    known: tuple[FollowUp, ...] = (MarkTold(),) if run.requester_run is not None else ()
-    if run.alerts.number:
-        known += (OutdateAlerts(reader=event.reader),)
-    if run.phase in {P.ANNOUNCING, P.ANNOUNCE_DEFERRED}:
-        return _join(_clean_up(run, event.at_ms), known)
-    return Transition(run, followups=known)
-
-
-# -- small steps --------------------------------------------------------------------------------
-
-
-def _enter(run: Run, phase: Phase, at_ms: int) -> Run:
-    return replace(run, phase=phase, phase_since_ms=at_ms)
-
-
-def _with_attempt(run: Run, attempt: Attempt) -> Run:
-    return replace(run, attempts=(*run.attempts[:-1], attempt))
-
-
-def _told(run: Run) -> tuple[Child, ...]:
-    return tuple(replace(child, told=True) for child in run.children)
-
-
 def _stale(run: Run) -> Transition:
     return Transition(replace(run, seq=run.seq + 1), stale=True)
-
-
-def _join(step: Transition, followups: tuple[FollowUp, ...]) -> Transition:
-    return step._replace(followups=(*followups, *step.followups))

@@ -13,6 +13,7 @@ from subagents.domain.outcome import (
 from subagents.domain.spec import Resolved, RunSpec
 from subagents.domain.values import AttemptId, MessageId, RequestId, RunId, SessionKey, Value
 from subagents.domain.values import attempt_id as make_attempt_id
+from subagents.domain.workspace import Remains
 
 
 class Phase(StrEnum):
@@ -166,6 +167,8 @@ class StopCause(StrEnum):
     DEADLINE = "deadline"
     BUDGET = "budget"
     PARENT = "parent"
+    INTERRUPT = "interrupt"
+    """Its turn was ended, so that its session can be gone on with."""
 
 
 class Evidence(Value, frozen=True):
@@ -182,6 +185,10 @@ class Evidence(Value, frozen=True):
     """The stream's own final message said error."""
     error: str | None = None
     stderr_tail: str | None = None
+    is_limit: bool = False
+    """The stream's final message said that the model's provider refused for now."""
+    retry_after_ms: int | None = None
+    """How long the provider asked to wait."""
     stop: StopCause | None = None
     stop_at_ms: int | None = None
     lease_lost: bool = False
@@ -201,8 +208,16 @@ class Attempt(Value, frozen=True):
     deadline_ms: int | None = None
     warned: bool = False
     turns: int = 1
+    native_session: str | None = None
+    """What the worker's program calls its session; a later attempt can go on with it."""
+    resumes: str | None = None
+    """The program's own session, of the attempt before, in which this one goes on."""
+    opening: str | None = None
+    """What that session is told first; None = the whole prompt, in a new session."""
     pid: int | None = None
     evidence: Evidence = Evidence()
+    remains: Remains | None = None
+    """What it left besides its result; None = nothing, or nobody looked."""
     outcome: Outcome | None = None
     usage: Usage | None = None
     report: Report | None = None
@@ -297,6 +312,17 @@ class Steer(Value, frozen=True):
     """Not for the turn that was under way when it was sent."""
 
 
+class Continues(Value, frozen=True):
+    """Whose session a run goes on with; one session has one run at work at a time."""
+
+    run_id: RunId
+    """The run before it."""
+    root: RunId
+    """The first run of the session; it names the session for ever."""
+    native_session: str
+    """What the worker's program calls the session, as the run before left it."""
+
+
 class DeliveryTry(Value, frozen=True):
     """One try at telling the requester; ``subagents why`` prints these (seed 004 part 4)."""
 
@@ -334,6 +360,15 @@ class AlertLedger(Value, frozen=True):
     """Kind → how many wait for the digest line."""
 
 
+class Limited(Value, frozen=True):
+    """The model's provider takes no more for now: attempts in a row that ended so (``limits``)."""
+
+    since_ms: int
+    waits: int
+    text: str
+    """What the last of them ended with."""
+
+
 class Cancel(Value, frozen=True):
     """A durable intent to end the run."""
 
@@ -365,6 +400,8 @@ class Run(Value, frozen=True):
     ended_at_ms: int | None = None
     retries_used: int = 0
     retry_due_ms: int | None = None
+    limited: Limited | None = None
+    """It waits for its provider; such waits are not retries."""
     next_attempt_reason: str | None = None
     next_attempt_verifies: bool = False
     """The next attempt repeats one that failed its contract (not its retry policy)."""
@@ -382,7 +419,12 @@ class Run(Value, frozen=True):
     verification: Verification | None = None
     retry_attempted_at_ms: int | None = None
     children: tuple[Child, ...] = ()
+    continues: Continues | None = None
+    """The run whose session this one goes on with."""
+    continued_by: RunId | None = None
+    """The newest run known that goes on with this one's session."""
     followed_up: bool = False
+    """A follow-up turn was asked for and has not started yet."""
     requests: tuple[Request, ...] = ()
     steers: tuple[Steer, ...] = ()
     steers_total: int = 0
@@ -419,12 +461,30 @@ class Run(Value, frozen=True):
         return self.attempts[-1].session_key if self.attempts else self.first_session_key
 
     @property
+    def root(self) -> RunId:
+        """The first run of the session; the session's name, and that of its thread."""
+        return self.id if self.continues is None else self.continues.root
+
+    @property
+    def native_session(self) -> str | None:
+        """What the worker's program calls the session, as it was heard last."""
+        heard = (each.native_session for each in reversed(self.attempts))
+        before = None if self.continues is None else self.continues.native_session
+        return next((name for name in heard if name is not None), before)
+
+    @property
     def active_children(self) -> tuple[Child, ...]:
         return tuple(child for child in self.children if child.outcome is None)
 
     @property
     def pending_requests(self) -> tuple[Request, ...]:
         return tuple(request for request in self.requests if request.answer is None)
+
+    @property
+    def remains(self) -> Remains:
+        """What its newest attempt that left anything left besides its result."""
+        found = (each.remains for each in reversed(self.attempts) if each.remains is not None)
+        return next(found, Remains())
 
     @property
     def is_settled(self) -> bool:

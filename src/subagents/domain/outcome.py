@@ -25,6 +25,7 @@ class Reason(StrEnum):
     CANCELLED_BY_CALLER = "cancelled_by_caller"
     PARENT_ENDED = "parent_ended"
     BUDGET = "budget"
+    INTERRUPTED = "interrupted"
     DEPENDENCY_FAILED = "dependency_failed"
     DEPENDENCY_TIMEOUT = "dependency_timeout"
     VERIFICATION_FAILED = "verification_failed"
@@ -34,6 +35,7 @@ class Reason(StrEnum):
     RUNTIME_ERROR = "runtime_error"
     LEASE_LOST = "lease_lost"
     EXIT_UNKNOWN = "exit_unknown"
+    PROVIDER_LIMIT = "provider_limit"
 
 
 class Outcome(Value, frozen=True):
@@ -132,6 +134,8 @@ class Skipped(Value, frozen=True, tag="skipped", tag_field="kind"):
 class DeliveryFailed(Value, frozen=True, tag="failed", tag_field="kind"):
     retryable: bool
     error: str
+    retry_after_ms: int | None = None
+    """The receiver said how long to wait."""
 
 
 DeliveryOutcome: TypeAlias = Delivered | Deferred | Skipped | DeliveryFailed

@@ -30,7 +30,12 @@ RUNTIMES_MAX: Final = 10_000
 _Z: Final = 1.959964
 """Of a 95 % interval."""
 _SHARES: Final = (0.5, 0.95)
-_APART: Final = frozenset({Reason.CANCELLED_BY_CALLER, Reason.PARENT_ENDED, Reason.COULD_NOT_CHECK})
+_APART: Final = frozenset(
+    {
+        *(Reason.CANCELLED_BY_CALLER, Reason.PARENT_ENDED, Reason.COULD_NOT_CHECK),
+        Reason.PROVIDER_LIMIT,
+    }
+)
 _WAITS: Final = frozenset({Phase.RETRY_WAIT, Phase.QUEUED})
 
 

@@ -19,8 +19,10 @@ from subagents.domain.report_text import Unreadable, find_report
 from subagents.domain.signals import (
     Exited,
     ProgressSeen,
+    RemainsSeen,
     ReportSeen,
     ResultSeen,
+    SessionSeen,
     Signal,
     ToolSeen,
     UsageSeen,
@@ -60,7 +62,13 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
                 result_bytes=signal.bytes_total,
                 is_error=signal.is_error,
                 error=signal.error if signal.is_error else evidence.error,
+                is_limit=signal.is_limit,
+                retry_after_ms=signal.retry_after_ms if signal.is_limit else None,
             )
+        case RemainsSeen():
+            return replace(attempt, remains=signal.remains)
+        case SessionSeen():
+            return replace(attempt, native_session=signal.session_id)
         case ReportSeen():
             return replace(
                 attempt,
@@ -88,6 +96,18 @@ def most(known: Usage, seen: Usage) -> Usage:
             (n for n in (known.tokens_out, seen.tokens_out) if n is not None), default=None
         ),
         cost_usd=max((n for n in (known.cost_usd, seen.cost_usd) if n is not None), default=None),
+    )
+
+
+def added(known: Usage | None, more: Usage | None) -> Usage | None:
+    """Both together; a cost that is not known for one is not known at all."""
+    if known is None or more is None:
+        return known or more
+    costs = (known.cost_usd, more.cost_usd)
+    return Usage(
+        tokens_in=(known.tokens_in or 0) + (more.tokens_in or 0),
+        tokens_out=(known.tokens_out or 0) + (more.tokens_out or 0),
+        cost_usd=None if None in costs else sum(each or 0 for each in costs),
     )
 
 
@@ -176,9 +196,18 @@ def _stopped(evidence: Evidence) -> Outcome | None:
             return Outcome(
                 status=Status.PARTIAL, reason=Reason.BUDGET, error="stopped: budget used up"
             )
+        case StopCause.INTERRUPT:
+            return Outcome(
+                status=Status.PARTIAL, reason=Reason.INTERRUPTED, error="interrupted at work"
+            )
 
 
 def _exited(evidence: Evidence, exit_: Exit) -> Outcome | None:
+    if evidence.is_limit and evidence.is_error:
+        # Said by the program itself; however it then ended, waiting is all that helps.
+        text = evidence.error or "the model's provider refused for now"
+        error = text[:ERROR_CHARS_MAX]
+        return Outcome(status=Status.ERROR, reason=Reason.PROVIDER_LIMIT, error=error)
     if exit_.signal is not None:
         return _error(
             Reason.SIGNAL, f"signal:{exit_.signal} ({signal_name(exit_.signal)})", evidence

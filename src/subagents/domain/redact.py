@@ -263,7 +263,10 @@ _SAYS_WHERE: Final = re.compile(r"(?:FILE|PATH|DIR|NAME|ID|URL|URI|HOST|USER)\Z"
 
 
 def own_secrets(
-    options: Mapping[str, object], environ: Mapping[str, str] | None = None
+    options: Mapping[str, object],
+    environ: Mapping[str, str] | None = None,
+    *,
+    passes: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """What a run's worker must not repeat: values of its variables whose name says secret.
 
@@ -272,10 +275,12 @@ def own_secrets(
     Args:
         options: Of its runtime: ``env`` with values, ``pass_env`` with names.
         environ: Where the latter have their values.
+        passes: Names and prefixes that its runtime lets through by itself.
     """
     env, passed = options.get("env"), options.get("pass_env")
     variables = {str(n): str(v) for n, v in env.items()} if isinstance(env, Mapping) else {}
-    for pattern in passed if isinstance(passed, Sequence) and environ else ():
+    named = passed if isinstance(passed, Sequence) else ()
+    for pattern in (*passes, *named) if environ else ():
         variables |= {n: v for n, v in (environ or {}).items() if _is_meant(str(pattern), n)}
     found = set[str]()
     for name, value in variables.items():

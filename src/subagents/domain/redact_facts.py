@@ -29,8 +29,10 @@ from subagents.domain.said import Said
 from subagents.domain.signals import (
     Exited,
     ProgressSeen,
+    RemainsSeen,
     ReportSeen,
     ResultSeen,
+    SessionSeen,
     Signal,
     ToolSeen,
     UsageSeen,
@@ -118,7 +120,14 @@ def redact_signal(signal: Signal, own: Sequence[str] = ()) -> Signal:
             return replace(signal, name=redact(name, own))
         case Vanished(error=error):
             return replace(signal, error=redact(error, own))
-        case UsageSeen():
+        case RemainsSeen(remains=remains):
+            clean = replace(
+                remains,
+                words=redact_value(remains.words, own),
+                files=redact_value(remains.files, own),
+            )
+            return replace(signal, remains=clean)
+        case UsageSeen() | SessionSeen():
             return signal
 
 

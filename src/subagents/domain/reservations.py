@@ -220,3 +220,18 @@ def warning(spec: RunSpec, *, runtime: str, reports_usage: bool) -> str | None:
 
 COMMAND: Final = "command"
 """The runtime of plain programs: it passes usage on, but a program need not report any."""
+
+
+def warnings(run: Run) -> tuple[str, ...]:
+    """What its requester should know of a run that was just accepted: each one sentence."""
+    warnings = []
+    if run.vacuous:
+        warnings.append(
+            "the verification contract is met already, before any work: it proves nothing (vacuous)"
+        )
+    unsure = warning(
+        run.spec, runtime=run.resolved.runtime, reports_usage=run.resolved.abilities.usage
+    )
+    if unsure is not None:
+        warnings.append(unsure)
+    return tuple(warnings)

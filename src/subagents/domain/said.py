@@ -73,6 +73,10 @@ class ApiError(Value, frozen=True):
     message: str
     retry: str | None = None
     """``2/5`` when the program says which try this was."""
+    status: int | None = None
+    """The HTTP status; 429 and 529 say that the provider takes no more for now."""
+    retry_after_ms: int | None = None
+    """How long the program, or its provider, waits before the next try."""
 
 
 class ContextUse(Value, frozen=True):
@@ -93,6 +97,8 @@ class Said(Value, frozen=True):
     tool: ToolUse | None = None
     api_error: ApiError | None = None
     context: ContextUse | None = None
+    waits_ms: int | None = None
+    """So long it waits for its model's provider, which refused another worker."""
 
 
 class Heard(Value, frozen=True):

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from subagents.domain.model import Exit, Progress, Report, Usage
 from subagents.domain.values import Value
+from subagents.domain.workspace import Remains
 
 
 class Exited(Value, frozen=True, tag=True):
@@ -28,6 +29,17 @@ class ResultSeen(Value, frozen=True, tag=True):
     """Size of the whole result in UTF-8 bytes, when ``text`` had to be cut; else 0."""
     is_error: bool = False
     error: str | None = None
+    is_limit: bool = False
+    """The model's provider refused for now (429, 529): waiting helps, and is no failure."""
+    retry_after_ms: int | None = None
+    """How long the provider said to wait."""
+
+
+class SessionSeen(Value, frozen=True, tag=True):
+    """The worker's program named its session, by which a later attempt can go on with it."""
+
+    key: str
+    session_id: str
 
 
 class ReportSeen(Value, frozen=True, tag=True):
@@ -56,6 +68,13 @@ class ToolSeen(Value, frozen=True, tag=True):
     name: str
 
 
+class RemainsSeen(Value, frozen=True, tag=True):
+    """What the attempt left besides its result; looked for before its end is told."""
+
+    key: str
+    remains: Remains
+
+
 class Vanished(Value, frozen=True, tag=True):
     """The attempt cannot be found or adopted again: no exit evidence will ever come."""
 
@@ -64,6 +83,14 @@ class Vanished(Value, frozen=True, tag=True):
 
 
 Signal: TypeAlias = (
-    Exited | ResultSeen | ReportSeen | UsageSeen | ProgressSeen | ToolSeen | Vanished
+    Exited
+    | ResultSeen
+    | SessionSeen
+    | ReportSeen
+    | UsageSeen
+    | ProgressSeen
+    | ToolSeen
+    | RemainsSeen
+    | Vanished
 )
 TERMINAL = (Exited, Vanished)

@@ -31,6 +31,7 @@ from subagents.domain.events import (
     ChildSettled,
     DeliverySettled,
     Event,
+    InterruptRequested,
     LeaseExpired,
     RequestAnswered,
     RequestAsked,
@@ -197,6 +198,8 @@ def _take(story: _Story, event: Event) -> None:  # noqa: C901, PLR0912 - one cas
             draft.note("lease expired", event.at_ms)
         case CancelRequested():
             draft.note("cancel requested", event.at_ms)
+        case InterruptRequested():
+            draft.note("interrupt requested", event.at_ms)
         case BudgetExhausted():
             draft.note("budget exhausted", event.at_ms)
         case SteerRequested():

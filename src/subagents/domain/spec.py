@@ -9,6 +9,7 @@ from typing import Final
 
 from subagents.domain.alerts import AlertRules
 from subagents.domain.values import Value
+from subagents.domain.workspace import Worktree
 
 TASK_BYTES_MAX: Final = 256 * 1024
 LABEL_CHARS_MAX: Final = 80
@@ -118,6 +119,8 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     tags: tuple[str, ...] = ()
     isolation: Isolation = Isolation.NONE
     idempotency_key: str | None = None
+    continues: str | None = None
+    """A run that ended, whose session this one goes on with; ``task`` is the next message in it."""
 
 
 class Abilities(Value, frozen=True):
@@ -153,6 +156,8 @@ class Resolved(Value, frozen=True):
     """With the requester's; inherited by every descendant."""
     max_spawn_depth: int = 1
     max_announce_chars: int = 4000
+    worktree: Worktree | None = None
+    """Where it works apart from others; ``cwd`` lies in it."""
     grace_ms: int = 5000
     abilities: Abilities = Abilities()
     alerts: AlertRules = AlertRules()
@@ -163,3 +168,8 @@ class Resolved(Value, frozen=True):
     """What was left, at the spawn, of the budgets above it that it shares with other runs."""
     options: dict[str, object] = {}
     """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""
+
+    @property
+    def project(self) -> str:
+        """The directory whose configuration holds for it; a worktree may lack files that do."""
+        return self.cwd if self.worktree is None else self.worktree.origin

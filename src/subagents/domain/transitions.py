@@ -25,8 +25,10 @@ from subagents.domain.events import (
     ChildSpent,
     ChildTold,
     CleanedUp,
+    Continued,
     DeliverySettled,
     DependencySettled,
+    InterruptRequested,
     LeaseExpired,
     ParentNotified,
     Paused,
@@ -42,7 +44,7 @@ from subagents.domain.events import (
     TokenIssued,
     VerificationFinished,
 )
-from subagents.domain.model import Phase
+from subagents.domain.model import SETTLED, Phase
 
 P = Phase
 _ENDS: Final = frozenset({P.ENDING, P.VERIFYING, P.RETRY_WAIT, P.ANNOUNCING})
@@ -91,6 +93,8 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     **{(phase, CancelRequested): frozenset({phase}) for phase in _LIVE},
     **{(phase, BudgetExhausted): frozenset({P.ANNOUNCING}) for phase in _HELD},
     **{(phase, BudgetExhausted): frozenset({phase}) for phase in _LIVE},
+    **{(phase, InterruptRequested): frozenset({phase}) for phase in _LIVE},
+    **{(phase, Continued): frozenset({phase}) for phase in P if phase in SETTLED},
     **{(phase, Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},

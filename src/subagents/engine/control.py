@@ -3,11 +3,14 @@
 Source: 2-lifecycle §10.
 """
 
+from collections.abc import Callable
+
 from subagents.domain import admission
 from subagents.domain.events import (
     Archived,
     CancelRequested,
     Event,
+    InterruptRequested,
     Paused,
     Redelivered,
     Resumed,
@@ -41,11 +44,42 @@ class Control:
         event = CancelRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
         return await self._apply(run_id, event)
 
-    async def steer(self, run_id: RunId, message: str, *, by: str, next_turn: bool = False) -> str:
+    async def interrupt(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
+        """End the turn that is under way, and keep its session: what it spawned is cancelled.
+
+        The run then ends ``partial`` (``interrupted``) with its last words, and can be gone on
+        with; or takes up what was sent to it meanwhile. Repeating it is harmless.
+
+        Raises:
+            Conflict: It is not at work, or its runtime cannot end a turn.
+        """
+        run = await self._queries.run(run_id)
+        if run.phase not in {Phase.SPAWNING, Phase.RUNNING}:
+            hint = f"subagents cancel {run.id}" if not run.is_settled else None
+            raise Conflict(f"run {run_id} is {run.phase}: there is no turn to interrupt", hint=hint)
+        if not run.resolved.abilities.interrupt:
+            raise Conflict(
+                f'runtime "{run.resolved.runtime}" cannot interrupt a turn: it lacks the ability '
+                '"interrupt"',
+                hint=f"end the run: subagents cancel {run.id}",
+            )
+        event = InterruptRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
+        return await self._apply(run_id, event)
+
+    async def steer(
+        self,
+        run_id: RunId,
+        message: str,
+        *,
+        by: str,
+        next_turn: bool = False,
+        before: Callable[[], None] | None = None,
+    ) -> str:
         """Put a message into the live attempt (``steered``), or keep it for the next (``queued``).
 
         With ``next_turn`` it is kept in any case (``accepted``): for the first turn of a run that
-        has not started, else for the one after the present turn.
+        has not started, else for the one after the present turn. ``before`` is called when all
+        checks passed, in the same commit.
 
         Raises:
             UsageError: Empty or longer than 4,000 characters.
@@ -70,6 +104,8 @@ class Control:
                 hint="cancel the run and start it again with another task",
             )
         event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn)
+        if before is not None:
+            before()
         await self._apply(run_id, event)
         if next_turn:
             return "accepted"

@@ -26,6 +26,10 @@ class Draft(Value, frozen=True):
     labels: tuple[str, ...]
     """Dependencies as asked, in order."""
     vacuous: bool = False
+    warnings: tuple[str, ...] = ()
+    """For the receipt."""
+    previous: Run | None = None
+    """The run whose session this one goes on with."""
 
 
 class Dependencies:

@@ -24,16 +24,20 @@ from subagents.engine.delivery import Delivering
 from subagents.engine.feed import Feed
 from subagents.engine.launch import ref_of
 from subagents.engine.ledger import Ledger
+from subagents.engine.limits import Limits, ProviderOf, own_provider
 from subagents.engine.mailbox import Mailbox, WaitResult
 from subagents.engine.meter import Meter
 from subagents.engine.outbox import Outbox
 from subagents.engine.performance import Performance
+from subagents.engine.places import Places
+from subagents.engine.proofs import ProofOf, no_proof_needed
 from subagents.engine.quarantine import Quarantine
 from subagents.engine.queries import Queries
 from subagents.engine.recorder import Recorder
 from subagents.engine.recovery import Recovery, decisions
 from subagents.engine.reports import Reports
 from subagents.engine.requests import Requests
+from subagents.engine.sessions import Sessions
 from subagents.engine.spawn import Receipt, Spawner
 from subagents.engine.supervise import Supervisor
 from subagents.engine.sweep import Sweep, SweepReport
@@ -54,6 +58,7 @@ from subagents.ports import (
     Runtime,
     Store,
     TranscriptLog,
+    Worktrees,
 )
 
 log = logging.getLogger(__name__)
@@ -87,12 +92,16 @@ class Engine:
         worker_env: Callable[[Run], Mapping[str, str]] = lambda _run: {},
         secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of,
         orphans: Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]] = _no_orphans,
+        provider_of: ProviderOf = own_provider,
+        worktrees: Worktrees | None = None,
+        proof_of: ProofOf = no_proof_needed,
     ) -> None:
         lease_ms = int(settings.daemon.lease_seconds * 1000)
         self._store, self._clock, self._off_loop = store, clock, off_loop
         self._runtimes = runtimes
         self._owner = owner
         self.ledger = Ledger(store, off_loop, clock, ids, lease_ms=lease_ms, secrets_of=secrets_of)
+        self.limits = Limits(self.ledger, clock, provider_of)
         self._mailbox = Mailbox(self.ledger, store, off_loop, clock)
         quarantine = Quarantine()
         self.feed = Feed(self.ledger, store, off_loop, clock)
@@ -116,11 +125,21 @@ class Engine:
         self.performance = Performance(
             ledger=self.ledger, store=store, records=performance, off_loop=off_loop, clock=clock
         )
+        self._places = places = Places(
+            ledger=self.ledger,
+            store=store,
+            off_loop=off_loop,
+            clock=clock,
+            recorder=self.recorder,
+            worktrees=worktrees,
+        )
         self._supervisor = Supervisor(
             self.ledger,
             clock,
             runtimes,
             self.recorder,
+            limits=self.limits,
+            remains=places.remains,
             lease_ms=lease_ms,
             paced=lambda run_id, seen: self._reports.paced(run_id, seen),  # noqa: PLW0108  made below
         )
@@ -135,7 +154,7 @@ class Engine:
         control = Control(self.ledger, self.queries, clock)
         self.cancel, self.steer, self.redeliver = control.cancel, control.steer, control.redeliver
         self.pause, self.resume = control.pause, control.resume
-        self.archive = control.archive
+        self.archive, self.interrupt = control.archive, control.interrupt
         # What a worker says and hears is called on its parts as it is.
         self.ask, self.answer_of, self.answer = requests.ask, requests.answer_of, requests.answer
         self.notify = requests.notify
@@ -157,6 +176,7 @@ class Engine:
             worker_env=worker_env,
             quarantine=quarantine,
             let_go_of=self._supervisor.let_go_of,
+            places=places,
         )
         self._spawner = Spawner(
             ledger=self.ledger,
@@ -167,6 +187,17 @@ class Engine:
             ids=ids,
             runtimes=runtimes,
             verifier=verifier,
+            places=places,
+            proof_of=proof_of,
+        )
+        self.sessions = Sessions(
+            self.ledger,
+            self.queries,
+            control,
+            spawn=self.spawn,
+            known=self._spawner.keys.known,
+            remember=self._spawner.keys.remember,
+            inbox_of=self.inbox_of,
         )
         self._sweep = Sweep(
             ledger=self.ledger,
@@ -178,7 +209,7 @@ class Engine:
             orphans=orphans,
             forget=self._forget,
             end_orphan=self._end_orphan,
-            tidy=self.performance.tidy,
+            tidy=self._tidy,
         )
         self._tasks = Tasks()
         self._life = Tasks()
@@ -217,6 +248,7 @@ class Engine:
         self.ledger.fill_lanes()
         self._tasks.start(self.ledger.run(), "ledger")
         self._tasks.start(self._timers.run(), "timers")
+        self._tasks.start(self.limits.run(), "limits")
         self._tasks.start(self._sweep.run(), "sweep")
         self._tasks.start(self.recorder.run(), "silence")
         self._tasks.start(self.recorder.write_on(), "recorder")
@@ -242,6 +274,7 @@ class Engine:
         self._reports.on_commit(batch)
         self._timers.on_commit(batch)
         self._supervisor.on_commit(batch)
+        self.limits.on_commit(batch)
         self.recorder.on_commit(batch)
         self.performance.on_commit(batch)
         self._outbox.on_commit(batch)
@@ -342,7 +375,7 @@ class Engine:
             [spec],
             requester=requester,
             settings=settings,
-            cwd=run.resolved.cwd,
+            cwd=run.resolved.project,
             is_operator=is_operator,
             retry_from=run.id,
         )
@@ -414,11 +447,20 @@ class Engine:
         """Whom a worker's token stands for; see ``tokens.identify``."""
         return identify(token, self.ledger.published)
 
+    @property
+    def runtimes(self) -> Mapping[str, Runtime]:
+        """Every runtime that workers can be started with, by its name."""
+        return self._runtimes
+
     # -- upkeep ----------------------------------------------------------------------------
 
     async def sweep(self) -> SweepReport:
         """One recovery pass now; see ``Sweep``."""
         return await self._sweep.once()
+
+    async def _tidy(self) -> None:
+        await self.performance.tidy()
+        await self._places.sweep()
 
     async def _end_orphan(self, name: AttemptId) -> bool:
         """End what is left of an attempt that is over; False = not ours beyond doubt."""
@@ -445,6 +487,7 @@ class Engine:
         await self._reports.forget(run_id)
         await self.recorder.forget(run_id)
         run = await self.queries.run(run_id)
+        await self._places.tidy(run)
         runtime = self._runtimes.get(run.resolved.runtime)
         if runtime is None or not run.attempts:
             return

@@ -7,7 +7,7 @@ it here, so racing spawns cannot both see the last free place.
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from subagents.domain.admission import holds_slot, lane_key, queue_order
 from subagents.domain.model import SETTLED, Phase, Run
@@ -30,6 +30,8 @@ class Index:
         self._waiting: dict[RunId, tuple[tuple[int, int, str], LaneKey]] = {}
         self._slots: dict[RunId, int] = {}
         self._touched: set[LaneKey] = set()
+        self._parked: list[tuple[LaneKey, tuple[tuple[int, int, str], RunId]]] = []
+        """Runs that were passed over; asked again after ``unpark``."""
 
     def put(self, before: Run | None, after: Run) -> None:
         """Take over one change of one run."""
@@ -104,11 +106,20 @@ class Index:
         """Slots in use, per lane and depth."""
         return {lane: len(runs) for lane, runs in self._held.items() if runs}
 
-    def grants(self) -> Iterator[RunId]:
+    def unpark(self) -> bool:
+        """Ask again for those that were passed over; False = there are none."""
+        parked, self._parked = self._parked, []
+        for lane, entry in parked:
+            heapq.heappush(self._queued[lane], entry)
+            self._touched.add(lane)
+        return bool(parked)
+
+    def grants(self, may_start: Callable[[RunId], bool]) -> Iterator[RunId]:
         """Runs that get a slot now, best first; each must be granted before the next is asked.
 
         A run counts its own configuration's slots: two projects with different limits share the
-        lane without overriding each other. The head of the queue is never overtaken.
+        lane without overriding each other. The head of the queue is never overtaken, but when
+        ``may_start`` says no: then it is passed over until ``unpark``.
         """
         while self._touched:
             lane = self._touched.pop()
@@ -121,4 +132,7 @@ class Index:
                 if len(self._held[lane]) >= self._slots[run_id]:
                     break
                 heapq.heappop(queue)
-                yield run_id
+                if may_start(run_id):
+                    yield run_id
+                else:
+                    self._parked.append((lane, (order, run_id)))

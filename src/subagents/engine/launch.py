@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from subagents.domain import prompt
+from subagents.domain import limits, prompt
 from subagents.domain.model import Run
 from subagents.domain.values import attempt_id
 from subagents.ports import AttemptRef, Launch
@@ -11,8 +11,8 @@ from subagents.ports import AttemptRef, Launch
 def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
     """The newest attempt of ``run``, ready to start."""
     attempt, resolved = run.attempt, run.resolved
-    deadline = None
-    if resolved.timeout_ms:
+    deadline = limits.inherited_deadline_ms(run.attempts)
+    if deadline is None and resolved.timeout_ms:
         deadline = attempt.requested_at_ms + resolved.timeout_ms
     return Launch(
         attempt_id=run.attempt_id,
@@ -23,7 +23,7 @@ def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
         agent_id=resolved.agent_id,
         label=resolved.label,
         task=run.spec.task,
-        prompt=prompt.compose(run),
+        prompt=attempt.opening or prompt.compose(run),
         previous_results=prompt.dependency_results(run),
         system_prompt=prompt.system_prompt(run),
         cwd=resolved.cwd,
@@ -35,7 +35,18 @@ def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
         tools=resolved.effective_tools,
         tools_deny=resolved.tools_deny,
         env=dict(env),
+        native_session=_going_on(run),
     )
+
+
+def _going_on(run: Run) -> str | None:
+    """The session that this attempt goes on with; the first run of a session begins its own.
+
+    A retry of a run that goes on with one does so from where the attempt before left it.
+    """
+    if run.attempt.resumes is not None:
+        return run.attempt.resumes
+    return None if run.continues is None else run.native_session
 
 
 def ref_of(run: Run, number: int | None = None) -> AttemptRef:
@@ -47,4 +58,6 @@ def ref_of(run: Run, number: int | None = None) -> AttemptRef:
         number=number,
         options=run.resolved.options,
         turns=run.attempts[number - 1].turns,
+        native_session=run.attempts[number - 1].native_session,
+        usage=run.attempts[number - 1].usage,
     )

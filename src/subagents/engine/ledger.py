@@ -75,6 +75,8 @@ class Ledger:
         self._on_commit: list[CommitListener] = []
         self._on_failure: list[FailureListener] = []
         self._evictions = 0
+        self.may_start: Callable[[Run], bool] = lambda _run: True
+        """Whether a run may have a slot now; asked again after ``Index.unpark``."""
         self.commit_s = 0.0
         """How long the newest commit took."""
         self.loads = 0  # grows when memory was thrown away: who acted on it before must not go on
@@ -312,7 +314,7 @@ class Ledger:
         self._fill_lanes(self._clock.now_ms())
 
     def _fill_lanes(self, at_ms: int) -> None:
-        for run_id in self.index.grants():
+        for run_id in self.index.grants(lambda run_id: self.may_start(self.live[run_id])):
             run = self.live[run_id]
             session = (
                 SessionKey(f"agent:{run.resolved.agent_id}:subagent:{self._ids.session_uuid()}")

@@ -5,6 +5,7 @@ crash the outbox is performed again: every performer is safe to repeat.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,6 +15,7 @@ from subagents.domain.alerts import Alert, AlertKind
 from subagents.domain.effects import (
     Announce,
     CleanUp,
+    InterruptAttempt,
     ResumeAttempt,
     StartAttempt,
     SteerAttempt,
@@ -38,6 +40,7 @@ from subagents.domain.values import RunId, replace
 from subagents.engine.delivery import Delivering
 from subagents.engine.launch import launch_of, ref_of
 from subagents.engine.ledger import Ledger
+from subagents.engine.places import Places
 from subagents.engine.quarantine import FAILURES, TRY_AGAIN_S, Quarantine, Quarantined
 from subagents.engine.tasks import Tasks
 from subagents.engine.tokens import VARIABLE
@@ -49,6 +52,13 @@ log = logging.getLogger(__name__)
 
 START_S_MAX: Final = 60.0
 """A runtime that hangs while it starts must not hold a slot for ever."""
+
+INTERRUPT_S_MAX: Final = 20.0
+"""A worker that does not end its turn by then is stopped as any other."""
+
+GO_S: Final = 3.0
+"""So long one that heeded it may take to go."""
+LOOK_S: Final = 0.05
 
 RETRY_FIRST_S: Final = 0.5
 RETRY_S_MAX: Final = 30.0
@@ -72,6 +82,7 @@ class Outbox:
         worker_env: Callable[[Run], Mapping[str, str]],
         quarantine: Quarantine,
         let_go_of: Callable[[Run], Awaitable[None]],
+        places: Places,
     ) -> None:
         self._ledger = ledger
         self._clock = clock
@@ -86,6 +97,7 @@ class Outbox:
         self._tasks = Tasks()
         self._quarantine = quarantine
         self._let_go_of = let_go_of
+        self._places = places
 
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
@@ -207,6 +219,10 @@ class Outbox:
                 return None
             case SteerAttempt():
                 return await self._steer(run, entry)
+            case InterruptAttempt(attempt=number):
+                if _is_current(run, number):
+                    await self._interrupt(run, entry.key)
+                return None
             case Verify(attempt=number):
                 return await self._verify(run, number)
             case Announce(number=number):
@@ -217,6 +233,7 @@ class Outbox:
                     await self._delete_sessions(run)
                 else:
                     await self._let_go_of(run)
+                await self._places.tidy(run)
                 return CleanedUp(at_ms=self._clock.now_ms())
             case _:
                 assert_never(entry.effect)
@@ -238,8 +255,10 @@ class Outbox:
         vacuous = False
         env = await self._env(run, number)
         try:
+            await self._places.prepare(run)
             contract = run.spec.verification
-            if contract is not None and number == 1 and run.dependencies and not run.vacuous:
+            is_later = bool(run.dependencies) or run.resolved.worktree is not None
+            if contract is not None and number == 1 and is_later and not run.vacuous:
                 # What the dependencies left behind is not this run's work.
                 vacuous = await self._verifier.baseline(contract, run.resolved.cwd)
             # The loop's own timer: one on the clock port would cost two tasks for every start.
@@ -259,6 +278,7 @@ class Outbox:
             pid=started.pid,
             adopted=started.adopted,
             vacuous=vacuous,
+            native_session=started.native_session,
         )
 
     async def _env(self, run: Run, number: int) -> dict[str, str]:
@@ -308,6 +328,27 @@ class Outbox:
             except RuntimeUnavailable:
                 taken = False
         return SteerSettled(at_ms=self._clock.now_ms(), number=effect.number, taken=taken)
+
+    async def _interrupt(self, run: Run, key: str) -> None:
+        """Best effort: whatever comes of it, the stop behind it ends the attempt."""
+        try:
+            async with asyncio.timeout(INTERRUPT_S_MAX):
+                await self._runtime(run).interrupt(ref_of(run), key=key)
+        except (RuntimeUnavailable, TimeoutError) as error:
+            log.info("%s was not interrupted politely: %s", run.attempt_id, error)
+            return
+        # Its turn is over: a program that may go by itself leaves its session in order.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GO_S):
+                while not self._is_gone(run):  # noqa: ASYNC110 - few wait so, and not for long
+                    await asyncio.sleep(LOOK_S)
+
+    def _is_gone(self, run: Run) -> bool:
+        """The process of the attempt's turn was seen to end."""
+        live = self._ledger.live.get(run.id)
+        if live is None or len(live.attempts) != len(run.attempts):
+            return True
+        return live.attempt.outcome is not None or live.attempt.evidence.exit is not None
 
     async def _verify(self, run: Run, number: int) -> Event | None:
         contract = run.spec.verification

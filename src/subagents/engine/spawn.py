@@ -5,47 +5,48 @@ ago, schemas, the baseline of the contract) is asked first; the decisions that t
 must not both win (children, idempotency) are taken and counted in one step without an ``await``.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from subagents.config import fleet
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
-from subagents.domain import admission, contract, reservations
+from subagents.domain import admission, contract, reservations, sessions
 from subagents.domain.announcement import one_line
-from subagents.domain.events import ChildSpawned, Spawned
+from subagents.domain.events import ChildSpawned, Continued, Spawned
 from subagents.domain.model import Child, Dependency, Phase, Run
 from subagents.domain.spec import (
     BATCH_RUNS_MAX,
-    IDEMPOTENCY_WINDOW_MS,
-    Isolation,
     Mode,
     Resolved,
     RunSpec,
 )
 from subagents.domain.values import RunId, SessionKey, Value, agent_of, replace
+from subagents.engine import going_on
 from subagents.engine.dependencies import (
     Dependencies,
     Draft,
     asked_dependencies,
     dependencies_first,
 )
+from subagents.engine.keys import Keys
 from subagents.engine.ledger import Ledger
+from subagents.engine.looks import Looks
+from subagents.engine.places import Place, Places
+from subagents.engine.proofs import ProofOf, Proofs, no_proof_needed
 from subagents.engine.queries import Queries
+from subagents.engine.sessions import previous
 from subagents.engine.verification import Verifier, check_schemas
-from subagents.errors import Conflict, Forbidden, StoreUnavailable, UsageError
-from subagents.ports import Clock, Ids, OffLoop, Runtime, Store
+from subagents.errors import (
+    Conflict,
+    Forbidden,
+    StoreUnavailable,
+    SubagentsError,
+    UsageError,
+)
+from subagents.ports import Clock, Ids, OffLoop, Runtime, Store, abilities_of
 
 LABEL_FROM_TASK_CHARS: Final = 32
-IDEMPOTENT_KEYS: Final = 10_000
-"""With so many keys in memory, those that are over are dropped."""
-
-
-LOOK_MS: Final = 100
-"""So long a good look at the disk counts: a burst of spawns is no burst of looks. What goes bad
-meanwhile is found by the commit or by the runtime."""
-LOOKS_MAX: Final = 1_000
 
 
 class Receipt(Value, frozen=True):
@@ -71,7 +72,10 @@ class Spawner:
         ids: Ids,
         runtimes: Mapping[str, Runtime],
         verifier: Verifier,
+        places: Places,
+        proof_of: ProofOf = no_proof_needed,
     ) -> None:
+        self._proofs = Proofs(proof_of, off_loop)
         self._ledger = ledger
         self._queries = queries
         self._store = store
@@ -80,17 +84,14 @@ class Spawner:
         self._ids = ids
         self._runtimes = runtimes
         self._verifier = verifier
+        self._places = places
         self._dependencies = Dependencies(ledger, queries)
-        self._idempotent: dict[tuple[SessionKey, str], tuple[RunId, int]] = {}
-        self._idempotent_max = IDEMPOTENT_KEYS
-        self._looks: dict[str, asyncio.Future[bool]] = {}
-        self._well_at_ms: dict[str, int] = {}
+        self.keys = Keys(ledger, store, off_loop, clock)
+        self._looks = Looks(off_loop, clock)
 
     async def load(self) -> None:
         """Read the idempotency keys that still count."""
-        since = self._clock.now_ms() - IDEMPOTENCY_WINDOW_MS
-        found = await self._off_loop(lambda: self._store.load_idempotency(since))
-        self._idempotent = {(r, key): (run_id, at) for r, key, run_id, at in found}
+        await self.keys.load()
 
     async def spawn(
         self,
@@ -124,7 +125,7 @@ class Spawner:
             raise UsageError("nothing to spawn")
         if len(specs) > BATCH_RUNS_MAX:
             raise UsageError(f"batch has {len(specs)} runs, at most {BATCH_RUNS_MAX}")
-        if not await self._look("room", self._store.has_room):
+        if not await self._looks.is_well("room", self._store.has_room):
             raise StoreUnavailable(
                 "the disk of the database is almost full: no new runs are accepted",
                 hint="free disk space; runs that were accepted go on",
@@ -145,8 +146,22 @@ class Spawner:
                 retry_from=retry_from,
             )
 
-        if known := self._known(specs, inbox):
+        if known := self.keys.of(specs, inbox):
             return await self._repeated(specs, known, again)
+        before = [
+            None
+            if spec.continues is None
+            else await previous(
+                self._queries, spec.continues, requester=inbox, is_operator=is_operator
+            )
+            for spec in specs
+        ]
+        if parent is None:
+            inbox = going_on.bound_requester(before) or inbox
+        specs = [
+            spec if run is None else sessions.inherited(spec, run)
+            for spec, run in zip(specs, before, strict=True)
+        ]
         modes = [admission.resolve_mode(spec) for spec in specs]
         self._count(parent, inbox, settings, len(specs))
         drafts = [
@@ -158,21 +173,33 @@ class Spawner:
                 settings=settings,
                 cwd=cwd,
                 is_operator=is_operator,
+                previous=run,
             )
-            for spec, mode in zip(specs, modes, strict=True)
+            for spec, mode, run in zip(specs, modes, before, strict=True)
         ]
         found = await self._dependencies.find(drafts, inbox)
         drafts = [await self._check_contract(draft, settings) for draft in drafts]
         await self._dependencies.look_again(drafts, found)
-        if known := self._known(specs, inbox):
+        if known := self.keys.of(specs, inbox):
             # The same key came in while this call was looking things up.
             return await self._repeated(specs, known, again)
-        parent = self._parent(requester)
-        self._count(parent, inbox, settings, len(specs))
-        runs = self._store_all(drafts, found, parent=parent, requester=inbox, retry_from=retry_from)
+        await going_on.bring(self._ledger, before)
+        try:
+            parent = self._parent(requester)
+            self._count(parent, inbox, settings, len(specs))
+            runs = self._store_all(
+                drafts, found, parent=parent, requester=inbox, retry_from=retry_from
+            )
+        except SubagentsError:
+            going_on.let_go(self._ledger, before)
+            raise
         await self._ledger.committed()
+        said = {draft.run_id: draft.warnings for draft in drafts}
         return tuple(
-            Receipt(run=self._ledger.published.get(run.id, run), warnings=_warnings(run))
+            Receipt(
+                run=self._ledger.published.get(run.id, run),
+                warnings=(*reservations.warnings(run), *said.get(run.id, ())),
+            )
             for run in runs
         )
 
@@ -209,17 +236,6 @@ class Spawner:
             raise Conflict(f"run {parent.id} is {parent.phase}: it can spawn no more")
         return parent
 
-    def _known(self, specs: Sequence[RunSpec], requester: SessionKey) -> dict[str, RunId]:
-        """Idempotency keys among these specs that made a run within the last 24 h."""
-        since = self._clock.now_ms() - IDEMPOTENCY_WINDOW_MS
-        known: dict[str, RunId] = {}
-        for spec in specs:
-            key = spec.idempotency_key
-            found = self._idempotent.get((requester, key)) if key is not None else None
-            if key is not None and found is not None and found[1] >= since:
-                known[key] = found[0]
-        return known
-
     def _count(
         self, parent: Run | None, requester: SessionKey, settings: Settings, asked: int
     ) -> None:
@@ -239,52 +255,65 @@ class Spawner:
         settings: Settings,
         cwd: str,
         is_operator: bool,
+        previous: Run | None,
     ) -> Draft:
         agent_id, agent = self._agent(spec, parent, requester, settings, is_operator=is_operator)
         runtime = self._runtime(agent_id, agent)
         runtime.check(agent.options)
+        above = [run.resolved for run in (parent, previous) if run is not None]
         deny = tuple(
-            dict.fromkeys((*spec.tools_deny, *(parent.resolved.tools_deny if parent else ())))
+            dict.fromkeys((*spec.tools_deny, *(name for each in above for name in each.tools_deny)))
         )
+        inherited = self._inherited_tools(parent, agent_id)
+        if previous is not None:
+            going_on.check_same_worker(previous, agent_id, runtime)
+            inherited = sessions.narrowest(inherited, previous.resolved.effective_tools)
         tools = admission.effective_tools(
             agent.tools,
             allow=spec.tools_allow,
             deny=deny,
-            inherited_allow=self._inherited_tools(parent, agent_id),
+            inherited_allow=inherited,
         )
-        if (tools is not None or deny) and not runtime.abilities.scope_tools:
+        abilities = abilities_of(runtime, agent.options)
+        if (tools is not None or deny) and not abilities.scope_tools:
             own = spec.tools_allow is None and not deny
             raise Forbidden(
                 f'runtime "{runtime.name}" cannot enforce tool scoping',
                 guardrail="tools",
                 hint=f"agents.{agent_id}.tools is set in the configuration" if own else None,
             )
-        _check_usable(spec, runtime)
+        unproven: tuple[str, ...] = ()
+        if tools is not None or deny:
+            runtime.check_scope(agent.options, tools, deny)
+            unproven = await self._proofs.check(agent_id, agent)
+        admission.check_usable(spec, runtime.name, abilities)
         lane = spec.lane or agent.lane or DEFAULT_LANE
-        workspace = await self._workspace(spec.cwd or (agent.cwd or cwd))
+        run_id, label = self._ids.run_id(), spec.label or label_from(spec.task)
+        place = await self._place(spec, spec.cwd or (agent.cwd or cwd), run_id, label, previous)
         timeout_ms = (
             settings.run_timeout_ms(agent_id)
             if spec.run_timeout_seconds is None
             else round(spec.run_timeout_seconds * 1000)
         )
-        may_spawn = (parent.depth if parent else 0) + 1 < settings.defaults.max_spawn_depth
+        may_spawn = going_on.depth(parent, previous) < settings.defaults.max_spawn_depth
         resolved = Resolved(
             agent_id=agent_id,
             runtime=runtime.name,
             mode=mode,
-            label=spec.label or label_from(spec.task),
-            cwd=workspace,
+            label=label,
+            cwd=place.cwd,
+            worktree=place.tree,
             lane=lane,
             lane_slots=settings.lane_slots(lane),
             model=spec.model or agent.model,
-            thinking=spec.thinking,
+            thinking=spec.thinking or agent.thinking,
             timeout_ms=timeout_ms,
             effective_tools=tools,
             tools_deny=deny,
             max_spawn_depth=settings.defaults.max_spawn_depth,
             max_announce_chars=settings.defaults.max_announce_chars,
             grace_ms=round(agent.grace_seconds * 1000),
-            abilities=runtime.abilities,
+            abilities=abilities,
             alerts=agent.alerts.rules,
             max_transcript_mb=settings.defaults.max_transcript_mb,
             fleet=fleet.rows(settings, agent_id) if may_spawn else (),
@@ -292,10 +321,12 @@ class Spawner:
         )
         return Draft(
             spec=spec,
-            run_id=self._ids.run_id(),
+            run_id=run_id,
             session_key=SessionKey(f"agent:{agent_id}:subagent:{self._ids.session_uuid()}"),
             resolved=resolved,
             labels=asked_dependencies(spec),
+            previous=previous,
+            warnings=(*place.warnings, *unproven),
         )
 
     def _inherited_tools(self, parent: Run | None, agent_id: str) -> tuple[str, ...] | None:
@@ -345,9 +376,19 @@ class Spawner:
             known = ", ".join(sorted(self._runtimes))
             raise UsageError(
                 f'agents.{agent_id}.runtime "{agent.runtime}" is not available in this version '
-                f"(available: {known})"
+                f"(available: {known})",
+                hint="subagents doctor says what is wrong with a plugin that is installed",
             )
         return runtime
+
+    async def _place(
+        self, spec: RunSpec, cwd: str, run_id: RunId, label: str, previous: Run | None
+    ) -> Place:
+        """Where the run works: in ``cwd``, or in a worktree of its own, made when it starts."""
+        before = None if previous is None else previous.resolved
+        is_same_tree = before is not None and before.worktree is not None and cwd == before.cwd
+        found = cwd if is_same_tree else await self._workspace(cwd)
+        return await self._places.plan(spec, found, run_id=run_id, label=label, previous=previous)
 
     async def _workspace(self, cwd: str) -> str:
         if not cwd:
@@ -359,25 +400,9 @@ class Spawner:
         path = Path(cwd)
         if not path.is_absolute():
             raise UsageError(f'cwd must be absolute, not "{cwd}"')
-        if not await self._look(f"directory {path}", path.is_dir):
+        if not await self._looks.is_well(f"directory {path}", path.is_dir):
             raise UsageError(f'cwd "{cwd}" is not a directory')
         return str(path)
-
-    async def _look(self, name: str, look: Callable[[], bool]) -> bool:
-        """Look at the disk once for all spawns of the same moment; a bad look is never kept."""
-        now = self._clock.now_ms()
-        if 0 <= now - self._well_at_ms.get(name, -LOOK_MS) < LOOK_MS:
-            return True
-        looking = self._looks.get(name)
-        if looking is None:
-            looking = self._looks[name] = asyncio.ensure_future(self._off_loop(look))
-            looking.add_done_callback(lambda _: self._looks.pop(name, None))
-        is_well = await asyncio.shield(looking)
-        if is_well:
-            if len(self._well_at_ms) >= LOOKS_MAX:
-                self._well_at_ms.clear()
-            self._well_at_ms[name] = now
-        return is_well
 
     async def _check_contract(self, draft: Draft, settings: Settings) -> Draft:
         """Refuse a contract that cannot run; mark one that is met already, before any work."""
@@ -388,6 +413,8 @@ class Spawner:
         contract.validate(wanted, commands_allowed=allowed)
         if any(artifact.schema is not None for artifact in wanted.artifacts):
             await self._off_loop(lambda: check_schemas(wanted))
+        if draft.resolved.worktree is not None:
+            return draft  # not made yet: looked at when it is
         vacuous = await self._verifier.baseline(wanted, draft.resolved.cwd)
         return replace(draft, vacuous=vacuous)
 
@@ -403,6 +430,7 @@ class Spawner:
         retry_from: RunId | None,
     ) -> list[Run]:
         """No await in here: what was counted and what is stored are one step."""
+        going_on.check_free(self._ledger, drafts)
         for draft in drafts:
             self._dependencies.refuse_waiting_ancestors(parent, draft, found)
         now = self._clock.now_ms()
@@ -418,12 +446,18 @@ class Spawner:
                 resolved=replace(draft.resolved, shared_budget=shared),
                 requester=requester,
                 requester_run=parent.id if parent is not None else None,
-                depth=parent.depth + 1 if parent is not None else 1,
+                depth=going_on.depth(parent, draft.previous),
                 session_key=draft.session_key,
                 retry_from=retry_from,
                 dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
                 vacuous=draft.vacuous,
+                continues=going_on.continues(draft.previous),
             )
+            if event.continues is not None:
+                later = Continued(at_ms=now, run_id=draft.run_id)
+                for each in dict.fromkeys((event.continues.root, event.continues.run_id)):
+                    if each in self._ledger.live:
+                        self._ledger.apply_now(each, later)
             if parent is not None:
                 child = Child(
                     run_id=draft.run_id,
@@ -434,8 +468,7 @@ class Spawner:
             run = self._ledger.apply_now(draft.run_id, event)
             runs.append(run)
             if draft.spec.idempotency_key is not None:
-                self._ledger.remember(requester, draft.spec.idempotency_key, run.id)
-                self._remember(requester, draft.spec.idempotency_key, run.id, now)
+                self.keys.remember(requester, draft.spec.idempotency_key, run.id)
         order = {draft.run_id: number for number, draft in enumerate(drafts)}
         return sorted(runs, key=lambda run: order[run.id])
 
@@ -447,36 +480,6 @@ class Spawner:
             upper = parent.requester_run
             parent = self._ledger.live.get(upper) if upper is not None else None
         return found
-
-    def _remember(self, requester: SessionKey, key: str, run_id: RunId, now: int) -> None:
-        self._idempotent[requester, key] = (run_id, now)
-        if len(self._idempotent) >= self._idempotent_max:
-            since = now - IDEMPOTENCY_WINDOW_MS
-            self._idempotent = {k: v for k, v in self._idempotent.items() if v[1] > since}
-            self._idempotent_max = 2 * len(self._idempotent) + IDEMPOTENT_KEYS
-
-
-def _check_usable(spec: RunSpec, runtime: Runtime) -> None:
-    """Refuse what this runtime, or this version, could only ignore (2-lifecycle §2 item 6)."""
-    for name, value in (("model", spec.model), ("thinking", spec.thinking)):
-        if value is not None and not runtime.abilities.model:
-            raise UsageError(f'runtime "{runtime.name}" takes no {name}')
-    if spec.isolation is not Isolation.NONE:
-        raise UsageError(f'isolation "{spec.isolation}" is not available in this version')
-
-
-def _warnings(run: Run) -> tuple[str, ...]:
-    warnings = []
-    if run.vacuous:
-        warnings.append(
-            "the verification contract is met already, before any work: it proves nothing (vacuous)"
-        )
-    unsure = reservations.warning(
-        run.spec, runtime=run.resolved.runtime, reports_usage=run.resolved.abilities.usage
-    )
-    if unsure is not None:
-        warnings.append(unsure)
-    return tuple(warnings)
 
 
 def label_from(task: str) -> str:

@@ -6,17 +6,19 @@ attempt is lost instead of running for ever unseen.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from subagents.domain.events import AttemptTakenOver, LeaseExpired, SignalReceived
 from subagents.domain.model import HOLDS_SLOT, Phase, Run
 from subagents.domain.said import Heard
-from subagents.domain.signals import TERMINAL, ProgressSeen, Signal, Vanished
+from subagents.domain.signals import TERMINAL, ProgressSeen, RemainsSeen, Signal, Vanished
 from subagents.domain.values import AttemptId, RunId, attempt_id
+from subagents.domain.workspace import Remains
 from subagents.engine.launch import ref_of
 from subagents.engine.ledger import Ledger
+from subagents.engine.limits import Limits
 from subagents.engine.recorder import Recorder
 from subagents.engine.tasks import Tasks
 from subagents.errors import StoreUnavailable, SubagentsError
@@ -76,11 +78,15 @@ class Supervisor:
         runtimes: Mapping[str, Runtime],
         recorder: Recorder,
         *,
+        limits: Limits,
+        remains: Callable[[Run, Signal], Awaitable[Remains | None]],
         lease_ms: int,
         paced: Callable[[RunId, ProgressSeen], ProgressSeen],
     ) -> None:
         self._ledger = ledger
         self._recorder = recorder
+        self._limits = limits
+        self._remains = remains
         self._paced = paced
         self._clock = clock
         self._runtimes = runtimes
@@ -194,13 +200,17 @@ class Supervisor:
                 ref_of(run), cursor=watched.cursor, heard=heard
             ):
                 if isinstance(seen, TERMINAL):
-                    # Before its cursor is taken: what waits here is no event yet.
+                    # Before its cursor is taken: what waits here is no event yet, and whoever
+                    # takes over meanwhile has to see this signal again.
                     await self._recorder.written(run)
+                    self._flush(run, watched)
+                    await self._look_at_remains(run, seen)
                 # A signal that comes again has the cursor it had before.
                 cursor = max(cursor, watched.cursor)  # noqa: PLW2901
                 watched.cursor = cursor
                 watched.seen_ms = self._clock.now_ms()
                 if isinstance(seen, Heard):
+                    self._limits.hear(run, seen)
                     await self._recorder.hear(run, seen)
                     watched.heard.update(seen.positions)
                     if not watched.held:
@@ -228,6 +238,12 @@ class Supervisor:
             watched.broken_since_ms = watched.broken_since_ms or self._clock.now_ms()
             return False
         return True
+
+    async def _look_at_remains(self, run: Run, seen: Signal) -> None:
+        """Before the end of the attempt is told: whoever hears of it hears of these, too."""
+        remains = await self._remains(self._ledger.live.get(run.id, run), seen)
+        if remains is not None:
+            self._apply(run, RemainsSeen(key=f"{run.attempt_id}:remains", remains=remains))
 
     def _hold(self, run: Run, watched: _Watched, signal: Signal) -> None:
         now = self._clock.now_ms()
@@ -317,6 +333,7 @@ class Supervisor:
     def _apply(self, run: Run, signal: Signal) -> None:
         if run.id not in self._ledger.live:
             return
+        self._limits.see(run, signal)
         if isinstance(signal, ProgressSeen):
             signal = self._paced(run.id, signal)
         event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)

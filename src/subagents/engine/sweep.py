@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from subagents.config.settings import Settings
+from subagents.domain.dues import next_due_ms
 from subagents.domain.events import Archived, TimerFired
-from subagents.domain.lifecycle import next_due_ms
 from subagents.domain.model import Phase
 from subagents.domain.values import AttemptId, RunId, Value
 from subagents.engine.ledger import Ledger

@@ -8,8 +8,8 @@ import asyncio
 import heapq
 from typing import Final
 
+from subagents.domain.dues import next_due_ms
 from subagents.domain.events import TimerFired
-from subagents.domain.lifecycle import next_due_ms
 from subagents.domain.model import Run
 from subagents.domain.values import RunId
 from subagents.engine.ledger import Ledger

@@ -21,3 +21,8 @@ from subagents.ports.workers import Courier as Courier
 from subagents.ports.workers import Launch as Launch
 from subagents.ports.workers import Runtime as Runtime
 from subagents.ports.workers import StartedInfo as StartedInfo
+from subagents.ports.workers import Varied as Varied
+from subagents.ports.workers import abilities_of as abilities_of
+from subagents.ports.worktrees import Kept as Kept
+from subagents.ports.worktrees import Planned as Planned
+from subagents.ports.worktrees import Worktrees as Worktrees

@@ -4,9 +4,9 @@ Each method says what repeating it does: the outbox performs effects at least on
 """
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from subagents.domain.model import Message, Run
+from subagents.domain.model import Message, Run, Usage
 from subagents.domain.outcome import DeliveryOutcome
 from subagents.domain.said import Heard
 from subagents.domain.signals import Signal
@@ -42,6 +42,9 @@ class Launch(Value, frozen=True):
     tools_deny: tuple[str, ...] = ()
     env: dict[str, str] = {}
     """What the engine adds: SUBAGENTS_SOCKET, SUBAGENTS_TOKEN, … the runtime adds the rest."""
+    native_session: str | None = None
+    """The program's own session to go on with (``SessionSeen`` of an earlier attempt), and
+    ``prompt`` is what is new in it; None = a new session."""
 
 
 class AttemptRef(Value, frozen=True):
@@ -52,11 +55,17 @@ class AttemptRef(Value, frozen=True):
     number: int
     options: dict[str, object] = {}
     turns: int = 1
+    native_session: str | None = None
+    """What the program calls its session, once it said so (``SessionSeen``)."""
+    usage: Usage | None = None
+    """What the attempt used so far, as known: all its turns together."""
 
 
 class StartedInfo(Value, frozen=True):
     pid: int | None = None
     adopted: bool = False
+    native_session: str | None = None
+    """What the program calls its session, where that is known at the start (``SessionSeen``)."""
 
 
 class Runtime(Protocol):
@@ -77,6 +86,23 @@ class Runtime(Protocol):
 
         Raises:
             ConfigError: Names the key and what is allowed.
+        """
+        ...
+
+    def check_scope(
+        self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
+    ) -> None:
+        """Refuse a tool scope that cannot be enforced; asked before anything is stored.
+
+        Only asked of a runtime whose abilities say ``scope_tools``, when there is a scope.
+
+        Args:
+            options: The agent's runtime section.
+            tools: The only ones the worker may use; None = all that its program has.
+            deny: Not these, whatever else.
+
+        Raises:
+            Forbidden: Names the tools that nothing can keep the worker from using.
         """
         ...
 
@@ -144,6 +170,17 @@ class Runtime(Protocol):
         """
         ...
 
+    async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
+        """End the turn that is under way, politely, so that its session can be resumed.
+
+        Returns when the turn ended, or when the worker did not heed it for some seconds; ``stop``
+        follows in either case. The same ``key`` twice is one interruption.
+
+        Raises:
+            RuntimeUnavailable: It is not live, or its program knows no such thing.
+        """
+        ...
+
     async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
         """Start the next turn of an ended attempt in the same session; ``ref.turns`` numbers it.
 
@@ -154,6 +191,20 @@ class Runtime(Protocol):
     async def forget(self, ref: AttemptRef) -> None:
         """Delete the attempt's own files (session transcript, output). Idempotent."""
         ...
+
+
+@runtime_checkable
+class Varied(Protocol):
+    """A runtime whose programs differ in what they can do: the agent's options say which it is."""
+
+    def abilities_of(self, options: Mapping[str, object]) -> Abilities:
+        """What an attempt with these options can do; ``check`` took them."""
+        ...
+
+
+def abilities_of(runtime: Runtime, options: Mapping[str, object]) -> Abilities:
+    """What a runtime can do for an agent with these options, which ``check`` took."""
+    return runtime.abilities_of(options) if isinstance(runtime, Varied) else runtime.abilities
 
 
 class Courier(Protocol):
