@@ -17,7 +17,6 @@ then what the engine adds, then ``SUBAGENTS_RUN_ID``, ``SUBAGENTS_ATTEMPT``,
 (up to 100 KiB) and ``SUBAGENTS_RETRY_REASON`` (of a retry). Nothing else of ours reaches it.
 """
 
-import difflib
 import os
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -35,13 +34,13 @@ from subagents.errors import ConfigError, RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Clock, Launch, OffLoop, StartedInfo
 from subagents.runtimes.environment import (
     ARGUMENT_BYTES_MAX,
-    OURS,
     as_bytes,
     check_environment,
     passed_on,
     program,
     told,
 )
+from subagents.runtimes.options import check_names, parsed
 from subagents.runtimes.shim import Command, Place, PlainOutput, ProcessAttempts
 
 _PLACEHOLDER: Final = re.compile(r"\{(task|prompt)\}")
@@ -207,27 +206,16 @@ def parse_options(options: Mapping[str, object]) -> Options:
     Raises:
         ConfigError: Names the key and what is allowed.
     """
-    known = Options.__struct_fields__
-    for key in options:
-        if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
-            meant = f"; did you mean `{near[0]}`?" if near else f"; known are {', '.join(known)}"
-            raise ConfigError(f'runtime "command" knows no option `{key}`{meant}')
-    try:
-        parsed = msgspec.convert(dict(options), Options)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f'options of runtime "command": {error}{_hint(options)}') from error
-    if not parsed.command[0] or _PLACEHOLDER.search(parsed.command[0]):
+    found = parsed(options, Options, runtime="command", hint=_hint(options))
+    if not found.command[0] or _PLACEHOLDER.search(found.command[0]):
         raise ConfigError(
             "`command` must begin with a program; a task may be an argument, not the program"
         )
-    for name in (*parsed.env, *parsed.pass_env):
-        if name.startswith(OURS):
-            raise ConfigError(f"`{name}`: variables {OURS}* are set by subagents; remove it")
-    texts = (*parsed.command, *parsed.env.values())
+    check_names((*found.env, *found.pass_env))
+    texts = (*found.command, *found.env.values())
     if any("\0" in text for text in texts):
         raise ConfigError("`command` and `env` cannot hold NUL characters")
-    return parsed
+    return found
 
 
 def _hint(options: Mapping[str, object]) -> str:

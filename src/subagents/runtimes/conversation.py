@@ -24,7 +24,7 @@ from subagents.domain.signals import Exited, Signal
 from subagents.domain.spec import Abilities
 from subagents.domain.values import AttemptId, replace
 from subagents.errors import RuntimeUnavailable, UsageError
-from subagents.ports import AttemptRef, Clock, Launch, OffLoop, StartedInfo
+from subagents.ports import AttemptRef, Clock, Launch, OffLoop, StartedInfo, Varied
 from subagents.runtimes.dialogue import Dialect, Letter, Opening
 from subagents.runtimes.discard import give_up_all
 from subagents.runtimes.environment import as_bytes, check_environment, passed_on, told
@@ -85,6 +85,16 @@ class ConversationRuntime(Generic[S]):
     def abilities(self) -> Abilities:
         return self._dialect.abilities
 
+    def abilities_of(self, options: Mapping[str, object]) -> Abilities:
+        """See ``ports.Varied``: one dialect may be spoken by many programs."""
+        dialect = self._dialect
+        return dialect.abilities_of(options) if isinstance(dialect, Varied) else dialect.abilities
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """See ``Dialect.passes``."""
+        return self._dialect.passes
+
     def check(self, options: Mapping[str, object]) -> None:
         """See ``ports.Runtime.check``."""
         self._dialect.check(options)
@@ -125,7 +135,7 @@ class ConversationRuntime(Generic[S]):
                 f"attempt {ref.attempt_id} has no session of {self.name} to go on with"
             )
         launch = replace(launch, env=dict(env), native_session=ref.native_session)
-        opening = self._opening(launch, turn=ref.turns, message=message)
+        opening = replace(self._opening(launch, turn=ref.turns, message=message), used=ref.usage)
         place = self._attempts.place(ref)
         return await self._attempts.start(place, partial(self._command, launch, opening, place))
 

@@ -12,6 +12,7 @@ Source: 7-runtimes "The shim"; docs/decisions/0023.
 from collections.abc import Mapping
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from subagents.domain.model import Usage
 from subagents.domain.said import Said
 from subagents.domain.signals import Signal
 from subagents.domain.spec import Abilities
@@ -39,6 +40,8 @@ class Opening(Value, frozen=True):
     """A UUID of the attempt's own, for programs that let the caller choose the session's id."""
     session_id: str | None = None
     """The program's session to go on with, as ``SessionSeen`` named it; None = a new one."""
+    used: Usage | None = None
+    """What the attempt used in its turns before this one; ``UsageSeen`` counts on from there."""
     model: str | None = None
     thinking: str | None = None
     tools: tuple[str, ...] | None = None

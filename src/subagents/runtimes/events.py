@@ -5,7 +5,8 @@ described in docs/howto/workers.md. Some are evidence of how the attempt does (s
 also something said (lines of the transcript).
 
 =============  ==============================================================================
-``"result"``   ``text``, ``isError``?, ``error``?: the attempt's result; the last one counts
+``"result"``   ``text``, ``isError``?, ``error``?, ``isLimit``?, ``retryAfterMs``?: the attempt's
+               result; the last one counts
 ``"report"``   ``summary``, ``status``?, ``confidence``?, ``artifacts``?, ``blockers``?,
                ``warnings``?: the worker's own claim of completion
 ``"usage"``    ``tokensIn``?, ``tokensOut``?, ``costUsd``?: totals of the attempt so far
@@ -14,10 +15,12 @@ also something said (lines of the transcript).
                ``exitCode``?, ``isError``?, ``durationMs``?: a tool began or ended
 ``"text"``     ``text``: said to the reader
 ``"thinking"`` ``text``
-``"error"``    ``text``, ``api``?, ``retry``?: with ``api`` the model's provider, the program or
-               a permission refused
-``"system"``   ``text``: what the program itself did (compaction, a new session)
+``"error"``    ``text``, ``api``?, ``retry``?, ``status``?, ``retryAfterMs``?: with ``api`` the
+               model's provider, the program or a permission refused
+``"system"``   ``text``, ``waitsMs``?: what the program itself did (compaction, a new session);
+               so long it waits because its provider refused another worker
 ``"context"``  ``tokens``, ``window``?, ``model``?: how full the model's window is
+``"session"``  ``sessionId``: the program's own session, by which a later turn goes on with it
 =============  ==============================================================================
 
 Anything else, also a malformed event or one longer than ``LINE_BYTES_MAX``, is plain text. Of a
@@ -43,15 +46,17 @@ from subagents.domain.signals import (
     ProgressSeen,
     ReportSeen,
     ResultSeen,
+    SessionSeen,
     Signal,
     ToolSeen,
     UsageSeen,
 )
 from subagents.runtimes.text import plain, shortened
-from subagents.runtimes.tools import COUNT_MAX, tool_line, tool_use
+from subagents.runtimes.tools import COUNT_MAX, tool_line, tool_use, whole
 
 LINE_BYTES_MAX: Final = 1024 * 1024
 RETRY_CHARS_MAX: Final = 20
+SESSION_CHARS_MAX: Final = 200
 
 _NUL: Final = b"\\u0000"
 _NUL_ESCAPE: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
@@ -72,6 +77,8 @@ class ResultEvent(Event, frozen=True, tag="result"):
     text: str
     is_error: bool = False
     error: str | None = None
+    is_limit: object = None
+    retry_after_ms: object = None
 
 
 class ReportEvent(Event, frozen=True, tag="report"):
@@ -121,16 +128,23 @@ class ErrorEvent(Event, frozen=True, tag="error"):
     text: str
     api: object = None
     retry: object = None
+    status: object = None
+    retry_after_ms: object = None
 
 
 class SystemEvent(Event, frozen=True, tag="system"):
     text: str
+    waits_ms: object = None
 
 
 class ContextEvent(Event, frozen=True, tag="context"):
     tokens: _Count
     window: object = None
     model: object = None
+
+
+class SessionEvent(Event, frozen=True, tag="session"):
+    session_id: Annotated[str, msgspec.Meta(min_length=1, max_length=SESSION_CHARS_MAX)]
 
 
 AnyEvent: TypeAlias = (
@@ -144,6 +158,7 @@ AnyEvent: TypeAlias = (
     | ErrorEvent
     | SystemEvent
     | ContextEvent
+    | SessionEvent
 )
 _DECODER: Final[msgspec.json.Decoder[AnyEvent]] = msgspec.json.Decoder(AnyEvent)
 
@@ -156,12 +171,15 @@ def event_of(line: bytes) -> AnyEvent | None:
     """
     if len(line) > LINE_BYTES_MAX or not line.lstrip().startswith(b"{"):
         return None
-    if _NUL in line:
-        line = _NUL_ESCAPE.sub(rb"\1\\ufffd", line)
     try:
-        return _DECODER.decode(line)
+        return _DECODER.decode(without_nul(line))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def without_nul(line: bytes) -> bytes:
+    """JSON with the replacement character for each NUL in its strings."""
+    return _NUL_ESCAPE.sub(rb"\1\\ufffd", line) if _NUL in line else line
 
 
 def event_from(form: object) -> AnyEvent:
@@ -186,7 +204,16 @@ def signal_of(event: AnyEvent | None, *, key: str) -> Signal | None:
     """
     match event:
         case ResultEvent():
-            return ResultSeen(key=key, text=event.text, is_error=event.is_error, error=event.error)
+            return ResultSeen(
+                key=key,
+                text=event.text,
+                is_error=event.is_error,
+                error=event.error,
+                is_limit=event.is_limit is True,
+                retry_after_ms=whole(event.retry_after_ms, least=0),
+            )
+        case SessionEvent():
+            return SessionSeen(key=key, session_id=event.session_id)
         case ReportEvent():
             report = Report(
                 summary=event.summary,
@@ -227,7 +254,8 @@ def said_of(event: AnyEvent) -> Said:
             text = _shown(event.text)
             return Said(type=LineType.ERROR, text=text, api_error=_api_error(event, text))
         case SystemEvent():
-            return Said(type=LineType.SYSTEM, text=_shown(event.text))
+            waits_ms = whole(event.waits_ms, least=0)
+            return Said(type=LineType.SYSTEM, text=_shown(event.text), waits_ms=waits_ms)
         case ToolEvent():
             tool = tool_use(
                 event.name,
@@ -242,7 +270,7 @@ def said_of(event: AnyEvent) -> Said:
             return Said(type=LineType.TOOL, text=tool_line(tool), tool=tool)
         case ContextEvent():
             return Said(type=LineType.SYSTEM, context=_context(event))
-        case ReportEvent() | UsageEvent() | ProgressEvent():
+        case ReportEvent() | UsageEvent() | ProgressEvent() | SessionEvent():
             return Said(type=LineType.SYSTEM)
 
 
@@ -254,7 +282,12 @@ def _api_error(event: ErrorEvent, text: str) -> ApiError | None:
     if event.api is not True:
         return None
     retry = event.retry if isinstance(event.retry, (str, int)) else None
-    return ApiError(message=text, retry=None if retry is None else str(retry)[:RETRY_CHARS_MAX])
+    return ApiError(
+        message=text,
+        retry=None if retry is None else str(retry)[:RETRY_CHARS_MAX],
+        status=whole(event.status, least=100),
+        retry_after_ms=whole(event.retry_after_ms, least=0),
+    )
 
 
 def _context(event: ContextEvent) -> ContextUse:

@@ -76,15 +76,10 @@ class Marker(NamedTuple):
         return {ATTEMPT_VARIABLE: self.attempt_id, ROOT_VARIABLE: self.root, **turn}
 
     def covers(self, other: "Marker | None") -> bool:
-        """Whether it is a process of this turn, or of one before it.
-
-        Not of a later one: the end of a turn is cleaned up again after a crash, when the next may
-        be under way.
-        """
-        if other is None:
+        """Of this turn, or one before it; after a crash a turn is cleaned up beside the next."""
+        if other is None or other.turn > self.turn:
             return False
-        is_same = (other.attempt_id, other.root) == (self.attempt_id, self.root)
-        return is_same and other.turn <= self.turn
+        return (other.attempt_id, other.root) == (self.attempt_id, self.root)
 
 
 class Process(NamedTuple):
@@ -236,7 +231,11 @@ def look(pid: int) -> Process | None:
     fields = _stat(pid) if _LINUX else None
     if fields is None or fields.dead:
         return None
-    marker = _marker(_read(f"/proc/{pid}/environ"))
+    environ = _read(f"/proc/{pid}/environ")
+    if not environ and fields.parent not in _KERNEL:
+        # In the middle of its exec it has none for some microseconds, and must not be overlooked.
+        environ = _read(f"/proc/{pid}/environ")
+    marker = _marker(environ)
     return Process(pid, fields.parent, fields.session, fields.start, marker)
 
 
@@ -396,6 +395,8 @@ def _identity(process: Process) -> Identity:
 
 
 _NEVER: Final = float("inf")
+_KERNEL: Final = (0, 2)
+"""Parents of threads of the kernel."""
 
 
 class _Stat(NamedTuple):

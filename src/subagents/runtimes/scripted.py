@@ -1,7 +1,8 @@
 """Plays a script instead of running a program: tests, demos, benchmarks.
 
 Options: ``script``, a list of steps played in order; ``{"attempt": N}`` begins the steps of
-attempt N (without one, every attempt plays the same). Steps:
+attempt N (without one, every attempt plays the same); ``{"continued": true}`` begins those of runs
+that go on with a session of this agent (without one, such a run answers with its message). Steps:
 
 ``{"sleep_ms": N}`` · ``{"result": TEXT}`` · ``{"error": TEXT}`` (a result that says error) ·
 ``{"report": {…}}`` · ``{"progress": {…}}`` · ``{"usage": {…}}`` · ``{"tool": NAME}`` ·
@@ -47,7 +48,17 @@ Step = Mapping[str, object]
 
 STEPS: Final = frozenset(
     {
-        *("attempt", "sleep_ms", "result", "error", "report", "progress", "usage", "tool"),
+        *(
+            "attempt",
+            "continued",
+            "sleep_ms",
+            "result",
+            "error",
+            "report",
+            "progress",
+            "usage",
+            "tool",
+        ),
         *("write", "fail_start", "exit", "signal", "hang", "said", "print"),
     }
 )
@@ -67,6 +78,7 @@ class _Played:
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     messages: dict[str, str] = field(default_factory=dict)
     is_live: bool = True
+    is_interrupted: bool = False
 
     def may_use(self, tool: str) -> bool:
         """Whether the attempt was given that tool (2-lifecycle §8)."""
@@ -77,7 +89,7 @@ class ScriptedRuntime:
     """See the module's text; steers are recorded, a follow-up turn answers with its message."""
 
     name = "scripted"
-    abilities = Abilities(steer=True, resume=True, scope_tools=True, usage=True)
+    abilities = Abilities(steer=True, resume=True, scope_tools=True, interrupt=True, usage=True)
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -103,14 +115,17 @@ class ScriptedRuntime:
         """See ``ports.Runtime.start``."""
         if launch.attempt_id in self._attempts:
             return StartedInfo(adopted=True)
-        steps = _steps_of(_script(launch.options), launch.number)
+        goes_on = launch.native_session is not None
+        steps = _steps_of(_script(launch.options), launch.number, goes_on=goes_on)
+        if goes_on and not steps:
+            steps = [{"print": launch.prompt}, {"result": launch.prompt}]
         for step in steps:
             if "fail_start" in step:
                 raise RuntimeUnavailable(str(step["fail_start"]))
         self._attempts[launch.attempt_id] = _Played(
             steps=steps, cwd=launch.cwd, tools=launch.tools, tools_deny=launch.tools_deny
         )
-        return StartedInfo()
+        return StartedInfo(native_session=launch.native_session or launch.attempt_id)
 
     async def discard(
         self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
@@ -145,7 +160,7 @@ class ScriptedRuntime:
                 yield Heard(said=said, positions={HEARD: number + 1}), max(cursor, number)
             if signal is not None:
                 yield signal, number + 1
-        if played.stopped.is_set():
+        if played.stopped.is_set() and not played.is_interrupted:
             ended = Exit(signal=SIGTERM)
         played.is_live = False
         yield Exited(key=f"{ref.attempt_id}:exit", exit=ended, drained=True), len(played.steps)
@@ -179,9 +194,9 @@ class ScriptedRuntime:
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:  # noqa: ARG002 - it obeys at once
         """See ``ports.Runtime.stop``."""
-        played = self._attempts.get(ref.attempt_id)
-        if played is not None:
-            played.stopped.set()
+        # One that was not started never will be: a start that comes late finds it here.
+        never = _Played(steps=[], cwd="")
+        self._attempts.setdefault(ref.attempt_id, never).stopped.set()
 
     async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
         """See ``ports.Runtime.steer``."""
@@ -189,6 +204,20 @@ class ScriptedRuntime:
         if played is None or not played.is_live:
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
         played.messages[key] = message
+
+    def check_scope(
+        self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
+    ) -> None:
+        """Any scope can be enforced: a denied tool's step is left out."""
+
+    async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
+        """It ends at once, and well; the steps behind the present one are not played."""
+        played = self._attempts.get(ref.attempt_id)
+        if played is None or not played.is_live:
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
+        played.messages[key] = "interrupt"
+        played.is_interrupted = True
+        played.stopped.set()
 
     async def resume(
         self,
@@ -271,13 +300,15 @@ def _script(options: Mapping[str, object]) -> list[Step]:
     return script
 
 
-def _steps_of(script: list[Step], attempt: int) -> list[Step]:
+def _steps_of(script: list[Step], attempt: int, *, goes_on: bool) -> list[Step]:
     chosen: list[Step] = []
-    current = None
+    current, is_later = None, False
     for step in script:
         if "attempt" in step:
             current = _whole(step["attempt"])
-        elif current in {None, attempt}:
+        elif "continued" in step:
+            current, is_later = None, True
+        elif current in {None, attempt} and is_later is goes_on:
             chosen.append(step)
     return chosen
 

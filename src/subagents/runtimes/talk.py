@@ -205,8 +205,14 @@ class Talk(Generic[S]):
             turn.hear(OUT, list(step.said), end)
         if start >= self._cursor:
             key = f"{self._opening.attempt_id}:{self._names[OUT]}:{start}"
+            last = len(step.signals) - 1
+            # Only the last one is behind its line: whoever is killed after an earlier one reads the
+            # line again, where the keys tell which of its signals are known.
             turn.signals += [
-                (replace(each, key=f"{key}:{number}" if number else key), end)
+                (
+                    replace(each, key=f"{key}:{number}" if number else key),
+                    end if number == last else start,
+                )
                 for number, each in enumerate(step.signals)
             ]
 
@@ -227,7 +233,9 @@ class Talk(Generic[S]):
 
     def _send(self) -> None:
         if self._unsent:
-            self.post.send(self._unsent)
+            # Without its input it was never started, or is forgotten: nobody is there to answer.
+            with contextlib.suppress(FileNotFoundError):
+                self.post.send(self._unsent)
             self._unsent = []
 
     def _seen(self, turn: "_Turn") -> list[Seen]:

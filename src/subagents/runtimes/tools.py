@@ -81,7 +81,7 @@ def tool_use(
     """
     found = _decoded(given)
     fields = found if isinstance(found, dict) else {}
-    code = _whole(exit_code, least=-COUNT_MAX)
+    code = whole(exit_code, least=-COUNT_MAX)
     is_agent = name.lower() in _AGENT
     plan = _plan(fields) if _PLAN.search(name) else None
     command = _command(found) if plan is None and _SHELL.search(name) else None
@@ -99,7 +99,7 @@ def tool_use(
         exit_code=code,
         is_error=is_error is True or code not in {None, 0},
         output=middle_cut(plain(_text_of(returned)), OUTPUT_CHARS_MAX),
-        duration_ms=_whole(duration_ms, least=0),
+        duration_ms=whole(duration_ms, least=0),
     )
 
 
@@ -180,7 +180,7 @@ def _agents(fields: Mapping[str, object]) -> int:
     said = fields.get("agents")
     if isinstance(said, list) and said:
         return len(said)
-    return _whole(said, least=1) or 1
+    return whole(said, least=1) or 1
 
 
 def _short_input(
@@ -238,7 +238,8 @@ def _id(value: object) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _whole(value: object, *, least: int) -> int | None:
+def whole(value: object, *, least: int) -> int | None:
+    """A whole number of at least ``least`` in what a program wrote; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return int(value) if least <= value <= COUNT_MAX else None
