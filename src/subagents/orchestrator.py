@@ -68,6 +68,12 @@ class RunResult(Value, frozen=True):
     verification: VerificationResult | None = None
     usage: Usage | None = None
     artifacts: tuple[dict[str, object], ...] = ()
+    last_words: str | None = None
+    """The end of what it said, when it gave no result."""
+    files_left: tuple[str, ...] = ()
+    """Files of its contract that exist, when it ended badly."""
+    workspace: dict[str, object] | None = None
+    """Its worktree, and what it changed there (``isolation="worktree"``)."""
 
     @property
     def ok(self) -> bool:
@@ -189,6 +195,30 @@ class RunHandle:
         """
         answer = await self._client.post(f"/v1/runs/{self.id}/steer", {"message": message})
         return str(answer["status"])
+
+    async def continue_(self, message: str, *, idempotency_key: str | None = None) -> "RunHandle":
+        """Go on with this run's session, however it ended: the run that has the message now.
+
+        A new one, or the one that is at work in the session and is told (its ``receipt`` has
+        ``isNew`` and ``status``).
+
+        Args:
+            message: The next thing to do, at most 256 KiB; 4,000 characters for a run at work.
+            idempotency_key: The same one twice is one message, for 24 hours.
+
+        Raises:
+            Conflict: Its runtime, or its ``cleanup``, left no session to go on with.
+        """
+        body = {"message": message, "idempotencyKey": idempotency_key}
+        return RunHandle(self._client, await self._client.post(f"/v1/runs/{self.id}/send", body))
+
+    async def interrupt(self, reason: str | None = None) -> None:
+        """End its present turn: it ends ``partial`` with what it has, and can be continued.
+
+        Raises:
+            Conflict: It is not at work, or its runtime cannot end a turn.
+        """
+        await self._client.post(f"/v1/runs/{self.id}/interrupt", {"reason": reason})
 
     async def answer(self, request_id: str, response: str) -> None:
         """Answer a question of this run's worker."""

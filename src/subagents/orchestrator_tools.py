@@ -21,6 +21,7 @@ Action = Literal[
     "status",
     "log",
     "steer",
+    "interrupt",
     "kill",
     "pause",
     "resume",

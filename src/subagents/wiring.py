@@ -11,14 +11,17 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from subagents import __version__
 from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
+from subagents.config.probes import proof_of
 from subagents.config.settings import Daemon, Settings
 from subagents.couriers.command import CommandCourier
 from subagents.couriers.steer import SteerCourier
+from subagents.couriers.webhook import WebhookCourier
 from subagents.domain.model import Run
 from subagents.domain.redact import own_secrets
 from subagents.domain.trace import lineage, traceparent
@@ -29,11 +32,15 @@ from subagents.engine.system import RandomIds, SystemClock
 from subagents.engine.verification import Verifier
 from subagents.errors import ConfigError
 from subagents.ports import Exporter, Runtime
+from subagents.runtimes import plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation import ConversationRuntime
+from subagents.runtimes.plugins import Refused, RuntimeHost
 from subagents.runtimes.programs import dialects
+from subagents.runtimes.providers import provider_of
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.runtimes.shim import ProcessAttempts
+from subagents.runtimes.worktrees import GitWorktrees
 from subagents.store.named_sql import migrations
 from subagents.store.performance import PerformanceFiles
 from subagents.store.progress_log import ProgressFiles
@@ -48,7 +55,7 @@ from subagents.surfaces.refusals import FILE_NAME, Refusals
 from subagents.telemetry.export import CURSOR_FILE, NoExport, SpanExport
 
 BRIDGE = (sys.executable, "-P", "-m", "subagents", "mcp")
-"""Our MCP server for workers; ``-P``, so that no file in a worker's directory stands in for ours."""
+"""Our MCP server for workers; ``-P``: no file in a worker's directory stands in for ours."""
 
 STORE_THREADS = 8
 """One commit at a time, the rest read."""
@@ -103,17 +110,12 @@ def build_node(
     off_loop = DaemonThreads("store", threads_max=STORE_THREADS)
     checks = DaemonThreads("verification")
     processes = DaemonThreads("processes")
+    trees = DaemonThreads("worktrees")
     store = SqliteStore(paths.database)
     command = CommandRuntime(paths.attempts_dir, clock, processes)
     attempts = ProcessAttempts(paths.attempts_dir, clock, processes)
-    runtimes: dict[str, Runtime] = {
-        "command": command,
-        "scripted": ScriptedRuntime(clock),
-        **{
-            dialect.name: ConversationRuntime(dialect, attempts, clock, processes, bridge=BRIDGE)
-            for dialect in dialects()
-        },
-    }
+    host = RuntimeHost(attempts, clock, processes, BRIDGE)
+    runtimes, _ = runtimes_of(host, command)
     settings = config.settings
     commands_allowed = settings.verification.dangerously_allow_validation_commands
 
@@ -124,7 +126,10 @@ def build_node(
         store=store,
         runtimes=runtimes,
         couriers={
-            "direct": [CommandCourier(settings_now or (lambda: settings), os.environ)],
+            "direct": [
+                CommandCourier(settings_now or (lambda: settings), os.environ),
+                WebhookCourier(settings_now or (lambda: settings), os.environ),
+            ],
             "steer": [SteerCourier(runtimes)],
         },
         clock=clock,
@@ -136,16 +141,48 @@ def build_node(
         transcripts=TranscriptFiles(paths.transcripts_dir),
         performance=PerformanceFiles(paths.state_dir),
         owner=f"{os.uname().nodename}:{os.getpid()}",
-        secrets_of=lambda run: own_secrets(run.resolved.options, os.environ),
+        secrets_of=lambda run: own_secrets(
+            run.resolved.options, os.environ, passes=passes_of(runtimes.get(run.resolved.runtime))
+        ),
         worker_env=lambda run: {
             **worker_env(run, paths, os.environ),
             **trace_env(run, engine.ledger.live.get, settings),
         },
         orphans=orphans,
+        worktrees=GitWorktrees(paths.worktrees_dir, trees, os.environ),
+        provider_of=lambda run: provider_of(run, os.environ),
+        proof_of=partial(proof_of, paths=paths, environ=os.environ),
     )
     exporter = exporter_of(store, paths, settings, settings_now or (lambda: settings))
     engine.ledger.listen(on_commit=exporter.on_commit, on_failure=lambda _error: None)
-    return Node(engine, store, command, paths, (off_loop, checks, processes), exporter)
+    return Node(engine, store, command, paths, (off_loop, checks, processes, trees), exporter)
+
+
+def passes_of(runtime: Runtime | None) -> tuple[str, ...]:
+    """Which of our variables the runtime's workers get without being named in the agent."""
+    return runtime.passes if isinstance(runtime, ConversationRuntime) else ()
+
+
+def runtimes_of(
+    host: RuntimeHost, command: CommandRuntime
+) -> tuple[dict[str, Runtime], tuple[Refused, ...]]:
+    """Every runtime by its name: ours, and those of installed plugins; and the plugins refused."""
+    more, refused = plugins.load(host)
+    runtimes: dict[str, Runtime] = {
+        **more,
+        "command": command,
+        "scripted": ScriptedRuntime(host.clock),
+        **{dialect.name: host.conversation(dialect) for dialect in dialects()},
+    }
+    return runtimes, refused
+
+
+def runtimes_here(paths: Paths) -> tuple[dict[str, Runtime], tuple[Refused, ...]]:
+    """As ``runtimes_of``, to look at: nothing is started or written."""
+    clock, threads = SystemClock(), DaemonThreads("processes")
+    command = CommandRuntime(paths.attempts_dir, clock, threads)
+    attempts = ProcessAttempts(paths.attempts_dir, clock, threads)
+    return runtimes_of(RuntimeHost(attempts, clock, threads, BRIDGE), command)
 
 
 def exporter_of(

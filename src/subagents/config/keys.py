@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import inspect
 
+from subagents.config import plugins
 from subagents.config.settings import (
     DEFAULT_LANE,
     HEADER_PATTERN,
@@ -22,6 +23,7 @@ from subagents.config.settings import (
     NAME_PATTERN,
     URL_PATTERN,
     VARIABLE_PATTERN,
+    WEBHOOK_PATTERN,
     Agent,
     Daemon,
     Lane,
@@ -44,6 +46,7 @@ PATTERN_WORDS: Final = {
     LOOPBACK_PATTERN: "a loopback address: 127.0.0.1, ::1 or localhost (nothing is encrypted "
     "here, so that no other machine may reach it)",
     URL_PATTERN: "an http or https URL without user name, query and fragment",
+    WEBHOOK_PATTERN: "an http or https URL without user name and fragment",
     HEADER_PATTERN: "the name of an HTTP header (letters, digits, _ and -)",
 }
 PLACEHOLDERS: Final = {VARIABLE_PATTERN: "<VARIABLE>", HEADER_PATTERN: "<header>"}
@@ -58,13 +61,16 @@ class Key(msgspec.Struct, frozen=True):
     description: str = ""
     default: object = None
     choices: tuple[str, ...] = ()
+    plugins: str = ""
+    """Entry-point group whose names may stand there besides the choices."""
     is_secret: bool = False
     """Its value is never shown in a message."""
 
     @property
     def allowed(self) -> str:
         """What may stand there, in words: `an integer from 0 to 32`."""
-        return _allowed(self.type, self.choices)
+        more = ", or the name of a plugin" if self.plugins else ""
+        return _allowed(self.type, self.choices) + more
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -209,15 +215,18 @@ def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iter
             yield Problem(path, f"{path} must be {key.allowed}, not {len(value)} items")
         return
     unreadable = _unreadable_text(value)
+    choices = key.choices
+    if key.plugins and value not in choices:
+        choices = (*choices, *plugins.names(key.plugins))
     if unreadable:
         yield Problem(path, f"{path} {unreadable}")
-    elif not _fits(value, kind, key.choices):
+    elif not _fits(value, kind, choices):
         shown = _kind_of(value) if key.is_secret else _shown(value)
         if isinstance(kind, inspect.DictType) and isinstance(value, dict):
             shown = "a table that holds something else"
-        guess = nearest(value, key.choices) if isinstance(value, str) else None
+        guess = nearest(value, choices) if isinstance(value, str) else None
         near = f"; did you mean {_shown(guess)}?" if guess else ""
-        yield Problem(path, f"{path} must be {_allowed(kind, key.choices)}, not {shown}{near}")
+        yield Problem(path, f"{path} must be {_allowed(kind, choices)}, not {shown}{near}")
 
 
 def _fits(value: object, kind: inspect.Type, choices: tuple[str, ...]) -> bool:
@@ -360,9 +369,11 @@ def _table(struct: type[msgspec.Struct]) -> Table:
 def _node(field: inspect.Field) -> Node:
     kind, description = field.type, ""
     choices: tuple[str, ...] = ()
+    group = ""
     if isinstance(kind, inspect.Metadata):
         description = str((kind.extra_json_schema or {}).get("description", ""))
         choices = tuple((kind.extra or {}).get("choices", ()))
+        group = str((kind.extra or {}).get("plugins", ""))
         kind = kind.type
     if isinstance(kind, inspect.UnionType):
         (kind,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
@@ -373,6 +384,10 @@ def _node(field: inspect.Field) -> Node:
     item = kind.item_type if isinstance(kind, inspect.VarTupleType) else kind
     if isinstance(item, inspect.EnumType):
         choices = tuple(str(member) for member in item.cls)
+    default = None if field.default is msgspec.NODEFAULT else field.default
+    if isinstance(kind, inspect.DictType) and isinstance(kind.value_type, inspect.CustomType):
+        # dict[str, object]: whatever JSON can say.
+        return Key(type=kind, description=description)
     if isinstance(kind, inspect.DictType):
         name = kind.key_type
         name = name.type if isinstance(name, inspect.Metadata) else name
@@ -382,5 +397,4 @@ def _node(field: inspect.Field) -> Node:
             name_pattern=pattern,
             placeholder=PLACEHOLDERS[pattern],
         )
-    default = None if field.default is msgspec.NODEFAULT else field.default
-    return Key(type=kind, description=description, default=default, choices=choices)
+    return Key(type=kind, description=description, default=default, choices=choices, plugins=group)

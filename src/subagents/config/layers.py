@@ -20,6 +20,8 @@ from subagents.config.paths import Paths
 from subagents.config.settings import (
     ANY_AGENT,
     DEFAULT_LANE,
+    OPTIONS_ELSEWHERE,
+    PROGRAM_RUNTIMES,
     Agent,
     Settings,
     SubagentDefaults,
@@ -232,12 +234,19 @@ def _merge(into: Tree, values: Tree, origin: str, origins: dict[str, str]) -> No
     for path, value in _flat(values):
         target = into
         for part in path[:-1]:
-            target = subtable(target, part)
+            target = _descend(target, part)
         if value == {}:
-            subtable(target, path[-1])
+            _descend(target, path[-1])
         else:
             target[path[-1]] = value
             origins[keys.dotted(path)] = origin
+
+
+def _descend(values: Tree, name: str) -> Tree:
+    """The table of that name; in ``runtime_options`` it may replace a weaker layer's value."""
+    if not isinstance(values.get(name), dict):
+        values[name] = {}
+    return subtable(values, name)
 
 
 def _flat(values: Tree, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
@@ -293,13 +302,51 @@ def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
                 f'add runtime = "{runtime}"',
                 origins,
             )
+        _check_options(key, agent, origins)
         if agent.courier.command is not None:
             _check_courier(f"{key}.courier.command", agent.courier.command, origins)
+        if agent.courier.webhook_secret_env is not None and agent.courier.webhook is None:
+            raise _inconsistent(
+                f"{key}.courier.webhook_secret_env",
+                f"{key}.courier.webhook is missing; webhook_secret_env says nothing without it",
+                'add webhook = "https://…"',
+                origins,
+            )
         if agent.lane is not None and agent.lane not in (DEFAULT_LANE, *settings.lanes):
             raise _inconsistent(
                 f"{key}.lane",
                 _not_configured(f"{key}.lane", agent.lane, settings.lanes),
                 f"add [lanes.{agent.lane}] with slots = N",
+                origins,
+            )
+
+
+def _check_options(key: str, agent: Agent, origins: Mapping[str, str]) -> None:
+    """Each option has one place, and is said to a runtime that is there to hear it."""
+    for name in OPTIONS_ELSEWHERE:
+        # `acp` takes the command of an agent that it does not know among its own options.
+        is_own = name == "command" and agent.runtime in PROGRAM_RUNTIMES
+        if name in agent.runtime_options and not is_own:
+            raise _inconsistent(
+                f"{key}.runtime_options.{name}",
+                f"{key}.runtime_options.{name} must be {key}.{name}",
+                f"move it out of runtime_options: {key}.{name}",
+                origins,
+            )
+    if agent.runtime is None and agent.runtime_options:
+        raise _inconsistent(
+            f"{key}.runtime_options.{next(iter(agent.runtime_options))}",
+            f"{key}.runtime is missing; runtime_options say nothing without one",
+            f'add runtime = "{PROGRAM_RUNTIMES[0]}", for example',
+            origins,
+        )
+    for name in ("command", "stdin", "script"):
+        is_said = origins.get(f"{key}.{name}", DEFAULT) != DEFAULT
+        if is_said and agent.runtime in PROGRAM_RUNTIMES:
+            raise _inconsistent(
+                f"{key}.{name}",
+                f'{key}.{name} says nothing to the runtime "{agent.runtime}"',
+                f"remove it; what this runtime can be told stands in [{key}.runtime_options]",
                 origins,
             )
 
@@ -321,7 +368,9 @@ def _check_courier(key: str, command: tuple[str, ...], origins: Mapping[str, str
 
 
 def _inconsistent(key: str, text: str, hint: str, origins: Mapping[str, str]) -> ConfigError:
-    origin = origins.get(key, DEFAULT)
+    # A table has no origin of its own, but each value in it has.
+    inside = (origins[name] for name in origins if name.startswith(f"{key}."))
+    origin = origins.get(key) or next(inside, DEFAULT)
     return ConfigError(f"{origin}: {text}", hint=hint, details={"origin": origin, "keys": [key]})
 
 

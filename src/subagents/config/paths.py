@@ -71,6 +71,11 @@ class Paths:
         return self.state_dir / "transcripts"
 
     @property
+    def worktrees_dir(self) -> Path:
+        """Of runs that work in a worktree of their own."""
+        return self.state_dir / "worktrees"
+
+    @property
     def log_file(self) -> Path:
         return self.state_dir / "daemon.log"
 

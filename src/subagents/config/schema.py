@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import inspect
 
 from subagents.config.keys import Key, Node, Table, leaves, tree, unit
+from subagents.config.settings import NAME_PATTERN
 
 BEGIN: Final = "<!-- keys: written by `make docs` from src/subagents/config/settings.py -->"
 END: Final = "<!-- end of keys -->"
@@ -97,6 +98,9 @@ def _schema(node: Node, title: str) -> dict[str, object]:
             "description": node.description,
             **_type(node.type, node.choices),
         }
+        if node.plugins:
+            known = {"enum": schema.pop("enum")}
+            schema["anyOf"] = [known, {"pattern": NAME_PATTERN}]
         if node.default is not None:
             default = node.default
             schema["default"] = list(default) if isinstance(default, tuple) else default

@@ -21,13 +21,19 @@ DEFAULT_LANE: Final = "default"
 """Its slots are `agents.defaults.subagents.max_concurrent`."""
 ANY_AGENT: Final = "*"
 RUNTIMES: Final = ("command", "scripted", "claude-code", "codex", "acp", "llm")
-"""Every runtime name there is; whether this version can start it is the wiring's to say."""
-AVAILABLE_RUNTIMES: Final = ("command", "scripted")
+"""The runtimes of this package; others come as plugins (``RUNTIME_PLUGINS``)."""
+PROGRAM_RUNTIMES: Final = ("claude-code", "codex", "acp", "llm")
+"""Those that know their program: all that is said to them is in ``runtime_options``."""
+OPTIONS_ELSEWHERE: Final = ("env", "pass_env", "command", "stdin", "script")
+"""Keys of an agent that its runtime gets beside ``runtime_options``."""
+RUNTIME_PLUGINS: Final = "subagents.runtimes"
+"""Entry-point group of runtimes that other packages bring; a name of ours is always ours."""
 
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
+WEBHOOK_PATTERN: Final = r"^https?://[^\s/?#@]+([/?][^\s#]*)?$"
 HEADER_PATTERN: Final = r"^[A-Za-z0-9_-]+$"
 
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
@@ -204,6 +210,20 @@ class AgentCourier(Section, frozen=True):
             "over. Only from your own file."
         ),
     ] = None
+    webhook: Annotated[
+        Annotated[str, Meta(pattern=WEBHOOK_PATTERN)] | None,
+        Meta(
+            description="Address to which each announcement is posted as JSON; 2xx = handed over. "
+            "Tried when `command` is unset or failed. Only from your own file."
+        ),
+    ] = None
+    webhook_secret_env: Annotated[
+        VariableName | None,
+        Meta(
+            description="Variable of the daemon's environment whose value signs what is posted "
+            "(HMAC-SHA256); unset = unsigned."
+        ),
+    ] = None
 
 
 class Agent(Section, frozen=True):
@@ -213,10 +233,14 @@ class Agent(Section, frozen=True):
         Text | None,
         Meta(
             description="Adapter that runs it; without one the agent can call, but not work.",
-            extra={"choices": RUNTIMES},
+            extra={"choices": RUNTIMES, "plugins": RUNTIME_PLUGINS},
         ),
     ] = None
     model: Annotated[Text | None, Meta(description="Model handed to the runtime.")] = None
+    thinking: Annotated[
+        Text | None,
+        Meta(description="Thinking level handed to the runtime, in its program's own words."),
+    ] = None
     description: Annotated[
         Annotated[str, Meta(max_length=4000)] | None,
         Meta(description="One line for people and agents who choose."),
@@ -265,18 +289,27 @@ class Agent(Section, frozen=True):
         tuple[dict[str, object], ...] | None,
         Meta(description='Steps that the runtime "scripted" plays.'),
     ] = None
+    runtime_options: Annotated[
+        dict[str, object],
+        Meta(
+            description="What is the runtime's own to understand, such as `agent` of `acp`; see "
+            "docs/runtimes.md."
+        ),
+    ] = {}
 
     @property
     def options(self) -> dict[str, object]:
         """The runtime section, in JSON values: what `Launch.options` carries and a run stores."""
-        options: dict[str, object] = {}
-        if self.command is not None:
+        options: dict[str, object] = dict(self.runtime_options)
+        has_command = self.command is not None and self.runtime not in PROGRAM_RUNTIMES
+        is_program = has_command or self.runtime not in {None, "scripted"}
+        if self.command is not None and has_command:
             options |= {"command": list(self.command), "stdin": self.stdin.value}
-        if self.command is not None or self.env:
+        if is_program or self.env:
             options["env"] = dict(self.env)
-        if self.command is not None or self.pass_env:
+        if is_program or self.pass_env:
             options["pass_env"] = list(self.pass_env)
-        if self.script is not None:
+        if self.script is not None and self.runtime not in PROGRAM_RUNTIMES:
             options["script"] = [dict(step) for step in self.script]
         return options
 

@@ -7,148 +7,64 @@ Source: 5-surfaces §1 (init; no shell for MCP callers by surprise).
 
 import json
 import shutil
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from subagents.config.settings import AVAILABLE_RUNTIMES
+from subagents.config.programs import Found, detect
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """An agent program that can be found on PATH, and the tables that run it.
-
-    Args:
-        name: What it is called on PATH, and as an agent.
-        runtime: The runtime made for it.
-        command: What that runtime starts, where it must be told.
-        headless: Reads one prompt from stdin, prints the answer and ends, with no more rights than
-            its user gave it: how the runtime ``command`` runs it until ``runtime`` is there. Not
-            as an argument: a prompt that begins with "-" would be an option.
-        pass_env: Variables it needs for that: its login and where its configuration is.
-    """
-
-    name: str
-    runtime: str
-    description: str
-    command: tuple[str, ...] = ()
-    headless: tuple[str, ...] = ()
-    pass_env: tuple[str, ...] = ()
+def usable(found: Sequence[Found]) -> tuple[str, ...]:
+    """The agents that callers may use; whoever is not logged in yet can log in later."""
+    return tuple(each.program.name for each in found)
 
 
-PROGRAMS: Final = (
-    Program(
-        name="claude",
-        runtime="claude-code",
-        description="Claude Code",
-        headless=("claude", "-p"),
-        pass_env=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR"),
-    ),
-    Program(
-        name="codex",
-        runtime="codex",
-        description="Codex",
-        headless=("codex", "exec", "--skip-git-repo-check", "-"),
-        pass_env=("CODEX_API_KEY", "CODEX_HOME"),
-    ),
-    Program(
-        name="gemini",
-        runtime="acp",
-        description="Gemini CLI",
-        command=("gemini", "--acp"),
-        headless=("gemini",),
-        pass_env=("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
-    ),
-    Program(
-        name="opencode",
-        runtime="acp",
-        description="OpenCode",
-        command=("opencode", "acp"),
-        # Not headless: it runs any shell line unless told otherwise, which callers must not gain.
-    ),
-    Program(name="goose", runtime="acp", description="goose", command=("goose", "acp")),
-    Program(
-        name="qwen",
-        runtime="acp",
-        description="Qwen Code",
-        command=("qwen", "--acp"),
-        headless=("qwen",),
-        pass_env=("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
-    ),
-)
-
-
-def detect(environ: Mapping[str, str]) -> tuple[Program, ...]:
-    """The known agent programs on that PATH, in the order of `PROGRAMS`; starts none of them."""
-    path = environ.get("PATH")
-    return tuple(program for program in PROGRAMS if shutil.which(program.name, path=path))
-
-
-def usable(
-    found: Iterable[Program], *, available: Collection[str] = AVAILABLE_RUNTIMES
-) -> tuple[str, ...]:
-    """Names of those that can work today: by their runtime, or headless by ``command``."""
-    return tuple(each.name for each in found if each.runtime in available or each.headless)
-
-
-def starter_text(
-    environ: Mapping[str, str], *, available: Collection[str] = AVAILABLE_RUNTIMES
-) -> str:
+def starter_text(environ: Mapping[str, str], found: Sequence[Found] | None = None) -> str:
     """The text of a `subagents.toml` that loads as it stands.
 
     Args:
         environ: Its PATH is searched for agent programs and for bash.
-        available: Runtimes this version can start. An agent of another one is run headless by the
-            runtime ``command``; one that cannot be is a comment and not allowed to anybody.
+        found: What was found already; None = it is looked for.
 
     Returns:
         TOML, ending in a line feed. The agent `command` is the default of `subagents run`, and
         `main`, through which MCP callers spawn, may not use it.
     """
-    found = detect(environ)
-    names = usable(found, available=available)
+    found = detect(environ) if found is None else found
+    names = usable(found)
     shell = "bash" if shutil.which("bash", path=environ.get("PATH")) else "sh"
     head = _HEAD.format(
-        shell=shell, allowed=json.dumps(names), with_command=json.dumps([*names, "command"])
+        shell=shell,
+        allowed=json.dumps(names),
+        with_command=json.dumps([*names, "command"]),
+        note=_CODING if names else "",
     )
-    parts = [
-        head,
-        *(_agent(program, is_available=program.runtime in available) for program in found),
-        _TAIL,
+    return "\n".join([head, *map(_agent, found), _TAIL])
+
+
+def _agent(found: Found) -> str:
+    program = found.program
+    lines = [f"# {found.place}"]
+    if found.login is None:
+        lines.append(f"# Nobody seems to be logged in. To log in: {program.login}")
+    lines += [
+        f"[agents.{program.name}]",
+        f"runtime = {json.dumps(program.runtime)}",
+        f"description = {json.dumps(program.title)}",
     ]
-    return "\n".join(parts)
+    if program.model is not None:
+        lines.append(f"model = {json.dumps(program.model)}    # or any other one")
+    lines += [f"runtime_options.{name} = {json.dumps(value)}" for name, value in program.options]
+    return "\n".join([*lines, ""])
 
 
-def _agent(program: Program, *, is_available: bool) -> str:
-    lines = [f"[agents.{program.name}]"]
-    if program.headless and not is_available:
-        note = [
-            f'# One prompt, one answer: the runtime "{program.runtime}" is not in this version, so',
-            "# it is run as a command, with the permissions that its own configuration gives it.",
-        ]
-        lines += _entry("command", program.description, program.headless)
-        lines.append('stdin = "prompt"')
-        if program.pass_env:
-            lines.append(f"pass_env = {json.dumps(program.pass_env)}")
-        return "\n".join([*note, *lines, ""])
-    lines += _entry(program.runtime, program.description, program.command)
-    if is_available:
-        return "\n".join([*lines, ""])
-    note = [
-        f"# {program.description} was found here. It becomes available with a version that has",
-        f'# the runtime "{program.runtime}"; then take away the # below and allow it above.',
-    ]
-    return "\n".join([*note, *(f"# {line}" for line in lines), ""])
-
-
-def _entry(runtime: str, description: str, command: tuple[str, ...]) -> list[str]:
-    lines = [f"runtime = {json.dumps(runtime)}", f"description = {json.dumps(description)}"]
-    return [*lines, f"command = {json.dumps(command)}"] if command else lines
-
+_CODING: Final = """\
+# The agents below are coding agents: whoever may use them can have files edited and commands run
+# where they work. To take that away from one:  tools = ["Read", "Grep"]  (docs/runtimes.md).
+"""
 
 _HEAD: Final = """\
 # Configuration of subagents. All keys: docs/configuration.md, or `subagents config schema`.
-# What holds now, and why: `subagents config show --origin`.
+# What holds now, and why: `subagents config show --origin`. Whether it works: `subagents doctor`.
 
 [agents.defaults.subagents]
 agent = "command"             # of `subagents run` and of spawns that name no agent
@@ -160,7 +76,7 @@ run_timeout_seconds = 0       # of each attempt; 0 = none
 # Who calls over MCP is the agent "main". It may use the agents named here. "command" is left
 # out on purpose: it runs any shell line, so a caller without a shell would gain one. To allow
 # it:  subagents.allow_agents = {with_command}
-[agents.main]
+{note}[agents.main]
 subagents.allow_agents = {allowed}
 
 # Runs the task as a {shell} script; for you, at the command line.

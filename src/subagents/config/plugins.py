@@ -1,0 +1,32 @@
+"""Names that other installed packages add, by entry points; nothing of theirs is imported here.
+
+Source: docs/howto/own-runtime.md.
+"""
+
+from importlib import metadata
+from typing import Final
+
+from subagents.config.settings import RUNTIMES
+
+SHADOWED: Final = frozenset(RUNTIMES)
+
+
+def entry_points(group: str) -> dict[str, tuple[metadata.EntryPoint, ...]]:
+    """Name → everything that was installed under it (more than one = nobody can say which)."""
+    found: dict[str, list[metadata.EntryPoint]] = {}
+    for point in metadata.entry_points(group=group):
+        found.setdefault(point.name, []).append(point)
+    # The same distribution seen twice (an editable install beside its wheel) is one.
+    return {
+        name: tuple({(point.value, _package(point)): point for point in points}.values())
+        for name, points in sorted(found.items())
+    }
+
+
+def names(group: str) -> tuple[str, ...]:
+    """The names of that group that are not ours, sorted."""
+    return tuple(name for name in entry_points(group) if name not in SHADOWED)
+
+
+def _package(point: metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else ""

@@ -1,0 +1,322 @@
+"""The agent programs we know, whether they are installed here, and whether somebody is logged in.
+
+Only files and variables are looked at: nothing is started and no request is made. What is said of
+a login is a hint, then: a key can have expired.
+
+Source: 5-surfaces §1 ("a login check per tool where that is possible without a request").
+"""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+CLAUDE_VARIABLES: Final = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+)
+CLAUDE_LOGIN: Final = (
+    "$CLAUDE_CONFIG_DIR/.credentials.json",
+    "~/.claude/.credentials.json",
+    "$CLAUDE_CONFIG_DIR/.claude.json:oauthAccount",
+    "~/.claude.json:oauthAccount",
+    "$CLAUDE_CONFIG_DIR/.claude.json:primaryApiKey",
+    "~/.claude.json:primaryApiKey",
+)
+CODEX_LOGIN: Final = (
+    "$CODEX_HOME/auth.json",
+    "~/.codex/auth.json",
+    "$CODEX_HOME/config.toml:model_provider",
+    "~/.codex/config.toml:model_provider",
+)
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """An agent program: how it is found, run and logged in to.
+
+    Args:
+        name: What it is called on PATH, and as an agent.
+        runtime: The runtime made for it.
+        title: What people call it.
+        options: ``runtime_options`` of an agent that it works for.
+        package: How it is installed.
+        variables: Any of these set is a login.
+        login_files: Any of these there is a login: ``$VARIABLE/`` or ``~/`` and a path, with
+            ``:WORD`` one that has that word in it.
+        login: What a person types to log in.
+        model: Without it an agent cannot work; written as a line of the agent.
+    """
+
+    name: str
+    runtime: str
+    title: str
+    options: tuple[tuple[str, str], ...] = ()
+    package: str = ""
+    variables: tuple[str, ...] = ()
+    login_files: tuple[str, ...] = ()
+    login: str = ""
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A program that is installed here."""
+
+    program: Program
+    place: str
+    """Its absolute path, or where it is bundled."""
+    login: str | None
+    """What shows that somebody is logged in; None = nothing does."""
+
+
+def _acp(name: str) -> tuple[tuple[str, str], ...]:
+    return (("agent", name),)
+
+
+CLAUDE: Final = Program(
+    name="claude",
+    runtime="claude-code",
+    title="Claude Code",
+    package="npm i -g @anthropic-ai/claude-code, or pip install claude-agent-sdk",
+    variables=CLAUDE_VARIABLES,
+    login_files=CLAUDE_LOGIN,
+    login="claude, then /login (or set ANTHROPIC_API_KEY)",
+)
+PROGRAMS: Final = (
+    CLAUDE,
+    Program(
+        name="codex",
+        runtime="codex",
+        title="Codex",
+        package="npm i -g @openai/codex",
+        variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
+        login_files=CODEX_LOGIN,
+        login="codex login",
+    ),
+    Program(
+        name="gemini",
+        runtime="acp",
+        title="Gemini CLI",
+        options=_acp("gemini"),
+        package="npm i -g @google/gemini-cli",
+        variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"),
+        login_files=("~/.gemini/oauth_creds.json",),
+        login="gemini, and choose a way to log in (or set GEMINI_API_KEY)",
+    ),
+    Program(
+        name="opencode",
+        runtime="acp",
+        title="OpenCode",
+        options=_acp("opencode"),
+        package="npm i -g opencode-ai",
+        variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"),
+        login_files=(
+            "$XDG_DATA_HOME/opencode/auth.json",
+            "~/.local/share/opencode/auth.json",
+            "$XDG_CONFIG_HOME/opencode/opencode.json:provider",
+            "~/.config/opencode/opencode.json:provider",
+        ),
+        login="opencode auth login",
+    ),
+    Program(
+        name="goose",
+        runtime="acp",
+        title="goose",
+        options=_acp("goose"),
+        package="npm i -g @aaif/goose, or see its site",
+        variables=("GOOSE_PROVIDER",),
+        login_files=(
+            "$XDG_CONFIG_HOME/goose/config.yaml:GOOSE_PROVIDER",
+            "~/.config/goose/config.yaml:GOOSE_PROVIDER",
+        ),
+        login="goose configure",
+    ),
+    Program(
+        name="qwen",
+        runtime="acp",
+        title="Qwen Code",
+        options=_acp("qwen"),
+        package="npm i -g @qwen-code/qwen-code",
+        variables=("OPENAI_API_KEY", "DASHSCOPE_API_KEY"),
+        login_files=("~/.qwen/oauth_creds.json",),
+        login="qwen, then /auth (or set OPENAI_API_KEY)",
+    ),
+    Program(
+        name="claude-agent-acp",
+        runtime="acp",
+        title="Claude Code over ACP",
+        options=_acp("claude-agent-acp"),
+        package="npm i -g @agentclientprotocol/claude-agent-acp",
+        variables=CLAUDE_VARIABLES,
+        login_files=CLAUDE_LOGIN,
+        login="claude, then /login (or set ANTHROPIC_API_KEY)",
+    ),
+    Program(
+        name="codex-acp",
+        runtime="acp",
+        title="Codex over ACP",
+        options=_acp("codex-acp"),
+        package="npm i -g @agentclientprotocol/codex-acp",
+        variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
+        login_files=CODEX_LOGIN,
+        login="codex login",
+    ),
+    Program(
+        name="openclaw",
+        runtime="acp",
+        title="OpenClaw",
+        options=_acp("openclaw"),
+        package="npm i -g openclaw",
+        login_files=("~/.openclaw/openclaw.json",),
+        login="openclaw onboard; and its gateway must run",
+    ),
+)
+
+LLM_PROVIDERS: Final = (
+    ("ANTHROPIC_API_KEY", "anthropic:claude-sonnet-5-5"),
+    ("OPENAI_API_KEY", "openai:gpt-6-luna"),
+    ("GEMINI_API_KEY", "google:gemini-3.8-flash"),
+    ("GOOGLE_API_KEY", "google:gemini-3.8-flash"),
+)
+"""Variable → a model to begin with, in the order they are looked for."""
+LLM_MODULE: Final = "pydantic_ai"
+LLM_PACKAGE: Final = "pip install 'subagents[llm]'"
+
+
+def detect(environ: Mapping[str, str]) -> tuple[Found, ...]:
+    """The known agent programs that can be found from there, in the order of ``PROGRAMS``.
+
+    Args:
+        environ: Its PATH is searched; its variables and HOME say who is logged in.
+    """
+    found = []
+    for program in PROGRAMS:
+        place = where(program, environ)
+        if place is not None and not is_placeholder(Path(place)):
+            found.append(Found(program, place, login_of(program, environ)))
+    model = _llm(environ)
+    return (*found, model) if model is not None else tuple(found)
+
+
+def where(program: Program, environ: Mapping[str, str]) -> str | None:
+    """The absolute path of the program, or of the one that a Python package brings along."""
+    on_path = shutil.which(program.name, path=environ.get("PATH", os.defpath))
+    if on_path is not None:
+        return str(Path(on_path).absolute())
+    return bundled_claude() if program.name == CLAUDE.name else None
+
+
+def bundled_claude() -> str | None:
+    """The Claude Code in the package ``claude-agent-sdk``; nothing of it is imported."""
+    package = package_directory("claude_agent_sdk")
+    file = package / "_bundled" / "claude" if package is not None else None
+    return str(file) if file is not None and os.access(file, os.X_OK) else None
+
+
+def package_directory(module: str) -> Path | None:
+    """Where an importable package lies; None = it is not installed."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin).parent if spec is not None and spec.origin else None
+
+
+def login_of(program: Program, environ: Mapping[str, str]) -> str | None:
+    """What shows that somebody is logged in: a variable's name or a file; None = nothing does."""
+    for name in program.variables:
+        if environ.get(name):
+            return name
+    for pattern in program.login_files:
+        file, _, word = pattern.partition(":")
+        place = _expanded(file, environ)
+        if place is not None and _has(place, word):
+            return str(place)
+    return None
+
+
+def known(name: str) -> Program | None:
+    """The program of that name on PATH."""
+    return next((each for each in PROGRAMS if each.name == name), None)
+
+
+PLACEHOLDER_BYTES_MAX: Final = 256 * 1024
+"""What npm installs in place of a package whose platform part is missing is smaller than that."""
+
+
+def is_placeholder(place: Path) -> bool:
+    """Whether it is only a stub: `claude.exe` or `opencode.exe` whose package was never set up
+    (npm runs no scripts of packages unless told to), or npm's empty `openclaw`.
+    """
+    try:
+        real = place.resolve(strict=True)
+        if real.suffix == ".exe":
+            return real.stat().st_size < PLACEHOLDER_BYTES_MAX
+        package = package_root(real)
+        if package is None or package.name != "openclaw":
+            return False
+        return _size(package, most=PLACEHOLDER_BYTES_MAX) < PLACEHOLDER_BYTES_MAX
+    except OSError:
+        return False
+
+
+def package_root(file: Path) -> Path | None:
+    """The directory of the npm package that a program belongs to."""
+    for directory in file.parents:
+        if directory.parent.name == "node_modules" or directory.parent.name.startswith("@"):
+            return directory if (directory / "package.json").is_file() else None
+    return None
+
+
+def _size(directory: Path, *, most: int) -> int:
+    size = 0
+    for file in directory.rglob("*"):
+        size += file.lstat().st_size
+        if size >= most:
+            break
+    return size
+
+
+def _llm(environ: Mapping[str, str]) -> Found | None:
+    package = package_directory(LLM_MODULE)
+    if package is None:
+        return None
+    for name, model in LLM_PROVIDERS:
+        if environ.get(name):
+            program = Program(
+                name="llm",
+                runtime="llm",
+                title=f"Our own loop on {model.partition(':')[0]}'s models",
+                model=model,
+                package=LLM_PACKAGE,
+                variables=(name,),
+            )
+            return Found(program, str(package), name)
+    return None
+
+
+def _expanded(pattern: str, environ: Mapping[str, str]) -> Path | None:
+    head, _, rest = pattern.partition("/")
+    base = environ.get("HOME", "") if head == "~" else environ.get(head.removeprefix("$"), "")
+    return Path(base, rest) if base else None
+
+
+def _has(file: Path, word: str) -> bool:
+    try:
+        if not file.is_file():
+            return False
+        if not word:
+            return file.stat().st_size > 0
+        if file.stat().st_size > FILE_BYTES_MAX:
+            return False
+        return word in file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
