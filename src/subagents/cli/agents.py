@@ -4,6 +4,7 @@ Source: 5-surfaces §2; 4-observability §6, §7.
 """
 
 import difflib
+import time
 from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
@@ -34,6 +35,28 @@ class Limits(View, frozen=True):
     max_spawn_depth: int = 1
 
 
+class AbilitiesView(View, frozen=True):
+    survives_daemon: bool = False
+    steer: bool = False
+    resume: bool = False
+    scope_tools: bool = False
+    interrupt: bool = False
+    usage: bool = False
+    model: bool = False
+
+
+class ClaimView(View, frozen=True):
+    name: str = ""
+    verdict: str = ""
+    detail: str = ""
+
+
+class ProbeView(View, frozen=True):
+    version: str | None = None
+    at: int = 0
+    claims: list[ClaimView] = []
+
+
 class AgentView(View, frozen=True):
     id: str
     runtime: str | None = None
@@ -44,6 +67,8 @@ class AgentView(View, frozen=True):
     notes: str | None = None
     allowed: bool = False
     limits: Limits = Limits()
+    abilities: AbilitiesView | None = None
+    probe: ProbeView | None = None
 
 
 class Agents(View, frozen=True):
@@ -129,6 +154,9 @@ def show(agent: Agent, /, *, json: Json = False) -> int:
         "deadline": duration(round(timeout * 1000)) if timeout else "none",
         "tools": "the runtime's own" if limits.tools is None else ", ".join(limits.tools) or "none",
         "may spawn": ", ".join(limits.allow_agents) if limits.max_spawn_depth > 1 else "nobody",
+        "can": _can(one.abilities),
+        "tool scope": _scope(one),
+        "probe": _probed(one),
     }
     for name, value in facts.items():
         if value:
@@ -175,6 +203,44 @@ def stats(
         [_row(each) for each in known],
     )
     return EXIT_OK
+
+
+ABLE: Final = {
+    "steer": "takes messages while it works",
+    "resume": "goes on with its session",
+    "interrupt": "can be interrupted",
+    "model": "takes a model",
+    "usage": "tells tokens or cost",
+    "survives_daemon": "outlives the daemon",
+}
+
+
+def _can(able: AbilitiesView | None) -> str:
+    if able is None:
+        return "nothing: it cannot work as configured (subagents doctor)"
+    return ", ".join(text for name, text in ABLE.items() if getattr(able, name)) or "work"
+
+
+def _scope(one: AgentView) -> str:
+    """Whether tools can be taken from it, and how sure that is."""
+    if one.abilities is None or not one.abilities.scope_tools:
+        return "cannot be enforced: a spawn that asks for one is refused"
+    claims = one.probe.claims if one.probe is not None else []
+    found = next((claim for claim in claims if claim.name == "scope"), None)
+    if found is None or found.verdict == "open":
+        return f"enforced by its program; not tried (subagents doctor --probe {one.id})"
+    if found.verdict == "broken":
+        return f"broken, so every scope is refused: {found.detail}"
+    return f"enforced, and proven: {found.detail}"
+
+
+def _probed(one: AgentView) -> str:
+    probe = one.probe
+    if probe is None:
+        return ""
+    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(probe.at / 1000))
+    claims = ", ".join(f"{claim.name} {claim.verdict}" for claim in probe.claims)
+    return f"{at}, version {probe.version or 'unknown'}: {claims}"
 
 
 def suggest(

@@ -10,13 +10,15 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from cyclopts import Parameter
 
 from subagents import __version__
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
+from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.cli.flags import Json
 from subagents.cli.setup import database_problems
 from subagents.client import Client, Document, log_message, log_tail
@@ -31,9 +33,6 @@ from subagents.errors import (
     SubagentsError,
 )
 
-OK: Final = "ok"
-WARN: Final = "warn"
-FAIL: Final = "fail"
 FREE_BYTES_LOW: Final = 500 * 1024 * 1024
 FREE_BYTES_FULL: Final = 16 * 1024 * 1024
 FILES_LOW: Final = 1024
@@ -41,33 +40,45 @@ OTHERS: Final = 0o077
 REFUSAL_CHARS_MAX: Final = 240
 
 
-class Check(msgspec.Struct, frozen=True):
-    """One thing that was looked at; ``fix`` is what to do when it is not ok."""
-
-    name: str
-    status: str
-    detail: str
-    fix: str | None = None
-
-
-def doctor(*, json: Json = False) -> int:
-    """Check configuration, directories, daemon, database, disk and workers.
+def doctor(
+    *,
+    probe: Annotated[
+        str | None,
+        Parameter(name="--probe", help="Let this agent's program try its claims.", metavar="AGENT"),
+    ] = None,
+    yes: Annotated[bool, Parameter(name=["--yes", "-y"], help="Probe without asking.")] = False,
+    json: Json = False,
+) -> int:
+    """Check configuration, directories, daemon, database, disk, agents and workers.
 
     Changes nothing. Exit code 1 when a check fails.
+
+    With `--probe` an agent's own program runs a few tiny tasks with its own model
+    and login, in a temporary directory: whether a denied tool can really not be
+    used, a session be gone on with, a message reach it. What was found is kept for
+    that version of the program; where a denied tool worked, spawns with a scope of
+    tools are refused.
 
     For example:
 
         subagents doctor
 
         subagents doctor --json
+
+        subagents doctor --probe claude
     """
     home = paths()
+    if probe is not None:
+        from subagents.cli.doctor_probe import probe_agent  # noqa: PLC0415 - the whole engine
+
+        return probe_agent(home, probe, yes=yes, json=json)
     version, diagnostics, silence = _ask_daemon(home)
     records = _records(home) if version is not None else ()
     checks = [
         *_platform(),
         _config(home),
         *_agents(home, records),
+        *_workers(home),
         *_directories(home),
         _daemon(home, version, diagnostics, silence),
         *_of_daemon(diagnostics),
@@ -91,14 +102,15 @@ def doctor(*, json: Json = False) -> int:
             }
         )
         return EXIT_FAILED if has_failed else EXIT_OK
+    width = max(12, *(len(check.name) + 1 for check in checks))
     for check in checks:
         sign = {OK: "✔", WARN: "!", FAIL: "✖"}[check.status]
         first, *rest = check.detail.splitlines() or [""]
-        output.styled_line(f" {check.name:<12}{first}", sign, check.status)
+        output.styled_line(f" {check.name:<{width}}{first}", sign, check.status)
         for text in rest:
-            output.line(f"{'':14}{text}")
+            output.line(f"{'':{width + 2}}{text}")
         if check.fix and check.status != OK:
-            output.line(f"{'':14}→ {check.fix}")
+            output.line(f"{'':{width + 2}}→ {check.fix}")
     if found := _endpoint(diagnostics):
         output.line(f"Spans of ended runs are sent to {found}; nothing else is sent anywhere.")
     else:
@@ -178,6 +190,29 @@ def _agents(home: Paths, records: Sequence[Stats]) -> Iterator[Check]:
     able = working_agents(settings)
     cards = sum(agent.capabilities != Capabilities() for agent in able.values())
     yield Check("agents", OK, f"{len(able)} can work, {cards} with a capability card")
+
+
+def _workers(home: Paths) -> Iterator[Check]:
+    """Each agent's program, and the plugins that bring runtimes."""
+    from subagents.cli.doctor_agents import agent_checks  # noqa: PLC0415
+    from subagents.config.layers import load  # noqa: PLC0415
+    from subagents.config.probes import read_probes  # noqa: PLC0415
+    from subagents.wiring import runtimes_here  # noqa: PLC0415
+
+    runtimes, refused = runtimes_here(home)
+    for plugin in refused:
+        text = f"runtime {plugin.name!r} of {plugin.package} is not used: {plugin.reason}"
+        yield Check("plugins", FAIL, text, f"correct or uninstall {plugin.package}")
+    try:
+        settings = load(Path(caller_cwd()), os.environ, paths=home).settings
+    except ConfigError:
+        return
+    try:
+        probes = read_probes(home)
+    except ConfigError as error:
+        yield Check("probes", WARN, error.message, error.hint)
+        probes = {}
+    yield from agent_checks(settings.agents, runtimes, probes, os.environ)
 
 
 def _directories(home: Paths) -> Iterator[Check]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol
 
-from subagents.cli import output, render
+from subagents.cli import leftovers, output, render
 from subagents.cli.connection import POLL_S, connect, persistently
 from subagents.cli.views import Details, Node, Waited, view
 from subagents.client import Client, Document, segment
@@ -222,6 +222,7 @@ def print_ends(waited: Waited, *, started: float | None = None) -> None:
             for reason in render.error_lines(item.outcome, item.verification):
                 output.note(f"  {reason}")
             output.note(f"  see: subagents why {item.run_id}")
+        leftovers.say(item, has_result=bool(result))
     for pending in waited.pending:
         why = f" ({output.one_line(pending.why)})" if pending.why else ""
         output.note(f"… {pending.label or pending.run_id}: {pending.phase}{why}")

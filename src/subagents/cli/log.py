@@ -139,21 +139,25 @@ def _print_page(answer: Document, *, json: bool, is_first: bool = False) -> LogV
             output.document(answer)
         return page
     for line in page.lines:
-        _print_line(line)
+        print_line(line)
     return page
 
 
-def _print_line(line: LineView) -> None:
+def print_line(line: LineView) -> None:
+    """See ``shown``."""
+    sys.stdout.writelines(f"{each}\n" for each in shown(line))
+
+
+def shown(line: LineView) -> list[str]:
     """Time, sign and text; further lines of the text stand below its beginning."""
     at = _clock(line.ts)
     sign = SIGNS.get(line.type, "?")
     # Also into a pipe: a worker's text must not move the cursor of whoever reads it in the end.
     first, *rest = output.harmless(line.text).splitlines() or [""]
     style = STYLES.get(line.type, "")
-    sys.stdout.write(f"{at} {sign} {output.styled(first, style)}".rstrip() + "\n")
     indent = " " * (len(at) + 3)
-    for each in rest:
-        sys.stdout.write(f"{indent}{output.styled(each, style)}".rstrip() + "\n")
+    lines = [f"{at} {sign} {output.styled(first, style)}".rstrip()]
+    return lines + [f"{indent}{output.styled(each, style)}".rstrip() for each in rest]
 
 
 def _clock(ts: int) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from subagents.cli import output, render, selectors
+from subagents.cli import leftovers, output, render, selectors
 from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Run
 from subagents.cli.selectors import path_of
@@ -173,6 +173,7 @@ def _show(run: Details) -> None:
     _show_tools(run.resolved)
     _field("requester", run.requester)
     _field("session", run.session_key)
+    _show_chain(run)
     _field("time", render.elapsed(run, time.time() * 1000))
     if run.usage is not None:
         _field("usage", render.usage_text(run.usage))
@@ -184,10 +185,23 @@ def _show(run: Details) -> None:
         _field("progress", render.progress_text(run.latest_progress))
     _show_relatives(run)
     _show_proof(run)
-    for name, long_text in (("task", run.task), ("result", run.result)):
+    for name, text in leftovers.fields(run):
+        _field(name, text)
+    words = None if run.result else run.last_words
+    for name, long_text in (("task", run.task), ("result", run.result), ("last words", words)):
         if long_text:
             output.line(f"{name}:")
             _indented(long_text)
+
+
+def _show_chain(run: Details) -> None:
+    """The runs before and behind it in its session."""
+    if run.continues is not None:
+        _field("continues", run.continues)
+    if run.continued_by is not None:
+        _field("continued by", run.continued_by)
+    if run.thread_id is not None:
+        _field("thread", run.thread_id)
 
 
 def _show_tools(resolved: dict[str, object]) -> None:
@@ -263,6 +277,7 @@ def result(run: Run, /, *, json: Json = False) -> int:
     else:
         state = "has no outcome yet" if ended.outcome is None else "left no text"
         output.note(f"{ended.label or run} {state}")
+    leftovers.say(ended, has_result=bool(text))
     if ended.result is not None and ended.result_bytes > len(ended.result.encode()):
         output.note(f"cut: the whole is {ended.result_bytes} bytes; see: subagents log {run}")
     return EXIT_OK

@@ -43,6 +43,10 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("run", "subagents.cli.spawn:run", "Hand a task over, wait, print its result"),
         Command("spawn", "subagents.cli.spawn:spawn", "Hand a task over, print the run's id"),
         Command("plan run", "subagents.cli.spawn:plan", "Submit a file of runs, all or none"),
+        Command(
+            "continue", "subagents.cli.sessions:continue_", "Go on with an ended run's session"
+        ),
+        Command("attach", "subagents.cli.attach:attach", "Follow a session and write into it"),
         Command("wait", "subagents.cli.waits:wait", "Wait for runs and print their results"),
         Command("inbox", "subagents.cli.waits:inbox", "Messages for you, each once"),
         Command("answer", "subagents.cli.act:answer", "Answer a worker's question"),
@@ -66,6 +70,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     ),
     "Act": (
         Command("steer", "subagents.cli.act:steer", "Tell a live worker something"),
+        Command("interrupt", "subagents.cli.sessions:interrupt", "End a worker's turn, keep it"),
         Command("pause", "subagents.cli.act:pause", "Hold runs"),
         Command("resume", "subagents.cli.act:resume", "Let paused runs go on"),
         Command("cancel", "subagents.cli.act:cancel", "Stop runs and all they spawned"),
@@ -115,6 +120,8 @@ PARENTS: Final = {
 INSTALL_COMPLETION: Final = "--install-completion"
 HELP_FLAGS: Final = {"--help", "-h"}
 SPAWNING: Final = {"run", "spawn"}
+SPEAKING: Final = {"continue"}
+"""Commands whose message can be ``-``: stdin."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -265,6 +272,10 @@ def _parsed(arguments: list[str]) -> int:
     _check_command(arguments)
     if arguments[0] in SPAWNING:
         arguments = spawn_arguments(arguments)
+    elif arguments[0] in SPEAKING and "--" not in arguments and "-" in arguments[1:]:
+        # The parser takes it for an option.
+        words = [word for word in arguments if word != "-"]
+        arguments = [*words, "--", "-"]
     from cyclopts import CycloptsError  # noqa: PLC0415  70 ms
 
     try:

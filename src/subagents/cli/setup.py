@@ -10,8 +10,9 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -29,6 +30,9 @@ from subagents.errors import (
     Unavailable,
     UsageError,
 )
+
+if TYPE_CHECKING:  # it looks for programs: only `init` needs it
+    from subagents.config.programs import Found
 
 HIDDEN: Final = "(hidden)"
 UNIT_NAME: Final = "subagents.service"
@@ -55,7 +59,8 @@ def init(
 
         subagents init --yes --json
     """
-    from subagents.config.starter import detect, starter_text, usable  # noqa: PLC0415
+    from subagents.config.programs import detect  # noqa: PLC0415
+    from subagents.config.starter import starter_text, usable  # noqa: PLC0415
 
     file = Path(caller_cwd()) / "subagents.toml"
     found = detect(os.environ)
@@ -71,7 +76,7 @@ def init(
     try:
         if kept is not None:
             shutil.copyfile(file, kept)
-        file.write_text(starter_text(os.environ), encoding="utf-8")
+        file.write_text(starter_text(os.environ, found), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
     if not os.environ.get("SUBAGENTS_RUN_ID"):
@@ -83,7 +88,15 @@ def init(
             {
                 "file": str(file),
                 "backup": None if kept is None else str(kept),
-                "found": [{"name": each.name, "runtime": each.runtime} for each in found],
+                "found": [
+                    {
+                        "name": each.program.name,
+                        "runtime": each.program.runtime,
+                        "place": each.place,
+                        "login": each.login,
+                    }
+                    for each in found
+                ],
                 "allowed": list(allowed),
             }
         )
@@ -91,10 +104,7 @@ def init(
     output.line(f"Wrote {file}")
     if kept is not None:
         output.line(f"The old one is {kept}")
-    names = ", ".join(f"{each.name} ({each.description})" for each in found)
-    output.line(
-        f"Found here: {names or 'no agent programs, but the agent `command` runs anything'}"
-    )
+    _show_found(found)
     listed = ", ".join(allowed)
     output.line(
         f"Agents that call over MCP may spawn: {listed}"
@@ -103,6 +113,17 @@ def init(
     )
     output.line("Next: subagents run 'echo hello' · subagents doctor · subagents mcp install NAME")
     return EXIT_OK
+
+
+def _show_found(found: "Sequence[Found]") -> None:
+    if not found:
+        output.line("Found here: no agent programs, but the agent `command` runs anything")
+        return
+    output.line("Found here:")
+    for each in found:
+        is_known = each.login is not None
+        login = f"login: {each.login}" if is_known else f"log in: {each.program.login}"
+        output.line(f"  {each.program.name:<17} {each.program.title} · {each.place} · {login}")
 
 
 # -- config ---------------------------------------------------------------------------------------

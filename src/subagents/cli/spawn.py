@@ -60,7 +60,7 @@ def run(
     accepted = view(receipt, Receipt)
     # The live tree shows the run; a log of plain lines needs its id before the end.
     _say_accepted([accepted], is_brief=follow.can_draw())
-    return _wait_and_print([accepted], started=started, json=json)
+    return wait_and_print([accepted], started=started, json=json)
 
 
 def spawn(*task: Task, flags: Flags = NO_FLAGS, json: Json = False) -> int:
@@ -111,7 +111,7 @@ def plan(
     accepted = view(answer, Receipts).receipts
     if not detach:
         _say_accepted(accepted, is_brief=follow.can_draw())
-        return _wait_and_print(accepted, started=started, json=json)
+        return wait_and_print(accepted, started=started, json=json)
     if json:
         output.document(answer)
         return EXIT_OK
@@ -167,9 +167,13 @@ def _say_accepted(accepted: Sequence[Receipt], *, is_brief: bool) -> None:
         elif not is_brief:
             name = output.one_line(receipt.label)
             output.note(f"{receipt.run_id}: {name} ({receipt.agent_id}) is {receipt.phase}")
+        if receipt.workspace is not None:
+            place = receipt.workspace
+            output.note(f"  worktree: {place.path}  branch {place.branch}")
 
 
-def _wait_and_print(accepted: Sequence[Receipt], *, started: float, json: bool) -> int:
+def wait_and_print(accepted: Sequence[Receipt], *, started: float, json: bool) -> int:
+    """Wait for all of them and print their ends; the exit code says how they went."""
     run_ids = [receipt.run_id for receipt in accepted]
     is_live = follow.can_draw()
     try:

@@ -73,6 +73,8 @@ def doing(found: StatusView, now_ms: float) -> list[str]:
     """What it is at, or why it is not; its last sign of life; what is left of its time."""
     parts = [output.one_line(render.now_text(found), chars_max=PART_CHARS_MAX)]
     if found.outcome is None:
+        if found.waiting is not None and found.waiting != parts[0]:
+            parts.append(f"waiting: {found.waiting}")
         if found.last_activity_age is not None:
             seen = output.one_line(found.last_activity or "a sign of life", chars_max=80)
             parts.append(f"{seen}, {found.last_activity_age}")

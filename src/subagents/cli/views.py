@@ -70,6 +70,32 @@ class ReportView(View, frozen=True):
     warnings: list[str] = []
 
 
+class ChangesView(View, frozen=True):
+    """What was changed in a worktree."""
+
+    summary: str = ""
+    deleted: list[str] = []
+    out_of_scope: list[str] = []
+    kept_branches: list[str] = []
+
+
+class WorkspaceView(View, frozen=True):
+    """The worktree of a run."""
+
+    path: str = ""
+    branch: str = ""
+    kept: bool | None = None
+    changes: ChangesView | None = None
+
+
+class Leftovers(View, frozen=True, kw_only=True):
+    """What a run leaves besides its result."""
+
+    last_words: str | None = None
+    files_left: list[str] = []
+    workspace: WorkspaceView | None = None
+
+
 class Receipt(View, frozen=True):
     run_id: str
     label: str = ""
@@ -78,6 +104,28 @@ class Receipt(View, frozen=True):
     warnings: list[str] = []
     note: str | None = None
     repeated: bool = False
+    workspace: WorkspaceView | None = None
+
+
+class SentView(View, frozen=True):
+    """What became of a message to a session."""
+
+    run_id: str
+    label: str = ""
+    status: str = ""
+    is_new: bool = False
+    continues: str | None = None
+    warnings: list[str] = []
+
+
+class SessionView(View, frozen=True):
+    """A run, as far as its session goes."""
+
+    run_id: str
+    label: str = ""
+    phase: str = ""
+    outcome: OutcomeView | None = None
+    continued_by: str | None = None
 
 
 class Receipts(View, frozen=True):
@@ -138,6 +186,8 @@ class StatusView(Row, frozen=True):
     requester_run: str | None = None
     deadline: int | None = None
     paused: bool = False
+    waiting: str | None = None
+    """For its model's provider."""
     budget: BudgetView | None = None
 
 
@@ -179,6 +229,9 @@ class Details(Row, frozen=True):
 
     runtime: str = ""
     session_key: str = ""
+    continues: str | None = None
+    continued_by: str | None = None
+    thread_id: str | None = None
     budget: BudgetView | None = None
     resolved: dict[str, object] = {}
     attempts: list[AttemptView] | int = []
@@ -191,6 +244,9 @@ class Details(Row, frozen=True):
     report: ReportView | None = None
     paused: bool = False
     vacuous: bool = False
+    last_words: str | None = None
+    files_left: list[str] = []
+    workspace: WorkspaceView | None = None
 
 
 class Node(View, frozen=True):
@@ -221,7 +277,7 @@ class Roots(View, frozen=True):
     roots: list[Node] = []
 
 
-class Item(View, frozen=True):
+class Item(Leftovers, frozen=True):
     """A run that ended, as ``wait`` hands it over."""
 
     run_id: str
@@ -361,7 +417,7 @@ class Asked(View, frozen=True):
     by: str | None = None
 
 
-class Ended(View, frozen=True):
+class Ended(Leftovers, frozen=True):
     """What ``result`` shows."""
 
     run_id: str = ""

@@ -22,6 +22,7 @@ from subagents.config.layers import Config
 from subagents.config.paths import Paths
 from subagents.config.settings import nearest
 from subagents.domain.admission import lane_key
+from subagents.domain.limits import Gate, refusal_text
 from subagents.domain.model import Run
 from subagents.domain.values import AttemptId, RunId
 from subagents.engine.addresses import spoken_under
@@ -43,6 +44,7 @@ PLAN_BODY_BYTES_MAX: Final = 64 * 1024 * 1024
 DRAIN_BYTES_MAX: Final = 16 * 1024 * 1024
 """How much of a body that is too large is still read, so that its sender hears the answer."""
 LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+DAY_MS: Final = 24 * 3_600_000
 DEPTH_MAX: Final = 64
 """More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
 
@@ -105,7 +107,19 @@ class Services:
     def lane_of(self, run: Run) -> Lane:
         """How full the run's lane is now."""
         used = self.engine.ledger.index.held(lane_key(run))
-        return Lane(used=used, slots=run.resolved.lane_slots)
+        gate = self.engine.limits.gate_of(run)
+        limit = None if gate is None else _refusing(gate, self.now_ms())
+        return Lane(used=used, slots=run.resolved.lane_slots, limit=limit)
+
+
+def _refusing(gate: Gate, now_ms: int) -> str:
+    """``waiting for anthropic: 429, until 14:05:10``."""
+    text = f"waiting for {refusal_text(gate.provider, gate.status)}"
+    if not gate.is_closed(now_ms):
+        return f"{text}; one run goes first ({gate.probe})"
+    at = time.localtime(gate.until_ms / 1000)
+    day = "%H:%M:%S" if gate.until_ms - now_ms < DAY_MS else "%Y-%m-%d %H:%M:%S"
+    return f"{text}, until {time.strftime(day, at)}"
 
 
 def services(request: Request) -> Services:

@@ -10,7 +10,7 @@ from typing import Final
 from subagents.domain.model import Run
 from subagents.domain.values import RunId
 from subagents.ports import JournalEntry
-from subagents.surfaces import documents, explain
+from subagents.surfaces import deliveries, documents, explain
 from subagents.surfaces.call import Services
 
 JOURNAL_PAGE: Final = 500
@@ -44,7 +44,7 @@ async def why(used: Services, run: Run, *, steps_max: int = STEPS_MAX) -> docume
         "phase": run.phase,
         "why": sentence,
         "steps": [documents.step(each) for each in newest],
-        "deliveryTries": [documents.delivery_try(each) for each in tries],
+        "deliveryTries": [deliveries.delivery_try(each) for each in tries],
     }
 
 

@@ -15,8 +15,6 @@ from subagents.domain.announcement import announcement_text
 from subagents.domain.model import (
     Attempt,
     Child,
-    Delivery,
-    DeliveryTry,
     Dependency,
     Message,
     Phase,
@@ -31,7 +29,9 @@ from subagents.domain.values import announcement_id, attempt_id
 from subagents.engine.queries import AttentionItem
 from subagents.ports import InboxRow
 from subagents.surfaces import spending
+from subagents.surfaces.deliveries import delivery
 from subagents.surfaces.explain import Folded, Lane, Step, why_now
+from subagents.surfaces.workspaces import changes, workspace_of
 
 Document = dict[str, object]
 
@@ -60,6 +60,8 @@ def run_status(run: Run) -> str:
         return "blocked"
     if run.paused and run.phase in _HELD:
         return "paused"
+    if run.limited is not None and run.phase in _HELD:
+        return "waiting"
     return _PHASE_WORDS.get(run.phase, "running")
 
 
@@ -105,6 +107,10 @@ def detail(run: Run, now_ms: int, *, lane: Lane | None = None) -> Document:
         "resolved": resolved(run.resolved),
         "attempts": [attempt(run, each) for each in run.attempts],
         "retryFrom": run.retry_from,
+        "continues": None if run.continues is None else run.continues.run_id,
+        "continuedBy": run.continued_by,
+        "threadId": thread_id(run),
+        "nativeSession": run.native_session,
         "requesterRun": run.requester_run,
         "retriesUsed": run.retries_used,
         "retryDue": run.retry_due_ms,
@@ -116,6 +122,10 @@ def detail(run: Run, now_ms: int, *, lane: Lane | None = None) -> Document:
         "verificationState": run.verification_state,
         "result": cut(run.result, DETAIL_RESULT_CHARS_MAX),
         "resultBytes": result_bytes(run),
+        "artifacts": artifacts(run),
+        "lastWords": run.remains.words,
+        "filesLeft": list(run.remains.files),
+        "workspace": workspace_of(run),
         "report": report(run.report),
         "budget": spending.budget(run, now_ms),
         "cancel": None
@@ -143,6 +153,9 @@ def result(run: Run) -> Document:
         "verification": verification(run),
         "usage": spending.own(run),
         "artifacts": artifacts(run),
+        "lastWords": run.remains.words,
+        "filesLeft": list(run.remains.files),
+        "workspace": workspace_of(run),
     }
 
 
@@ -206,12 +219,20 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> Document:
         "effectiveTools": None if tools is None else list(tools),
         "toolsDeny": list(run.resolved.tools_deny),
         "cwd": run.resolved.cwd,
+        "workspace": workspace_of(run),
+        "continues": None if run.continues is None else run.continues.run_id,
+        "threadId": thread_id(run),
         "warnings": list(warnings),
         "note": f"this idempotencyKey made run {run.id} before; nothing new was started"
         if repeated
         else "its end comes to your inbox once; no need to poll",
         "repeated": repeated,
     }
+
+
+def thread_id(run: Run) -> str | None:
+    """The thread that the run's session is bound to: named by its first run; None = to none."""
+    return run.root if run.spec.thread else None
 
 
 # -- parts of a run -----------------------------------------------------------------------------
@@ -257,12 +278,19 @@ def verification(run: Run) -> Document | None:
     if found is None:
         if run.spec.verification is None or run.outcome is None:
             return None
-        return {"status": "skipped", "checks": [], "verifiedAt": None}
+        return {"status": "skipped", "checks": [], "verifiedAt": None, **_changed(run)}
     return {
         "status": _verdict(found),
         "checks": [check(each) for each in found.checks],
         "verifiedAt": found.verified_at_ms,
+        **_changed(run),
     }
+
+
+def _changed(run: Run) -> Document:
+    """For information, of a run with a worktree: what it changed besides what was asked for."""
+    found = changes(run)
+    return {} if found is None else {"changes": found}
 
 
 def _verdict(value: Verification) -> str:
@@ -315,6 +343,7 @@ def attempt(run: Run, value: Attempt) -> Document:
         "endedAt": value.ended_at_ms,
         "deadline": value.deadline_ms,
         "turns": value.turns,
+        "resumes": value.resumes,
         "pid": value.pid,
         "outcome": outcome(value.outcome),
         "exitCode": evidence.exit.code if evidence.exit else None,
@@ -361,32 +390,6 @@ def request_status(value: Request) -> str:
         return "pending"
     decision = str(value.answer.decision)
     return decision if decision in {"timeout", "cancelled"} else "answered"
-
-
-def delivery(value: Delivery | None) -> Document | None:
-    if value is None:
-        return None
-    return {
-        "target": value.target,
-        "tries": [delivery_try(each) for each in value.tries],
-        "triesTotal": value.tries_total,
-        "failures": value.failures,
-        "due": value.due_ms,
-    }
-
-
-def delivery_try(value: DeliveryTry) -> Document:
-    """One line of the trace of seed 004 part 4."""
-    return {
-        "at": value.at_ms,
-        "target": value.target,
-        "requesterDepth": value.requester_depth,
-        "nested": value.nested,
-        "routeMode": value.route_mode,
-        "phases": list(value.phases),
-        "outcome": msgspec.to_builtins(value.outcome),
-        "idempotencyKey": value.idempotency_key,
-    }
 
 
 def resolved(value: Resolved) -> Document:

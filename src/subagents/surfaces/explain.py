@@ -8,7 +8,7 @@ Source: 2-lifecycle §1 ("``subagents why RUN`` and ``timeline`` read this journ
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, assert_never
 
-from subagents.domain import budgets, spending
+from subagents.domain import budgets, limits, spending
 from subagents.domain import events as e
 from subagents.domain import signals as s
 from subagents.domain.announcement import duration, ending
@@ -21,11 +21,13 @@ from subagents.domain.outcome import (
     DeliveryFailed,
     DeliveryOutcome,
     Outcome,
+    Reason,
     Skipped,
     Verdict,
     Verification,
 )
 from subagents.domain.reconcile import signal_name
+from subagents.domain.workspace import Remains, summary
 from subagents.ports import JournalEntry
 
 TEXT_CHARS_MAX: Final = 200
@@ -55,6 +57,8 @@ class Lane(NamedTuple):
 
     used: int
     slots: int
+    limit: str | None = None
+    """Why none of them is given to the run: ``waiting for anthropic: 429, until 14:05:10``."""
 
 
 def fold(entries: Iterable[JournalEntry], run: Run | None = None) -> Iterator[Folded]:
@@ -131,6 +135,8 @@ def _queued(run: Run, lane: Lane | None) -> str:
     name = run.resolved.lane
     if lane is None:
         return f'waits for a slot in lane "{name}" ({run.resolved.lane_slots} slots)'
+    if lane.limit is not None:
+        return lane.limit
     if lane.used < lane.slots:
         return f'about to get a slot in lane "{name}" ({lane.used}/{lane.slots} used)'
     return f'no slot in lane "{name}" ({lane.used}/{lane.slots} used)'
@@ -159,6 +165,8 @@ def _stopping(run: Run, stop: StopCause) -> str:
         case StopCause.BUDGET:
             found = run.budget_stop
             return _cut(budgets.why(run, found)) if found else "its budget is used up"
+        case StopCause.INTERRUPT:
+            return "interrupted"
         case _:
             assert_never(stop)
 
@@ -211,6 +219,10 @@ def _contract(run: Run) -> str:
 
 def _retry_wait(run: Run, now_ms: int) -> str:
     due = "due" if run.retry_due_ms is None else f"due in {_left(run.retry_due_ms, now_ms)}"
+    if run.limited is not None:
+        times = f" (wait {run.limited.waits})" if run.limited.waits > 1 else ""
+        going = "goes on" if limits.resumes(run) is not None else "one more attempt"
+        return f"waiting for its model's provider: {_cut(run.limited.text)}; {going}, {due}{times}"
     reason = _cut(run.next_attempt_reason or "the attempt before failed")
     if run.next_attempt_verifies:
         return f"one more attempt {due} because verification failed: {reason}"
@@ -233,6 +245,8 @@ def _completed(run: Run) -> str:
     text = _outcome(run.outcome)
     consumed = run.announcement_consumed_ms is not None
     text += "; its requester took the result" if consumed else "; the result waits in the inbox"
+    if run.continued_by is not None:
+        text += f"; run {run.continued_by} goes on with its session"
     return f"{text}; archived" if run.archived_at_ms is not None else text
 
 
@@ -329,6 +343,11 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
         case e.SteerSettled():
             taken = "reached the worker" if event.taken else "waits for the next turn"
             return f"message {event.number} {taken}"
+        case e.InterruptRequested():
+            reason = f": {_cut(event.reason)}" if event.reason else ""
+            return f"interrupted by {event.by}{reason}"
+        case e.Continued():
+            return f"run {event.run_id} goes on with its session"
         case e.ChildSpawned():
             return f'spawned sub-agent "{event.child.label}" ({event.child.run_id})'
         case e.ChildSettled():
@@ -385,6 +404,8 @@ def _spawned(event: e.Spawned) -> str:
     text = f'spawned by {event.requester} for agent "{resolved.agent_id}" ({resolved.runtime})'
     if event.retry_from is not None:
         text += f", again like {event.retry_from}"
+    if event.continues is not None:
+        text += f", to go on with the session of {event.continues.run_id}"
     open_labels = [each.label for each in event.dependencies if each.outcome is None]
     if open_labels:
         text += f"; waits for {_listed(open_labels)}"
@@ -404,6 +425,8 @@ def _signal(signal: s.Signal) -> str:
     match signal:
         case s.Exited():
             return _exited(signal.exit)
+        case s.ResultSeen(is_limit=True):
+            return f"was refused by its model's provider: {_cut(signal.error or signal.text)}"
         case s.ResultSeen():
             size = signal.bytes_total or len(signal.text.encode())
             kind = "an error as its result" if signal.is_error else "its result"
@@ -418,12 +441,25 @@ def _signal(signal: s.Signal) -> str:
             percent = signal.progress.percent_complete
             done = "" if percent is None else f" ({percent:g} %)"
             return f"is at: {_cut(signal.progress.phase)}{done}"
+        case s.SessionSeen():
+            return f"works in session {_cut(signal.session_id)} of its program"
         case s.ToolSeen():
             return f"used tool {_cut(signal.name)}"
+        case s.RemainsSeen():
+            return f"left {_remains(signal.remains)}"
         case s.Vanished():
             return f"is gone: {_cut(signal.error)}"
         case _:
             assert_never(signal)
+
+
+def _remains(remains: Remains) -> str:
+    parts = [
+        "its last words" if remains.words else "",
+        _count(len(remains.files), "file") + " of its contract" if remains.files else "",
+        f"in its worktree: {_cut(summary(remains.changes))}" if remains.changes else "",
+    ]
+    return ", ".join(filter(None, parts)) or "nothing"
 
 
 def _exited(exit_: Exit) -> str:
@@ -438,6 +474,8 @@ def _timer(folded: Folded) -> str:
     before, after = folded.before, folded.run
     if before is None or folded.stale:
         return "a timer fired"
+    if before.limited is not None and _is_late_in_wait(before, after):
+        return "its deadline passed while it waited for its model's provider"
     if before.phase is Phase.RETRY_WAIT and after.phase is Phase.QUEUED:
         return "the retry is due"
     if before.phase is Phase.WAITING and after.phase is Phase.ANNOUNCING:
@@ -451,6 +489,11 @@ def _timer(folded: Folded) -> str:
     if len(after.pending_requests) < len(before.pending_requests):
         return "a question passed its deadline"
     return "a timer fired"
+
+
+def _is_late_in_wait(before: Run, after: Run) -> bool:
+    is_over = after.outcome is not None and after.outcome.reason is Reason.DEADLINE
+    return is_over and before.phase in {Phase.RETRY_WAIT, Phase.QUEUED}
 
 
 def _stop_of(run: Run) -> StopCause | None:

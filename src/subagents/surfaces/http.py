@@ -37,6 +37,7 @@ from subagents.surfaces import (
     routes_daemon,
     routes_inbox,
     routes_runs,
+    routes_sessions,
     routes_spawn,
     routes_tools,
 )
@@ -66,7 +67,15 @@ _STATUS: Final[Mapping[type[SubagentsError], int]] = {
     Unavailable: 503,
 }
 PARTS: Final = (
-    *(routes_spawn, routes_runs, routes_inbox, routes_tools, routes_agents, routes_daemon),
+    *(
+        routes_spawn,
+        routes_runs,
+        routes_sessions,
+        routes_inbox,
+        routes_tools,
+        routes_agents,
+        routes_daemon,
+    ),
     events,
     metrics,
     openapi,

@@ -27,6 +27,7 @@ from subagents.surfaces import (
     routes_daemon,
     routes_inbox,
     routes_runs,
+    routes_sessions,
     routes_tools,
     wire,
 )
@@ -78,6 +79,13 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/v1/runs/{sel}/log"): Operation(query=logs.PARAMETERS),
     ("POST", "/v1/runs/{sel}/cancel"): Operation(body=wire.CancelBody, is_body_optional=True),
     ("POST", "/v1/runs/{sel}/steer"): Operation(body=wire.SteerBody),
+    ("POST", "/v1/runs/{sel}/send"): Operation(body=routes_sessions.SendBody),
+    ("POST", "/v1/runs/{sel}/interrupt"): Operation(
+        body=routes_sessions.InterruptBody, is_body_optional=True
+    ),
+    ("POST", "/v1/threads/{thread}/messages"): Operation(
+        body=routes_sessions.ThreadBody, status=202
+    ),
     ("POST", "/v1/runs/{sel}/pause"): Operation(),
     ("POST", "/v1/runs/{sel}/resume"): Operation(),
     ("POST", "/v1/runs/{sel}/redeliver"): Operation(),
@@ -116,6 +124,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
 PATH_WORDS: Final[Mapping[str, str]] = {
     "sel": "A run: its id, a unique beginning of it, its label, a session key, or `last`.",
     "id": "A worker's question: `<runId>:q<n>`.",
+    "thread": "A thread: `threadId` in the receipt of a spawn with `thread: true`.",
     "name": "A tool of `GET /v1/tools`.",
 }
 CALLER_HEADERS: Final = ("Session", "Reader", "Caller", "Cwd")

@@ -3,7 +3,9 @@
 Source: 5-surfaces §4; 4-observability §6, §7.
 """
 
+import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -12,11 +14,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from subagents.config.fleet import allowed_agents, working_agents
+from subagents.config.installed import installed, subject
+from subagents.config.paths import Paths
+from subagents.config.probes import read_probes
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.performance import RETENTION_DAYS, By, Wanted
+from subagents.domain.spec import Abilities
 from subagents.domain.suggest import COST_TIERS
 from subagents.domain.values import agent_of
-from subagents.errors import UsageError
+from subagents.engine.proofs import abilities_here
+from subagents.errors import ConfigError, UsageError
 from subagents.surfaces import advice, wire
 from subagents.surfaces.call import Caller, answer, number_in, query_of, services
 from subagents.surfaces.decoding import one_of
@@ -46,7 +53,10 @@ async def agents(request: Request) -> Response:
     """GET /v1/agents: the configured workers, and whether the caller may spawn them."""
     caller = Caller.of(request)
     settings = _settings(request, query_of(request, WHERE), caller)
+    used = services(request)
     allowed = allowed_agents(settings, agent_of(caller.session))
+    able = working_agents(settings)
+    probes = await used.off_loop(partial(_probes, used.paths, able))
     found = [
         {
             "id": agent_id,
@@ -54,10 +64,45 @@ async def agents(request: Request) -> Response:
             **advice.card_of(agent),
             "allowed": caller.is_operator or agent_id in allowed,
             "limits": _limits(agent_id, agent, settings),
+            "abilities": _abilities(abilities_here(used.engine.runtimes, agent)),
+            "probe": probes.get(agent_id),
         }
-        for agent_id, agent in working_agents(settings).items()
+        for agent_id, agent in able.items()
     ]
     return answer({"agents": found})
+
+
+def _abilities(able: Abilities | None) -> Document | None:
+    """What its runtime says it can do; ``null`` = it cannot work as configured."""
+    if able is None:
+        return None
+    return {
+        "survivesDaemon": able.survives_daemon,
+        "steer": able.steer,
+        "resume": able.resume,
+        "scopeTools": able.scope_tools,
+        "interrupt": able.interrupt,
+        "usage": able.usage,
+        "model": able.model,
+    }
+
+
+def _probes(paths: Paths, agents: Mapping[str, Agent]) -> Mapping[str, Document]:
+    """What the last probe of the installed version found, by agent. Blocking."""
+    try:
+        known = read_probes(paths)
+    except ConfigError:
+        return {}  # `doctor` says what is wrong with the file
+    if not known:
+        return {}
+    found: dict[str, Document] = {}
+    for agent_id, agent in agents.items():
+        program = installed(agent, os.environ)
+        probe = known.get(subject(agent, program)) if program is not None else None
+        if probe is not None:
+            claims = [msgspec.to_builtins(claim) for claim in probe.claims]
+            found[agent_id] = {"version": probe.version, "at": probe.at_ms, "claims": claims}
+    return found
 
 
 def _limits(agent_id: str, agent: Agent, settings: Settings) -> Document:

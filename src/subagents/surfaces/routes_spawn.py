@@ -74,7 +74,8 @@ async def spawn_plan(request: Request) -> Response:
 
 def _cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
     """Where specs that name no directory work; the daemon's own would be a surprise."""
-    if cwd is None and any(spec.cwd is None for spec in specs):
+    # One that goes on with a session works where that does.
+    if cwd is None and any(spec.cwd is None and spec.continues is None for spec in specs):
         raise UsageError(
             "cwd is required: the caller's working directory", details={"field": "cwd"}
         )
@@ -85,7 +86,7 @@ async def retry(request: Request) -> Response:
     """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
     used, caller = services(request), Caller.of(request)
     run = await run_of(request, caller)
-    config = _config_of(used, caller, run.resolved.cwd, {}, {})
+    config = _config_of(used, caller, run.resolved.project, {}, {})
     receipt = await used.engine.retry(
         run.id,
         requester=caller.session,
@@ -115,6 +116,9 @@ def _config_of(
             guardrail="config",
             hint="unset the SUBAGENTS_…__… variables",
         )
+    run = used.engine.ledger.published.get(caller.run_id) if caller.run_id is not None else None
+    if run is not None and run.resolved.worktree is not None:
+        cwd = run.resolved.project
     config = used.load_config(cwd, config_env, overrides)
     return config if caller.is_operator else config.for_agents()
 

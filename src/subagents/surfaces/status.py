@@ -66,5 +66,6 @@ async def status(used: Services, run: Run) -> documents.Document:
         "requesterRun": run.requester_run,
         "deadline": run.attempts[-1].deadline_ms if run.attempts and not is_over else None,
         "paused": run.paused,
+        "waiting": used.lane_of(run).limit or used.engine.limits.backing_off(run),
         "budget": spending.budget(run, now_ms),
     }

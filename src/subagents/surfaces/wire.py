@@ -160,6 +160,7 @@ NAMES: Final[Mapping[str, int]] = {
     "model": NAME_CHARS_MAX,
     "thinking": NAME_CHARS_MAX,
     "chainAfter": NAME_CHARS_MAX,
+    "continues": NAME_CHARS_MAX,
     "lane": NAME_CHARS_MAX,
     "idempotencyKey": IDEMPOTENCY_KEY_CHARS_MAX,
 }
@@ -304,15 +305,7 @@ def parse_decision(word: str) -> Decision:
 
 
 def _check_spec(spec: RunSpec, at: str) -> None:
-    size = len(spec.task.encode())
-    if size > TASK_BYTES_MAX:
-        raise UsageError(
-            f"{at}task must be at most {TASK_BYTES_MAX} bytes (256 KiB), not {size}",
-            hint="put the material into a file and name its path in the task",
-            details={"field": f"{at}task", "bytes": size, "max": TASK_BYTES_MAX},
-        )
-    if not spec.task.strip():
-        raise UsageError(f"{at}task must not be empty", details={"field": f"{at}task"})
+    check_task(spec.task, field=f"{at}task")
     values = _by_wire_name(spec)
     for name, bounds in NUMBERS.items():
         _check_number(f"{at}{name}", values[name], bounds)
@@ -334,6 +327,19 @@ def _check_spec(spec: RunSpec, at: str) -> None:
         budget = _by_wire_name(spec.budget)
         for name, bounds in BUDGET_NUMBERS.items():
             _check_number(f"{at}budget.{name}", budget[name], bounds)
+
+
+def check_task(task: str, *, field: str) -> None:
+    """Refuse a task, or a message that may become one, that is empty or larger than 256 KiB."""
+    size = len(task.encode())
+    if size > TASK_BYTES_MAX:
+        raise UsageError(
+            f"{field} must be at most {TASK_BYTES_MAX} bytes (256 KiB), not {size}",
+            hint="put the material into a file and name its path in the task",
+            details={"field": field, "bytes": size, "max": TASK_BYTES_MAX},
+        )
+    if not task.strip():
+        raise UsageError(f"{field} must not be empty", details={"field": field})
 
 
 def _by_wire_name(value: msgspec.Struct) -> dict[str, Any]:

@@ -18,12 +18,14 @@ from subagents.domain.model import Phase, Run
 from subagents.domain.outcome import Status
 from subagents.domain.values import RunId, SessionKey, announcement_id
 from subagents.engine.feed import Scope
+from subagents.engine.sessions import EITHER
 from subagents.engine.spawn import Receipt
 from subagents.errors import Conflict, NotFound, RateLimited, UsageError
 from subagents.surfaces import documents, logs, wire
 from subagents.surfaces.call import Caller, Services, find_run
 from subagents.surfaces.caller import SESSION
 from subagents.surfaces.decoding import decode, one_of
+from subagents.surfaces.routes_sessions import deliver
 from subagents.surfaces.status import status as status_of
 from subagents.surfaces.supervisor.stream import SUBSCRIPTIONS_MAX, Stream, Subscription
 
@@ -152,11 +154,17 @@ async def get_log(seat: Seat, params: Mapping[str, object]) -> Done:
 
 
 async def send_message(seat: Seat, params: Mapping[str, object]) -> Done:
-    """Into the live attempt where its runtime takes messages, else for its next turn."""
+    """Into the live attempt where its runtime takes messages, else for its next turn.
+
+    To one that has ended: a new run of the same name goes on with its session, where it has one.
+    """
     asked = decode(params, ToAgent)
-    run = await _open_run(seat, asked.agent_id)
-    taken = await seat.used.engine.steer(run.id, _text(asked), by=seat.caller.session)
-    return Done({**_names(run), "status": taken})
+    run = await _run(seat, asked.agent_id)
+    text = _text(asked)
+    if run.is_settled and not run.resolved.abilities.resume:
+        run = await _open_run(seat, asked.agent_id)
+    sent = await deliver(seat.used, seat.caller, run, text, mode=EITHER, key=None, is_operator=True)
+    return Done({**_names(sent.run), "status": sent.status})
 
 
 async def send_to_cc(seat: Seat, params: Mapping[str, object]) -> Done:
@@ -176,9 +184,13 @@ async def send_to_cc(seat: Seat, params: Mapping[str, object]) -> Done:
 
 
 async def cancel_turn(seat: Seat, params: Mapping[str, object]) -> Done:
-    """Interrupt what it does now, and let it live. No runtime of this version can."""
-    run = await _open_run(seat, decode(params, OfAgent).agent_id)
-    raise _unable(run, "cannot interrupt a turn", ability="interrupt")
+    """End its turn: it ends with what it has so far, and ``send_message`` goes on with it."""
+    asked = decode(params, Ending)
+    run = await _open_run(seat, asked.agent_id)
+    if not run.resolved.abilities.interrupt:
+        raise _unable(run, "cannot interrupt a turn", ability="interrupt")
+    await seat.used.engine.interrupt(run.id, by=seat.caller.session, reason=asked.reason)
+    return Done({**_names(run), "status": "interrupting"})
 
 
 # -- begin and end ------------------------------------------------------------------------------

@@ -5,19 +5,21 @@ Source: 3-tools; 2-lifecycle §10.
 
 from typing import Final
 
+from subagents.engine.sessions import MODES, STEER
 from subagents.errors import UsageError
 from subagents.surfaces import requests, wire
 from subagents.surfaces.call import find_run
 from subagents.surfaces.decoding import one_of
+from subagents.surfaces.routes_sessions import deliver
 from subagents.surfaces.tools.arguments import RespondArguments, SendArguments, decoded
 from subagents.surfaces.tools.tool import Answer, Call, Document
 
-MODES: Final = ("steer", "followup")
 _SENT: Final = {
     "steered": "Put into its live turn.",
     "queued": "Kept for its next turn.",
     "accepted": "Kept for its next turn.",
 }
+_STARTED: Final = "A new run goes on with its session; its end comes to your inbox."
 
 
 async def send(call: Call) -> Answer:
@@ -30,22 +32,47 @@ async def send(call: Call) -> Answer:
             details={"field": "sessionKey"},
         )
     target = asked.session_key or asked.label or ""
-    return await steer(call, target, asked.message, next_turn=mode == "followup")
+    return await steer(call, target, asked.message, mode=mode)
 
 
-async def steer(call: Call, target: str, message: str, *, next_turn: bool = False) -> Answer:
+async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> Answer:
     """See ``send``; ``target`` is any selector."""
     run = await find_run(call.used, target, call.caller)
-    taken = await call.used.engine.steer(
-        run.id, message, by=call.caller.session, next_turn=next_turn
+    sent = await deliver(
+        call.used,
+        call.caller,
+        run,
+        message,
+        mode=mode,
+        key=call.call_id,
+        is_operator=False,  # a tool gives no person's rights
     )
+    now = sent.run
     structured: Document = {
-        "status": taken,
+        "status": sent.status,
+        "runId": now.id,
+        "sessionKey": now.session_key,
+        "label": now.resolved.label,
+    }
+    if sent.is_new:
+        structured["continues"] = run.id
+        if sent.warnings:
+            structured["warnings"] = list(sent.warnings)
+    what = _STARTED if sent.is_new else _SENT[sent.status]
+    return Answer(text=f"{sent.status}: {now.id}. {what}", structured=structured)
+
+
+async def interrupt(call: Call, target: str, reason: str | None) -> Answer:
+    """End the turn that is under way; what there is becomes a partial result."""
+    run = await find_run(call.used, target, call.caller)
+    run = await call.used.engine.interrupt(run.id, by=call.caller.session, reason=reason)
+    structured: Document = {
+        "status": "interrupting",
         "runId": run.id,
-        "sessionKey": run.session_key,
         "label": run.resolved.label,
     }
-    return Answer(text=f"{taken}: {run.id}. {_SENT[taken]}", structured=structured)
+    text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup goes on with it."
+    return Answer(text=text, structured=structured)
 
 
 async def respond(call: Call) -> Answer:

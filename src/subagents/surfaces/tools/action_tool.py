@@ -247,14 +247,23 @@ async def _steer(call: Call, asked: ActionArguments) -> Answer:
     return await act_tools.steer(call, _target(asked), _message(asked))
 
 
-async def _kill(call: Call, asked: ActionArguments) -> Answer:
-    run = await _run(call, asked)
+async def _interrupt(call: Call, asked: ActionArguments) -> Answer:
+    return await act_tools.interrupt(call, _target(asked), _reason(asked))
+
+
+def _reason(asked: ActionArguments) -> str | None:
     reason = asked.message
     if reason is not None and not 1 <= len(reason) <= REASON_CHARS_MAX:
         raise UsageError(
-            f"message must have 1 to {REASON_CHARS_MAX} characters for action=kill",
+            f"message must have 1 to {REASON_CHARS_MAX} characters for action={asked.action}",
             details={"field": "message"},
         )
+    return reason
+
+
+async def _kill(call: Call, asked: ActionArguments) -> Answer:
+    run = await _run(call, asked)
+    reason = _reason(asked)
     was_over = run.is_settled
     if not was_over:
         run = await call.used.engine.cancel(run.id, by=call.caller.session, reason=reason)
@@ -310,6 +319,7 @@ _ACTS: Final[Mapping[str, Act]] = {
     "status": _status,
     "log": _log,
     "steer": _steer,
+    "interrupt": _interrupt,
     "kill": _kill,
     "pause": _pause,
     "resume": _resume,

@@ -123,6 +123,7 @@ SPAWN: Final = flat(
         "tags": texts(),
         "isolation": word(["none", "worktree"], "worktree: a git worktree of its own"),
         "idempotencyKey": text("The same key never spawns twice"),
+        "continues": text("Ended run whose session goes on; task is the next message in it"),
         "batch": {
             "type": "array",
             "description": "Many runs, all or nothing: each an object of these parameters; the "
@@ -170,7 +171,10 @@ SEND: Final = flat(
         "sessionKey": text("Or a run id"),
         "label": text("Instead of sessionKey"),
         "message": text(),
-        "mode": word(["steer", "followup"], "steer (default): into the live turn; followup: next"),
+        "mode": word(
+            ["steer", "followup"],
+            "steer (default): into the live turn; followup: the next, or a new run when it ended",
+        ),
     },
     "message",
 )
@@ -180,6 +184,7 @@ ACTIONS: Final = (
     "status",
     "log",
     "steer",
+    "interrupt",
     "kill",
     "pause",
     "resume",
@@ -194,7 +199,7 @@ SUBAGENTS: Final = flat(
     {
         "action": word(ACTIONS),
         "target": text("Run: id, label, unique prefix, last; answer: the request id"),
-        "message": text("For steer and answer; the reason of kill"),
+        "message": text("For steer and answer; the reason of kill and interrupt"),
         "grep": text("log: regex"),
         "since": text("log: 5m, 2d, ISO time"),
         "type": text("log: text, thinking, tool, error, system, user; several with commas"),

@@ -11,7 +11,7 @@ import msgspec
 from subagents.config.layers import Config
 from subagents.config.settings import Settings
 from subagents.domain.announcement import one_line
-from subagents.domain.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
+from subagents.domain.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, Resolved, RunSpec
 from subagents.domain.values import replace
 from subagents.engine.spawn import Receipt
 from subagents.errors import UsageError
@@ -50,14 +50,14 @@ async def spawn(call: Call) -> Answer:
         refuse_unknown(arguments, RunSpec, also=(BATCH,))
         specs = (wire.parse_spec(arguments),)
     specs = _keyed(specs, call.call_id, is_batch=BATCH in arguments)
-    run_cwd = await _run_cwd(call)
-    config = _config(call, run_cwd)
+    resolved = await _resolved_of(call)
+    config = _config(call, resolved)
     with config.explaining():
         receipts = await call.used.engine.spawn_batch(
             specs,
             requester=call.caller.session,
             settings=config.settings,
-            cwd=call.caller.cwd or run_cwd or "",
+            cwd=call.caller.cwd or (resolved.cwd if resolved else ""),
             is_operator=False,
         )
     # What a project's file may not say to agents holds for all of them: it is said once.
@@ -124,21 +124,22 @@ async def settings_of(call: Call) -> Settings:
 
 async def config_of(call: Call) -> Config:
     """The same with what of the project's file was ignored."""
-    return _config(call, await _run_cwd(call))
+    return _config(call, await _resolved_of(call))
 
 
-def _config(call: Call, run_cwd: str | None) -> Config:
+def _config(call: Call, resolved: Resolved | None) -> Config:
     """A worker cannot bring limits of its own along by standing somewhere else."""
-    return call.used.load_config(run_cwd or call.caller.cwd, {}, {}).for_agents()
+    where = call.caller.cwd if resolved is None else resolved.project
+    return call.used.load_config(where, {}, {}).for_agents()
 
 
-async def _run_cwd(call: Call) -> str | None:
-    """Where the run works on whose behalf a worker calls; None for top-level sessions."""
+async def _resolved_of(call: Call) -> Resolved | None:
+    """Of the run on whose behalf a worker calls; None for top-level sessions."""
     used, caller = call.used, call.caller
     if not caller.is_worker:
         return None
     run_id = caller.run_id or used.engine.ledger.index.run_of(caller.session)
-    return None if run_id is None else (await used.queries.run(run_id)).resolved.cwd
+    return None if run_id is None else (await used.queries.run(run_id)).resolved
 
 
 def _documents(receipts: Sequence[Receipt]) -> list[Document]:
@@ -164,6 +165,8 @@ def _line(receipt: Receipt) -> str:
     document = _document(receipt)
     tools = run.resolved.effective_tools
     scope = f"; tools: {', '.join(tools) or 'none'}" if tools is not None else ""
+    tree = run.resolved.worktree
+    scope += f"; worktree {tree.path}, branch {tree.branch}" if tree is not None else ""
     warnings = "".join(f"\n  warning: {each}" for each in receipt.warnings)
     return (
         f'accepted: {run.id} "{one_line(run.resolved.label)}" by agent {run.resolved.agent_id},'

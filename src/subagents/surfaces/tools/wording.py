@@ -15,7 +15,7 @@ import msgspec
 from subagents.domain.announcement import announcement_text, fence, one_line
 from subagents.domain.model import Run
 from subagents.domain.spending import money
-from subagents.surfaces import documents, logs
+from subagents.surfaces import documents, logs, workspaces
 from subagents.surfaces.documents import Document, cut
 from subagents.surfaces.tools.tool import ANSWER_CHARS_MAX
 
@@ -103,7 +103,19 @@ def item(run: Run, chars: int) -> Document:
         "verification": _verification(run),
         "usage": whole["usage"],
         "artifacts": documents.artifacts(run)[:ENTRIES_MAX],
+        **_leftovers(run, chars),
     }
+
+
+def _leftovers(run: Run, chars: int) -> Document:
+    """What it left besides its result; only what there is, every word costs its reader."""
+    remains, found = run.remains, workspaces.brief(run, names_max=ENTRIES_MAX)
+    left: Document = {} if found is None else {"workspace": found}
+    if remains.files:
+        left["filesLeft"] = list(remains.files[:ENTRIES_MAX])
+    if remains.words and not run.result:
+        left["lastWords"] = cut(remains.words, chars)
+    return left
 
 
 def cut_result(run: Run, chars: int) -> str | None:
