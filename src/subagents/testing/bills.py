@@ -93,7 +93,8 @@ def _look_at_budget(judge: Judge, holder: Run) -> None:
     ):
         _look_at_stopped(judge, holder)
     if share >= (100 - RESERVE) / 100 + 1e-6:
-        if reserve is None:
+        # One that is stopped for a budget above it needs none for a report of its own.
+        if reserve is None and holder.budget_stop is None:
             judge.fail("no subtree works on without budget", f"{holder.id} spends its reserve")
         for child in holder.active_children:
             _look_at_stopped(judge, judge.view[child.run_id])

@@ -37,7 +37,9 @@ from subagents.testing.world import (
 T = TypeVar("T")
 
 BASE32: Final = "0123456789abcdefghjkmnpqrstvwxyz"
-ABLE: Final = Abilities(survives_daemon=True, steer=True, resume=True, scope_tools=True)
+ABLE: Final = Abilities(
+    survives_daemon=True, steer=True, resume=True, scope_tools=True, interrupt=True
+)
 PLAIN: Final = Abilities(survives_daemon=True)
 
 

@@ -7,6 +7,7 @@ from the file), and folds every event again: it never believes what the engine s
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from subagents.domain.admission import lane_key
@@ -21,7 +22,7 @@ from subagents.domain.effects import (
 from subagents.domain.events import AnnouncementConsumed, SlotGranted, encode_event
 from subagents.domain.lifecycle import can_speak, reduce
 from subagents.domain.model import HOLDS_SLOT, OVER, SETTLED, MessageKind, Phase, Run, StopCause
-from subagents.domain.outcome import Status
+from subagents.domain.outcome import Reason, Status
 from subagents.domain.spec import OnDependencyFailure, OnFailure
 from subagents.domain.transitions import TRANSITIONS
 from subagents.domain.values import RunId, SessionKey, announcement_id
@@ -31,6 +32,7 @@ from subagents.errors import Unauthorized
 from subagents.ports import Batch, JournalEntry, OutboxEntry, RunFilter
 from subagents.store.sqlite import SqliteStore
 from subagents.testing.bills import look_at_spending
+from subagents.testing.session_talk import broken_links, shared_sessions
 
 ALL: Final = 1_000_000
 ANNOUNCE_SUFFIX: Final = ":announce"
@@ -46,6 +48,7 @@ STOPPED: Final[Mapping[StopCause, Status]] = {
     StopCause.PARENT: Status.CANCELLED,
     StopCause.DEADLINE: Status.TIMEOUT,
     StopCause.BUDGET: Status.PARTIAL,
+    StopCause.INTERRUPT: Status.PARTIAL,
 }
 
 
@@ -144,6 +147,8 @@ class Judge:
             self._look_at_effects(run)
             self._look_at_cascade(run)
             look_at_spending(self, run)
+            if (broken := broken_links(self.view, run)) is not None:
+                self.fail("a session has one run at work", broken)
         self._look_at_caps()
         self._look_at_dependants(before)
 
@@ -204,9 +209,18 @@ class Judge:
     def _look_at_attempts(self, run: Run) -> None:
         contract = run.spec.verification
         again = contract is not None and contract.on_failure is OnFailure.RETRY_ONCE
-        most = 1 + run.spec.retry_count + int(again)
+        ends = [each.outcome and each.outcome.reason for each in run.attempts]
+        # One that the model's provider ended is no failure: it takes none of the retries away.
+        most = 1 + run.spec.retry_count + int(again) + ends.count(Reason.PROVIDER_LIMIT)
         if len(run.attempts) > most:
             self.fail("attempts ≤ 1 + retries", f"{run.id}: {len(run.attempts)} > {most}")
+        if run.retries_used > run.spec.retry_count:
+            self.fail("attempts ≤ 1 + retries", f"{run.id}: {run.retries_used} retries")
+        for before, after in pairwise(run.attempts):
+            is_refused = ends[before.number - 1] is Reason.PROVIDER_LIMIT
+            can_resume = is_refused and run.resolved.abilities.resume
+            if after.resumes != (before.native_session if can_resume else None):
+                self.fail("a refused session is gone on with", f"{run.id}#{after.number}")
 
     def _look_at_effects(self, run: Run) -> None:
         mine = [e.effect for e in self.outstanding.values() if e.run_id == run.id]
@@ -241,6 +255,8 @@ class Judge:
                 lanes[lane_key(run)] += 1
                 if lanes[lane_key(run)] > run.resolved.lane_slots:
                     self.fail("caps are never exceeded", f"lane {lane_key(run)}")
+        for shared in shared_sessions(self.view):
+            self.fail("a session has one run at work", shared)
         for session, count in children.items():
             if count > self.children_max:
                 self.fail("caps are never exceeded", f"{session} has {count} active children")

@@ -42,6 +42,7 @@ from subagents.ports import InboxRow
 from subagents.testing.host import Host
 from subagents.testing.invariants import ANNOUNCE_SUFFIX, Judge
 from subagents.testing.records import check_records
+from subagents.testing.session_talk import SessionTalk
 from subagents.testing.talk import check_transcripts
 from subagents.testing.world import BURST, Faults, Worker, World
 
@@ -146,6 +147,7 @@ class Scenario:
             for number in range(self._readers()):
                 self._start(self._read_on(session, f"{session}/reader{number}"))
         self._start(self._control())
+        self._start(SessionTalk(self._seed, self._host, self._judge, SESSIONS[0]).go_on())
         self._start(self._lead_workers())
         if self._host.faults.clock_jumps:
             self._start(self._jump())

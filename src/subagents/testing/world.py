@@ -59,6 +59,8 @@ from subagents.testing.talk import STRIDE, LetGo, Spoken, check_let_go, name_of,
 SIGTERM: Final = 15
 SIGKILL: Final = 9
 HANGS_S: Final = 1e6
+LIMITED: Final = 0.05
+"""Of turns that the provider of the worker's model ends."""
 BURST: Final = "burst"
 """How the labels of runs begin whose workers all end at ``BURST_ENDS_S``."""
 BURST_ENDS_S: Final = 12.0
@@ -259,6 +261,14 @@ def plan_turn(
         at_s = now + min(length_s, 60.0) * rng.random()
         said.append((at_s, _chatter(rng, f"{attempt_id}:{index}")))
     result = None
+    # Drawn apart, so that what else this worker does stays as it was.
+    refusal = _refusal(random.Random(f"{attempt_id}/{number}:limit"), attempt_id)
+    if refusal is not None:
+        said.sort(key=lambda pair: pair[0])
+        ended = Exited(key=f"{attempt_id}:exit", exit=Exit(code=1), drained=True)
+        ends_s = now + min(length_s, 40.0)
+        said = [pair for pair in said if pair[0] <= ends_s]
+        return Turn(signals=[*said, (ends_s, refusal), (ends_s, ended)], ends_s=ends_s)
     if rng.random() < 0.85:
         result = f"result of {attempt_id}/{number}"
         seen = ResultSeen(key=f"{attempt_id}:result", text=result)
@@ -266,6 +276,20 @@ def plan_turn(
     said.sort(key=lambda pair: pair[0])
     said.append((now + length_s, _end(rng, attempt_id)))
     return Turn(signals=said, ends_s=now + length_s, result=result)
+
+
+def _refusal(rng: random.Random, attempt_id: AttemptId) -> ResultSeen | None:
+    """Some turns are ended by the provider of the worker's model."""
+    if rng.random() >= LIMITED:
+        return None
+    return ResultSeen(
+        key=f"{attempt_id}:result",
+        text="",
+        is_error=True,
+        error="429 too many requests",
+        is_limit=True,
+        retry_after_ms=rng.choice((None, 2_000, 30_000)),
+    )
 
 
 def plan_together(attempt_id: AttemptId, now: float) -> Turn:
@@ -324,6 +348,11 @@ class SimulatedRuntime:
     def check(self, options: Mapping[str, object]) -> None:
         """Any options will do."""
 
+    def check_scope(
+        self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
+    ) -> None:
+        """Any scope will do."""
+
     def _happens(self, probability: float) -> bool:
         return not self._around.is_calm and self._world.rng.random() < probability
 
@@ -345,7 +374,8 @@ class SimulatedRuntime:
         await self._around.hazard()
         if self._happens(faults.start_unclear):
             raise Injected("the connection broke before the answer")
-        return StartedInfo(pid=1, adopted=not is_new)
+        name = launch.native_session or f"session of {launch.attempt_id}"
+        return StartedInfo(pid=1, adopted=not is_new, native_session=name)
 
     async def discard(
         self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
@@ -395,6 +425,14 @@ class SimulatedRuntime:
             worker.steered[key] = message
             await self._around.hazard()
             push.is_delivered = True
+
+    async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
+        """It heeds it or not; the stop behind it ends the attempt."""
+        worker = self._world.workers.get(ref.attempt_id)
+        if worker is None or not self._world.is_live(worker) or not self.abilities.interrupt:
+            raise RuntimeUnavailable(f"{ref.attempt_id} has no turn")
+        worker.steered[key] = "interrupt"
+        await self._around.hazard()
 
     async def resume(
         self,
