@@ -23,7 +23,7 @@ $(STAMP): FORCE
 endif
 
 .PHONY: help setup demo test check format-check lint types imports pytest smoke docs docs-check \
-	simulate conformance bench format clean FORCE
+	simulate conformance test-real runtime-table bench format clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -93,6 +93,16 @@ CONFORMANCE ?= $(HOME)/.cache/subagents-conformance
 
 conformance: setup ## the protocol's own suite and inspector against us (fetches 400 MB once)
 	$(PY) tests/conformance/run.py "$(CONFORMANCE)"
+
+REAL ?= $(CURDIR)/.real
+PROGRAMS ?=
+
+test-real: setup ## our workers in the real agent programs (fetches hundreds of MB once; PROGRAMS="codex")
+	SUBAGENTS_REAL="$(REAL)" $(PY) tests/real/install.py $(PROGRAMS)
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -m real tests/real
+
+runtime-table: setup ## docs/runtime-table.md, from real runs of the programs that test-real installed
+	SUBAGENTS_REAL="$(REAL)" $(PY) tests/real/runtime_table.py --write
 
 bench: setup ## measure; results go to bench/results
 	$(PY) -m bench

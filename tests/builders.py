@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from subagents.domain.dues import next_due_ms
 from subagents.domain.effects import Effect, FollowUp, Transition
 from subagents.domain.events import (
     AnnouncementConsumed,
@@ -26,7 +27,7 @@ from subagents.domain.events import (
     TimerFired,
     VerificationFinished,
 )
-from subagents.domain.lifecycle import next_due_ms, reduce
+from subagents.domain.lifecycle import reduce
 from subagents.domain.model import (
     Child,
     DeliveryTry,

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from requirement_lines import PARTS
 from requirement_lines_agents import AGENT_PARTS
 from requirement_lines_observability import OBSERVABILITY_PARTS
+from requirement_lines_runtimes import RUNTIME_PARTS
 
 
 class Requirement(NamedTuple):
@@ -19,7 +20,7 @@ class Requirement(NamedTuple):
 
 REQUIREMENTS: Final[dict[str, Requirement]] = {
     name: Requirement(*line)
-    for part in (*PARTS, *AGENT_PARTS, *OBSERVABILITY_PARTS)
+    for part in (*PARTS, *AGENT_PARTS, *OBSERVABILITY_PARTS, *RUNTIME_PARTS)
     for name, line in part.items()
 }
 
@@ -29,9 +30,6 @@ class Later(NamedTuple):
 
     area: str
 
-
-AGENT_RUNTIMES = Later("runtimes for coding agents and language models")
-SCOPE = Later("isolation and the scope of changes")
 
 Covered = tuple[str, ...]
 
@@ -204,7 +202,7 @@ BOXES: Final[dict[str, Covered | Later]] = {
         "seed000:6.5.6",
         "tools:applied",
     ),
-    "6.5.7": AGENT_RUNTIMES,
+    "6.5.7": ("claude-worker:e2e:denied-shell", "codex:scope", "llm:scope"),
     "6.5.8": (
         "seed000:6.5.8",
         "tools:fixed-at-spawn",
@@ -254,7 +252,7 @@ FIELD: Final[dict[str, Covered | Later]] = {
         "e2e:budget-stops-a-worker",
     ),
     "pi-subagents #849": ("contract:bad:refused",),
-    "dev-loops #1448": SCOPE,
+    "dev-loops #1448": ("field:out-of-scope-edits",),
     "AI-Employee #695": (
         *("runtimes:one-worker", "runtimes:pid-reuse-refused", "runtimes:dead-shim"),
     ),
@@ -295,8 +293,16 @@ FIELD: Final[dict[str, Covered | Later]] = {
         "why:long-history",
     ),
     "claude-code #74599": Later("resumable plans: a cache by content"),
-    "GENesis-AGI PR #1391": AGENT_RUNTIMES,
-    "spool #121": AGENT_RUNTIMES,
+    "GENesis-AGI PR #1391": (
+        "claude-worker:scope:agents-by-both-names",
+        "llm:scope:kinds",
+        "probe:scope:broken",
+    ),
+    "spool #121": (
+        "claude-worker:e2e:denied-shell",
+        "probe:scope:proven",
+        "probe:claude-code",
+    ),
     "paperclip PR #9766": ("field:paperclip-9766",),
     "result never reaches the parent": ("field:launched-more-than-notified",),
     "parent parked and never woken": ("field:parent-never-woken",),
@@ -334,7 +340,12 @@ FIELD: Final[dict[str, Covered | Later]] = {
     "restart repeats work": ("field:restart-repeats-work",),
     "permissions both ways": ("tools:never-wider", "tools:denied-for-descendants"),
     "data lost on cleanup": ("field:data-lost-on-cleanup",),
-    "provider limits": AGENT_RUNTIMES,
+    "provider limits": (
+        "field:provider-limits",
+        "claude-worker:e2e:provider-limit",
+        "llm:limits:shared",
+        "llm:limits:daemon",
+    ),
 }
 """Every row of the failures seen in the field, and what of ours would have caught it."""
 

@@ -43,6 +43,34 @@ def embedded(tmp_path: Path, work: Callable[[Orchestrator], Awaitable[None]]) ->
     asyncio.run(main())
 
 
+@pytest.mark.requirement("python:sessions")
+def test_a_session_is_interrupted_and_gone_on_with(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        sitter = await sub.spawn("sit", agent="sitter", label="s")
+        while (await sitter.status())["phase"] != "running":  # noqa: ASYNC110 - asked, not told
+            await asyncio.sleep(0.02)
+        told = await sitter.continue_("sit still", idempotency_key="k")
+        assert (told.id, told.receipt["isNew"], told.receipt["status"]) == (
+            sitter.id,
+            False,
+            "steered",
+        )
+        await sitter.interrupt("enough")
+        ended = await sitter.wait()
+        assert (ended.outcome.status, ended.outcome.reason) == (Status.PARTIAL, Reason.INTERRUPTED)
+        again = await sitter.continue_("and now?")
+        done = await again.wait()
+
+        assert again.id != sitter.id
+        assert (done.ok, done.label, done.result) == (True, "s", "and now?")
+        command = await sub.spawn("true", agent="command")
+        await command.wait()
+        with pytest.raises(Conflict, match="cannot go on with a session"):
+            await command.continue_("more")
+
+    embedded(tmp_path, work)
+
+
 @pytest.mark.requirement("python:embedded")
 def test_a_spawned_run_is_awaited_verified_and_consumed(tmp_path: Path) -> None:
     async def work(sub: Orchestrator) -> None:

@@ -49,6 +49,8 @@ async def many_runs() -> tuple[RunHandle, ...]:
         handles = await subagents.plan(steps)
         again = await subagents.run("last")
         await again.steer("be brief")
+        await again.interrupt("enough")
+        await (await again.continue_("and now?")).wait()
         await again.answer("r-1:q1", "yes")
         await again.cancel(reason="enough")
         for message in await subagents.inbox():

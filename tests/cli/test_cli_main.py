@@ -36,6 +36,8 @@ NAMED_IN_THE_SPEC += ["mcp", "mcp install", "mcp uninstall", "mcp config", "mcp 
 NAMED_IN_THE_SPEC += ["hook stop", "hook session-start"]
 NAMED_IN_THE_SPEC += ["config trust"]  # not there, but in docs/decisions/0012
 NAMED_IN_THE_SPEC += ["events"]  # the stream of 4-observability §9, at the command line
+NAMED_IN_THE_SPEC += ["attach"]
+NAMED_IN_THE_SPEC += ["continue", "interrupt"]  # not there, but in docs/decisions/0024
 NAMED_IN_THE_SPEC += ["watch"]  # 4-observability §5, at the command line
 CODES = [
     EXIT_OK,

@@ -110,10 +110,17 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
         value = "::1"
     if key == "telemetry.otlp_endpoint":
         value = "https://collector.example/otlp"
+    if key.endswith(".webhook"):
+        value = "https://bot.example/hook"
+    if key.endswith(".webhook_secret_env"):
+        value = "BOT_SECRET"
+    if key.endswith(".runtime_options"):
+        key += ".program"
     name = key.replace("<id>", "some").replace("<name>", "some").replace("<VARIABLE>", "Some_Var")
     name = name.replace("<header>", "x-api-key")
     environ = {
         "SUBAGENTS_HOME": str(tmp_path),
+        "SUBAGENTS_AGENTS__SOME__COURIER__WEBHOOK": "https://bot.example/hook",
         variable(name): value,
         "SUBAGENTS_AGENTS__SOME__RUNTIME": "scripted",
         "SUBAGENTS_LANES__100__SLOTS": "1",
@@ -140,7 +147,9 @@ def test_every_key_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
         "[agents.defaults]\nmodel = 'x'\n",
         "[agents.a]\nmodle = 'x'\n",
         "[agents.A]\n",
-        "[agents.a]\nruntime = 'nope'\n",
+        "[agents.a]\nruntime = 'No such name'\n",
+        "[agents.a]\nruntime = 'acp'\nruntime_options.agent = 'gemini'\n",
+        "[agents.a]\nruntime = 'acp'\nruntime_options = 'gemini'\n",
         "[agents.a.env]\nA = '1'\n",
         "[agents.a.env]\n'A B' = '1'\n",
         "[telemetry]\notlp_endpoint = 'http://127.0.0.1:4318'\nheaders = { X-Key = 'k' }\n",

@@ -71,4 +71,20 @@ def test_the_runtime_options_of_an_agent_are_json_values_of_what_is_configured()
     scripted = Agent(runtime="scripted", script=({"say": "hi"},), env={"A": "1"})
 
     assert scripted.options == {"env": {"A": "1"}, "script": [{"say": "hi"}]}
-    assert Agent(runtime="claude-code").options == {}
+    assert Agent(runtime="claude-code").options == {"env": {}, "pass_env": []}
+
+
+@pytest.mark.requirement("config:runtime-options")
+def test_a_runtime_gets_its_own_options_whole_beside_the_environment() -> None:
+    agent = Agent(
+        runtime="acp",
+        runtime_options={"agent": "gemini", "mode": {"name": "yolo"}},
+        pass_env=("GEMINI_API_KEY",),
+    )
+
+    assert agent.options == {
+        "agent": "gemini",
+        "mode": {"name": "yolo"},
+        "env": {},
+        "pass_env": ["GEMINI_API_KEY"],
+    }

@@ -342,6 +342,8 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         tools=("Write",),
         run_timeout_seconds=0,
         model="m",
+        thinking="high",
+        runtime_options={"program": "/tmp/evil"},
         description="d",
         subagents=AgentSubagents(allow_agents=("x",)),
         cwd="/",

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from subagents.domain.alerts import Alert, AlertKind
+from subagents.domain.dues import next_due_ms
 from subagents.domain.events import (
     EVENT_TYPES,
     Alerted,
@@ -25,9 +26,11 @@ from subagents.domain.events import (
     ChildSpent,
     ChildTold,
     CleanedUp,
+    Continued,
     DeliverySettled,
     DependencySettled,
     Event,
+    InterruptRequested,
     LeaseExpired,
     ParentNotified,
     Paused,
@@ -43,7 +46,6 @@ from subagents.domain.events import (
     TokenIssued,
     VerificationFinished,
 )
-from subagents.domain.lifecycle import next_due_ms
 from subagents.domain.model import (
     Answer,
     BudgetStop,
@@ -205,6 +207,8 @@ MAKERS: Final[dict[type, Maker]] = {
     SteerSettled: lambda d, r, t: SteerSettled(
         at_ms=t, number=max(1, r.steers_total), taken=d.draw(st.booleans())
     ),
+    InterruptRequested: lambda d, r, t: InterruptRequested(at_ms=t, by="me"),
+    Continued: lambda d, r, t: Continued(at_ms=t, run_id=RunId("r-later")),
     ChildSpawned: lambda d, r, t: ChildSpawned(at_ms=t, child=_child(r)),
     ChildSettled: lambda d, r, t: ChildSettled(
         at_ms=t,

@@ -8,6 +8,7 @@ from builders import ALL_ABILITIES, NOW_MS, RUN, Life, a_contract, a_resolved, i
 from subagents.domain import budgets, reservations, spending
 from subagents.domain.alerts import Alert, AlertKind, AlertRules
 from subagents.domain.announcement import stats_line
+from subagents.domain.dues import next_due_ms
 from subagents.domain.effects import (
     CancelChildren,
     Raise,
@@ -17,7 +18,6 @@ from subagents.domain.effects import (
     TellSpent,
 )
 from subagents.domain.events import BudgetExhausted, ChildSpent, TimerFired
-from subagents.domain.lifecycle import next_due_ms
 from subagents.domain.model import (
     BudgetStop,
     Child,

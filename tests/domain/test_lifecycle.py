@@ -14,6 +14,7 @@ from builders import (
     in_phase,
 )
 
+from subagents.domain.dues import next_due_ms
 from subagents.domain.effects import (
     Announce,
     CancelChildren,
@@ -47,7 +48,7 @@ from subagents.domain.events import (
     TimerFired,
     VerificationFinished,
 )
-from subagents.domain.lifecycle import next_due_ms, reduce
+from subagents.domain.lifecycle import reduce
 from subagents.domain.model import (
     Answer,
     Decision,

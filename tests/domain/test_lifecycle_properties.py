@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
+from subagents.domain.dues import next_due_ms
 from subagents.domain.effects import Announce, TellDependants, Verify
 from subagents.domain.events import Event, TimerFired, decode_event, encode_event
-from subagents.domain.lifecycle import next_due_ms, reduce
+from subagents.domain.lifecycle import reduce
 from subagents.domain.model import MessageKind, Phase, Run
 from subagents.domain.outcome import Outcome, Status
 from subagents.domain.spec import OnFailure

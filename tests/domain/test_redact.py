@@ -401,6 +401,17 @@ def test_values_of_variables_whose_name_says_secret_are_the_runs_own(
     assert found == (("plain words",) if is_secret else ())
 
 
+@pytest.mark.requirement("redact:own-program")
+def test_what_a_runtime_lets_through_by_itself_is_a_secret_of_its_runs() -> None:
+    environ = {
+        "ANTHROPIC_API_KEY": "purple elephant",
+        "ANTHROPIC_MODEL": "green horse",
+        "A_KEY": "x",
+    }
+
+    assert own_secrets({}, environ, passes=("ANTHROPIC_*",)) == ("purple elephant",)
+
+
 @pytest.mark.requirement("redact:own")
 def test_a_runs_own_secrets_are_replaced_wherever_they_stand() -> None:
     options: dict[str, object] = {

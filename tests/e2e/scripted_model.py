@@ -1,23 +1,46 @@
-"""A model server that follows a script: the Anthropic Messages API, as much as an agent needs.
+"""A model server that follows a script, on every wire that agent programs use.
 
-A real agent program is pointed at it with ``ANTHROPIC_BASE_URL``. What it answers is a function of
-the request alone: the newest user message with a mark ``script:NAME`` picks the script, and the
-number of assistant turns behind it is the step. So retries, resumed sessions, restarts of the
-agent and several sessions at once need no state here.
+A real agent program is pointed at it: ``ANTHROPIC_BASE_URL=url``, ``OPENAI_BASE_URL=url/v1`` (Chat
+Completions and Responses), ``GOOGLE_GEMINI_BASE_URL=url``. What it answers is a function of the
+request alone: the newest user message with a mark ``script:NAME`` picks the script, and the number
+of assistant turns behind it is the step. So retries, resumed sessions, restarts of the agent and
+several sessions at once need no state here. (``Fail`` and ``Wait`` have some: they count.)
+
+The wires differ in ``scripted_wires``; here every request is read as Anthropic Messages.
 """
 
 import json
 import re
+import select
+import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Final, Self, TypeAlias
+
+from scripted_wires import WIRES, Answer, Tokens, Wire, fitting
+
+__all__ = [
+    "Asked",
+    "Conversation",
+    "Fail",
+    "Say",
+    "Script",
+    "ScriptedModel",
+    "Tokens",
+    "Turn",
+    "Use",
+    "Wait",
+]
 
 MARK: Final = re.compile(r"script:([a-z0-9-]+)")
 NOT_A_TURN: Final = "No response requested."
 """What Claude Code itself puts into the assistant's mouth when it resumes a session."""
 BOUND_S: Final = 40.0
+GATE_S: Final = 90.0
+"""A closed gate is given up after this; the test that forgot it fails."""
 
 Document: TypeAlias = dict[str, Any]
 
@@ -27,6 +50,9 @@ class Say:
     """Text, and the end of the turn."""
 
     text: str
+    thinking: str = ""
+    tokens: Tokens | None = None
+    """What the answer is said to have used; None = by the sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +62,48 @@ class Use:
     tool: str
     """Its whole name, or the end of it: ``sessions_wait`` finds ``mcp__x__sessions_wait``."""
     arguments: Document = field(default_factory=dict)
+    """Of a free-form ("custom") tool its text, under ``input``."""
+    text: str = ""
+    """Said before the call."""
+    thinking: str = ""
+    tokens: Tokens | None = None
+    is_declared: bool = True
+    """False = ``tool`` is called by this very name, although the request does not list it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """An HTTP error instead of the next turn; no step of its own.
+
+    It counts the requests that come to this place of the script, of all conversations together.
+    """
+
+    status: int
+    """0 = the connection is closed without an answer."""
+    retry_after: float | str | None = None
+    """The header's value; a number is seconds."""
+    times: int | None = 1
+    """How many requests fail; None = as long as ``for_s`` says."""
+    for_s: float | None = None
+    """Requests fail for so long after the first of them."""
+    message: str = "the script says no"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The next turn is answered when the test opens the gate; no step of its own."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What the model was sent."""
+    """What the model was sent, in the form of Anthropic Messages whatever the wire was."""
 
     body: Document
+    wire: str = "anthropic"
+    raw: Document = field(default_factory=dict)
+    """The request as it came."""
 
     @property
     def messages(self) -> list[Document]:
@@ -71,25 +132,50 @@ class Conversation:
         return list(dict.fromkeys(re.findall(pattern, "\n".join(self.results))))
 
     def place(self) -> tuple[str, int] | None:
-        """The script asked for and its step; None when no message asks for one."""
+        """The script asked for and its step; None when no message asks for one.
+
+        A mark that the model itself wrote into a call (the task of a child, say) picks nothing when
+        a later message quotes it.
+        """
         name, step = None, 0
         is_open = False
+        written: set[str] = set()
         for message in self.messages:
             text = _text(message["content"])
             if message["role"] == "user":
                 is_open = False
-                marks = MARK.findall("\n".join(_own_words(message)))
+                found = MARK.findall("\n".join(_own_words(message)))
+                marks = [mark for mark in found if mark not in written]
                 if marks:
                     name, step = marks[-1], 0
             elif message["role"] == "assistant" and text.strip() != NOT_A_TURN and not is_open:
                 # Blocks of one answer may come back as several messages.
                 step += 1
                 is_open = True
+            if message["role"] == "assistant":
+                calls = [each for each in _blocks(message) if each["type"] == "tool_use"]
+                written |= set(MARK.findall(json.dumps([each.get("input") for each in calls])))
         return None if name is None else (name, step)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request in the log: also the failed ones, and those that no script answered."""
+
+    at_s: float
+    """Of ``time.monotonic``, when it came."""
+    wire: str
+    path: str
+    script: str | None
+    step: int | None
+    status: int
+    """What was answered; 0 = the connection was closed."""
+    is_stream: bool
+
+
 Turn: TypeAlias = Say | Use | tuple[Use, ...]
-Script: TypeAlias = Sequence[Turn | Callable[[Conversation], Turn]]
+Maker: TypeAlias = Callable[[Conversation], Turn]
+Script: TypeAlias = Sequence[Turn | Fail | Wait | Maker]
 
 
 class ScriptedModel:
@@ -104,7 +190,13 @@ class ScriptedModel:
         self.scripts = dict(scripts)
         self.conversations: list[Conversation] = []
         """Every request that a script answered, in the order they came."""
+        self.requests: list[Asked] = []
+        """Every request for an answer, in the order they were answered."""
         self.errors: list[str] = []
+        self._failed: dict[tuple[str, int], tuple[int, float]] = {}
+        """Of a ``Fail``, by script and index: how often, and since when."""
+        self._open: set[str] = set()
+        self._waiting: dict[str, int] = {}
         self._came = threading.Condition()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.model = self
@@ -119,41 +211,27 @@ class ScriptedModel:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with self._came:
+            self._open |= set(self._waiting)
+            self._came.notify_all()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(BOUND_S)
         assert not self.errors, self.errors
 
-    def answer(self, body: Document) -> tuple[list[Document], str]:
-        """The content blocks of the answer and its stop reason."""
-        conversation = Conversation(body)
-        place = conversation.place()
-        if place is None or not conversation.tools:
-            # Titles, summaries, probes: nobody waits for what they say.
-            return [{"type": "text", "text": "ok"}], "end_turn"
-        name, step = place
+    def open(self, gate: str) -> None:
+        """Let everyone through who waits at ``gate``, now and later."""
         with self._came:
-            self.conversations.append(conversation)
+            self._open.add(gate)
             self._came.notify_all()
-        script = self.scripts[name]
-        turn = script[step] if step < len(script) else Say("done")
-        turn = turn(conversation) if callable(turn) else turn
-        if isinstance(turn, Say):
-            return [{"type": "text", "text": turn.text}], "end_turn"
-        uses = turn if isinstance(turn, tuple) else (turn,)
-        blocks = [
-            {
-                "type": "tool_use",
-                "id": f"toolu_{name}_{len(conversation.messages)}_{index}",
-                "name": _whole_name(use.tool, conversation),
-                "input": use.arguments,
-            }
-            for index, use in enumerate(uses)
-        ]
-        return blocks, "tool_use"
+
+    def until_waiting(self, gate: str) -> None:
+        """Return when a request waits at ``gate``; fails after 40 s."""
+        with self._came:
+            assert self._came.wait_for(lambda: self._waiting.get(gate), BOUND_S), f"none at {gate}"
 
     def until(self, what: Callable[[Conversation], bool]) -> Conversation:
-        """The first conversation of which ``what`` holds; fails after 20 s."""
+        """The first conversation of which ``what`` holds; fails after 40 s."""
 
         def found() -> Conversation | None:
             return next((each for each in self.conversations if what(each)), None)
@@ -164,13 +242,103 @@ class ScriptedModel:
         assert conversation is not None
         return conversation
 
+    def answer(self, conversation: Conversation, *, is_there: Callable[[], bool]) -> Answer | Fail:
+        """What the script says now; waits at a gate for as long as the asker ``is_there``."""
+        place = conversation.place()
+        if place is None or not conversation.tools:
+            # Titles, summaries, probes: nobody waits for what they say.
+            schema = conversation.body.get("schema")
+            text = "ok" if schema is None else json.dumps(fitting(schema, schema))
+            return Answer([{"type": "text", "text": text}])
+        name, step = place
+        script = self.scripts[name]
+        before, turn = _at(script, step)
+        for index in before:
+            match script[index]:
+                case Fail() as fail if self._fails(name, index, fail):
+                    return fail
+                case Wait(gate):
+                    self._hold(gate, is_there)
+        with self._came:
+            self.conversations.append(conversation)
+            self._came.notify_all()
+        return _answer(turn(conversation) if callable(turn) else turn, place, conversation)
+
+    def log(self, asked: Asked) -> None:
+        with self._came:
+            self.requests.append(asked)
+            self._came.notify_all()
+
+    def _fails(self, name: str, index: int, fail: Fail) -> bool:
+        now = time.monotonic()
+        with self._came:
+            count, since = self._failed.get((name, index), (0, now))
+            is_over = fail.times is not None and count >= fail.times
+            is_over = is_over or (fail.for_s is not None and now - since >= fail.for_s)
+            if not is_over:
+                self._failed[name, index] = (count + 1, since)
+            return not is_over
+
+    def _hold(self, gate: str, is_there: Callable[[], bool]) -> None:
+        due = time.monotonic() + GATE_S
+        with self._came:
+            self._waiting[gate] = self._waiting.get(gate, 0) + 1
+            self._came.notify_all()
+            while gate not in self._open and is_there():
+                if time.monotonic() > due:
+                    self.errors.append(f"nobody opened the gate {gate}")
+                    break
+                self._came.wait(0.1)
+            self._waiting[gate] -= 1
+
+
+def _at(script: Script, step: int) -> tuple[list[int], Turn | Maker]:
+    """What stands before the turn of this step (indices), and the turn."""
+    before: list[int] = []
+    for index, each in enumerate(script):
+        if isinstance(each, Fail | Wait):
+            before.append(index)
+        elif step == 0:
+            return before, each
+        else:
+            step -= 1
+            before = []
+    return (before if step == 0 else []), Say("done")
+
+
+def _answer(turn: Turn, place: tuple[str, int], conversation: Conversation) -> Answer:
+    first = turn[0] if isinstance(turn, tuple) else turn
+    blocks: list[Document] = []
+    if first.thinking:
+        blocks.append({"type": "thinking", "thinking": first.thinking, "signature": "c2lnbmVk"})
+    if first.text or isinstance(first, Say):
+        blocks.append({"type": "text", "text": first.text})
+    if isinstance(turn, Say):
+        return Answer(blocks, tokens=turn.tokens)
+    uses = turn if isinstance(turn, tuple) else (turn,)
+    name, _ = place
+    blocks += [
+        {
+            "type": "tool_use",
+            "id": f"toolu_{name}_{len(conversation.messages)}_{index}",
+            "name": _whole_name(use.tool, conversation) if use.is_declared else use.tool,
+            "input": use.arguments,
+        }
+        for index, use in enumerate(uses)
+    ]
+    return Answer(blocks, stop="tool_use", tokens=first.tokens)
+
 
 def _whole_name(wanted: str, conversation: Conversation) -> str:
     if wanted in conversation.tools:
         return wanted
-    fitting = [name for name in conversation.tools if name.endswith(f"__{wanted}")]
-    assert len(fitting) == 1, f"{wanted} is one of {fitting}; all: {conversation.tools}"
-    return fitting[0]
+    # Servers are joined to their tools by "__" here, by "_" or "." there.
+    for joint in ("__", "_", "."):
+        fitting_names = [name for name in conversation.tools if name.endswith(joint + wanted)]
+        if fitting_names:
+            break
+    assert len(fitting_names) == 1, f"{wanted} is one of {fitting_names}; all: {conversation.tools}"
+    return fitting_names[0]
 
 
 def _blocks(message: Document) -> list[Document]:
@@ -194,11 +362,12 @@ def _text(content: object) -> str:
     )
 
 
-# -- the wire -----------------------------------------------------------------------------------
+# -- the server ---------------------------------------------------------------------------------
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 64
     model: ScriptedModel
 
 
@@ -211,48 +380,77 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(b"")
 
     def do_GET(self) -> None:
-        self._send(b"{}")
-
-    def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
-        path = self.path.partition("?")[0]
-        if path.endswith("/count_tokens"):
-            self._send(json.dumps({"input_tokens": len(raw) // 4}).encode())
-        elif path.endswith("/messages"):
-            self._message(json.loads(raw), tokens_in=len(raw) // 4)
+        if self.path.partition("?")[0].endswith("/models"):
+            models = {"object": "list", "data": [{"id": "scripted", "object": "model"}]}
+            self._send(json.dumps(models).encode())
         else:
             self._send(b"{}")
 
-    def _message(self, body: Document, *, tokens_in: int) -> None:
+    def do_POST(self) -> None:
+        came_s = time.monotonic()
+        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        path = self.path.partition("?")[0]
+        wire = next((each for each in WIRES if each.path.search(path)), None)
+        if path.endswith("/count_tokens"):
+            self._send(json.dumps({"input_tokens": len(raw) // 4}).encode())
+        elif path.endswith(":countTokens"):
+            self._send(json.dumps({"totalTokens": len(raw) // 4}).encode())
+        elif wire is None:
+            self._send(b"{}")
+        else:
+            self._answer(wire, path, raw, came_s)
+
+    def _answer(self, wire: Wire, path: str, raw: bytes, came_s: float) -> None:
+        model = self.server.model
+        request = json.loads(raw)
+        conversation = Conversation(wire.read(request), wire.name, request)
+        is_stream = wire.is_stream(request, path)
         try:
-            blocks, stop = self.server.model.answer(body)
+            answer = model.answer(conversation, is_there=self._is_there)
         except (AssertionError, LookupError) as error:
             # The test that wrote the script hears of it; the agent would only try again.
-            self.server.model.errors.append(str(error))
-            blocks, stop = [{"type": "text", "text": f"the script failed: {error}"}], "end_turn"
-        message: Document = {
-            "id": f"msg_{len(body.get('messages', []))}",
-            "type": "message",
-            "role": "assistant",
-            "model": body.get("model", "scripted"),
-            "stop_reason": stop,
-            "stop_sequence": None,
-            "usage": {"input_tokens": tokens_in, "output_tokens": 8},
-        }
-        if not body.get("stream"):
-            self._send(json.dumps({**message, "content": blocks}).encode())
-            return
-        events = "".join(
-            f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
-            for event in _events(message, blocks)
-        )
-        self._send(events.encode(), kind="text/event-stream")
+            model.errors.append(f"{type(error).__name__}: {error}")
+            answer = Answer([{"type": "text", "text": f"the script failed: {error}"}])
+        status = answer.status if isinstance(answer, Fail) else 200
+        name, step = conversation.place() or (None, None)
+        model.log(Asked(came_s, wire.name, path, name, step, status, is_stream))
+        if isinstance(answer, Fail):
+            self._fail(wire, answer)
+        elif is_stream:
+            self._send(wire.stream(answer, conversation.body), kind="text/event-stream")
+        else:
+            self._send(json.dumps(wire.whole(answer, conversation.body)).encode())
 
-    def _send(self, content: bytes, *, kind: str = "application/json") -> None:
+    def _fail(self, wire: Wire, fail: Fail) -> None:
+        if fail.status == 0:
+            self.close_connection = True
+            return
+        headers = {} if fail.retry_after is None else {"retry-after": f"{fail.retry_after}"}
+        content = json.dumps(wire.error(fail.status, fail.message)).encode()
+        self._send(content, status=fail.status, headers=headers)
+
+    def _is_there(self) -> bool:
+        """Whether the asker still holds its end of the connection."""
+        readable, _, _ = select.select([self.connection], [], [], 0)
         try:
-            self.send_response(200)
+            return not readable or bool(self.connection.recv(1, socket.MSG_PEEK))
+        except OSError:
+            return False
+
+    def _send(
+        self,
+        content: bytes,
+        *,
+        kind: str = "application/json",
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        try:
+            self.send_response(status)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(content)))
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
         except OSError:
@@ -261,26 +459,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
         """The conversations are the log."""
-
-
-def _events(message: Document, blocks: list[Document]) -> Iterator[Document]:
-    """One answer as the events of a stream."""
-    start = {**message, "content": [], "stop_reason": None}
-    yield {"type": "message_start", "message": start}
-    for index, block in enumerate(blocks):
-        is_text = block["type"] == "text"
-        empty = {**block, "text": ""} if is_text else {**block, "input": {}}
-        delta = (
-            {"type": "text_delta", "text": block["text"]}
-            if is_text
-            else {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        )
-        yield {"type": "content_block_start", "index": index, "content_block": empty}
-        yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    yield {
-        "type": "message_delta",
-        "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
-        "usage": {"output_tokens": 8},
-    }
-    yield {"type": "message_stop"}

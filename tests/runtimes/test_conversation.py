@@ -274,12 +274,11 @@ def test_what_was_let_go_of_is_not_needed_to_go_on(
             first = runtime_of(bench)
             words = ";".join(f"text {number:0100d}" for number in range(500))
             await first.start(saying(bench, f"{words};listen"))
-            seen: list[tuple[Signal | HeardPieces, int]] = []
             async with watched(first, bench.ref()) as seen:
                 await until_async("all of it", lambda: len(texts(Ended(seen))) == 500)
                 positions = Ended(seen).positions
                 await first.discard(bench.ref(), cursor=positions["out"], heard=positions)
-                blocks = os.stat(bench.place().out).st_blocks * 512
+                blocks = _blocks(bench.place().out) * 512
                 second = runtime_of(bench)
                 after = asyncio.create_task(
                     read_all(second, bench.ref(), cursor=positions["out"], heard=positions)
@@ -292,6 +291,10 @@ def test_what_was_let_go_of_is_not_needed_to_go_on(
         assert texts(later) == ["heard enough"]
         assert later.result.text == "heard enough"
         assert blocks < 500 * 100
+
+
+def _blocks(path: str) -> int:
+    return Path(path).stat().st_blocks
 
 
 @pytest.mark.requirement("conversation:stream:garbage")

@@ -386,7 +386,7 @@ def _make_small(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(lines_module, "LINE_BYTES_MAX", 120)
     patch.setattr(lines_module, "BEGINNING_BYTES", 24)
     patch.setattr(discard_module, "KEPT_BYTES", 90)
-    patch.setattr(discard_module, "_punch", _overwrite)
+    patch.setattr(discard_module, "punch", _overwrite)
 
 
 def _overwrite(path: str, *, until: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 from attempt_bench import RUN, Ended, RealClock
 
-from subagents.domain.signals import ToolSeen
+from subagents.domain.signals import ResultSeen, ToolSeen
 from subagents.domain.values import SessionKey, attempt_id, replace
 from subagents.errors import ConfigError
 from subagents.ports import AttemptRef, Launch
@@ -124,3 +124,23 @@ def test_a_further_turn_is_heard_once() -> None:
         assert again.signals == first.signals
 
     asyncio.run(go())
+
+
+@pytest.mark.requirement("scripted:continued")
+def test_a_run_that_goes_on_plays_its_own_steps_or_answers_with_its_message() -> None:
+    script: list[Mapping[str, object]]
+    script = [{"result": "first"}, {"continued": True}, {"result": "later"}]
+    going_on = {"prompt": "and now?", "native_session": "the session of before"}
+
+    async def go(launch: Launch) -> tuple[str | None, list[str]]:
+        runtime = ScriptedRuntime(RealClock())
+        started = await runtime.start(launch)
+        ended = await _watch(runtime)
+        texts = [each.text for each in ended.signals if isinstance(each, ResultSeen)]
+        return started.native_session, texts
+
+    assert asyncio.run(go(_launch(script))) == (REF.attempt_id, ["first"])
+    later = replace(_launch(script), **going_on)
+    assert asyncio.run(go(later)) == ("the session of before", ["later"])
+    silent = replace(_launch(script[:1]), **going_on)
+    assert asyncio.run(go(silent)) == ("the session of before", ["and now?"])

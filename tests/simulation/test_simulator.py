@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from subagents.domain import lifecycle
+from subagents.domain import announcing
 from subagents.domain.effects import Transition
 from subagents.testing import simulator
 from subagents.testing.loop import (
@@ -78,7 +78,7 @@ def test_a_seed_is_replayed_identically_after_others() -> None:
 def test_a_failure_prints_its_seed_its_invariant_and_how_to_replay_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(lifecycle, "_clean_up", lambda run, _: Transition(run))
+    monkeypatch.setattr(announcing, "clean_up", lambda run, _: Transition(run))
     status = main(["--seeds", "3", "--start", "100", "--workers", "1"])
     said = capsys.readouterr().out
     assert status == 1

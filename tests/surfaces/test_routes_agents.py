@@ -110,6 +110,16 @@ def test_the_list_has_each_agents_card_and_limits(tmp_path: Path) -> None:
                 "allowAgents": ["bad"],
                 "maxSpawnDepth": 1,
             },
+            "abilities": {
+                "survivesDaemon": False,
+                "steer": True,
+                "resume": True,
+                "scopeTools": True,
+                "interrupt": True,
+                "usage": True,
+                "model": False,
+            },
+            "probe": None,
         }
         assert found["command"]["tags"] == []
         assert found["command"]["limits"]["runTimeoutSeconds"] is None

@@ -446,11 +446,33 @@ def test_messages_go_to_live_attempts_and_to_nobody_else(tmp_path: Path) -> None
             assert (await one.refused("send_message", agentId="deaf"))[0] == "invalid"
             await create(one, home, "late", "quick")
             await one.until_end("late")
-            for action in ("send_message", "send_to_cc"):
-                code, message = await one.refused(action, agentId="late", text="x")
+            for action in ("cancel_turn", "send_to_cc"):
+                text = {"text": "x"} if action == "send_to_cc" else {}
+                code, message = await one.refused(action, agentId="late", **text)
                 assert (code, message[:22]) == ("conflict", 'agent "late" has ended')
-            assert (await one.refused("cancel_turn", agentId="late"))[0] == "conflict"
-            assert run_id
+            await home.ok("POST", f"/v1/runs/{run_id}/cancel", {})
+            await one.until_end("deaf")
+            code, message = await one.refused("send_message", agentId="deaf", text="x")
+            assert (code, message[:22]) == ("conflict", 'agent "deaf" has ended')
+
+
+@pytest.mark.requirement("supervisor:cancel-turn")
+def test_a_turn_is_cancelled_and_the_agent_goes_on_with_the_next_message(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path, SLOW) as home, supervisor(home) as one:
+            first = await create(one, home, "talker", "hang")
+            await home.until_phase("talker", "running")
+            ended = await one.do("cancel_turn", agentId="talker", reason="not that")
+            await home.until_phase(first, "completed")
+            found = await home.ok("GET", f"/v1/runs/{first}")
+            sent = await one.do("send_message", agentId="talker", text="this instead")
+            await home.until_phase(sent["runId"], "completed")
+            after = await home.ok("GET", f"/v1/runs/{sent['runId']}")
+
+            assert ended == {"agentId": "talker", "runId": first, "status": "interrupting"}
+            assert found["outcome"]["reason"] == "interrupted"
+            assert (sent["agentId"], sent["status"]) == ("talker", "accepted")
+            assert (after["continues"], after["result"]) == (first, "this instead")
 
     asyncio.run(scenario())
 

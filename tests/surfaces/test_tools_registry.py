@@ -30,9 +30,10 @@ from subagents.domain.spec import (
     OnFailure,
 )
 from subagents.domain.suggest import COST_TIERS
+from subagents.engine.sessions import MODES
 from subagents.errors import NotFound
 from subagents.surfaces import wire
-from subagents.surfaces.tools import act_tools, action_tool, arguments, history, wait_tool
+from subagents.surfaces.tools import action_tool, arguments, history, wait_tool
 from subagents.surfaces.tools.registry import TOOLS, visible
 from subagents.surfaces.tools.spawn_tool import SPAWN_FIELDS
 from subagents.surfaces.tools.tool import Audience
@@ -74,7 +75,7 @@ ENUMS: dict[tuple[str, ...], tuple[str, ...] | type[StrEnum]] = {
     ("sessions_spawn", "isolation"): Isolation,
     ("sessions_wait", "until"): wait_tool.UNTIL,
     ("sessions_list", "kinds", "[]"): Mode,
-    ("sessions_send", "mode"): act_tools.MODES,
+    ("sessions_send", "mode"): MODES,
     ("subagents", "action"): tuple(action_tool._ACTS),
     ("agents_list", "costTier"): COST_TIERS,
     ("respond_orchestrator_request", "decision"): (

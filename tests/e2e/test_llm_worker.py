@@ -1,0 +1,332 @@
+"""Runs of the runtime ``llm`` behind a real daemon, with a scripted model."""
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from live_home import DEFAULTS, LiveHome, audit, live_home, until
+from scripted_model import Conversation, Fail, Say, Script, ScriptedModel, Tokens, Use, Wait
+
+from subagents.domain.events import AttemptStarted, SignalReceived
+from subagents.domain.signals import SessionSeen
+
+RUN_S: Final = 90.0
+KEY: Final = "sk-test-planted-0123456789abcdef"
+WORKERS: Final = 8
+SLEEP: Final = "echo $$ > pid; sleep 300"
+AGENTS: Final = """
+[agents.llm]
+runtime = "llm"
+model = "openai:scripted"
+env = {{ OPENAI_API_KEY = "{key}" }}
+pass_env = ["E2E_MARK"]
+grace_seconds = 2
+subagents.allow_agents = ["*"]
+runtime_options = {{ base_url = "{url}/v1", context_window = 1000 }}
+"""
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A daemon and the model that its workers ask."""
+
+    home: LiveHome
+    model: ScriptedModel
+
+    def spawn(self, script: str, **spec: object) -> str:
+        return self.home.spawn(f"script:{script}", agent="llm", **spec)
+
+    def finish(self, *run_ids: str) -> list[Document]:
+        return self.home.finish(*run_ids, timeout_s=RUN_S)
+
+    def path(self, name: str) -> Path:
+        return self.home.work / name
+
+    def until_sleeping(self) -> None:
+        pid = self.path("pid")
+        until(lambda: pid.exists() and pid.read_text().strip(), what="a command", within_s=RUN_S)
+
+
+@contextlib.contextmanager
+def place(root: Path, scripts: Mapping[str, Script], *, url: str | None = None) -> Iterator[Place]:
+    with ScriptedModel(scripts) as model:
+        config = DEFAULTS + AGENTS.format(url=url or model.url, key=KEY)
+        with live_home(root, config=config) as home:
+            yield Place(home, model)
+
+
+def runs_in(seen: Conversation) -> list[str]:
+    return seen.found(r"r-[a-z0-9]{6,}")
+
+
+@pytest.mark.requirement("llm:task:edit")
+def test_it_writes_the_file_that_its_contract_asks_for(tmp_path: Path) -> None:
+    write = Use("write", {"path": "out.json", "content": '{"ok": true}'})
+    report = Use("report_completion", {"summary": "wrote out.json", "confidence": "high"})
+    with place(tmp_path, {"t": [write, report, Say("written")]}) as there:
+        contract = {"artifacts": [{"path": "out.json", "json": True, "requiredKeys": ["ok"]}]}
+        done = there.finish(there.spawn("t", verification=contract))[0]
+        assert done["outcome"]["status"] == "ok", done
+        assert done["verification"]["status"] == "passed"
+        assert done["result"] == "written"
+        shown = there.home.show(done["runId"])
+        assert "wrote out.json" in json.dumps(shown)
+        audit(there.home, [done["runId"]])
+
+
+@pytest.mark.requirement("llm:task:command", "llm:usage")
+def test_it_runs_a_command_and_what_it_used_is_counted_and_logged(tmp_path: Path) -> None:
+    script: Script = [
+        Use("shell", {"command": "echo made-it"}, text="Running", tokens=Tokens(600, 10)),
+        lambda seen: Say(f"saw {seen.results[-1]}", tokens=Tokens(700, 20)),
+    ]
+    with place(tmp_path, {"t": script}) as there:
+        run_id = there.spawn("t")
+        done = there.finish(run_id)[0]
+        assert done["result"] == "saw made-it"
+        usage = done["usage"]
+        assert (usage["tokensIn"], usage["tokensOut"]) == (1300, 30)
+        assert usage.get("costUsd") is None
+        log = json.dumps(there.home.get(f"/v1/runs/{run_id}/log"))
+        assert "Running" in log
+        assert "echo made-it" in log
+        assert log.count("saw made-it") == 1
+
+
+@pytest.mark.requirement("llm:task:ask")
+def test_it_asks_its_requester_and_works_with_the_answer(tmp_path: Path) -> None:
+    ask = Use("request_orchestrator", {"question": "Which colour?", "timeoutSeconds": 60})
+    with place(tmp_path, {"t": [ask, lambda seen: Say(seen.results[-1])]}) as there:
+        run_id = there.spawn("t")
+
+        def asked() -> str | None:
+            requests = there.home.show(run_id).get("requests") or []
+            return next((each["requestId"] for each in requests), None)
+
+        request_id = until(asked, what="a question", within_s=RUN_S)
+        there.home.post(f"/v1/requests/{request_id}/respond", {"response": "blue"})
+        assert there.finish(run_id)[0]["result"] == "Answer: blue"
+
+
+@pytest.mark.requirement("llm:task:spawn")
+def test_it_spawns_a_child_and_waits_for_its_result(tmp_path: Path) -> None:
+    scripts: dict[str, Script] = {
+        "child": [Say("child-result-7")],
+        "t": [
+            Use("sessions_spawn", {"task": "script:child", "agentId": "llm"}),
+            lambda seen: Use("sessions_wait", {"runIds": runs_in(seen)[:1], "timeoutSeconds": 60}),
+            lambda seen: Say(f"handed on {seen.found('child-result-7')}"),
+        ],
+    }
+    with place(tmp_path, scripts) as there:
+        done = there.finish(there.spawn("t"))[0]
+        assert done["result"] == "handed on ['child-result-7']"
+
+
+@pytest.mark.requirement("llm:task:no-deliverable")
+def test_saying_done_without_the_deliverable_is_not_done(tmp_path: Path) -> None:
+    with place(tmp_path, {"t": [Say("All done, perfectly.")]}) as there:
+        contract = {"artifacts": [{"path": "missing.json"}]}
+        outcome = there.finish(there.spawn("t", verification=contract))[0]["outcome"]
+        assert (outcome["status"], outcome["reason"]) == ("error", "verification_failed")
+
+
+@pytest.mark.requirement("llm:followup")
+def test_the_results_of_children_come_in_a_further_turn_of_the_same_conversation(
+    tmp_path: Path,
+) -> None:
+    scripts: dict[str, Script] = {
+        "child": [Wait("child"), Say("child-result-7")],
+        "t": [
+            Use("sessions_spawn", {"task": "script:child", "agentId": "llm"}),
+            Say("the word is mirabelle; waiting"),
+            lambda seen: Say(
+                f"{'mirabelle' in str(seen.messages)} {'child-result-7' in seen.seen}"
+            ),
+        ],
+    }
+    with place(tmp_path, scripts) as there:
+        run_id = there.spawn("t")
+        there.home.until_phase(run_id, "ending", within_s=RUN_S)
+        there.model.open("child")
+        done = there.finish(run_id)[0]
+        assert done["result"] == "True True"
+        attempts = there.home.show(run_id)["attempts"]
+        assert [each["turns"] for each in attempts] == [2]
+
+
+@pytest.mark.requirement("llm:continue")
+def test_an_ended_run_is_gone_on_with_in_a_copy_of_its_conversation(tmp_path: Path) -> None:
+    scripts: dict[str, Script] = {
+        "first": [Use("list"), Say("the word is mirabelle")],
+        "second": [lambda seen: Say(f"{'mirabelle' in str(seen.messages)}", tokens=Tokens(5, 1))],
+    }
+    with place(tmp_path, scripts) as there:
+        run_id = there.spawn("first")
+        there.finish(run_id)
+        more = {"message": "script:second"}
+        again = there.home.post(f"/v1/runs/{run_id}/send", more)
+        done = there.finish(again["runId"])[0]
+        assert done["result"] == "True"
+        assert done["usage"]["tokensIn"] == 5
+
+
+@pytest.mark.requirement("llm:steer:daemon")
+def test_a_message_is_heard_in_the_turn_that_is_under_way(tmp_path: Path) -> None:
+    script: Script = [
+        Wait("gate"),
+        Use("list"),
+        lambda seen: Say(f"heard {seen.seen.count('turn left')}"),
+    ]
+    with place(tmp_path, {"t": script}) as there:
+        run_id = there.spawn("t")
+        there.model.until_waiting("gate")
+        there.home.post(f"/v1/runs/{run_id}/steer", {"message": "turn left"})
+        until(lambda: there.home.attempt_file(run_id, "in").read_bytes(), what="it was sent")
+        there.model.open("gate")
+        done = there.finish(run_id)[0]
+        assert done["result"] == "heard 1"
+        assert [each["turns"] for each in there.home.show(run_id)["attempts"]] == [1]
+
+
+@pytest.mark.requirement("llm:interrupt:daemon")
+def test_an_interrupted_run_ends_with_its_last_words_and_no_process(tmp_path: Path) -> None:
+    script: Script = [Use("shell", {"command": SLEEP}, text="half done")]
+    with place(tmp_path, {"t": script}) as there:
+        run_id = there.spawn("t")
+        there.until_sleeping()
+        there.home.post(f"/v1/runs/{run_id}/interrupt")
+        done = there.finish(run_id)[0]
+        outcome = done["outcome"]
+        assert (outcome["status"], outcome["reason"]) == ("partial", "interrupted"), outcome
+        assert done["result"] == "half done"
+        until(lambda: not there.home.marked(), what="no process left")
+
+
+@pytest.mark.requirement("llm:cancel")
+def test_a_cancelled_run_leaves_no_child_of_its_shell(tmp_path: Path) -> None:
+    script: Script = [Use("shell", {"command": f"setsid sleep 301 & {SLEEP}"})]
+    with place(tmp_path, {"t": script}) as there:
+        run_id = there.spawn("t")
+        there.until_sleeping()
+        there.home.post(f"/v1/runs/{run_id}/cancel", {})
+        assert there.finish(run_id)[0]["outcome"]["status"] == "cancelled"
+        until(lambda: not there.home.marked(), what="no process left")
+
+
+@pytest.mark.requirement("llm:daemon-killed")
+def test_a_killed_daemon_is_not_noticed_by_the_worker_and_nothing_is_asked_twice(
+    tmp_path: Path,
+) -> None:
+    script: Script = [
+        Use("shell", {"command": "echo $$ > pid; until [ -e go ]; do sleep 0.1; done"}),
+        Use("report_progress", {"phase": "after the kill"}),
+        Say("through", tokens=Tokens(10, 5)),
+    ]
+    with place(tmp_path, {"t": script}) as there:
+        run_id = there.spawn("t")
+        there.until_sleeping()
+        there.home.kill()
+        there.path("go").touch()
+        there.home.start()
+        done = there.finish(run_id)[0]
+        assert (done["outcome"]["status"], done["result"]) == ("ok", "through")
+        assert len(there.home.events(run_id, AttemptStarted)) == 1
+        assert [each.place() for each in there.model.conversations] == [
+            ("t", 0),
+            ("t", 1),
+            ("t", 2),
+        ]
+        audit(there.home, [run_id])
+
+
+@pytest.mark.requirement("llm:scope")
+def test_a_denied_shell_is_not_there_under_any_name_nor_for_a_child(tmp_path: Path) -> None:
+    forced = Use("shell", {"command": "touch forbidden"}, is_declared=False)
+    scripts: dict[str, Script] = {
+        "child": [forced, lambda seen: Say(f"below: {seen.results[-1]}")],
+        "t": [
+            forced,
+            Use("sessions_spawn", {"task": "script:child", "agentId": "llm"}),
+            lambda seen: Use("sessions_wait", {"runIds": runs_in(seen)[:1], "timeoutSeconds": 60}),
+            lambda seen: Say(seen.results[-1]),
+        ],
+    }
+    with place(tmp_path, scripts) as there:
+        # Denied under the name that another program has for it.
+        done = there.finish(there.spawn("t", toolsDeny=["Bash"]))[0]
+        assert "below: " in done["result"]
+        assert "there is no tool shell" in done["result"]
+        assert not there.path("forbidden").exists()
+        told = {name for each in there.model.conversations for name in each.tools}
+        assert "read" in told
+        assert "shell" not in told
+
+
+@pytest.mark.requirement("llm:session:named")
+def test_its_session_is_on_record(tmp_path: Path) -> None:
+    with place(tmp_path, {"t": [Say("done")]}) as there:
+        run_id = there.spawn("t")
+        there.finish(run_id)
+        seen = [each.signal for each in there.home.events(run_id, SignalReceived)]
+        named = [each.session_id for each in seen if isinstance(each, SessionSeen)]
+        assert named == [f"{run_id}/1"]
+
+
+@pytest.mark.requirement("llm:limits:daemon")
+@pytest.mark.timeout(300)  # eight programs start at once, on whatever machine this is
+def test_eight_runs_wait_out_a_provider_that_takes_no_more_and_all_end_well(
+    tmp_path: Path,
+) -> None:
+    script: Script = [Fail(429, retry_after=1, times=None, for_s=3), Say("through")]
+    with place(tmp_path, {"t": [Use("list"), *script]}) as there:
+        run_ids = [there.spawn("t", label=f"n{n}") for n in range(WORKERS)]
+        done = there.finish(*run_ids)
+        assert [each["result"] for each in done] == ["through"] * WORKERS
+        assert all(len(there.home.show(each)["attempts"]) == 1 for each in run_ids)
+        refused = [each for each in there.model.requests if each.status == 429]
+        assert len(refused) <= WORKERS + 4
+
+
+@pytest.mark.requirement("llm:key")
+def test_the_key_is_in_no_file_of_the_daemons(tmp_path: Path) -> None:
+    script: Script = [Use("shell", {"command": "env"}), lambda seen: Say(seen.results[-1][-500:])]
+    config = AGENTS.replace('env = {{ OPENAI_API_KEY = "{key}" }}\n', "")
+    with ScriptedModel({"t": script}) as model:
+        agents = DEFAULTS + config.format(url=model.url)
+        env = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": f"{KEY}-other"}
+        with live_home(tmp_path, config=agents, env=env) as home:
+            there = Place(home, model)
+            done = there.finish(there.spawn("t"))[0]
+            assert KEY not in done["result"]
+            assert KEY not in model.conversations[-1].results[-1]
+            files = [each for each in home.root.rglob("*") if each.is_file()]
+            assert len(files) > 5
+            assert [each for each in files if KEY.encode() in each.read_bytes()] == []
+
+
+@pytest.mark.requirement("llm:unset-key")
+def test_a_missing_key_or_provider_is_said_with_the_way_out(tmp_path: Path) -> None:
+    config = """
+[agents.keyless]
+runtime = "llm"
+model = "anthropic:scripted"
+
+[agents.whose]
+runtime = "llm"
+model = "antropic:scripted"
+"""
+    with live_home(tmp_path, config=DEFAULTS + config) as home:
+        for agent, said in (
+            ("keyless", "ANTHROPIC_API_KEY is not set"),
+            ("whose", "did you mean `anthropic:`?"),
+        ):
+            outcome = home.finish(home.spawn("anything", agent=agent))[0]["outcome"]
+            assert outcome["status"] == "error"
+            assert said in outcome["error"]

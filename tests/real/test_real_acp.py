@@ -1,0 +1,82 @@
+"""The real agents that speak ACP, as workers: their models follow a script, all else is real.
+
+One program after the other; each cell of ``runtime_cells`` that its row promises must hold.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp_programs import BEDS
+from live_home import until
+from runtime_cells import CELLS, NEEDS, Place, place_of
+from scripted_model import Fail, Say
+
+from subagents.runtimes.acp import AcpDialect
+from subagents.runtimes.acp_agents import AGENTS
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+
+LEFT_BEHIND = "setsid tail -f /dev/null & echo $! > child.pid; tail -f /dev/null"
+
+
+@pytest.fixture(scope="module", params=sorted(BEDS))
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
+    bed = BEDS[request.param]
+    why_not = bed.missing()
+    if why_not is not None:
+        pytest.skip(why_not)
+    with place_of(bed, tmp_path_factory.mktemp(bed.name)) as found:
+        yield found
+
+
+def abilities(place: Place) -> dict[str, Any]:
+    able = AcpDialect().abilities_of({"agent": place.bed.name})
+    return {name: getattr(able, name) for name in able.__struct_fields__}
+
+
+@pytest.mark.requirement("acp:real:cells")
+@pytest.mark.parametrize("cell", CELLS)
+def test_each_agent_does_what_its_row_promises(place: Place, cell: str) -> None:
+    needs = NEEDS.get(cell, ())
+    if needs and not any(abilities(place)[each] for each in needs):
+        pytest.skip(f"{place.bed.name} promises no {cell}")
+
+    found = CELLS[cell](place)
+
+    if cell == "steer":
+        assert found == ("same turn" if abilities(place)["steer"] else "next turn")
+
+
+@pytest.mark.requirement("acp:real:left-behind")
+def test_a_child_in_a_session_of_its_own_does_not_outlive_a_cancelled_run(place: Place) -> None:
+    place.path("child.pid").unlink(missing_ok=True)
+    place.model.scripts["leaves"] = [place.bed.shell(LEFT_BEHIND), Say("never said")]
+    run_id = place.spawn("leaves")
+    until(lambda: place.path("child.pid").exists(), what="the child", within_s=90)
+    child = int(until(lambda: place.path("child.pid").read_text().strip(), what="its id"))
+
+    place.home.post(f"/v1/runs/{run_id}/cancel")
+
+    until(lambda: not Path(f"/proc/{child}").exists(), what="the end of the child", within_s=15)
+    until(lambda: not place.home.of_run(run_id), what="no process left", within_s=15)
+
+
+@pytest.mark.requirement("acp:real:failure")
+def test_a_request_that_the_provider_refuses_is_an_error_of_the_run(place: Place) -> None:
+    place.model.scripts["refused"] = [Fail(400, times=None), Say("never")]
+
+    outcome = place.finished("refused")["outcome"]
+
+    assert outcome["status"] == "error", outcome
+    assert "the script says no" in outcome["error"], outcome
+
+
+@pytest.mark.requirement("acp:real:versions")
+def test_the_installed_version_is_the_one_the_row_was_seen_with(place: Place) -> None:
+    from install import PROGRAMS  # noqa: PLC0415 - beside this file
+
+    assert PROGRAMS[place.bed.name].version == AGENTS[place.bed.name].version

@@ -1,0 +1,24 @@
+"""Claude Code delegates to Codex and opencode; a worker and the daemon are killed meanwhile."""
+
+from pathlib import Path
+
+import pytest
+from acp_programs import BEDS
+from codex_bed import CODEX
+from vendor_tree import show_that_all_results_arrive_once
+
+OPENCODE = BEDS["opencode"]
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(
+        (CODEX.missing() or OPENCODE.missing()) is not None,
+        reason="codex and opencode are not installed: make test-real",
+    ),
+]
+
+
+@pytest.mark.requirement("runtimes:three-vendors")
+def test_results_of_codex_and_opencode_arrive_once_at_claude_code(tmp_path: Path) -> None:
+    show_that_all_results_arrive_once(tmp_path, CODEX, OPENCODE)

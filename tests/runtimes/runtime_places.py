@@ -1,0 +1,151 @@
+"""Places for the runtimes' suite: each gives its worker the same work in its own words."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from attempt_bench import Bench, RealClock, off_loop
+from echo_dialect import EchoDialect, Heard
+
+from subagents.domain.model import Usage
+from subagents.domain.signals import UsageSeen
+from subagents.domain.values import replace
+from subagents.ports import AttemptRef, Launch, Runtime
+from subagents.runtimes.command import CommandRuntime
+from subagents.runtimes.conversation import ConversationRuntime
+from subagents.runtimes.dialogue import Step
+from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.runtimes.shim import ProcessAttempts
+from subagents.testing.runtime_suite import Work
+
+SPOKEN: Final = ("one", "two", "three")
+
+
+class ProcessPlace:
+    """What all runtimes behind the shim have in common."""
+
+    tool = ""
+
+    def __init__(self, root: Path) -> None:
+        self.bench = Bench(root)
+
+    def runtime(self) -> Runtime:
+        raise NotImplementedError
+
+    def alive(self) -> int:
+        return len(self.bench.carriers())
+
+    def files(self) -> int:
+        return sum(1 for each in self.bench.root.rglob("*") if not each.is_dir())
+
+    def used_tool(self, told: Sequence[str]) -> bool:
+        return bool(told)
+
+    def messages(self, runtime: Runtime, ref: AttemptRef, said: Sequence[str]) -> Sequence[str]:
+        return [text.removeprefix("heard ") for text in said if text.startswith("heard ")]
+
+    def cannot_start(self, launch: Launch) -> Launch:
+        return replace(launch, cwd=str(self.bench.root / "not-there"))
+
+
+class CommandPlace(ProcessPlace):
+    """Shell scripts."""
+
+    SCRIPTS: Final[Mapping[Work, str]] = {
+        Work.SAYS: (
+            "for word in one two three; do echo $word; done\n"
+            """echo '{"subagents": "usage", "tokensIn": 5}'"""
+        ),
+        Work.WAITS: "echo waiting; while :; do sleep 0.1; done",
+        Work.LEAVES_A_CHILD: "setsid sleep 600 & echo waiting; while :; do sleep 0.1; done",
+        Work.CANNOT_START: "true",
+    }
+
+    def runtime(self) -> CommandRuntime:
+        return self.bench.runtime()
+
+    def launch(self, work: Work, number: int = 1) -> Launch | None:
+        script = self.SCRIPTS.get(work)
+        if script is None:
+            return None
+        launch = self.bench.launch("sh", "-c", script, number=number)
+        return self.cannot_start(launch) if work is Work.CANNOT_START else launch
+
+
+class ToldAtOnce(EchoDialect):
+    """Tells usage and result in one line, as many programs do."""
+
+    def hear(self, state: Heard, line: bytes, *, now_ms: int | None) -> Step[Heard]:
+        step = super().hear(state, line, now_ms=now_ms)
+        if not line.startswith(b"done"):
+            return step
+        usage = UsageSeen(key="", usage=Usage(tokens_in=9))
+        return Step(step.state, signals=(usage, *step.signals))
+
+
+class EchoPlace(ProcessPlace):
+    """A program with a protocol of its own, behind the generic conversation."""
+
+    WORDS: Final[Mapping[Work, str]] = {
+        Work.SAYS: "text one;text two;text three;usage 5",
+        Work.WAITS: "text waiting;listen",
+        Work.LISTENS: "text waiting;listen",
+        Work.LEAVES_A_CHILD: "child;text waiting;listen",
+        Work.CANNOT_START: "text never",
+    }
+
+    def runtime(self) -> Runtime:
+        clock = RealClock()
+        attempts = ProcessAttempts(self.bench.root, clock, off_loop)
+        return ConversationRuntime(ToldAtOnce(), attempts, clock, off_loop, bridge=())
+
+    def launch(self, work: Work, number: int = 1) -> Launch | None:
+        words = self.WORDS.get(work)
+        if words is None:
+            return None
+        launch = replace(self.bench.launch(number=number), prompt=words, options={})
+        return self.cannot_start(launch) if work is Work.CANNOT_START else launch
+
+
+class ScriptedPlace:
+    """Scripts inside the daemon: no process, no file, and nothing that outlives it."""
+
+    tool = "Write"
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.made: ScriptedRuntime | None = None
+
+    def runtime(self) -> ScriptedRuntime:
+        self.made = self.made or ScriptedRuntime(RealClock())
+        return self.made
+
+    def launch(self, work: Work, number: int = 1) -> Launch | None:
+        scripts: dict[Work, Sequence[Mapping[str, object]]] = {
+            Work.SAYS: [
+                *({"print": word} for word in SPOKEN),
+                {"usage": {"tokens_in": 5}},
+                {"result": SPOKEN[-1]},
+            ],
+            Work.WAITS: [{"print": "waiting"}, {"hang": True}],
+            Work.LISTENS: [{"print": "waiting"}, {"hang": True}],
+            Work.USES_A_TOOL: [{"said": {"subagents": "tool", "name": self.tool}}],
+            Work.CANNOT_START: [{"fail_start": "no room"}],
+        }
+        if work not in scripts:
+            return None
+        launch = Bench(self.root).launch(number=number)
+        return replace(launch, options={"script": scripts[work]})
+
+    def messages(self, runtime: Runtime, ref: AttemptRef, said: Sequence[str]) -> Sequence[str]:
+        assert isinstance(runtime, ScriptedRuntime)
+        return list(runtime._attempts[ref.attempt_id].messages.values())
+
+    def used_tool(self, told: Sequence[str]) -> bool:
+        return self.tool in told
+
+    def alive(self) -> int:
+        return 0
+
+    def files(self) -> int:
+        return 0
