@@ -1419,6 +1419,13 @@ REAL: Final[Lines] = {
     ),
 }
 
+RECOVERY: Final[Lines] = {
+    "recovery:unwritten-turn-stopped": (
+        "2-lifecycle §11",
+        "A turn that was started before a crash is stopped when it may not start any more.",
+    ),
+}
+
 REDACT: Final[Lines] = {
     "redact:own-program": (
         "4-observability §1",
@@ -1780,6 +1787,7 @@ RUNTIME_PARTS: Final = (
     PROBE,
     PYTHON,
     REAL,
+    RECOVERY,
     REDACT,
     RUNTIME,
     RUNTIMES,

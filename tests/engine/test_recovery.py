@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from world import ME, OTHER, FakeCourier, TroubledStore, World, in_world
 
-from subagents.domain.model import Decision, Phase, Run
+from subagents.domain.effects import ResumeAttempt
+from subagents.domain.events import AttemptStartFailed
+from subagents.domain.model import BudgetStop, Decision, Phase, Run
 from subagents.domain.outcome import OK, Reason, Status
 from subagents.domain.spec import Artifact, Contract
-from subagents.domain.values import RunId, SessionKey, announcement_id
+from subagents.domain.values import RunId, SessionKey, announcement_id, replace
 from subagents.errors import AlreadyRunning, CorruptState, Forbidden, StoreUnavailable
-from subagents.ports import RunFilter
+from subagents.ports import AttemptRef, OutboxEntry, RunFilter
 
 THIRD = SessionKey("agent:third:main")
 CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
@@ -440,3 +442,29 @@ def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
         assert world.engine.live_attempts == 0
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("recovery:unwritten-turn-stopped")
+def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start_any_more(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        run = await world.until(run_id, Phase.RUNNING)
+        stop = BudgetStop(by=run_id, label="hang", used="4s of 4s", at_ms=world.clock.now_ms())
+        world.engine.ledger.live[run_id] = replace(run, budget_stop=stop)
+        refs: list[AttemptRef] = []
+
+        async def stopping(ref: AttemptRef, *, grace_s: float) -> None:
+            refs.append(ref)
+
+        world.runtime.stop = stopping  # type: ignore[method-assign]
+        effect = ResumeAttempt(attempt=1, turn=2, message="news")
+        entry = OutboxEntry(run_id=run_id, seq=run.seq, index=0, effect=effect)
+
+        answer = await world.engine._outbox._answer(run, entry)
+
+        assert isinstance(answer, AttemptStartFailed)
+        assert [(ref.attempt_id, ref.turns) for ref in refs] == [(f"{run_id}#1", 2)]
+
+    in_world(tmp_path, scenario)

@@ -304,9 +304,11 @@ class Outbox:
     async def _resume(self, run: Run, effect: ResumeAttempt) -> Event | None:
         if not _is_current(run, effect.attempt):
             return None
-        if self._ledger.live.get(run.id, run).budget_stop is not None:
-            return self._start_failed(effect.attempt, "out of budget before its next turn")
         ref = replace(ref_of(run), turns=effect.turn)
+        if self._ledger.live.get(run.id, run).budget_stop is not None:
+            # A daemon that was killed may have started it, and could not say so.
+            await self._runtime(run).stop(ref, grace_s=0)
+            return self._start_failed(effect.attempt, "out of budget before its next turn")
         env = await self._env(run, effect.attempt)
         try:
             started = await self._runtime(run).resume(ref, effect.message, env=env)

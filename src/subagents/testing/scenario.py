@@ -637,9 +637,11 @@ class Scenario:
             if worker is None:
                 continue
             self._judge.check_stop(run, attempt.number)
+            # A turn that was stopped before anybody wrote down its start is not the run's.
+            turns = worker.turns[: attempt.turns]
             is_seen = not (worker.is_unwatchable or self._host.faults.watch_fails)
-            if is_seen and isinstance(worker.turns[-1].signals[-1][1], Exited):
+            if is_seen and isinstance(turns[-1].signals[-1][1], Exited):
                 self._judge.check_not_lost(run, attempt.number)
-            said = [turn.result for turn in worker.turns if turn.result is not None]
+            said = [turn.result for turn in turns if turn.result is not None]
             if said and not worker.stopped:
                 self._judge.check_result(run, attempt.number, said[-1])

@@ -139,7 +139,9 @@ def _check_lines(
         if count > 1:
             judge.fail("a piece is recorded once", f"{run.id} {text}: {count} times")
     for attempt in run.attempts:
-        wanted = [*_texts(said_by.get(AttemptId(f"{run.id}#{attempt.number}"), []))]
+        turns = said_by.get(AttemptId(f"{run.id}#{attempt.number}"), [])
+        # A turn that was stopped before anybody wrote down its start is not the run's.
+        wanted = [*_texts(turns[: attempt.turns])]
         mine = [text for text in found if text.startswith(f"{MARK}{run.id}#{attempt.number}/")]
         is_whole = attempt.evidence.exit is not None
         if mine != (wanted if is_whole else wanted[: len(mine)]):
