@@ -60,7 +60,7 @@ pytest: setup
 	$(PY) -m pytest -q -n $(WORKERS)
 
 smoke: setup
-	$(PY) -m subagents.testing.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
+	$(PY) -m tests.simulation.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
 
 check: format-check lint types imports test docs-check simulate ## all that must hold before a commit
 
@@ -78,31 +78,31 @@ imports: setup
 
 docs: setup ## write the generated parts of docs/
 	$(PY) -m subagents.config.schema --write docs/configuration.md
-	$(PY) -m subagents.testing.diagram docs/lifecycle.md
-	$(PY) -m subagents.testing.tool_outputs docs/alerts.md
+	$(PY) -m scripts.lifecycle_diagram docs/lifecycle.md
+	$(PY) -m scripts.alert_table docs/alerts.md
 
 docs-check: setup
 	$(PY) -m subagents.config.schema --check docs/configuration.md
-	$(PY) -m subagents.testing.diagram --check docs/lifecycle.md
-	$(PY) -m subagents.testing.tool_outputs --check docs/alerts.md
+	$(PY) -m scripts.lifecycle_diagram --check docs/lifecycle.md
+	$(PY) -m scripts.alert_table --check docs/alerts.md
 
 simulate: setup ## the engine against seeded crashes, late and doubled signals
-	$(PY) -m subagents.testing.simulator --seeds $(SEEDS) --workers $(WORKERS)
+	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)
 
 CONFORMANCE ?= $(HOME)/.cache/subagents-conformance
 
 conformance: setup ## the protocol's own suite and inspector against us (fetches 400 MB once)
-	$(PY) tests/conformance/run.py "$(CONFORMANCE)"
+	$(PY) -m tests.conformance.run "$(CONFORMANCE)"
 
 REAL ?= $(CURDIR)/.real
 PROGRAMS ?=
 
 test-real: setup ## our workers in the real agent programs (fetches hundreds of MB once; PROGRAMS="codex")
-	SUBAGENTS_REAL="$(REAL)" $(PY) tests/real/install.py $(PROGRAMS)
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install $(PROGRAMS)
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -m real tests/real
 
 runtime-table: setup ## docs/runtime-table.md, from real runs of the programs that test-real installed
-	SUBAGENTS_REAL="$(REAL)" $(PY) tests/real/runtime_table.py --write
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write
 
 bench: setup ## measure; results go to bench/results
 	$(PY) -m bench

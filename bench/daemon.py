@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from subagents.client import Client, Document
+from subagents.client.client import Client, Document
 from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable
 

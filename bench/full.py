@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import lifecycle
-from subagents.engine.system import RandomIds
+from subagents.engine.kernel.system_clock import RandomIds
 
 TEMPLATE_RUNS: Final = 1_000
 HOUR_MS: Final = 3_600_000

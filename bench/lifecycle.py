@@ -20,19 +20,19 @@ from pathlib import Path
 from typing import Final
 
 from subagents.config.settings import Agent, Settings, SubagentDefaults
-from subagents.domain.model import Run
-from subagents.domain.spec import RunSpec
-from subagents.domain.values import SessionKey
+from subagents.domain.run.run import Run
+from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
-from subagents.engine.off_loop import DaemonThreads
-from subagents.engine.system import RandomIds, SystemClock
-from subagents.engine.verification import Verifier
+from subagents.engine.kernel.system_clock import RandomIds, SystemClock
+from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.verification.verifier import Verifier
 from subagents.ports import Batch, RunFilter
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.store.performance import PerformanceFiles
-from subagents.store.progress_log import ProgressFiles
-from subagents.store.sqlite import SqliteStore
-from subagents.store.transcripts import TranscriptFiles
+from subagents.store.progress_files import ProgressFiles
+from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.store.track_record_files import PerformanceFiles
+from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 REQUESTER: Final = SessionKey("agent:main:main")
 READER: Final = "bench"

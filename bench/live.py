@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.daemon import Daemon, make_home, serving
-from subagents.client import Client
+from subagents.client.client import Client
 
 STARTED_S: Final = 120.0
 SETTLE_S: Final = 3.0

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from bench.table import percentiles
-from subagents.domain.redact import Redactor
-from subagents.domain.said import LineType
-from subagents.domain.transcript import Checkpoint, Line, LogQuery
-from subagents.domain.values import RunId
-from subagents.store.transcripts import TranscriptFiles
+from subagents.domain.redaction.redact import Redactor
+from subagents.domain.run.values import RunId
+from subagents.domain.run.worker_output import LineType
+from subagents.domain.transcript.transcript_query import Checkpoint, Line, LogQuery
+from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 RUN: Final = RunId("r-0000000001")
 BATCH: Final = 2_000

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench.daemon import make_home, paths_of, serving
 from bench.lifecycle import REQUESTER, engine_on, settings_for
-from subagents.domain.spec import BATCH_RUNS_MAX, RunSpec
-from subagents.store.sqlite import SqliteStore
+from subagents.domain.run.spec import BATCH_RUNS_MAX, RunSpec
+from subagents.store.sqlite.sqlite_store import SqliteStore
 
 
 async def _fill(database: Path, runs: int) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from bench.daemon import make_home, serving, spawn_body
 from bench.table import percentiles
-from subagents.client import AsyncClient, Client
+from subagents.client.client import AsyncClient, Client
 
 PAUSE_S: Final = 0.002
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from subagents.surfaces.tools.registry import TOOLS
-from subagents.surfaces.tools.tool import Audience, Tool
+from subagents.api.tools.tool import Audience, Tool
+from subagents.api.tools.tool_registry import TOOLS
 
 TOKENS_MAX: Final = 3_000
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from subagents.domain.dues import next_due_ms
-from subagents.domain.effects import Effect, FollowUp, Transition
-from subagents.domain.events import (
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.rules.deadlines import next_due_ms
+from subagents.domain.run.effects import Effect, FollowUp, Transition
+from subagents.domain.run.events import (
     AnnouncementConsumed,
     Archived,
     AttemptStarted,
@@ -27,18 +28,7 @@ from subagents.domain.events import (
     TimerFired,
     VerificationFinished,
 )
-from subagents.domain.lifecycle import reduce
-from subagents.domain.model import (
-    Child,
-    DeliveryTry,
-    Dependency,
-    Exit,
-    Message,
-    Phase,
-    Request,
-    Run,
-)
-from subagents.domain.outcome import (
+from subagents.domain.run.outcome import (
     Check,
     CheckType,
     DeferReason,
@@ -51,9 +41,33 @@ from subagents.domain.outcome import (
     Verdict,
     Verification,
 )
-from subagents.domain.signals import Exited, ResultSeen, Signal
-from subagents.domain.spec import Abilities, Artifact, Contract, Mode, OnFailure, Resolved, RunSpec
-from subagents.domain.values import RequestId, RunId, SessionKey, announcement_id, replace
+from subagents.domain.run.run import (
+    Child,
+    DeliveryTry,
+    Dependency,
+    Exit,
+    Message,
+    Phase,
+    Request,
+    Run,
+)
+from subagents.domain.run.signals import Exited, ResultSeen, Signal
+from subagents.domain.run.spec import (
+    Abilities,
+    Artifact,
+    Contract,
+    Mode,
+    OnFailure,
+    Resolved,
+    RunSpec,
+)
+from subagents.domain.run.values import (
+    RequestId,
+    RunId,
+    SessionKey,
+    announcement_id,
+    replace,
+)
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from requirement_lines import Lines
+from tests.requirement_lines import Lines
 
 BREAKER: Final[Lines] = {
     "announcement:no-controls": (

@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from requirement_lines import Lines
+from tests.requirement_lines import Lines
 
 ACP: Final[Lines] = {
     "acp:asked:unknown": (

@@ -7,10 +7,10 @@ proven here or to the issue that will prove them.
 
 from typing import Final, NamedTuple
 
-from requirement_lines import PARTS
-from requirement_lines_agents import AGENT_PARTS
-from requirement_lines_observability import OBSERVABILITY_PARTS
-from requirement_lines_runtimes import RUNTIME_PARTS
+from tests.requirement_lines import PARTS
+from tests.requirement_lines_agents import AGENT_PARTS
+from tests.requirement_lines_observability import OBSERVABILITY_PARTS
+from tests.requirement_lines_runtimes import RUNTIME_PARTS
 
 
 class Requirement(NamedTuple):

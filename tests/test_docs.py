@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from scripts import lifecycle_diagram as diagram
 
 from subagents.cli import main
-from subagents.config.keys import leaves
-from subagents.domain.model import Phase
-from subagents.testing import diagram
+from subagents.config.setting_keys import leaves
+from subagents.domain.run.run import Phase
 
 ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from requirements import (
+from tests.requirements import (
     BOX_COUNTS,
     BOXES,
     FIELD,

@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from subagents.domain.outcome import Outcome
+    from subagents.client.orchestrator import Orchestrator, RunHandle, RunResult
+    from subagents.domain.run.outcome import Outcome
     from subagents.errors import (
         AlreadyRunning,
         ConfigError,
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
         SubagentsError,
         UsageError,
     )
-    from subagents.orchestrator import Orchestrator, RunHandle, RunResult
 
 __version__ = "0.1.0"
 
@@ -38,10 +38,10 @@ __all__ = [
 ]
 
 _ELSEWHERE: Final = {
-    "Orchestrator": "orchestrator",
-    "Outcome": "domain.outcome",
-    "RunHandle": "orchestrator",
-    "RunResult": "orchestrator",
+    "Orchestrator": "client.orchestrator",
+    "Outcome": "domain.run.outcome",
+    "RunHandle": "client.orchestrator",
+    "RunResult": "client.orchestrator",
 }
 
 

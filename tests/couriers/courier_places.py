@@ -11,14 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from subagents.config.settings import Agent, AgentCourier, Settings
-from subagents.couriers.command import DELIVERY_VARIABLE, CommandCourier
-from subagents.couriers.steer import SteerCourier
-from subagents.domain.events import AttemptStarted, SlotGranted, Spawned
-from subagents.domain.lifecycle import reduce
-from subagents.domain.model import Run
-from subagents.domain.spec import Abilities, Mode, Resolved, RunSpec
-from subagents.domain.values import RunId, SessionKey
-from subagents.engine.launch import launch_of
+from subagents.couriers.command_courier import DELIVERY_VARIABLE, CommandCourier
+from subagents.couriers.steer_courier import SteerCourier
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.run.events import AttemptStarted, SlotGranted, Spawned
+from subagents.domain.run.run import Run
+from subagents.domain.run.spec import (
+    Abilities,
+    Mode,
+    Resolved,
+    RunSpec,
+)
+from subagents.domain.run.values import RunId, SessionKey
+from subagents.engine.attempts.launch import launch_of
 from subagents.errors import RuntimeUnavailable
 from subagents.ports import AttemptRef, Clock
 from subagents.runtimes.scripted import ScriptedRuntime

@@ -7,16 +7,21 @@ import sys
 from pathlib import Path
 
 import pytest
-from courier_places import ELSEWHERE, OUTSIDE, CommandPlace, live_run
+from tests.couriers.courier_places import ELSEWHERE, OUTSIDE, CommandPlace, live_run
 
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.config.settings import Agent, AgentCourier, Settings
-from subagents.couriers import command
-from subagents.couriers.command import ARGUMENT_BYTES_MAX, CommandCourier, arguments
-from subagents.domain.model import Run
-from subagents.domain.outcome import Delivered, DeliveryFailed, DeliveryOutcome, DeliveryPath
-from subagents.domain.values import announcement_id
+from subagents.couriers import command_courier as command
+from subagents.couriers.command_courier import ARGUMENT_BYTES_MAX, CommandCourier, arguments
+from subagents.domain.run.outcome import (
+    Delivered,
+    DeliveryFailed,
+    DeliveryOutcome,
+    DeliveryPath,
+)
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import announcement_id
 from subagents.errors import ConfigError
 from subagents.testing.courier_suite import announced, settled_run
 from subagents.wiring import user_settings

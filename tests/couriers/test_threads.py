@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_home import LiveHome, live_home, until
-from webhook_place import Answering, Posted, WebhookPlace
+from tests.couriers.webhook_place import Answering, Posted, WebhookPlace
+from tests.e2e.live_home import LiveHome, live_home, until
 
-from subagents.client import Client
+from subagents.client.client import Client
 from subagents.errors import Conflict, NotFound, UsageError
 
 AGENTS = """

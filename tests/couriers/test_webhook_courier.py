@@ -7,14 +7,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from courier_places import OUTSIDE
-from webhook_place import Answering, WebhookPlace
+from tests.couriers.courier_places import OUTSIDE
+from tests.couriers.webhook_place import Answering, WebhookPlace
 
-from subagents.couriers.webhook import RETRY_AFTER_MS_MAX, SIGNATURE, TIMESTAMP, retry_after_ms
-from subagents.domain.delivery_policy import GiveUp, TryAgain, next_step, record_try
-from subagents.domain.model import Delivery, DeliveryTry, Run
-from subagents.domain.outcome import Delivered, DeliveryFailed, DeliveryOutcome, DeliveryPath
-from subagents.domain.values import RunId, replace
+from subagents.couriers.webhook_courier import (
+    RETRY_AFTER_MS_MAX,
+    SIGNATURE,
+    TIMESTAMP,
+    retry_after_ms,
+)
+from subagents.domain.rules.delivery_policy import (
+    GiveUp,
+    TryAgain,
+    next_step,
+    record_try,
+)
+from subagents.domain.run.outcome import (
+    Delivered,
+    DeliveryFailed,
+    DeliveryOutcome,
+    DeliveryPath,
+)
+from subagents.domain.run.run import Delivery, DeliveryTry, Run
+from subagents.domain.run.values import RunId, replace
 from subagents.testing.conformance import Behaviour, CourierPlace
 from subagents.testing.courier_suite import SUITE, announced, settled_run
 

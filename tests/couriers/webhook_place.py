@@ -7,12 +7,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from courier_places import ELSEWHERE, OUTSIDE, Willingness
+from tests.couriers.courier_places import ELSEWHERE, OUTSIDE, Willingness
 
 from subagents.config.settings import Agent, AgentCourier, Settings
-from subagents.couriers.webhook import WebhookCourier
-from subagents.domain.model import Run
-from subagents.domain.values import SessionKey
+from subagents.couriers.webhook_courier import WebhookCourier
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import SessionKey
 from subagents.testing.conformance import Received
 
 BOUND_S = 10.0

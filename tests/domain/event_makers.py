@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
-from builders import RUN, Life, a_contract, a_dependency, a_resolved, a_try, a_verification
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
+from tests.builders import RUN, Life, a_contract, a_dependency, a_resolved, a_try, a_verification
 
-from subagents.domain.alerts import Alert, AlertKind
-from subagents.domain.dues import next_due_ms
-from subagents.domain.events import (
+from subagents.domain.lifecycle.transitions import TRANSITIONS
+from subagents.domain.rules.deadlines import next_due_ms
+from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.events import (
     EVENT_TYPES,
     Alerted,
     AnnouncementConsumed,
@@ -46,7 +47,22 @@ from subagents.domain.events import (
     TokenIssued,
     VerificationFinished,
 )
-from subagents.domain.model import (
+from subagents.domain.run.outcome import (
+    OK,
+    DeferReason,
+    Deferred,
+    Delivered,
+    DeliveryFailed,
+    DeliveryOutcome,
+    DeliveryPath,
+    Outcome,
+    Reason,
+    Skipped,
+    SkipReason,
+    Status,
+    Verdict,
+)
+from subagents.domain.run.run import (
     Answer,
     BudgetStop,
     Child,
@@ -63,22 +79,7 @@ from subagents.domain.model import (
     Spent,
     Usage,
 )
-from subagents.domain.outcome import (
-    OK,
-    DeferReason,
-    Deferred,
-    Delivered,
-    DeliveryFailed,
-    DeliveryOutcome,
-    DeliveryPath,
-    Outcome,
-    Reason,
-    Skipped,
-    SkipReason,
-    Status,
-    Verdict,
-)
-from subagents.domain.signals import (
+from subagents.domain.run.signals import (
     Exited,
     ProgressSeen,
     ReportSeen,
@@ -88,7 +89,7 @@ from subagents.domain.signals import (
     UsageSeen,
     Vanished,
 )
-from subagents.domain.spec import (
+from subagents.domain.run.spec import (
     Abilities,
     Backoff,
     Budget,
@@ -96,8 +97,7 @@ from subagents.domain.spec import (
     OnFailure,
     RunSpec,
 )
-from subagents.domain.transitions import TRANSITIONS
-from subagents.domain.values import RequestId, RunId, SessionKey
+from subagents.domain.run.values import RequestId, RunId, SessionKey
 
 CHILDREN: Final = tuple(RunId(f"r-c{n:09}") for n in (1, 2))
 ERROR: Final = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from runtime_beds import Bed
-from scripted_model import Use
+from tests.e2e.runtime_beds import Bed
+from tests.e2e.scripted_model import Use
 
 AGENT: Final = str(Path(__file__).with_name("acp_agent.py"))
 

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from live_home import BOUND_S, MARK, LiveHome
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.e2e.live_home import BOUND_S, MARK, LiveHome
 
 MODERN = "2026-07-28"
 TASKS = "io.modelcontextprotocol/tasks"

@@ -20,10 +20,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from live_home import MARK, LiveHome, until
-from scripted_model import ScriptedModel
+from tests.e2e.live_home import MARK, LiveHome, until
+from tests.e2e.scripted_model import ScriptedModel
 
-from subagents.cli.mcp_install import plugin_dir
+from subagents.cli.install.mcp_install import plugin_dir
 from subagents.config.paths import session_name
 
 BOUND_S: Final = 30.0

@@ -16,20 +16,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from subagents.client import Client
+from subagents.client.client import Client
 from subagents.config.paths import Paths
-from subagents.domain.events import (
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.run.events import (
     AnnouncementConsumed,
     AttemptStarted,
     Event,
     SlotGranted,
     decode_event,
 )
-from subagents.domain.lifecycle import reduce
-from subagents.domain.model import Run
+from subagents.domain.run.run import Run
 from subagents.errors import DaemonUnreachable
-from subagents.runtimes.processes import look, scan
-from subagents.store import rows
+from subagents.runtimes.process.processes import look, scan
+from subagents.store.sqlite import rows
 
 MARK: Final = "E2E_MARK"
 START_S: Final = 40.0

@@ -12,7 +12,7 @@ from typing import IO, Any, Final, cast
 
 import msgspec
 
-from subagents.runtimes.llm_assignment import Assignment, Provider
+from subagents.runtimes.llm.llm_assignment import Assignment, Provider
 
 BOUND_S: Final = 100.0
 KEY: Final = "LLM_TEST_KEY"
@@ -28,7 +28,7 @@ class LlmProcess:
         env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         with Path(f"{file}.err").open("ab") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "subagents.llm", str(file)],
+                [sys.executable, "-P", "-m", "subagents.agent_loop", str(file)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

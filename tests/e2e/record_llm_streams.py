@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from live_home import until
-from llm_process import Bench, LlmProcess, bench
-from scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use, Wait
+from tests.e2e.live_home import until
+from tests.e2e.llm_process import Bench, LlmProcess, bench
+from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use, Wait
 
 STREAMS: Final = Path(__file__).parents[1] / "data" / "streams" / "llm"
 DIRECTORY: Final = "/home/ada/project"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from claude_place import program as claude_program
-from scripted_model import Use
+from tests.e2e.claude_place import program as claude_program
+from tests.e2e.scripted_model import Use
 
 Document = dict[str, Any]
 

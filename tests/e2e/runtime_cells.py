@@ -14,12 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from live_home import DEFAULTS, LiveHome, live_home, until
-from runtime_beds import Bed
-from scripted_model import Conversation, Say, ScriptedModel, Tokens, Use
+from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
+from tests.e2e.runtime_beds import Bed
+from tests.e2e.scripted_model import Conversation, Say, ScriptedModel, Tokens, Use
 
 from subagents.errors import SubagentsError
-from subagents.runtimes.processes import scan
+from subagents.runtimes.process.processes import scan
 
 Document = dict[str, Any]
 

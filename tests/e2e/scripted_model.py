@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Final, Self, TypeAlias
 
-from scripted_wires import WIRES, Answer, Tokens, Wire, fitting
+from tests.e2e.scripted_wires import WIRES, Answer, Tokens, Wire, fitting
 
 __all__ = [
     "Asked",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from scripted_forms import (
+from tests.e2e.scripted_forms import (
     Answer,
     Document,
     Wire,

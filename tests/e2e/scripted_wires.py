@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from scripted_forms import (
+from tests.e2e.scripted_forms import (
     Answer,
     Document,
     Tokens,
@@ -23,7 +23,7 @@ from scripted_forms import (
     tokens_of,
     user,
 )
-from scripted_openai import OPENAI
+from tests.e2e.scripted_openai import OPENAI
 
 __all__ = ["WIRES", "Answer", "Tokens", "Wire", "fitting"]
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import runtime_cells as cells
-from acp_beds import ACP
-from live_home import until
-from runtime_cells import Place, place_of
-from scripted_model import Fail, Say, Use
+from tests.e2e import runtime_cells as cells
+from tests.e2e.acp_beds import ACP
+from tests.e2e.live_home import until
+from tests.e2e.runtime_cells import Place, place_of
+from tests.e2e.scripted_model import Fail, Say, Use
 
 pytestmark = pytest.mark.timeout(240)
 

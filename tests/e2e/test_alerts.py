@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from live_home import DEFAULTS, LiveHome, live_home, until
+from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
 
-from subagents.domain.noise import tokens_of
+from subagents.domain.alerts.allowance import tokens_of
 
 TALKER = """
 import json, os, pathlib, sys, time

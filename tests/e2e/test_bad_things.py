@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from live_home import (
+from tests.e2e.live_home import (
     BOUND_S,
     DEFAULTS,
     MARK_ATTEMPT,
@@ -434,7 +434,7 @@ def test_a_daemon_out_of_descriptors_calls_no_live_worker_lost(tmp_path: Path) -
 def test_a_process_that_could_not_be_looked_at_is_not_taken_for_ended() -> None:
     script = (
         "import os, resource\n"
-        "from subagents.runtimes.processes import Identity, alive, boot_id, scan\n"
+        "from subagents.runtimes.process.processes import Identity, alive, boot_id, scan\n"
         "own = next(p for p in scan() if p.pid == os.getpid())\n"
         "identity = Identity(own.pid, own.start, boot_id(), 0.0)\n"
         "assert alive(identity)\n"

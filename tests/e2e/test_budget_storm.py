@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from live_home import Document, LiveHome, audit, live_home, until
+from tests.e2e.live_home import Document, LiveHome, audit, live_home, until
+from tests.simulation.bills import bill_of
 
-from subagents.client import Client
-from subagents.domain import spending
-from subagents.domain.model import MessageKind
-from subagents.domain.values import RunId
+from subagents.client.client import Client
+from subagents.domain.run import spending
+from subagents.domain.run.run import MessageKind
+from subagents.domain.run.values import RunId
 from subagents.errors import Forbidden, SubagentsError
-from subagents.testing.bills import bill_of
 
 CHILDREN: Final = 50
 CALL: Final = 1_000

@@ -9,10 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from live_home import MARK_ATTEMPT, Document, LiveHome, audit, live_home, until
+from tests.e2e.live_home import MARK_ATTEMPT, Document, LiveHome, audit, live_home, until
 
-from subagents.client import Client
-from subagents.errors import Conflict, Forbidden, NotFound, Unavailable, UsageError
+from subagents.client.client import Client
+from subagents.errors import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    Unavailable,
+    UsageError,
+)
 
 CONFIG = """
 [agents.defaults.subagents]

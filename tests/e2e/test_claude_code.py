@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from claude_place import BOUND_S, PLUGIN_TOOLS, TOOLS, ClaudePlace, program
-from live_home import LiveHome, live_home, until
-from scripted_model import Conversation, Say, Script, ScriptedModel, Turn, Use
+from tests.e2e.claude_place import BOUND_S, PLUGIN_TOOLS, TOOLS, ClaudePlace, program
+from tests.e2e.live_home import LiveHome, live_home, until
+from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Turn, Use
 
-from subagents.cli.mcp_install import plugin_dir
-from subagents.client import Client
-from subagents.domain.events import AnnouncementConsumed
+from subagents.cli.install.mcp_install import plugin_dir
+from subagents.client.client import Client
+from subagents.domain.run.events import AnnouncementConsumed
 
 pytestmark = [
     pytest.mark.skipif(program() is None, reason="claude-agent-sdk is not installed"),

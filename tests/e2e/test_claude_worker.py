@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import runtime_cells as cells
-from claude_place import program
-from live_home import DEFAULTS, LiveHome, live_home, until
-from runtime_beds import CLAUDE
-from scripted_model import Conversation, Fail, Say, Script, ScriptedModel, Tokens, Use
+from tests.e2e import runtime_cells as cells
+from tests.e2e.claude_place import program
+from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
+from tests.e2e.runtime_beds import CLAUDE
+from tests.e2e.scripted_model import Conversation, Fail, Say, Script, ScriptedModel, Tokens, Use
 
-from subagents.domain.said import LineType
-from subagents.runtimes.processes import scan
+from subagents.domain.run.worker_output import LineType
+from subagents.runtimes.process.processes import scan
 
 pytestmark = [
     pytest.mark.skipif(program() is None, reason="claude-agent-sdk is not installed"),

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from live_home import DEFAULTS, Document, LiveHome, live_home, until
+from tests.e2e.live_home import DEFAULTS, Document, LiveHome, live_home, until
 
 NAMES = ("RUN_ID", "SESSION_KEY", "AGENT_ID", "TOKEN", "SOCKET")
 ME = (

@@ -13,16 +13,21 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import pytest
-from acp_beds import ACP
-from runtime_beds import CLAUDE, LLM, Bed, node_path
-from scripted_model import Conversation, Say, Script, ScriptedModel, Turn
+from tests.e2e.acp_beds import ACP
+from tests.e2e.runtime_beds import CLAUDE, LLM, Bed, node_path
+from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Turn
 
-from subagents.domain.values import AttemptId, RunId, SessionKey, attempt_id
+from subagents.domain.run.values import (
+    AttemptId,
+    RunId,
+    SessionKey,
+    attempt_id,
+)
 from subagents.ports import AttemptRef, Launch, Runtime
-from subagents.runtimes.conversation import ConversationRuntime
-from subagents.runtimes.processes import orphans
-from subagents.runtimes.programs import dialects
-from subagents.runtimes.shim import ProcessAttempts
+from subagents.runtimes.conversation.conversation import ConversationRuntime
+from subagents.runtimes.dialects import dialects
+from subagents.runtimes.process.processes import orphans
+from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.testing.conformance import Behaviour
 from subagents.testing.runtime_suite import SUITE, RuntimePlace, Work
 

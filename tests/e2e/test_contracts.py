@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 
 import pytest
-from live_home import DEFAULTS, MARK_ATTEMPT, audit, live_home, until
+from tests.e2e.live_home import DEFAULTS, MARK_ATTEMPT, audit, live_home, until
 
-from subagents.domain.events import VerificationFinished
+from subagents.domain.run.events import VerificationFinished
 
 COMMANDS = f"{DEFAULTS}\n[verification]\ndangerously_allow_validation_commands = true\n"
 ITEMS = {"artifacts": [{"path": "out.json", "json": True, "minItems": 2, "requiredKeys": ["id"]}]}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from live_home import live_home
+from tests.e2e.live_home import live_home
 
 SECRETS = {
     "ANTHROPIC_API_KEY": "sk-planted-one",

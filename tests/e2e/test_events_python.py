@@ -4,9 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from live_home import BOUND_S, live_home
+from tests.e2e.live_home import BOUND_S, live_home
 
-from subagents import DaemonUnreachable, Orchestrator, orchestrator
+from subagents import DaemonUnreachable, Orchestrator
+from subagents.client import orchestrator
 
 Seen = list[tuple[object, object]]
 

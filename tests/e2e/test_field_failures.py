@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from live_home import (
+from tests.e2e.live_home import (
     DEFAULTS,
     MARK_ATTEMPT,
     LiveHome,
@@ -22,24 +22,24 @@ from live_home import (
     until,
 )
 
-from subagents.domain.events import (
+from subagents.domain.run.events import (
     AttemptStarted,
     RequestAnswered,
     SlotGranted,
     TimerFired,
 )
-from subagents.domain.values import replace
+from subagents.domain.run.values import replace
 from subagents.errors import UsageError
 from subagents.ports import Batch, JournalEntry
-from subagents.runtimes.processes import scan
-from subagents.store.sqlite import SqliteStore
+from subagents.runtimes.process.processes import scan
+from subagents.store.sqlite.sqlite_store import SqliteStore
 
 MIB = 1024 * 1024
 UNTIL_GO = "until [ -e go ]; do sleep 0.05; done"
 
 ASKS = """
 import os, sys, time
-from subagents.client import Client
+from subagents.client.client import Client
 from subagents.errors import Unavailable
 
 run_id = os.environ["SUBAGENTS_RUN_ID"]

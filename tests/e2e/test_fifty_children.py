@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from bridge_client import PROGRAM, environment
-from live_home import LiveHome, audit, live_home, until
+from tests.e2e.bridge_client import PROGRAM, environment
+from tests.e2e.live_home import LiveHome, audit, live_home, until
 
-from subagents.domain.model import Phase
+from subagents.domain.run.run import Phase
 
 COUNT: Final = 50
 READER: Final = """
 import json, os, sys, time
-from subagents.client import Client
+from subagents.client.client import Client
 from subagents.errors import Unavailable
 
 socket, name, mode = sys.argv[1:]

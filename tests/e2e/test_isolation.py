@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_home import DEFAULTS, Document, LiveHome, live_home, until
-from repository import a_repository, branches, git
+from tests.e2e.live_home import DEFAULTS, Document, LiveHome, live_home, until
+from tests.repository import a_repository, branches, git
 
-from subagents.client import Client
+from subagents.client.client import Client
 from subagents.errors import UsageError
 
 COMMIT = "git -c user.name=w -c user.email=w@localhost commit -qam"

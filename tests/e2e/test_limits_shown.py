@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from live_home import DEFAULTS, LiveHome, live_home, until
+from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
 
 REFUSED = (
     '{ said = { subagents = "result", text = "", isError = true, error = "429: slow down", '

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from live_home import until
-from llm_process import Bench, LlmProcess, bench
-from scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use, Wait
+from tests.e2e.live_home import until
+from tests.e2e.llm_process import Bench, LlmProcess, bench
+from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use, Wait
 
-from subagents.runtimes.events import LINE_BYTES_MAX
-from subagents.runtimes.llm_assignment import Provider
+from subagents.runtimes.llm.llm_assignment import Provider
+from subagents.runtimes.output.worker_events import LINE_BYTES_MAX
 
 LIMITED_S = 3.0
 WORKERS = 8

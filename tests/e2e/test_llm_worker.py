@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from live_home import DEFAULTS, LiveHome, audit, live_home, until
-from scripted_model import Conversation, Fail, Say, Script, ScriptedModel, Tokens, Use, Wait
+from tests.e2e.live_home import DEFAULTS, LiveHome, audit, live_home, until
+from tests.e2e.scripted_model import (
+    Conversation,
+    Fail,
+    Say,
+    Script,
+    ScriptedModel,
+    Tokens,
+    Use,
+    Wait,
+)
 
-from subagents.domain.events import AttemptStarted, SignalReceived
-from subagents.domain.signals import SessionSeen
+from subagents.domain.run.events import AttemptStarted, SignalReceived
+from subagents.domain.run.signals import SessionSeen
 
 RUN_S: Final = 90.0
 KEY: Final = "sk-test-planted-0123456789abcdef"

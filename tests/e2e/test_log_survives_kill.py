@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_home import LiveHome, live_home, until
+from tests.e2e.live_home import LiveHome, live_home, until
 
-from subagents.client import Client
+from subagents.client.client import Client
 
 WORKER = """\
 import json, os, sys, time

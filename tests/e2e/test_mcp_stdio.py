@@ -11,15 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bridge_client import PROGRAM, BridgeProcess, bridge, completed, connected, environment
-from live_home import BOUND_S, LiveHome, live_home, until
+from tests.e2e.bridge_client import (
+    PROGRAM,
+    BridgeProcess,
+    bridge,
+    completed,
+    connected,
+    environment,
+)
+from tests.e2e.live_home import BOUND_S, LiveHome, live_home, until
 
-from subagents.cli.bridge import END_GRACE_S
-from subagents.cli.bridge_rpc import REPEATABLE_TOOLS
+from subagents.api.tools.requester_tools import REQUESTER_TOOLS
+from subagents.api.tools.tool_registry import TOOLS
+from subagents.cli.bridge.bridge import END_GRACE_S
+from subagents.cli.bridge.bridge_rpc import REPEATABLE_TOOLS
 from subagents.config.paths import session_name
-from subagents.domain.events import AnnouncementConsumed
-from subagents.surfaces.tools.registry import TOOLS
-from subagents.surfaces.tools.requester import REQUESTER_TOOLS
+from subagents.domain.run.events import AnnouncementConsumed
 
 each_era = pytest.mark.parametrize("era", ["legacy", "auto"])
 

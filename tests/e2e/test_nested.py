@@ -6,11 +6,16 @@ import time
 from pathlib import Path
 
 import pytest
-from live_home import DEFAULTS, Audit, LiveHome, audit, live_home, until
+from tests.e2e.live_home import DEFAULTS, Audit, LiveHome, audit, live_home, until
 
-from subagents.domain.events import AnnouncementConsumed, DeliverySettled
-from subagents.domain.model import Phase
-from subagents.domain.outcome import Deferred, Delivered, DeliveryFailed, DeliveryPath
+from subagents.domain.run.events import AnnouncementConsumed, DeliverySettled
+from subagents.domain.run.outcome import (
+    Deferred,
+    Delivered,
+    DeliveryFailed,
+    DeliveryPath,
+)
+from subagents.domain.run.run import Phase
 
 GRACE_S = 0.5
 COURIER = """

@@ -16,7 +16,6 @@ import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from live_home import DEFAULTS, LiveHome, live_home
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import (
     content_type_conformance,
@@ -25,6 +24,7 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 from schemathesis.core.result import Err
+from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
 
 CALLS: Final = 6
 """Of each operation, fitting and not fitting."""

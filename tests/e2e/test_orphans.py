@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from live_home import LiveHome, live_home, until
+from tests.e2e.live_home import LiveHome, live_home, until
 
 
 def _sleeper(home: LiveHome, attempt: str, root: Path) -> "subprocess.Popen[bytes]":

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_home import DEFAULTS, LiveHome, live_home, until, variable_of
-from otlp_receiver import Receiver, receiver
-from test_nested import HOLD, SPAWN, children_of, script
+from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until, variable_of
+from tests.e2e.test_nested import HOLD, SPAWN, children_of, script
+from tests.otlp_receiver import Receiver, receiver
 
-from subagents.domain.trace import span_id, trace_id, traceparent
-from subagents.domain.values import RunId
+from subagents.domain.run.values import RunId
+from subagents.domain.trace.trace_ids import span_id, trace_id, traceparent
 
 TOOL = '{"subagents":"tool","name":"Bash","input":{"command":"make"},"exitCode":0}'
 USAGE = '{"subagents":"usage","tokensIn":700,"tokensOut":30,"costUsd":0.25}'

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_home import DEFAULTS, LiveHome, live_home, until
-from planted import SHOWN, found_in, private_key
+from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
+from tests.planted import SHOWN, found_in, private_key
 
-from subagents.domain.events import Alerted
+from subagents.domain.run.events import Alerted
 
 BLABBER = """
 import json, os, pathlib, sys, time
-from subagents.client import Client
+from subagents.client.client import Client
 
 knows = json.load(open("secrets.json"))
 lines, every = knows["lines"], "\\n".join(knows["lines"])

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from claude_place import ClaudePlace, program
-from live_home import LiveHome, live_home
-from scripted_model import Conversation, Say, ScriptedModel, Turn, Use, _answer
-from scripted_wires import Answer
+from tests.e2e.claude_place import ClaudePlace, program
+from tests.e2e.live_home import LiveHome, live_home
+from tests.e2e.scripted_model import Conversation, Say, ScriptedModel, Turn, Use, _answer
+from tests.e2e.scripted_wires import Answer
 
 pytestmark = [
     pytest.mark.skipif(program() is None, reason="claude-agent-sdk is not installed"),

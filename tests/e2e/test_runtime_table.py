@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from acp_beds import ACP
-from runtime_beds import CLAUDE, LLM, Bed
-from runtime_cells import CELLS, filled
-from vendor_tree import show_that_all_results_arrive_once
+from tests.e2e.acp_beds import ACP
+from tests.e2e.runtime_beds import CLAUDE, LLM, Bed
+from tests.e2e.runtime_cells import CELLS, filled
+from tests.e2e.vendor_tree import show_that_all_results_arrive_once
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "runtime-table.md"
 HERE: Final = (CLAUDE, LLM, ACP)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_home import BOUND_S, LiveHome, live_home, until
+from tests.e2e.live_home import BOUND_S, LiveHome, live_home, until
 
 Document = dict[str, Any]
 

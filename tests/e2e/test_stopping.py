@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
-from live_home import MARK_ATTEMPT, LiveHome, live_home, until
+from tests.e2e.live_home import MARK_ATTEMPT, LiveHome, live_home, until
 
-from subagents.runtimes.processes import scan
+from subagents.runtimes.process.processes import scan
 
 GRACE_S = 0.5
 AFTER_S = GRACE_S + 6
@@ -21,7 +21,7 @@ STUBBORN = (
 
 NEST = """
 import os, sys, time
-from subagents.client import Client
+from subagents.client.client import Client
 
 depth = int(sys.argv[1])
 with open(os.environ["MARKS"], "a") as marks:
@@ -183,7 +183,7 @@ def test_with_one_slot_a_parent_that_waits_for_its_child_gets_its_result(tmp_pat
         script = home.work / "parent.py"
         script.write_text(
             "import os\n"
-            "from subagents.client import Client\n"
+            "from subagents.client.client import Client\n"
             "key = os.environ['SUBAGENTS_SESSION_KEY']\n"
             "with Client(os.environ['SUBAGENTS_SOCKET'], session=key) as c:\n"
             "    spec = {'task': 'echo from the child', 'agentId': 'sh'}\n"

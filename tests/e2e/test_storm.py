@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from live_home import MARK_ATTEMPT, Document, LiveHome, T, audit, live_home, until
+from tests.e2e.live_home import MARK_ATTEMPT, Document, LiveHome, T, audit, live_home, until
 
-from subagents.client import Client
-from subagents.domain.model import SETTLED
+from subagents.client.client import Client
+from subagents.domain.run.run import SETTLED
 from subagents.errors import Forbidden, Unavailable
 
 is_slow_run = bool(os.environ.get("SLOW_TESTS"))

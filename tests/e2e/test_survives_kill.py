@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from live_home import (
+from tests.e2e.live_home import (
     MARK_ATTEMPT,
     LiveHome,
     audit,
@@ -19,8 +19,8 @@ from live_home import (
     until,
 )
 
-from subagents.domain.events import AttemptStarted, VerificationFinished
-from subagents.domain.model import Phase
+from subagents.domain.run.events import AttemptStarted, VerificationFinished
+from subagents.domain.run.run import Phase
 from subagents.errors import Unavailable
 
 COMMANDS = """
@@ -46,7 +46,7 @@ def assert_ended_once(home: LiveHome, run_id: str, result: str) -> None:
 
 PARENT = """
 import os, time
-from subagents.client import Client
+from subagents.client.client import Client
 from subagents.errors import Unavailable
 
 def post(path, body):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from live_home import DEFAULTS, Document, LiveHome, live_home, until
+from tests.e2e.live_home import DEFAULTS, Document, LiveHome, live_home, until
 
 RUNS = 20
 CLAIM = (

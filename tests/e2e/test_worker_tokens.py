@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_home import BOUND_S, DEFAULTS, LiveHome, live_home, until, variable_of
+from tests.e2e.live_home import BOUND_S, DEFAULTS, LiveHome, live_home, until, variable_of
 
-from subagents.domain.events import CallRefused, TokenIssued
+from subagents.domain.run.events import CallRefused, TokenIssued
 
 HOLD = "until [ -e go ]; do sleep 0.02; done"
 ASK = (

@@ -5,14 +5,14 @@ import signal
 from pathlib import Path
 from typing import Any, Final
 
-from claude_place import ClaudePlace
-from live_home import DEFAULTS, live_home, until
-from runtime_beds import Bed
-from runtime_cells import LOOP, RUN_S
-from scripted_model import Conversation, Say, Script, ScriptedModel, Turn, Use
+from tests.e2e.claude_place import ClaudePlace
+from tests.e2e.live_home import DEFAULTS, live_home, until
+from tests.e2e.runtime_beds import Bed
+from tests.e2e.runtime_cells import LOOP, RUN_S
+from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Turn, Use
 
-from subagents.client import Client
-from subagents.domain.events import AnnouncementConsumed
+from subagents.client.client import Client
+from subagents.domain.run.events import AnnouncementConsumed
 
 Document = dict[str, Any]
 

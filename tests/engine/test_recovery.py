@@ -5,15 +5,30 @@ import logging
 from pathlib import Path
 
 import pytest
-from world import ME, OTHER, FakeCourier, TroubledStore, World, in_world
+from tests.engine.world import ME, OTHER, FakeCourier, TroubledStore, World, in_world
 
-from subagents.domain.effects import ResumeAttempt
-from subagents.domain.events import AttemptStartFailed
-from subagents.domain.model import BudgetStop, Decision, Phase, Run
-from subagents.domain.outcome import OK, Reason, Status
-from subagents.domain.spec import Artifact, Contract
-from subagents.domain.values import RunId, SessionKey, announcement_id, replace
-from subagents.errors import AlreadyRunning, CorruptState, Forbidden, StoreUnavailable
+from subagents.domain.run.effects import ResumeAttempt
+from subagents.domain.run.events import AttemptStartFailed
+from subagents.domain.run.outcome import OK, Reason, Status
+from subagents.domain.run.run import (
+    BudgetStop,
+    Decision,
+    Phase,
+    Run,
+)
+from subagents.domain.run.spec import Artifact, Contract
+from subagents.domain.run.values import (
+    RunId,
+    SessionKey,
+    announcement_id,
+    replace,
+)
+from subagents.errors import (
+    AlreadyRunning,
+    CorruptState,
+    Forbidden,
+    StoreUnavailable,
+)
 from subagents.ports import AttemptRef, OutboxEntry, RunFilter
 
 THIRD = SessionKey("agent:third:main")

@@ -5,27 +5,38 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fake_clock import FakeClock
+from tests.engine.fake_clock import FakeClock
 
-from subagents.config.settings import Agent, AgentSubagents, Settings, SubagentDefaults
-from subagents.domain.events import Event
-from subagents.domain.lifecycle import reduce
-from subagents.domain.model import Message, Phase, Run
-from subagents.domain.outcome import DeliveryOutcome
-from subagents.domain.said import Heard
-from subagents.domain.signals import Signal
-from subagents.domain.spec import Abilities, RunSpec
-from subagents.domain.values import RunId, SessionKey
+from subagents.config.settings import (
+    Agent,
+    AgentSubagents,
+    Settings,
+    SubagentDefaults,
+)
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.run.events import Event
+from subagents.domain.run.outcome import DeliveryOutcome
+from subagents.domain.run.run import Message, Phase, Run
+from subagents.domain.run.signals import Signal
+from subagents.domain.run.spec import Abilities, RunSpec
+from subagents.domain.run.values import RunId, SessionKey
+from subagents.domain.run.worker_output import Heard
 from subagents.engine.engine import Engine
-from subagents.engine.spawn import Receipt
-from subagents.engine.verification import Verifier
+from subagents.engine.runs.spawn import Receipt
+from subagents.engine.verification.verifier import Verifier
 from subagents.errors import StoreUnavailable
-from subagents.ports import AttemptRef, Batch, Courier, Launch, StartedInfo
+from subagents.ports import (
+    AttemptRef,
+    Batch,
+    Courier,
+    Launch,
+    StartedInfo,
+)
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.store.performance import PerformanceFiles
-from subagents.store.progress_log import ProgressFiles
-from subagents.store.sqlite import SqliteStore
-from subagents.store.transcripts import TranscriptFiles
+from subagents.store.progress_files import ProgressFiles
+from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.store.track_record_files import PerformanceFiles
+from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 T = TypeVar("T")
 

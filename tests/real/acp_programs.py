@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from claude_place import program as claude_program
-from install import found
-from runtime_beds import Bed
-from scripted_model import Use
+from tests.e2e.claude_place import program as claude_program
+from tests.e2e.runtime_beds import Bed
+from tests.e2e.scripted_model import Use
+from tests.real.install import found
 
 Document = dict[str, Any]
 Edit = Callable[[str, str], Use]

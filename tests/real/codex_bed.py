@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from install import found
-from runtime_beds import Bed
-from scripted_model import Use
+from tests.e2e.runtime_beds import Bed
+from tests.e2e.scripted_model import Use
+from tests.real.install import found
 
 CONFIG: Final = """
 model_provider = "scripted"

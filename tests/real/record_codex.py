@@ -18,16 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from codex_bed import files, patch, shell
-from install import found
-from scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use
+from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use
+from tests.real.codex_bed import files, patch, shell
+from tests.real.install import found
 
-from subagents.domain.values import AttemptId, RunId, replace
-from subagents.runtimes.codex import CodexDialect
-from subagents.runtimes.codex_turn import State
-from subagents.runtimes.dialogue import Letter, Opening
+from subagents.domain.run.values import AttemptId, RunId, replace
+from subagents.runtimes.codex.codex import CodexDialect
+from subagents.runtimes.codex.codex_turn import State
+from subagents.runtimes.conversation.dialect import Letter, Opening
 
 STREAMS: Final = Path(__file__).parents[1] / "data" / "streams" / "codex"
 CODEX: Final = CodexDialect()

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+sys.path.insert(0, str(HERE.parents[1]))
 
-from acp_beds import ACP  # noqa: E402 - found only now
-from acp_programs import BEDS as AGENTS  # noqa: E402
-from codex_bed import CODEX  # noqa: E402
-from runtime_beds import CLAUDE, LLM, Bed  # noqa: E402
-from runtime_cells import CELLS, filled  # noqa: E402
+from tests.e2e.acp_beds import ACP  # noqa: E402 - found only now
+from tests.e2e.runtime_beds import CLAUDE, LLM, Bed  # noqa: E402
+from tests.e2e.runtime_cells import CELLS, filled  # noqa: E402
+from tests.real.acp_programs import BEDS as AGENTS  # noqa: E402
+from tests.real.codex_bed import CODEX  # noqa: E402
 
 BEDS: Final[dict[str, Bed]] = {bed.name: bed for bed in (CLAUDE, CODEX, *AGENTS.values(), LLM, ACP)}
 PAGE: Final = HERE.parents[1] / "docs" / "runtime-table.md"

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from codex_bed import CODEX, CODING, LOOSE, missing, patch, shell
-from live_home import until, variable_of
-from runtime_cells import CELLS, Place, place_of
-from scripted_model import Fail, Say, Use
+from tests.e2e.live_home import until, variable_of
+from tests.e2e.runtime_cells import CELLS, Place, place_of
+from tests.e2e.scripted_model import Fail, Say, Use
+from tests.real.codex_bed import CODEX, CODING, LOOSE, missing, patch, shell
 
-from subagents.runtimes.processes import look
+from subagents.runtimes.process.processes import look
 
 pytestmark = [
     pytest.mark.real,

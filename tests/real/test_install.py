@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-import install
 import pytest
+from tests.real import install
 
 
 def laid_out(root: Path, name: str, *, stamp: str | None) -> Path:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acp_programs import BEDS
-from live_home import until
-from runtime_cells import CELLS, NEEDS, Place, place_of
-from scripted_model import Fail, Say
+from tests.e2e.live_home import until
+from tests.e2e.runtime_cells import CELLS, NEEDS, Place, place_of
+from tests.e2e.scripted_model import Fail, Say
+from tests.real.acp_programs import BEDS
 
-from subagents.runtimes.acp import AcpDialect
-from subagents.runtimes.acp_agents import AGENTS
+from subagents.runtimes.acp.acp import AcpDialect
+from subagents.runtimes.acp.acp_agents import AGENTS
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
@@ -77,6 +77,6 @@ def test_a_request_that_the_provider_refuses_is_an_error_of_the_run(place: Place
 
 @pytest.mark.requirement("acp:real:versions")
 def test_the_installed_version_is_the_one_the_row_was_seen_with(place: Place) -> None:
-    from install import PROGRAMS  # noqa: PLC0415 - beside this file
+    from tests.real.install import PROGRAMS  # noqa: PLC0415 - beside this file
 
     assert PROGRAMS[place.bed.name].version == AGENTS[place.bed.name].version

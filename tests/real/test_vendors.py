@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from acp_programs import BEDS
-from codex_bed import CODEX
-from vendor_tree import show_that_all_results_arrive_once
+from tests.e2e.vendor_tree import show_that_all_results_arrive_once
+from tests.real.acp_programs import BEDS
+from tests.real.codex_bed import CODEX
 
 OPENCODE = BEDS["opencode"]
 

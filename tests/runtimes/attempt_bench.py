@@ -10,13 +10,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from subagents.domain.said import Heard, Said
-from subagents.domain.signals import Exited, ResultSeen, Signal, Vanished
-from subagents.domain.values import AttemptId, RunId, SessionKey, attempt_id
+from subagents.domain.run.signals import (
+    Exited,
+    ResultSeen,
+    Signal,
+    Vanished,
+)
+from subagents.domain.run.values import (
+    AttemptId,
+    RunId,
+    SessionKey,
+    attempt_id,
+)
+from subagents.domain.run.worker_output import Heard, Said
 from subagents.ports import AttemptRef, Launch
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.processes import orphans, reap
-from subagents.runtimes.shim import Place
+from subagents.runtimes.process.processes import orphans, reap
+from subagents.runtimes.process.shim import Place
 
 T = TypeVar("T")
 RUN = RunId("r-bench")

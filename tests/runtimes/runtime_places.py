@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from attempt_bench import Bench, RealClock, off_loop
-from echo_dialect import EchoDialect, Heard
+from tests.runtimes.attempt_bench import Bench, RealClock, off_loop
+from tests.runtimes.conversation.echo_dialect import EchoDialect, Heard
 
-from subagents.domain.model import Usage
-from subagents.domain.signals import UsageSeen
-from subagents.domain.values import replace
+from subagents.domain.run.run import Usage
+from subagents.domain.run.signals import UsageSeen
+from subagents.domain.run.values import replace
 from subagents.ports import AttemptRef, Launch, Runtime
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.conversation import ConversationRuntime
-from subagents.runtimes.dialogue import Step
+from subagents.runtimes.conversation.conversation import ConversationRuntime
+from subagents.runtimes.conversation.dialect import Step
+from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.runtimes.shim import ProcessAttempts
 from subagents.testing.runtime_suite import Work
 
 SPOKEN: Final = ("one", "two", "three")

@@ -8,15 +8,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attempt_bench import Bench, Ended
+from tests.runtimes.attempt_bench import Bench, Ended
 
-from subagents.domain.model import Exit
-from subagents.domain.said import Heard
-from subagents.domain.spec import Abilities
-from subagents.domain.values import replace
-from subagents.errors import ConfigError, RuntimeUnavailable, SubagentsError, UsageError
-from subagents.runtimes.environment import ARGUMENT_BYTES_MAX, TASK_VARIABLE_BYTES_MAX
-from subagents.runtimes.output import RESULT_BYTES_MAX
+from subagents.domain.run.run import Exit
+from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import replace
+from subagents.domain.run.worker_output import Heard
+from subagents.errors import (
+    ConfigError,
+    RuntimeUnavailable,
+    SubagentsError,
+    UsageError,
+)
+from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX
+from subagents.runtimes.process.environment import ARGUMENT_BYTES_MAX, TASK_VARIABLE_BYTES_MAX
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
-from attempt_bench import RUN, Ended, RealClock
+from tests.runtimes.attempt_bench import RUN, Ended, RealClock
 
-from subagents.domain.signals import ResultSeen, ToolSeen
-from subagents.domain.values import SessionKey, attempt_id, replace
+from subagents.domain.run.signals import ResultSeen, ToolSeen
+from subagents.domain.run.values import SessionKey, attempt_id, replace
 from subagents.errors import ConfigError
 from subagents.ports import AttemptRef, Launch
 from subagents.runtimes.scripted import ScriptedRuntime

@@ -5,29 +5,34 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.simulation.invariants import Broken
+from tests.simulation.simulator import simulate
 
-from subagents.domain import accounting, announcement, lifecycle, reservations, routing
-from subagents.domain.effects import Transition
-from subagents.domain.events import Alerted, Event, TokenIssued
-from subagents.domain.model import HOLDS_SLOT, Phase, Run
-from subagents.domain.said import Heard
-from subagents.domain.values import RunId, SessionKey, replace
-from subagents.engine import followups, performance
-from subagents.engine.delivery import Delivering
-from subagents.engine.index import Index
-from subagents.engine.keys import Keys
-from subagents.engine.launch import ref_of
-from subagents.engine.ledger import Ledger
-from subagents.engine.mailbox import Mailbox
-from subagents.engine.offers import Offers
+from subagents.domain.lifecycle import accounting
+from subagents.domain.lifecycle import reduce as lifecycle
+from subagents.domain.rules import delivery_route as routing
+from subagents.domain.rules import reservations
+from subagents.domain.run.effects import Transition
+from subagents.domain.run.events import Alerted, Event, TokenIssued
+from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
+from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.domain.run.worker_output import Heard
+from subagents.domain.text import announcement
+from subagents.engine.attempts.launch import ref_of
+from subagents.engine.attempts.supervisor import Supervisor
+from subagents.engine.kernel import cascade as followups
+from subagents.engine.kernel.lanes import Index
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.worker_tokens import VARIABLE
+from subagents.engine.messages.delivery import Delivering
+from subagents.engine.messages.leases import Offers
+from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.outbox import Outbox
-from subagents.engine.recorder import Recorder
-from subagents.engine.supervise import Supervisor
-from subagents.engine.tokens import VARIABLE
+from subagents.engine.records import track_record_log as performance
+from subagents.engine.records.recorder import Recorder
+from subagents.engine.runs.idempotency import Keys
 from subagents.ports import Batch, OutboxEntry
-from subagents.store.performance import PerformanceFiles
-from subagents.testing.invariants import Broken
-from subagents.testing.simulator import simulate
+from subagents.store.track_record_files import PerformanceFiles
 
 SEEDS_MAX = 500
 FIRST_EPOCH = 2  # the empty template was opened once

@@ -8,30 +8,30 @@ import sys
 from dataclasses import replace
 
 import pytest
-
-from subagents.domain import announcing
-from subagents.domain.effects import Transition
-from subagents.testing import simulator
-from subagents.testing.loop import (
+from tests.simulation import simulator
+from tests.simulation.outside_world import Faults
+from tests.simulation.scenario import burst_of, faults_of
+from tests.simulation.simulator import main, simulate
+from tests.simulation.virtual_loop import (
     Process,
     Stuck,
     VirtualClock,
     VirtualLoop,
     context_of,
 )
-from subagents.testing.scenario import burst_of, faults_of
-from subagents.testing.simulator import main, simulate
-from subagents.testing.world import Faults
+
+from subagents.domain.lifecycle import conclusion as announcing
+from subagents.domain.run.effects import Transition
 
 
 def virtual_loop(seed: int = 0) -> VirtualLoop:
-    return VirtualLoop(random.Random(seed))  # type: ignore[abstract]  # noqa: S311 - a seed is the point
+    return VirtualLoop(random.Random(seed))  # type: ignore[abstract]
 
 
 def replayed(seed: int, hash_seed: str) -> str:
     """The digest of one seed in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", "subagents.testing.simulator", "--seed", str(seed)],
+        [sys.executable, "-m", "tests.simulation.simulator", "--seed", str(seed)],
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
@@ -84,7 +84,7 @@ def test_a_failure_prints_its_seed_its_invariant_and_how_to_replay_it(
     assert status == 1
     assert "seed 100 broke: " in said
     assert "no effect is lost" in said or "comes to rest" in said
-    assert "python -m subagents.testing.simulator --seed 100 --trace" in said
+    assert "python -m tests.simulation.simulator --seed 100 --trace" in said
 
 
 @pytest.mark.requirement("simulator:prints-seed")

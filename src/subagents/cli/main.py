@@ -31,81 +31,148 @@ EXIT_BROKEN_PIPE: Final = 141
 
 
 class Command(NamedTuple):
-    """One command; ``target`` is imported when it is called."""
+    """One command; its function is imported when it is called."""
 
     name: str
-    target: str
+    function: str
+    """``module:function``, below ``subagents.cli``."""
     summary: str
+
+    @property
+    def target(self) -> str:
+        return f"subagents.cli.{self.function}"
 
 
 GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     "Delegate": (
-        Command("run", "subagents.cli.spawn:run", "Hand a task over, wait, print its result"),
-        Command("spawn", "subagents.cli.spawn:spawn", "Hand a task over, print the run's id"),
-        Command("plan run", "subagents.cli.spawn:plan", "Submit a file of runs, all or none"),
+        Command("run", "runs.run_commands:run", "Hand a task over, wait, print its result"),
+        Command("spawn", "runs.run_commands:spawn", "Hand a task over, print the run's id"),
+        Command("plan run", "runs.run_commands:plan", "Submit a file of runs, all or none"),
         Command(
-            "continue", "subagents.cli.sessions:continue_", "Go on with an ended run's session"
+            "continue",
+            "runs.session_commands:continue_",
+            "Go on with an ended run's session",
         ),
-        Command("attach", "subagents.cli.attach:attach", "Follow a session and write into it"),
-        Command("wait", "subagents.cli.waits:wait", "Wait for runs and print their results"),
-        Command("inbox", "subagents.cli.waits:inbox", "Messages for you, each once"),
-        Command("answer", "subagents.cli.act:answer", "Answer a worker's question"),
+        Command("attach", "runs.attach:attach", "Follow a session and write into it"),
+        Command("wait", "runs.wait_commands:wait", "Wait for runs and print their results"),
+        Command("inbox", "runs.wait_commands:inbox", "Messages for you, each once"),
+        Command("answer", "runs.control_commands:answer", "Answer a worker's question"),
     ),
     "Look": (
-        Command("list", "subagents.cli.look:list_", "Runs, newest first"),
-        Command("tree", "subagents.cli.look:tree", "Runs with the runs they spawned"),
-        Command("status", "subagents.cli.status:status", "How runs are doing now"),
-        Command("watch", "subagents.cli.watch:watch", "The same, live, until they are over"),
-        Command("show", "subagents.cli.look:show", "Everything about one run"),
-        Command("result", "subagents.cli.look:result", "The whole result of a run"),
-        Command("log", "subagents.cli.log:log", "What its worker said and did"),
-        Command("timeline", "subagents.cli.look:timeline", "Every event of a run"),
-        Command("events", "subagents.cli.events:events", "What happens to all runs, in order"),
-        Command("why", "subagents.cli.look:why", "Why a run is where it is"),
-        Command("attention", "subagents.cli.look:attention", "What needs a person"),
-        Command("agents list", "subagents.cli.agents:list_", "Agents configured here"),
-        Command("agents show", "subagents.cli.agents:show", "One agent's card and record"),
-        Command("agents stats", "subagents.cli.agents:stats", "How attempts ended"),
-        Command("agents suggest", "subagents.cli.agents:suggest", "Who fits this work, and why"),
+        Command("list", "show.show_commands:list_", "Runs, newest first"),
+        Command("tree", "show.show_commands:tree", "Runs with the runs they spawned"),
+        Command("status", "show.status_command:status", "How runs are doing now"),
+        Command("watch", "show.watch_command:watch", "The same, live, until they are over"),
+        Command("show", "show.show_commands:show", "Everything about one run"),
+        Command("result", "show.show_commands:result", "The whole result of a run"),
+        Command("log", "show.log_command:log", "What its worker said and did"),
+        Command("timeline", "show.show_commands:timeline", "Every event of a run"),
+        Command(
+            "events",
+            "show.events_command:events",
+            "What happens to all runs, in order",
+        ),
+        Command("why", "show.show_commands:why", "Why a run is where it is"),
+        Command("attention", "show.show_commands:attention", "What needs a person"),
+        Command("agents list", "setup.agent_commands:list_", "Agents configured here"),
+        Command("agents show", "setup.agent_commands:show", "One agent's card and record"),
+        Command("agents stats", "setup.agent_commands:stats", "How attempts ended"),
+        Command(
+            "agents suggest",
+            "setup.agent_commands:suggest",
+            "Who fits this work, and why",
+        ),
     ),
     "Act": (
-        Command("steer", "subagents.cli.act:steer", "Tell a live worker something"),
-        Command("interrupt", "subagents.cli.sessions:interrupt", "End a worker's turn, keep it"),
-        Command("pause", "subagents.cli.act:pause", "Hold runs"),
-        Command("resume", "subagents.cli.act:resume", "Let paused runs go on"),
-        Command("cancel", "subagents.cli.act:cancel", "Stop runs and all they spawned"),
-        Command("retry", "subagents.cli.act:retry", "A new run from stored parameters"),
+        Command("steer", "runs.control_commands:steer", "Tell a live worker something"),
+        Command(
+            "interrupt",
+            "runs.session_commands:interrupt",
+            "End a worker's turn, keep it",
+        ),
+        Command("pause", "runs.control_commands:pause", "Hold runs"),
+        Command("resume", "runs.control_commands:resume", "Let paused runs go on"),
+        Command("cancel", "runs.control_commands:cancel", "Stop runs and all they spawned"),
+        Command("retry", "runs.control_commands:retry", "A new run from stored parameters"),
     ),
     "Set up": (
-        Command("demo", "subagents.cli.demo:demo", "Real work by a small fleet, no key needed"),
-        Command("init", "subagents.cli.setup:init", "Write a subagents.toml for this machine"),
-        Command("doctor", "subagents.cli.doctor:doctor", "Check everything, say how to mend it"),
-        Command("config show", "subagents.cli.setup:config_show", "The configuration that holds"),
-        Command("config validate", "subagents.cli.setup:config_validate", "Check the files"),
-        Command("config trust", "subagents.cli.setup:config_trust", "Let agents use a file whole"),
-        Command("config schema", "subagents.cli.setup:config_schema", "Its JSON Schema"),
-        Command("serve", "subagents.cli.daemon:serve", "Run the daemon in the foreground"),
-        Command("up", "subagents.cli.daemon:up", "Start the daemon in the background"),
-        Command("down", "subagents.cli.daemon:down", "Stop it; workers go on"),
-        Command("db check", "subagents.cli.setup:db_check", "Check the database"),
-        Command("db backup", "subagents.cli.setup:db_backup", "Copy the database"),
-        Command("service install", "subagents.cli.setup:service_install", "Run under systemd"),
-        Command("service uninstall", "subagents.cli.setup:service_uninstall", "Take it away"),
-        Command("mcp", "subagents.cli.mcp:mcp", "Speak MCP on stdin and stdout, for clients"),
+        Command("demo", "demo.demo:demo", "Real work by a small fleet, no key needed"),
+        Command(
+            "init",
+            "setup.setup_commands:init",
+            "Write a subagents.toml for this machine",
+        ),
+        Command("doctor", "setup.doctor:doctor", "Check everything, say how to mend it"),
+        Command(
+            "config show",
+            "setup.setup_commands:config_show",
+            "The configuration that holds",
+        ),
+        Command(
+            "config validate",
+            "setup.setup_commands:config_validate",
+            "Check the files",
+        ),
+        Command(
+            "config trust",
+            "setup.setup_commands:config_trust",
+            "Let agents use a file whole",
+        ),
+        Command("config schema", "setup.setup_commands:config_schema", "Its JSON Schema"),
+        Command("serve", "setup.daemon_commands:serve", "Run the daemon in the foreground"),
+        Command("up", "setup.daemon_commands:up", "Start the daemon in the background"),
+        Command("down", "setup.daemon_commands:down", "Stop it; workers go on"),
+        Command("db check", "setup.setup_commands:db_check", "Check the database"),
+        Command("db backup", "setup.setup_commands:db_backup", "Copy the database"),
+        Command(
+            "service install",
+            "setup.setup_commands:service_install",
+            "Run under systemd",
+        ),
+        Command(
+            "service uninstall",
+            "setup.setup_commands:service_uninstall",
+            "Take it away",
+        ),
+        Command(
+            "mcp",
+            "bridge.mcp_command:mcp",
+            "Speak MCP on stdin and stdout, for clients",
+        ),
     ),
     "For agent programs": (
-        Command("mcp install", "subagents.cli.mcp_install:install", "Register in an agent program"),
-        Command("mcp uninstall", "subagents.cli.mcp_install:uninstall", "Take that away"),
-        Command("mcp config", "subagents.cli.mcp_install:config", "Print it for any MCP client"),
-        Command("mcp plugin", "subagents.cli.mcp_install:plugin", "Where Claude Code's plugin is"),
-        Command("hook stop", "subagents.cli.hook:stop", "Claude Code's hook at a turn's end"),
-        Command("hook session-start", "subagents.cli.hook:session_start", "Its hook at a start"),
+        Command(
+            "mcp install",
+            "install.mcp_install:install",
+            "Register in an agent program",
+        ),
+        Command("mcp uninstall", "install.mcp_install:uninstall", "Take that away"),
+        Command("mcp config", "install.mcp_install:config", "Print it for any MCP client"),
+        Command(
+            "mcp plugin",
+            "install.mcp_install:plugin",
+            "Where Claude Code's plugin is",
+        ),
+        Command(
+            "hook stop",
+            "install.claude_hook:stop",
+            "Claude Code's hook at a turn's end",
+        ),
+        Command(
+            "hook session-start",
+            "install.claude_hook:session_start",
+            "Its hook at a start",
+        ),
     ),
     "For workers": (
-        Command("report", "subagents.cli.worker:report", "Claim completion"),
-        Command("progress", "subagents.cli.worker:progress", "Say how far you are"),
-        Command("notify", "subagents.cli.worker:notify", "Tell the requester something"),
-        Command("ask", "subagents.cli.worker:ask", "Ask the requester, wait for the answer"),
+        Command("report", "runs.worker_commands:report", "Claim completion"),
+        Command("progress", "runs.worker_commands:progress", "Say how far you are"),
+        Command("notify", "runs.worker_commands:notify", "Tell the requester something"),
+        Command(
+            "ask",
+            "runs.worker_commands:ask",
+            "Ask the requester, wait for the answer",
+        ),
     ),
 }
 PARENTS: Final = {
@@ -177,7 +244,7 @@ def _without_parser(arguments: list[str]) -> int | None:
             sys.stdout.write(f"subagents {__version__}\n")
         case ["mcp", *rest] if not rest or rest[0] not in {*HELP_FLAGS, *_below("mcp")}:
             # Every session of every client starts it: the parser would double its time to start.
-            from subagents.cli.mcp import mcp  # noqa: PLC0415
+            from subagents.cli.bridge.mcp_command import mcp  # noqa: PLC0415
 
             return mcp(*rest)
         case [parent] if parent in PARENTS:
@@ -332,7 +399,7 @@ def spawn_arguments(arguments: Sequence[str]) -> list[str]:
     """
     from msgspec import json  # noqa: PLC0415
 
-    from subagents.cli import contract_flags  # noqa: PLC0415
+    from subagents.cli.runs import contract_flags  # noqa: PLC0415
 
     rest, artifacts = contract_flags.extract(arguments)
     end = rest.index("--") if "--" in rest else len(rest)

@@ -9,7 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from subagents.config.layers import Config, ConfigCache, Leaf, load
+    from subagents.config.layers import (
+        Config,
+        ConfigCache,
+        Leaf,
+        load,
+    )
     from subagents.config.paths import Paths
     from subagents.config.settings import Agent, Settings
 

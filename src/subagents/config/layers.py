@@ -15,19 +15,8 @@ from typing import Final
 
 import msgspec
 
-from subagents.config import keys
-from subagents.config.paths import Paths
-from subagents.config.settings import (
-    ANY_AGENT,
-    DEFAULT_LANE,
-    OPTIONS_ELSEWHERE,
-    PROGRAM_RUNTIMES,
-    Agent,
-    Settings,
-    SubagentDefaults,
-    nearest,
-)
-from subagents.config.sources import (
+from subagents.config import setting_keys as keys
+from subagents.config.config_sources import (
     DEFAULT,
     PREFIX,
     Layer,
@@ -41,7 +30,18 @@ from subagents.config.sources import (
     read,
     subtable,
 )
-from subagents.config.trust import is_trusted, narrowed, trusted_file
+from subagents.config.paths import Paths
+from subagents.config.project_trust import is_trusted, narrowed, trusted_file
+from subagents.config.settings import (
+    ANY_AGENT,
+    DEFAULT_LANE,
+    OPTIONS_ELSEWHERE,
+    PROGRAM_RUNTIMES,
+    Agent,
+    Settings,
+    SubagentDefaults,
+    nearest,
+)
 from subagents.errors import ConfigError, Forbidden
 
 TYPO_LIKENESS: Final = 0.85

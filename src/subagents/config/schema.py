@@ -13,7 +13,14 @@ from typing import Final
 
 from msgspec import inspect
 
-from subagents.config.keys import Key, Node, Table, leaves, tree, unit
+from subagents.config.setting_keys import (
+    Key,
+    Node,
+    Table,
+    leaves,
+    tree,
+    unit,
+)
 from subagents.config.settings import NAME_PATTERN
 
 BEGIN: Final = "<!-- keys: written by `make docs` from src/subagents/config/settings.py -->"

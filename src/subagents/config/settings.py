@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from subagents.domain.alerts import AlertKind, AlertRules
+from subagents.domain.run.alert import AlertKind, AlertRules
 from subagents.errors import ConfigError, NotFound
 
 DEFAULT_LANE: Final = "default"

@@ -10,41 +10,41 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import Final
 
 from subagents.config.settings import Settings
-from subagents.domain.model import Message, Run
-from subagents.domain.redact_facts import secrets_of
-from subagents.domain.spec import RunSpec
-from subagents.domain.values import (
+from subagents.domain.redaction.redact_events import secrets_of
+from subagents.domain.run.run import Message, Run
+from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.values import (
     AttemptId,
     RunId,
     SessionKey,
     replace,
 )
-from subagents.engine.control import Control
-from subagents.engine.delivery import Delivering
-from subagents.engine.feed import Feed
-from subagents.engine.launch import ref_of
-from subagents.engine.ledger import Ledger
-from subagents.engine.limits import Limits, ProviderOf, own_provider
-from subagents.engine.mailbox import Mailbox, WaitResult
-from subagents.engine.meter import Meter
+from subagents.engine.attempts.launch import ref_of
+from subagents.engine.attempts.provider_gate import Limits, ProviderOf, own_provider
+from subagents.engine.attempts.supervisor import Supervisor
+from subagents.engine.attempts.workspaces import Places
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.quarantine import Quarantine
+from subagents.engine.kernel.tasks import Tasks
+from subagents.engine.kernel.worker_tokens import Identity, identify
+from subagents.engine.messages.delivery import Delivering
+from subagents.engine.messages.mailbox import Mailbox, WaitResult
+from subagents.engine.messages.questions import Requests
+from subagents.engine.messages.reports import Reports
 from subagents.engine.outbox import Outbox
-from subagents.engine.performance import Performance
-from subagents.engine.places import Places
-from subagents.engine.proofs import ProofOf, no_proof_needed
-from subagents.engine.quarantine import Quarantine
-from subagents.engine.queries import Queries
-from subagents.engine.recorder import Recorder
-from subagents.engine.recovery import Recovery, decisions
-from subagents.engine.reports import Reports
-from subagents.engine.requests import Requests
-from subagents.engine.sessions import Sessions
-from subagents.engine.spawn import Receipt, Spawner
-from subagents.engine.supervise import Supervisor
-from subagents.engine.sweep import Sweep, SweepReport
-from subagents.engine.tasks import Tasks
-from subagents.engine.timers import Timers
-from subagents.engine.tokens import Identity, identify
-from subagents.engine.verification import Verifier
+from subagents.engine.records.counters import Meter
+from subagents.engine.records.recorder import Recorder
+from subagents.engine.records.track_record_log import Performance
+from subagents.engine.runs.control import Control
+from subagents.engine.runs.feed import Feed
+from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.recovery_report import Recovery, decisions
+from subagents.engine.runs.scope_proofs import ProofOf, no_proof_needed
+from subagents.engine.runs.sessions import Sessions
+from subagents.engine.runs.spawn import Receipt, Spawner
+from subagents.engine.runs.sweep import Sweep, SweepReport
+from subagents.engine.runs.timers import Timers
+from subagents.engine.verification.verifier import Verifier
 from subagents.errors import Conflict, RuntimeUnavailable, StoreUnavailable
 from subagents.ports import (
     Batch,

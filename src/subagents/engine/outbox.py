@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, assert_never
 
-from subagents.domain.alerts import Alert, AlertKind
-from subagents.domain.effects import (
+from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.effects import (
     Announce,
     CleanUp,
     InterruptAttempt,
@@ -22,7 +22,7 @@ from subagents.domain.effects import (
     StopAttempt,
     Verify,
 )
-from subagents.domain.events import (
+from subagents.domain.run.events import (
     Alerted,
     AttemptStarted,
     AttemptStartFailed,
@@ -33,20 +33,35 @@ from subagents.domain.events import (
     TokenIssued,
     VerificationFinished,
 )
-from subagents.domain.model import Phase, Run
-from subagents.domain.outcome import Check, CheckType, Verdict, Verification
-from subagents.domain.spec import Contract
-from subagents.domain.values import RunId, replace
-from subagents.engine.delivery import Delivering
-from subagents.engine.launch import launch_of, ref_of
-from subagents.engine.ledger import Ledger
-from subagents.engine.places import Places
-from subagents.engine.quarantine import FAILURES, TRY_AGAIN_S, Quarantine, Quarantined
-from subagents.engine.tasks import Tasks
-from subagents.engine.tokens import VARIABLE
-from subagents.engine.verification import Verifier
+from subagents.domain.run.outcome import (
+    Check,
+    CheckType,
+    Verdict,
+    Verification,
+)
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.spec import Contract
+from subagents.domain.run.values import RunId, replace
+from subagents.engine.attempts.launch import launch_of, ref_of
+from subagents.engine.attempts.workspaces import Places
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.quarantine import (
+    FAILURES,
+    TRY_AGAIN_S,
+    Quarantine,
+    Quarantined,
+)
+from subagents.engine.kernel.tasks import Tasks
+from subagents.engine.kernel.worker_tokens import VARIABLE
+from subagents.engine.messages.delivery import Delivering
+from subagents.engine.verification.verifier import Verifier
 from subagents.errors import RuntimeUnavailable, StoreUnavailable, SubagentsError
-from subagents.ports import Batch, Clock, OutboxEntry, Runtime
+from subagents.ports import (
+    Batch,
+    Clock,
+    OutboxEntry,
+    Runtime,
+)
 
 log = logging.getLogger(__name__)
 

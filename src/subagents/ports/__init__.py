@@ -1,5 +1,8 @@
 """What the engine needs from the outside, written from its needs; adapters promise it."""
 
+from subagents.ports.clock import Clock as Clock
+from subagents.ports.clock import Ids as Ids
+from subagents.ports.clock import OffLoop as OffLoop
 from subagents.ports.logs import Exporter as Exporter
 from subagents.ports.logs import ExportState as ExportState
 from subagents.ports.logs import PerformanceLog as PerformanceLog
@@ -13,9 +16,6 @@ from subagents.ports.store import Lease as Lease
 from subagents.ports.store import OutboxEntry as OutboxEntry
 from subagents.ports.store import RunFilter as RunFilter
 from subagents.ports.store import Store as Store
-from subagents.ports.system import Clock as Clock
-from subagents.ports.system import Ids as Ids
-from subagents.ports.system import OffLoop as OffLoop
 from subagents.ports.workers import AttemptRef as AttemptRef
 from subagents.ports.workers import Courier as Courier
 from subagents.ports.workers import Launch as Launch

@@ -3,10 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from subagents.domain.model import Progress
-from subagents.domain.performance import AttemptRecord
-from subagents.domain.transcript import Checkpoint, Line, LogPage, LogQuery
-from subagents.domain.values import RunId, Value
+from subagents.domain.run.run import Progress
+from subagents.domain.run.values import RunId, Value
+from subagents.domain.track_record.track_record import AttemptRecord
+from subagents.domain.transcript.transcript_query import (
+    Checkpoint,
+    Line,
+    LogPage,
+    LogQuery,
+)
 from subagents.ports.store import Batch
 
 

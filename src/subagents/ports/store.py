@@ -4,10 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from subagents.domain.effects import Effect
-from subagents.domain.events import Event
-from subagents.domain.model import Message, Phase, Run
-from subagents.domain.values import MessageId, RunId, SessionKey, Value
+from subagents.domain.run.effects import Effect
+from subagents.domain.run.events import Event
+from subagents.domain.run.run import Message, Phase, Run
+from subagents.domain.run.values import (
+    MessageId,
+    RunId,
+    SessionKey,
+    Value,
+)
 
 
 class OutboxEntry(Value, frozen=True):

@@ -6,12 +6,17 @@ Each method says what repeating it does: the outbox performs effects at least on
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol, runtime_checkable
 
-from subagents.domain.model import Message, Run, Usage
-from subagents.domain.outcome import DeliveryOutcome
-from subagents.domain.said import Heard
-from subagents.domain.signals import Signal
-from subagents.domain.spec import Abilities
-from subagents.domain.values import AttemptId, RunId, SessionKey, Value
+from subagents.domain.run.outcome import DeliveryOutcome
+from subagents.domain.run.run import Message, Run, Usage
+from subagents.domain.run.signals import Signal
+from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import (
+    AttemptId,
+    RunId,
+    SessionKey,
+    Value,
+)
+from subagents.domain.run.worker_output import Heard
 
 
 class Launch(Value, frozen=True):

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from subagents.domain.values import RunId, Value
-from subagents.domain.workspace import Changes, Worktree
+from subagents.domain.run.values import RunId, Value
+from subagents.domain.run.workspace import Changes, Worktree
 
 
 class Planned(Value, frozen=True):

@@ -26,13 +26,19 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from subagents.domain.said import Heard
-from subagents.domain.signals import Signal
-from subagents.domain.spec import Abilities
-from subagents.domain.values import AttemptId
+from subagents.domain.run.signals import Signal
+from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import AttemptId
+from subagents.domain.run.worker_output import Heard
 from subagents.errors import ConfigError, RuntimeUnavailable, UsageError
-from subagents.ports import AttemptRef, Clock, Launch, OffLoop, StartedInfo
-from subagents.runtimes.environment import (
+from subagents.ports import (
+    AttemptRef,
+    Clock,
+    Launch,
+    OffLoop,
+    StartedInfo,
+)
+from subagents.runtimes.process.environment import (
     ARGUMENT_BYTES_MAX,
     as_bytes,
     check_environment,
@@ -40,8 +46,13 @@ from subagents.runtimes.environment import (
     program,
     told,
 )
-from subagents.runtimes.options import check_names, parsed
-from subagents.runtimes.shim import Command, Place, PlainOutput, ProcessAttempts
+from subagents.runtimes.process.shim import (
+    Command,
+    Place,
+    PlainOutput,
+    ProcessAttempts,
+)
+from subagents.runtimes.runtime_options import check_names, parsed
 
 _PLACEHOLDER: Final = re.compile(r"\{(task|prompt)\}")
 _NAME: Final = r"^[A-Za-z_][A-Za-z0-9_]*"

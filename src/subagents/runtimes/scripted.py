@@ -25,9 +25,13 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.model import Exit, Progress, Report, Usage
-from subagents.domain.said import Heard, LineType, Said
-from subagents.domain.signals import (
+from subagents.domain.run.run import (
+    Exit,
+    Progress,
+    Report,
+    Usage,
+)
+from subagents.domain.run.signals import (
     Exited,
     ProgressSeen,
     ReportSeen,
@@ -37,12 +41,24 @@ from subagents.domain.signals import (
     UsageSeen,
     Vanished,
 )
-from subagents.domain.spec import Abilities
-from subagents.domain.values import AttemptId
+from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import AttemptId
+from subagents.domain.run.worker_output import Heard, LineType, Said
 from subagents.errors import ConfigError, RuntimeUnavailable
-from subagents.ports import AttemptRef, Clock, Launch, StartedInfo
-from subagents.runtimes.events import AnyEvent, ToolEvent, event_from, said_of, signal_of
-from subagents.runtimes.text import pieces
+from subagents.ports import (
+    AttemptRef,
+    Clock,
+    Launch,
+    StartedInfo,
+)
+from subagents.runtimes.output.terminal_text import pieces
+from subagents.runtimes.output.worker_events import (
+    AnyEvent,
+    ToolEvent,
+    event_from,
+    said_of,
+    signal_of,
+)
 
 Step = Mapping[str, object]
 

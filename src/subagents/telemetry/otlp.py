@@ -18,9 +18,9 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from subagents.domain import genai
-from subagents.domain.spans import Span
-from subagents.telemetry.export import ReceiverRefused, ReceiverUnavailable
+from subagents.domain.trace import span_names as genai
+from subagents.domain.trace.spans import Span
+from subagents.telemetry.span_export import ReceiverRefused, ReceiverUnavailable
 
 TRACES_PATH: Final = "/v1/traces"
 TIMEOUT_S: Final = 10.0

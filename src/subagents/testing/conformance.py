@@ -8,8 +8,8 @@ against another database in the package that adds it (6-house-style guideline 31
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from subagents.domain.model import Run
-from subagents.domain.values import SessionKey
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import SessionKey
 from subagents.ports import Courier, Store
 
 E = TypeVar("E", bound=BaseException)

@@ -13,12 +13,28 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from subagents.domain.model import Message, MessageKind, Phase, Run
-from subagents.domain.outcome import OK, Deferred, Delivered, DeliveryFailed, DeliveryOutcome
-from subagents.domain.values import SessionKey, announcement_id
+from subagents.domain.run.outcome import (
+    OK,
+    Deferred,
+    Delivered,
+    DeliveryFailed,
+    DeliveryOutcome,
+)
+from subagents.domain.run.run import (
+    Message,
+    MessageKind,
+    Phase,
+    Run,
+)
+from subagents.domain.run.values import SessionKey, announcement_id
 from subagents.errors import SubagentsError
 from subagents.ports import Courier
-from subagents.testing.conformance import Broken, CourierPlace, Suite, expect
+from subagents.testing.conformance import (
+    Broken,
+    CourierPlace,
+    Suite,
+    expect,
+)
 from subagents.testing.store_suite import NOW_MS, a_run
 
 T = TypeVar("T")

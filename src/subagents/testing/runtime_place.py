@@ -10,8 +10,14 @@ from contextlib import asynccontextmanager
 from enum import StrEnum
 from typing import Final, Protocol
 
-from subagents.domain.said import Heard, LineType
-from subagents.domain.signals import TERMINAL, ResultSeen, SessionSeen, Signal, ToolSeen
+from subagents.domain.run.signals import (
+    TERMINAL,
+    ResultSeen,
+    SessionSeen,
+    Signal,
+    ToolSeen,
+)
+from subagents.domain.run.worker_output import Heard, LineType
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Launch, Runtime
 from subagents.testing.conformance import Broken

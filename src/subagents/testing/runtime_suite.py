@@ -14,9 +14,9 @@ unless the runtime's ``abilities`` claim it: then the place has to show it.
 import contextlib
 from typing import Final
 
-from subagents.domain.said import Heard
-from subagents.domain.signals import UsageSeen
-from subagents.domain.values import replace
+from subagents.domain.run.signals import UsageSeen
+from subagents.domain.run.values import replace
+from subagents.domain.run.worker_output import Heard
 from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
 from subagents.ports import Runtime, abilities_of
 from subagents.testing.conformance import Suite, expect

@@ -4,16 +4,44 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from subagents.domain.effects import Announce, CleanUp
-from subagents.domain.events import Archived, CleanedUp, Event, Spawned
-from subagents.domain.lifecycle import reduce
-from subagents.domain.model import Message, MessageKind, Phase, Run
-from subagents.domain.outcome import OK
-from subagents.domain.spec import Mode, Resolved, RunSpec
-from subagents.domain.values import MessageId, RunId, SessionKey, announcement_id, replace
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.run.effects import Announce, CleanUp
+from subagents.domain.run.events import (
+    Archived,
+    CleanedUp,
+    Event,
+    Spawned,
+)
+from subagents.domain.run.outcome import OK
+from subagents.domain.run.run import (
+    Message,
+    MessageKind,
+    Phase,
+    Run,
+)
+from subagents.domain.run.spec import Mode, Resolved, RunSpec
+from subagents.domain.run.values import (
+    MessageId,
+    RunId,
+    SessionKey,
+    announcement_id,
+    replace,
+)
 from subagents.errors import AlreadyRunning, StoreUnavailable
-from subagents.ports import Batch, JournalEntry, Lease, OutboxEntry, RunFilter, Store
-from subagents.testing.conformance import StorePlace, Suite, expect, expect_error
+from subagents.ports import (
+    Batch,
+    JournalEntry,
+    Lease,
+    OutboxEntry,
+    RunFilter,
+    Store,
+)
+from subagents.testing.conformance import (
+    StorePlace,
+    Suite,
+    expect,
+    expect_error,
+)
 
 NOW_MS = 1_700_000_000_000
 ME = SessionKey("agent:main:main")

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 HERE: Final = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[2] / "e2e"))
+sys.path.insert(0, str(HERE.parents[3]))
 
-from scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use, Wait  # noqa: E402
+from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use, Wait  # noqa: E402
 
-from subagents.domain.values import AttemptId, RunId  # noqa: E402
-from subagents.runtimes.claude_code import ClaudeDialect  # noqa: E402
-from subagents.runtimes.claude_state import State  # noqa: E402
-from subagents.runtimes.dialogue import Letter, Opening  # noqa: E402
+from subagents.domain.run.values import AttemptId, RunId  # noqa: E402
+from subagents.runtimes.claude.claude_code import ClaudeDialect  # noqa: E402
+from subagents.runtimes.claude.claude_state import State  # noqa: E402
+from subagents.runtimes.conversation.dialect import Letter, Opening  # noqa: E402
 
 SESSION: Final = "11111111-2222-4333-8444-555555555555"
 BOUND_S: Final = 60.0

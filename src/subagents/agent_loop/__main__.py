@@ -1,0 +1,113 @@
+"""``python -m subagents.agent_loop ASSIGNMENT``: one turn of an agent loop."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+
+from subagents.agent_loop.daemon_tools import Team
+from subagents.agent_loop.event_output import Printed, Tell
+from subagents.agent_loop.incoming import Inbox
+from subagents.agent_loop.loop import Work, session_of
+from subagents.agent_loop.loop_tools import Tool, own_tools
+from subagents.agent_loop.model_request import Asker
+from subagents.agent_loop.models import key_of, model_of, settings_of
+from subagents.agent_loop.path_bounds import Bounds
+from subagents.agent_loop.shared_limits import Gate, fingerprint
+from subagents.agent_loop.shell_tool import Shell
+from subagents.errors import SubagentsError
+from subagents.runtimes.llm.llm_assignment import Assignment
+
+EXIT_TERMINATED: Final = 128 + signal.SIGTERM
+
+
+async def work(assignment: Assignment, tell: Tell) -> None:
+    """Do one turn and print it."""
+    tell("session", sessionId=assignment.session_id)
+    try:
+        session = session_of(assignment)
+    except ValueError as error:
+        tell("result", text="", isError=True, error=str(error))
+        return
+    inbox = Inbox()
+    key = key_of(assignment)
+    hidden = () if assignment.key_env is None else (assignment.key_env,)
+    shell = Shell(assignment.cwd, hidden)
+    team = Team(assignment.tools_deny, lambda: inbox.has_messages)
+    try:
+        tools = own_tools(
+            assignment.tools,
+            Bounds(assignment.cwd),
+            shell,
+            shell_timeout_s=assignment.shell_timeout_s,
+        )
+        tools += await team.tools()
+        asker = Asker(
+            model_of(assignment),
+            provider=assignment.provider,
+            settings=settings_of(assignment),
+            parameters=ModelRequestParameters(function_tools=[_definition(tool) for tool in tools]),
+            gate=Gate(
+                Path(assignment.limits_dir),
+                fingerprint(assignment.provider, assignment.base_url, key),
+            ),
+            tell=tell,
+            request_timeout_s=assignment.request_timeout_s,
+            patience_s=assignment.limit_patience_s,
+        )
+        turn = Work(
+            assignment,
+            session=session,
+            asker=asker,
+            tools=tools,
+            team=team,
+            inbox=inbox,
+            tell=tell,
+        )
+        await turn.run()
+    except SubagentsError as error:
+        tell("result", text="", isError=True, error=error.message)
+    finally:
+        inbox.close()
+        await shell.end_leftovers()
+
+
+def _definition(tool: Tool) -> ToolDefinition:
+    return ToolDefinition(
+        name=tool.name, description=tool.description, parameters_json_schema=tool.schema
+    )
+
+
+async def _main(assignment: Assignment) -> int:
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(work(assignment, Printed()))
+    # What is under way is stopped, the commands of the shell as well; the conversation is kept.
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        return EXIT_TERMINATED
+    return 0
+
+
+def main() -> int:
+    """Read the assignment that the command line names, and work."""
+    if len(sys.argv) != 2:
+        sys.stderr.write("usage: python -m subagents.agent_loop ASSIGNMENT\n")
+        return 2
+    assignment = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Assignment)
+    return asyncio.run(_main(assignment))
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Taking a hundred megabytes of modules apart again takes half a second of everybody's time.
+    os._exit(code)

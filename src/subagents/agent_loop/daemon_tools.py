@@ -1,0 +1,137 @@
+"""The daemon's tools: to report, to ask, and by depth to spawn, over its Unix socket.
+
+The same tools as over MCP, with the same schemas. The worker proves who it is with its token, by
+itself. A daemon that is away comes back: calls that may be repeated wait for it.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import partial
+from typing import Final, cast
+
+from subagents.agent_loop.loop_tools import Returned, Tool
+from subagents.agent_loop.path_bounds import Refused
+from subagents.client.client import AsyncClient, segment
+from subagents.errors import DaemonUnreachable, SubagentsError
+
+CALL_S: Final = 660.0
+"""The longest that a tool waits, and more."""
+AWAY_S: Final = 120.0
+"""So long a daemon may be away."""
+LOOK_S: Final = 0.25
+ASK: Final = "request_orchestrator"
+CALL_ID: Final = "x-subagents-call-id"
+KEYED: Final = frozenset({"sessions_spawn", ASK})
+"""A repeated call with the same id is the same call."""
+
+Document = Mapping[str, object]
+
+
+class Team:
+    """Who the worker works with.
+
+    Args:
+        deny: Tools that it is not to have, in lower case.
+        has_news: Whether something came that the model should see before a long wait goes on.
+    """
+
+    def __init__(self, deny: Collection[str], has_news: Callable[[], bool]) -> None:
+        self._socket = os.environ.get("SUBAGENTS_SOCKET") or ""
+        self._session = os.environ.get("SUBAGENTS_SESSION_KEY") or "agent:main:main"
+        self._attempt = os.environ.get("SUBAGENTS_ATTEMPT") or "attempt"
+        self._reader = os.urandom(16).hex()
+        self._deny = deny
+        self._has_news = has_news
+
+    async def tools(self) -> list[Tool]:
+        """Those that the daemon shows to this worker; none where there is no daemon.
+
+        Raises:
+            DaemonUnreachable: It did not come back in time.
+        """
+        if not self._socket:
+            return []
+        async with self._client() as client:
+            answer = await self._persistently(partial(client.get, "/v1/tools"))
+        described = cast("list[dict[str, object]]", answer["tools"])
+        return [
+            self._tool(each) for each in described if str(each["name"]).lower() not in self._deny
+        ]
+
+    async def consumed(self, messages: Collection[str]) -> None:
+        """What was handed over is kept: it need not come again. Left undone it comes again."""
+        if messages:
+            async with self._client() as client:
+                call = partial(client.post, "/v1/inbox/ack", {"messageIds": list(messages)})
+                await self._persistently(call)
+
+    def _tool(self, described: Document) -> Tool:
+        name = str(described["name"])
+        hints = cast("Document", described.get("annotations") or {})
+        may_repeat = bool(name in KEYED or hints.get("readOnlyHint") or hints.get("idempotentHint"))
+        return Tool(
+            name,
+            str(described["description"]),
+            cast("dict[str, object]", described["inputSchema"]),
+            partial(self._asked if name == ASK else self._call, name, may_repeat=may_repeat),
+            is_alone=False,
+        )
+
+    async def _asked(
+        self, name: str, arguments: Document, call_id: str, *, may_repeat: bool
+    ) -> Returned:
+        """Ask, and go on waiting for the answer without bothering the model with each pause."""
+        returned, structured = await self._answer(name, arguments, call_id, may_repeat=may_repeat)
+        while structured.get("status") == "pending" and not self._has_news():
+            again = {"requestId": structured["requestId"]}
+            returned, structured = await self._answer(name, again, call_id, may_repeat=may_repeat)
+        return returned
+
+    async def _call(
+        self, name: str, arguments: Document, call_id: str, *, may_repeat: bool
+    ) -> Returned:
+        returned, _ = await self._answer(name, arguments, call_id, may_repeat=may_repeat)
+        return returned
+
+    async def _answer(
+        self, name: str, arguments: Document, call_id: str, *, may_repeat: bool
+    ) -> tuple[Returned, Document]:
+        async with self._client(call_id) as client:
+            post = partial(
+                client.post, f"/v1/tools/{segment(name)}", dict(arguments), timeout_s=CALL_S
+            )
+            try:
+                if may_repeat:
+                    answer = await self._persistently(post)
+                else:
+                    await self._persistently(partial(client.get, "/healthz"))
+                    answer = await post()
+            except DaemonUnreachable as error:
+                raise Refused(f"{error.message} Whether it heard the call is unknown.") from error
+            except SubagentsError as error:
+                raise Refused(
+                    f"{error.message}{f' ({error.hint})' if error.hint else ''}"
+                ) from error
+        offered = cast("list[str]", answer.get("offered") or [])
+        returned = Returned(
+            str(answer["text"]), is_error=bool(answer["isError"]), handed_over=tuple(offered)
+        )
+        return returned, cast("Document", answer.get("structured") or {})
+
+    def _client(self, call_id: str | None = None) -> AsyncClient:
+        headers = {} if call_id is None else {CALL_ID: f"{self._attempt}:{call_id}"}
+        return AsyncClient(
+            self._socket, session=self._session, reader=self._reader, headers=headers
+        )
+
+    async def _persistently(self, call: Callable[[], Awaitable[Document]]) -> Document:
+        due = time.monotonic() + AWAY_S
+        while True:
+            try:
+                return await call()
+            except DaemonUnreachable:
+                if time.monotonic() >= due:
+                    raise
+            await asyncio.sleep(LOOK_S)

@@ -1,0 +1,85 @@
+"""The tool ``grep``, within the working directory. Blocking, bounded in time and size."""
+
+import fnmatch
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import regex  # type: ignore[import-untyped]  # it ships no types
+
+from subagents.agent_loop.file_tools import is_text, walked
+from subagents.agent_loop.path_bounds import Bounds, Refused
+
+MATCHES_MAX: Final = 200
+LINE_CHARS_MAX: Final = 300
+FILE_BYTES_MAX: Final = 4 * 1024 * 1024
+"""A larger file is not searched."""
+SEARCH_S: Final = 20.0
+FILE_S: Final = 2.0
+
+
+def grep(bounds: Bounds, pattern: str, *, path: str, glob: str | None, ignore_case: bool) -> str:
+    """Lines that match, as ``file:line:text``.
+
+    Args:
+        bounds: Where to look.
+        pattern: A regular expression, as Python's.
+        path: A file, or a directory with all below it.
+        glob: Only files whose name, or path, fits; ``*.py``.
+        ignore_case: Whether upper and lower case are the same.
+
+    Raises:
+        Refused: Outside, not there, or no expression.
+    """
+    try:
+        expression: Any = regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
+    except regex.error as error:
+        raise Refused(f"pattern: {error}") from error
+    found: list[str] = []
+    due = time.monotonic() + SEARCH_S
+    for file in _files(bounds, bounds.existing(path), glob):
+        if time.monotonic() > due:
+            found.append(f"[stopped after {SEARCH_S:g} s; search below one directory, or use glob]")
+            break
+        found += _in_file(bounds, expression, file, MATCHES_MAX + 1 - len(found))
+        if len(found) > MATCHES_MAX:
+            found[MATCHES_MAX:] = [f"[more than {MATCHES_MAX} matches; narrow the search]"]
+            break
+    return "\n".join(found) or "(no match)"
+
+
+def _files(bounds: Bounds, start: Path, glob: str | None) -> Iterator[Path]:
+    each = iter([start]) if start.is_file() else walked(bounds, start, is_deep=True)
+    for file in each:
+        names = (file.name, bounds.shown(file))
+        if glob is not None and not any(fnmatch.fnmatch(name, glob) for name in names):
+            continue
+        # A link may lead out of the working directory.
+        if bounds.holds(file) and file.is_file():
+            yield file
+
+
+def _in_file(bounds: Bounds, expression: Any, file: Path, most: int) -> list[str]:
+    try:
+        if file.stat().st_size > FILE_BYTES_MAX or not is_text(file):
+            return []
+        lines = file.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    found: list[str] = []
+    due = time.monotonic() + FILE_S
+    for number, line in enumerate(lines, 1):
+        left = due - time.monotonic()
+        try:
+            if left > 0 and not expression.search(line, timeout=left):
+                continue
+        except TimeoutError:
+            left = 0
+        if left <= 0:
+            found.append(f"{bounds.shown(file)}: [given up at line {number}: too slow]")
+            break
+        found.append(f"{bounds.shown(file)}:{number}:{line[:LINE_CHARS_MAX]}")
+        if len(found) >= most:
+            break
+    return found

@@ -1,0 +1,164 @@
+"""What is known of the agents: their cards, their load, their track records, and who fits best.
+
+For every door: the tool ``agents_list``, the calls below ``/v1/agents``. Nothing here starts a run.
+
+Source: 4-observability §6, §7; 3-tools ``agents_list``.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from subagents.api.server.call import Services
+from subagents.api.wire.documents import Document, cut
+from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.domain.rules.admission import holds_slot
+from subagents.domain.run.run import Phase
+from subagents.domain.run.values import SessionKey
+from subagents.domain.track_record.suggest import (
+    Candidate,
+    Suggestion,
+    record_text,
+    suggest,
+)
+from subagents.domain.track_record.track_record import Stats, Wanted
+from subagents.errors import Unavailable
+
+TEXT_CHARS_MAX: Final = 500
+
+
+class Load(NamedTuple):
+    """What an agent has to do now, and how full its lane is at the caller's depth."""
+
+    active: int
+    queued: int
+    lane: str
+    used: int
+    slots: int
+
+
+class Known(NamedTuple):
+    """What is known of some agents, by their ids."""
+
+    agents: Mapping[str, Agent]
+    loads: Mapping[str, Load]
+    records: Mapping[str, Stats]
+
+
+async def known(
+    used: Services, settings: Settings, agents: Mapping[str, Agent], *, session: SessionKey
+) -> Known:
+    """Gather it.
+
+    Args:
+        used: The daemon.
+        settings: As they hold for the caller.
+        agents: Those that the caller may choose from.
+        session: The caller's: lanes have slots by depth.
+
+    Raises:
+        Unavailable: The records cannot be read.
+    """
+    stats = await stats_of(used, Wanted())
+    records = {each.name: each for each in stats if each.name in agents}
+    found = {name: record for name, record in records.items() if name is not None}
+    return Known(agents, _loads(used, settings, agents, session), found)
+
+
+async def stats_of(used: Services, wanted: Wanted, *, days: int | None = None) -> Sequence[Stats]:
+    """What ended attempts came to.
+
+    Raises:
+        Unavailable: The records cannot be read.
+    """
+    try:
+        if days is None:
+            return await used.engine.performance.stats(wanted)
+        return await used.engine.performance.stats(wanted, days=days)
+    except OSError as error:
+        raise Unavailable(
+            f"the performance records cannot be read: {error.strerror or error}",
+            hint=f"see agent-performance-*.jsonl in {used.paths.state_dir}",
+        ) from error
+
+
+def ranked(
+    found: Known, *, hint: str, tags: Sequence[str], cost_tier: str | None
+) -> tuple[Suggestion, ...]:
+    """The agents, best first, each with its reasons; see ``suggest``."""
+    candidates = [
+        Candidate(
+            agent_id=name,
+            description=agent.description or "",
+            notes=agent.capabilities.notes or "",
+            tags=agent.capabilities.tags,
+            cost_tier=agent.capabilities.cost_tier,
+            record=found.records.get(name),
+            queued=found.loads[name].queued,
+        )
+        for name, agent in found.agents.items()
+    ]
+    return suggest(candidates, hint=hint, tags=tags, cost_tier=cost_tier)
+
+
+def document_of(agent_id: str, found: Known) -> Document:
+    """An agent's card, load and track record."""
+    agent, record = found.agents[agent_id], found.records.get(agent_id)
+    return {
+        "id": agent_id,
+        "runtime": agent.runtime,
+        **card_of(agent),
+        "load": found.loads[agent_id]._asdict(),
+        "record": None if record is None else _short(record),
+    }
+
+
+def card_of(agent: Agent) -> Document:
+    """What its configuration says of it to whoever chooses."""
+    card = agent.capabilities
+    return {
+        "description": cut(agent.description, TEXT_CHARS_MAX),
+        "tags": list(card.tags),
+        "costTier": card.cost_tier,
+        "typicalLatency": card.typical_latency,
+        "notes": cut(card.notes, TEXT_CHARS_MAX),
+    }
+
+
+def reasons_of(each: Suggestion) -> Document:
+    return {"score": each.score, "reasons": list(each.reasons)}
+
+
+def _short(record: Stats) -> Document:
+    """As much of a track record as is worth a place in a context."""
+    return {
+        "text": record_text(record),
+        "outcomes": {name: number for name, number in record.outcomes.items() if number},
+        "success": msgspec.to_builtins(record.success),
+        "verified": msgspec.to_builtins(record.verified),
+        "runtime": msgspec.to_builtins(record.runtime),
+        "costUsd": record.cost_usd,
+    }
+
+
+def _loads(
+    used: Services, settings: Settings, agents: Mapping[str, Agent], session: SessionKey
+) -> dict[str, Load]:
+    ledger = used.engine.ledger
+    active: Counter[str] = Counter()
+    queued: Counter[str] = Counter()
+    for run in ledger.published.values():
+        if holds_slot(run):
+            active[run.resolved.agent_id] += 1
+        elif run.phase is Phase.QUEUED:
+            queued[run.resolved.agent_id] += 1
+    own = ledger.index.run_of(session)
+    depth = ledger.published[own].depth + 1 if own in ledger.published else 1
+    loads = {}
+    for name, agent in agents.items():
+        lane = agent.lane or DEFAULT_LANE
+        held = ledger.index.held((lane, depth))
+        loads[name] = Load(active[name], queued[name], lane, held, settings.lane_slots(lane))
+    return loads

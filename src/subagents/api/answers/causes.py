@@ -1,0 +1,57 @@
+"""Why a run is where it is, from its whole journal: for the calls of every door.
+
+Source: 2-lifecycle §1, §7 (``subagents why RUN`` prints every delivery try).
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from subagents.api.answers import explain
+from subagents.api.server.call import Services
+from subagents.api.wire import deliveries, documents
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import RunId
+from subagents.ports import JournalEntry
+
+JOURNAL_PAGE: Final = 500
+STEPS_MAX: Final = 500
+"""Newest lines of ``why``; the whole journal is in the timeline."""
+
+
+async def why(used: Services, run: Run, *, steps_max: int = STEPS_MAX) -> documents.Document:
+    """One sentence for now, one line per event (the newest ``steps_max``), every delivery try.
+
+    The journal is played back page by page: a run of 10,000 events takes no more memory than one
+    of 500, and other calls get their turn between the pages.
+    """
+    newest: deque[explain.Step] = deque(maxlen=steps_max)
+    paused_by: str | None = None
+    folded: Run | None = None
+    async for page in journal_pages(used, run.id):
+        paused_by = explain.paused_by(page) or paused_by
+        for each in explain.fold(page, folded):
+            folded = each.run
+            newest.extend(explain.steps_of(each))
+    sentence = explain.why_now(
+        run,
+        used.now_ms(),
+        lane=used.lane_of(run),
+        paused_by=paused_by if run.paused else None,
+    )
+    tries = run.delivery.tries if run.delivery else ()
+    return {
+        "runId": run.id,
+        "phase": run.phase,
+        "why": sentence,
+        "steps": [documents.step(each) for each in newest],
+        "deliveryTries": [deliveries.delivery_try(each) for each in tries],
+    }
+
+
+async def journal_pages(used: Services, run_id: RunId) -> AsyncIterator[Sequence[JournalEntry]]:
+    """The journal from its first event on, a page at a time."""
+    after_seq = 0
+    while page := await used.queries.journal(run_id, after_seq=after_seq, limit=JOURNAL_PAGE):
+        yield page
+        after_seq = page[-1].seq

@@ -1,0 +1,307 @@
+"""Pages of a run's transcript: what callers may ask for, and the answer of every door.
+
+Source: 4-observability §2; seed 003 §2; 5-surfaces §7.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from subagents.api.server.call import Services, flag_in, number_in
+from subagents.api.wire import documents
+from subagents.api.wire.decoding import one_of
+from subagents.api.wire.parameters import (
+    choices,
+    flag,
+    number,
+    word,
+)
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import replace
+from subagents.domain.run.worker_output import LineType
+from subagents.domain.text import durations
+from subagents.domain.transcript.transcript_query import (
+    GREP_CHARS_MAX,
+    LOG_LINES,
+    LOG_LINES_MAX,
+    Line,
+    LogPage,
+    LogQuery,
+)
+from subagents.errors import NotFound, UsageError
+
+WAIT_SECONDS_MAX: Final = 50
+ATTEMPT_MAX: Final = 10_000
+NUMBER_MAX: Final = 10**12
+"""Of an offset or a sequence number."""
+ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Of the lines of one answer; ten thousand of the longest would be ten times as much."""
+LOOK_S: Final = 0.2
+"""Between two looks for a reader that waits: a worker that writes without pause costs five reads a
+second, not one for each of its lines."""
+TOOL_CALLS: Final = "tool_use"
+"""What harnesses call a tool's call in their own streams. No line of ours holds the word, so a
+search for it alone means the lines of type tool (seed 003 §2, ``--grep "tool_use"``)."""
+_TIME: Final = re.compile(r"[0-9]{4}-", re.ASCII)
+PARAMETERS: Final = (
+    number("offset", "The first line, from 0; without it the newest come.", high=NUMBER_MAX),
+    number("limit", "At most so many lines.", low=1, high=LOG_LINES_MAX),
+    number("tail", "So many of the newest lines.", high=LOG_LINES_MAX),
+    word("grep", "A regular expression that the line matches."),
+    word("since", "Only newer lines: 5m, 2h, 1d, or an ISO time."),
+    choices("type", "Only lines of these types.", LineType),
+    number("attempt", "Only lines of this attempt.", low=1, high=ATTEMPT_MAX),
+    number("afterSeq", "Only lines behind this number.", high=NUMBER_MAX),
+    number("waitSeconds", "With afterSeq: wait so long for one.", high=WAIT_SECONDS_MAX, default=0),
+    flag("summary", "A digest instead of lines."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What of a log is wanted, in a caller's words; None = not said."""
+
+    offset: int | None = None
+    limit: int | None = None
+    tail: int | None = None
+    """So many of the newest lines; another word for ``limit`` without ``offset``."""
+    grep: str | None = None
+    since: str | None = None
+    types: str | None = None
+    """One, or several with commas."""
+    attempt: int | None = None
+    after_seq: int | None = None
+    wait_s: int = 0
+    """Hold the line so long when there is nothing behind ``after_seq`` yet."""
+    summary: bool = False
+
+
+def asked_in(query: Mapping[str, str]) -> Asked:
+    """The parameters of an HTTP call; ``query`` has none but ``PARAMETERS``.
+
+    Raises:
+        UsageError: Names the one that is wrong, and its bounds.
+    """
+
+    def number(name: str, *, low: int = 0, high: int) -> int | None:
+        found = number_in(query, name, default=low, low=low, high=high)
+        return found if name in query else None
+
+    return Asked(
+        offset=number("offset", high=NUMBER_MAX),
+        limit=number("limit", low=1, high=LOG_LINES_MAX),
+        tail=number("tail", high=LOG_LINES_MAX),
+        grep=query.get("grep"),
+        since=query.get("since"),
+        types=query.get("type"),
+        attempt=number("attempt", low=1, high=ATTEMPT_MAX),
+        after_seq=number("afterSeq", high=NUMBER_MAX),
+        wait_s=number("waitSeconds", high=WAIT_SECONDS_MAX) or 0,
+        summary=flag_in(query, "summary"),
+    )
+
+
+def query_for(asked: Asked, run: Run, *, now_ms: int) -> LogQuery:
+    """The caller's words as the store takes them.
+
+    With ``after_seq`` and without a window the oldest lines behind it come, so that a reader that
+    goes on loses none; else without ``offset`` the newest.
+
+    Raises:
+        UsageError: Names the field that is wrong, or two that exclude each other.
+        NotFound: The run has no such attempt.
+    """
+    _check_together(asked)
+    types = types_in(asked.types)
+    grep = asked.grep
+    if grep is not None and not 1 <= len(grep) <= GREP_CHARS_MAX:
+        raise _wrong("grep", f"must have 1 to {GREP_CHARS_MAX} characters")
+    if grep == TOOL_CALLS and not types:
+        grep, types = None, (LineType.TOOL,)
+    newest = len(run.attempts)
+    if asked.attempt is not None and asked.attempt > newest:
+        raise NotFound(
+            f"run {run.id} has {newest} attempts, no attempt {asked.attempt}",
+            details={"field": "attempt"},
+        )
+    limit = asked.tail if asked.tail is not None else asked.limit
+    reads_on = asked.after_seq is not None and asked.tail is None
+    return LogQuery(
+        offset=0 if asked.offset is None and reads_on else asked.offset,
+        limit=LOG_LINES if limit is None else limit,
+        grep=grep,
+        since_ms=None if asked.since is None else since_ms(asked.since, now_ms=now_ms),
+        types=types,
+        attempt=asked.attempt,
+        after_seq=asked.after_seq,
+    )
+
+
+def _check_together(asked: Asked) -> None:
+    """Refuse what says two things at once.
+
+    Raises:
+        UsageError: Names both.
+    """
+    given = {
+        "offset": asked.offset is not None,
+        "limit": asked.limit is not None,
+        "tail": asked.tail is not None,
+        "grep": asked.grep is not None,
+        "type": asked.types is not None,
+        "afterSeq": asked.after_seq is not None,
+        "waitSeconds": asked.wait_s > 0,
+    }
+    if given["tail"] and (given["offset"] or given["limit"]):
+        other = "offset" if given["offset"] else "limit"
+        raise _wrong("tail", f"and {other} exclude each other: tail counts lines from the end")
+    if asked.wait_s and asked.after_seq is None:
+        raise _wrong("waitSeconds", "needs afterSeq: the nextSeq of the answer before")
+    if asked.summary:
+        for name, is_given in given.items():
+            if is_given:
+                raise _wrong(name, "and summary exclude each other; since and attempt go with it")
+
+
+def types_in(text: str | None) -> tuple[LineType, ...]:
+    """One type, or several with commas between them; none = all.
+
+    Raises:
+        UsageError: Lists the types, with the nearest.
+    """
+    if text is None:
+        return ()
+    words = dict.fromkeys(word.strip() for word in text.split(","))
+    return tuple(LineType(one_of("type", word, list(LineType))) for word in words)
+
+
+def since_ms(text: str, *, now_ms: int) -> int:
+    """The time that ``since`` means: a duration before now, or ISO 8601.
+
+    Args:
+        text: ``5m``, ``2d``, ``2026-11-20``, ``2026-11-20T14:05:00Z``; a time without a zone is
+            one of this machine's.
+        now_ms: Now.
+
+    Raises:
+        UsageError: Neither; the message shows both forms.
+    """
+    plain = text.strip()
+    if _TIME.match(plain) is None:
+        try:
+            return now_ms - durations.milliseconds(plain, field="since")
+        except UsageError as error:
+            if "at most" in error.message:
+                raise
+    try:
+        return round(datetime.fromisoformat(plain).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError) as error:
+        shown = text[: durations.TEXT_CHARS_MAX]
+        raise UsageError(
+            f"since must be a duration such as 5m, 1h or 2d, or a time such as"
+            f" 2026-11-20T14:05:00Z, not {shown!r}",
+            details={"field": "since"},
+        ) from error
+
+
+def _wrong(field: str, what: str) -> UsageError:
+    return UsageError(f"{field} {what}", details={"field": field})
+
+
+# -- answering ----------------------------------------------------------------------------------
+
+
+async def log_page(
+    used: Services, run: Run, asked: Asked, *, bytes_max: int = ANSWER_BYTES_MAX
+) -> documents.Document:
+    """The lines that are wanted, as every door answers them.
+
+    Args:
+        used: The daemon's own.
+        run: Whose.
+        asked: Which lines.
+        bytes_max: Of their texts together; the page is shorter when they have more.
+
+    Raises:
+        UsageError: A parameter is wrong, ``grep`` too; it is named.
+        NotFound: The run has no such attempt.
+        StoreUnavailable: The transcript cannot be read.
+    """
+    query = query_for(asked, run, now_ms=used.now_ms())
+    due = time.monotonic() + asked.wait_s
+    recorder = used.engine.recorder
+    with recorder.listening(run.id) as heard:
+        while True:
+            heard.clear()
+            run = await used.queries.run(run.id)
+            # Asked before the lines: what was said until then is among them.
+            is_over = _is_over(run, query)
+            page = await recorder.read(run, query)
+            left_s = due - time.monotonic()
+            if page.lines or is_over or left_s <= 0:
+                return _document(run, query, page, is_over=is_over, bytes_max=bytes_max)
+            try:
+                await asyncio.wait_for(heard.wait(), left_s)
+            except TimeoutError:
+                continue
+            await asyncio.sleep(min(LOOK_S, left_s))
+            # What was read in vain need not be searched again.
+            query = replace(query, after_seq=max(page.next_seq, query.after_seq or 0))
+
+
+def _is_over(run: Run, query: LogQuery) -> bool:
+    """Nothing more will be said by whoever is listened to."""
+    return run.is_settled or (query.attempt is not None and query.attempt < len(run.attempts))
+
+
+def _document(
+    run: Run, query: LogQuery, page: LogPage, *, is_over: bool, bytes_max: int
+) -> documents.Document:
+    lines, skipped = _within(page.lines, bytes_max, keeps_newest=query.offset is None)
+    offset = page.offset + (skipped if query.offset is None else 0)
+    is_last = offset + len(lines) >= page.total_lines
+    next_seq = page.next_seq if is_last or not lines else lines[-1].seq
+    return {
+        "runId": run.id,
+        "label": run.resolved.label,
+        "totalLines": page.total_lines,
+        "returnedLines": len(lines),
+        "offset": offset,
+        "droppedLines": page.dropped_lines,
+        "lines": [line(each) for each in lines],
+        "nextSeq": next_seq,
+        "ended": is_over and is_last,
+    }
+
+
+def _within(
+    lines: tuple[Line, ...], bytes_max: int, *, keeps_newest: bool
+) -> tuple[tuple[Line, ...], int]:
+    """As many lines as there is room for, at least one, and how many were left out."""
+    room, kept = bytes_max, 0
+    for each in reversed(lines) if keeps_newest else lines:
+        room -= len(each.text.encode())
+        if room < 0 and kept:
+            break
+        kept += 1
+    found = lines[len(lines) - kept :] if keeps_newest else lines[:kept]
+    return found, len(lines) - kept
+
+
+def line(value: Line) -> documents.Document:
+    return {
+        "seq": value.seq,
+        "ts": value.ts,
+        "type": value.type,
+        "text": value.text,
+        "attempt": value.attempt,
+    }
+
+
+def clock(ts: int) -> str:
+    """``14:05:09``, in UTC: for readers that have no time zone."""
+    return datetime.fromtimestamp(ts / 1000, tz=UTC).strftime("%H:%M:%S")

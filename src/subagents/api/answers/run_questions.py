@@ -1,0 +1,58 @@
+"""Workers' questions from the requester's side: find one, answer it, once.
+
+Source: 3-tools ``respond_orchestrator_request``; 2-lifecycle §7.
+"""
+
+from subagents.api.server.call import Caller, Services, require_own
+from subagents.api.wire import documents
+from subagents.api.wire import requests as wire
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import RequestId, RunId
+from subagents.engine.kernel.addresses import spoken_under
+from subagents.errors import Forbidden, NotFound
+
+
+async def asking_run(used: Services, caller: Caller, request_id: str) -> Run:
+    """The run that asked, when the caller may see it.
+
+    Raises:
+        NotFound: No such question.
+        Forbidden: It is in somebody else's tree.
+    """
+    run_id = RunId(request_id.rpartition(":")[0])
+    try:
+        run = await used.queries.run(run_id)
+    except NotFound as error:
+        raise NotFound(
+            f"request {request_id} does not exist", hint="see: subagents attention"
+        ) from error
+    await require_own(used, run, caller)
+    return run
+
+
+async def respond(
+    used: Services, caller: Caller, request_id: str, body: wire.RespondBody
+) -> documents.Document:
+    """Answer a worker's question; the first answer counts, and the second caller is told so.
+
+    Raises:
+        NotFound: No such question.
+        Forbidden: Somebody else's tree, or the worker's own question.
+        UsageError: An unknown decision.
+    """
+    run = await asking_run(used, caller, request_id)
+    if not caller.is_operator and caller.session in spoken_under(run):
+        raise Forbidden("a worker cannot answer its own question", guardrail="ownership")
+    decision = wire.parse_decision(body.decision)
+    taken = await used.engine.answer(
+        RequestId(request_id), body.response, decision=decision, by=caller.session
+    )
+    stored = await request_document(used, request_id, wait_s=0.0)
+    return {**stored, "status": "answered" if taken else "already answered"}
+
+
+async def request_document(used: Services, request_id: str, *, wait_s: float) -> documents.Document:
+    """The question as it stands, after waiting at most ``wait_s`` seconds for its answer."""
+    found = await used.engine.answer_of(RequestId(request_id), wait_s=wait_s)
+    run = await used.queries.run(RunId(request_id.rpartition(":")[0]))
+    return documents.request(run, found)

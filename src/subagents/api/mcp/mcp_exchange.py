@@ -1,0 +1,59 @@
+"""One request of the MCP door: who makes it, and which messages its answer hands over.
+
+Source: 2-lifecycle §7 (offered, acknowledged, consumed once).
+"""
+
+from collections.abc import Iterable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from starlette.requests import Request
+
+from subagents.api.server.call import Caller, Services
+from subagents.domain.run.values import MessageId
+
+_KEY: Final = "subagents.exchange"
+"""In the ASGI scope, which is all that the protocol's package hands through to a handler."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Exchange:
+    """What one request knows beyond its JSON-RPC message."""
+
+    used: Services
+    caller: Caller
+    call_id: str | None = None
+    """Names the call over repetitions by the client (``X-Subagents-Call-Id``)."""
+    client_acknowledges: bool = False
+    """The client consumes what it was offered itself (``X-Subagents-Ack: explicit``)."""
+    offered: list[MessageId] = field(default_factory=list)
+    """Leased to the caller's reader for this answer."""
+    is_over: bool = False
+    """The request has ended; an answer made after that reaches nobody."""
+
+    def hand_over(self, message_ids: Iterable[MessageId]) -> None:
+        """Let the answer carry these; given back at once when there is none to carry them."""
+        if self.is_over:
+            self.used.engine.give_back(message_ids, reader=self.caller.reader)
+            return
+        self.offered.extend(each for each in message_ids if each not in self.offered)
+
+    def give_back(self) -> None:
+        """Whatever was offered was not read: the next who asks may have it."""
+        self.used.engine.give_back(self.offered, reader=self.caller.reader)
+        self.offered.clear()
+
+    def attach(self, scope: MutableMapping[str, Any]) -> None:
+        scope[_KEY] = self
+
+    @classmethod
+    def of(cls, request: Request | None) -> "Exchange":
+        """The exchange of the HTTP request that a handler was called for.
+
+        Raises:
+            LookupError: The server is served without ``door``: a mistake of ours.
+        """
+        if request is None or _KEY not in request.scope:
+            raise LookupError("an MCP request came past the door")
+        found: Exchange = request.scope[_KEY]
+        return found

@@ -1,0 +1,185 @@
+"""The configured agents: cards, statistics, and advice whom to choose.
+
+Source: 5-surfaces §4; 4-observability §6, §7.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.api.answers import agent_advice as advice
+from subagents.api.routes.daemon_routes import WHERE, cwd_in
+from subagents.api.server.call import (
+    Caller,
+    answer,
+    number_in,
+    query_of,
+    services,
+)
+from subagents.api.wire import requests as wire
+from subagents.api.wire.decoding import one_of
+from subagents.api.wire.documents import Document
+from subagents.api.wire.parameters import choice, number, word
+from subagents.config.agent_cards import allowed_agents, working_agents
+from subagents.config.installed_programs import installed, subject
+from subagents.config.paths import Paths
+from subagents.config.scope_probes import read_probes
+from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import agent_of
+from subagents.domain.track_record.suggest import COST_TIERS
+from subagents.domain.track_record.track_record import RETENTION_DAYS, By, Wanted
+from subagents.engine.runs.scope_proofs import abilities_here
+from subagents.errors import ConfigError, UsageError
+
+LIMIT_MAX: Final = 100
+TAGS_MAX: Final = 100
+STATS: Final = (
+    choice("by", "What is counted together.", By, default=By.AGENT.value),
+    word("agent", "Only attempts of this agent."),
+    word("tag", "Only attempts of runs with this tag."),
+    word("model", "Only attempts with this model."),
+    number("days", "So far back.", low=1, high=RETENTION_DAYS, default=RETENTION_DAYS),
+)
+SUGGEST: Final = (
+    word("hint", "What is to be done."),
+    word("tags", "What it should be good at, with commas between them."),
+    choice("costTier", "What it may cost.", COST_TIERS),
+    number("limit", "At most so many.", low=1, high=LIMIT_MAX, default=LIMIT_MAX),
+    *WHERE,
+)
+
+
+async def agents(request: Request) -> Response:
+    """GET /v1/agents: the configured workers, and whether the caller may spawn them."""
+    caller = Caller.of(request)
+    settings = _settings(request, query_of(request, WHERE), caller)
+    used = services(request)
+    allowed = allowed_agents(settings, agent_of(caller.session))
+    able = working_agents(settings)
+    probes = await used.off_loop(partial(_probes, used.paths, able))
+    found = [
+        {
+            "id": agent_id,
+            "runtime": agent.runtime,
+            **advice.card_of(agent),
+            "allowed": caller.is_operator or agent_id in allowed,
+            "limits": _limits(agent_id, agent, settings),
+            "abilities": _abilities(abilities_here(used.engine.runtimes, agent)),
+            "probe": probes.get(agent_id),
+        }
+        for agent_id, agent in able.items()
+    ]
+    return answer({"agents": found})
+
+
+def _abilities(able: Abilities | None) -> Document | None:
+    """What its runtime says it can do; ``null`` = it cannot work as configured."""
+    if able is None:
+        return None
+    return {
+        "survivesDaemon": able.survives_daemon,
+        "steer": able.steer,
+        "resume": able.resume,
+        "scopeTools": able.scope_tools,
+        "interrupt": able.interrupt,
+        "usage": able.usage,
+        "model": able.model,
+    }
+
+
+def _probes(paths: Paths, agents: Mapping[str, Agent]) -> Mapping[str, Document]:
+    """What the last probe of the installed version found, by agent. Blocking."""
+    try:
+        known = read_probes(paths)
+    except ConfigError:
+        return {}  # `doctor` says what is wrong with the file
+    if not known:
+        return {}
+    found: dict[str, Document] = {}
+    for agent_id, agent in agents.items():
+        program = installed(agent, os.environ)
+        probe = known.get(subject(agent, program)) if program is not None else None
+        if probe is not None:
+            claims = [msgspec.to_builtins(claim) for claim in probe.claims]
+            found[agent_id] = {"version": probe.version, "at": probe.at_ms, "claims": claims}
+    return found
+
+
+def _limits(agent_id: str, agent: Agent, settings: Settings) -> Document:
+    """What bounds a run of it; ``null`` = nothing does."""
+    lane = agent.lane or DEFAULT_LANE
+    timeout_ms = settings.run_timeout_ms(agent_id)
+    return {
+        "model": agent.model,
+        "runTimeoutSeconds": timeout_ms / 1000 if timeout_ms else None,
+        "lane": lane,
+        "laneSlots": settings.lane_slots(lane),
+        "tools": None if agent.tools is None else list(agent.tools),
+        "allowAgents": list(agent.subagents.allow_agents),
+        "maxSpawnDepth": settings.defaults.max_spawn_depth,
+    }
+
+
+async def stats(request: Request) -> Response:
+    """GET /v1/agents/stats?by=&agent=&tag=&model=&days=: what ended attempts came to."""
+    used = services(request)
+    Caller.of(request)
+    query = query_of(request, STATS)
+    by = query.get("by", By.AGENT.value)
+    one_of("by", by, [each.value for each in By])
+    days = number_in(query, "days", default=RETENTION_DAYS, low=1, high=RETENTION_DAYS)
+    wanted = Wanted(
+        by=By(by), agent=query.get("agent"), tag=query.get("tag"), model=query.get("model")
+    )
+    found = await advice.stats_of(used, wanted, days=days)
+    return answer({"by": by, "days": days, "stats": [msgspec.to_builtins(each) for each in found]})
+
+
+async def suggestions(request: Request) -> Response:
+    """GET /v1/agents/suggest?hint=&tags=&costTier=&limit=&cwd=: who fits; starts nobody."""
+    used, caller = services(request), Caller.of(request)
+    query = query_of(request, SUGGEST)
+    hint, tags = query.get("hint", ""), _tags(query.get("tags", ""))
+    if len(hint) > wire.MESSAGE_CHARS_MAX:
+        text = f"hint must have at most {wire.MESSAGE_CHARS_MAX} characters, not {len(hint)}"
+        raise UsageError(text, details={"field": "hint"})
+    cost_tier = query.get("costTier")
+    if cost_tier is not None:
+        one_of("costTier", cost_tier, COST_TIERS)
+    limit = number_in(query, "limit", default=LIMIT_MAX, low=1, high=LIMIT_MAX)
+    settings = _settings(request, query, caller)
+    own = agent_of(caller.session)
+    able = working_agents(settings) if caller.is_operator else allowed_agents(settings, own)
+    found = await advice.known(used, settings, able, session=caller.session)
+    order = advice.ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
+    listed = [
+        advice.document_of(each.agent_id, found) | advice.reasons_of(each) for each in order[:limit]
+    ]
+    return answer({"suggestions": listed, "total": len(order)})
+
+
+def _tags(text: str) -> Sequence[str]:
+    tags = [tag.strip() for tag in text.split(",") if tag.strip()]
+    if len(tags) > TAGS_MAX:
+        raise UsageError(f"at most {TAGS_MAX} tags, not {len(tags)}", details={"field": "tags"})
+    return tags
+
+
+def _settings(request: Request, query: Mapping[str, str], caller: Caller) -> Settings:
+    """What holds where the caller is, as far as it holds for it."""
+    config = services(request).load_config(cwd_in(query), {}, {})
+    return (config if caller.is_operator else config.for_agents()).settings
+
+
+ROUTES: Final = (
+    Route("/v1/agents", agents, methods=["GET"]),
+    Route("/v1/agents/stats", stats, methods=["GET"]),
+    Route("/v1/agents/suggest", suggestions, methods=["GET"]),
+)

@@ -1,0 +1,192 @@
+"""The daemon itself: health, version, configuration, sweep, diagnostics, shutdown.
+
+Source: 5-surfaces §4, §5; 2-lifecycle §11; 4-observability §9.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.api.server import disk_space as sizes
+from subagents.api.server.call import (
+    Caller,
+    Services,
+    answer,
+    query_of,
+    require_operator,
+    services,
+)
+from subagents.api.wire import documents
+from subagents.api.wire import requests as wire
+from subagents.api.wire.parameters import word
+from subagents.errors import UsageError
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
+REFUSALS_SHOWN_MAX: Final = 5
+WHERE: Final = (word("cwd", "The caller's directory, absolute; its project file counts."),)
+
+
+async def healthz(_request: Request) -> Response:
+    """GET /healthz: the process answers; nothing else is looked at."""
+    return answer({"status": "ok"})
+
+
+async def readyz(request: Request) -> Response:
+    """GET /readyz: 200 when new runs are accepted, else 503 with the reason."""
+    used = services(request)
+    degraded = used.engine.degraded
+    if used.stopping.is_set():
+        degraded = "the daemon is stopping"
+    if degraded is not None:
+        return answer({"status": "degraded", "degraded": degraded}, status=503)
+    return answer({"status": "ok", "degraded": None})
+
+
+async def version(request: Request) -> Response:
+    """GET /version."""
+    used = services(request)
+    return answer(
+        {
+            "version": used.info.version,
+            "schema": used.info.schema,
+            "pid": used.info.pid,
+            "startedAt": used.info.started_at_ms,
+            "database": str(used.paths.database),
+        }
+    )
+
+
+async def config(request: Request) -> Response:
+    """GET /v1/config: every effective value and where it came from; secrets are hidden."""
+    used = services(request)
+    loaded = used.load_config(cwd_in(query_of(request, WHERE)), {}, {})
+    values = [
+        {
+            "key": leaf.key,
+            "value": documents.HIDDEN if leaf.is_secret else leaf.value,
+            "origin": leaf.origin,
+        }
+        for leaf in loaded.leaves()
+    ]
+    return answer(
+        {
+            "files": [str(file) for file in loaded.files],
+            "warnings": list(loaded.warnings),
+            "values": values,
+        }
+    )
+
+
+def cwd_in(query: Mapping[str, str]) -> str | None:
+    """Where configuration is looked for.
+
+    Raises:
+        UsageError: It is no absolute path.
+    """
+    cwd = query.get("cwd")
+    if cwd is not None:
+        wire.check_path("cwd", cwd)
+        if not Path(cwd).is_absolute():
+            raise UsageError("cwd must be an absolute path", details={"field": "cwd"})
+    return cwd
+
+
+async def sweep(request: Request) -> Response:
+    """POST /v1/sweep: the recovery pass, now."""
+    used = services(request)
+    require_operator(Caller.of(request), "sweep")
+    found = await used.engine.sweep()
+    return answer(
+        {
+            "archived": found.archived,
+            "pruned": found.pruned,
+            "redriven": found.redriven,
+            "orphans": [_orphan(*each) for each in found.orphans],
+        }
+    )
+
+
+async def diagnostics(request: Request) -> Response:
+    """GET /v1/diagnostics: what ``doctor`` shows of the running daemon."""
+    used = services(request)
+    problems = await used.off_loop(used.check_database)
+    size, free = await used.off_loop(
+        lambda: (sizes.database_bytes(used.paths), sizes.free_bytes(used.paths))
+    )
+    return answer(
+        {
+            "daemonPid": used.info.pid,
+            "uptimeSeconds": max(used.now_ms() - used.info.started_at_ms, 0) // 1000,
+            "openRuns": len(used.engine.ledger.published),
+            "liveAttempts": used.engine.live_attempts,
+            "recoveries": [
+                {"runId": each.run_id, "phase": each.phase, "decision": each.decision}
+                for each in used.engine.recoveries
+            ],
+            "database": {
+                "path": str(used.paths.database),
+                "bytes": size,
+                "problems": list(problems),
+            },
+            "disk": {"freeBytes": free},
+            "log": str(used.paths.log_file),
+            "telemetry": _telemetry(used),
+            "socket": str(used.paths.socket),
+            "supervisorSocket": str(used.paths.supervisor_socket),
+            "httpUrl": used.info.http_url,
+            "attemptsDir": str(used.paths.attempts_dir),
+            "degraded": used.engine.degraded,
+            "orphans": [_orphan(*each) for each in await used.orphans()],
+            "refusals": await _refusals(used),
+        }
+    )
+
+
+async def _refusals(used: Services) -> documents.Document:
+    """Who was turned away in the last day."""
+    since_ms = used.now_ms() - DAY_MS
+    recent = [each for each in await used.refusals.recent() if each.at_ms >= since_ms]
+    newest = [msgspec.to_builtins(each) for each in recent[-REFUSALS_SHOWN_MAX:]]
+    return {"file": str(used.refusals.file), "lastDay": len(recent), "newest": newest}
+
+
+def _orphan(attempt_id: str, pid: int) -> documents.Document:
+    return {"attemptId": attempt_id, "pid": pid}
+
+
+def _telemetry(used: Services) -> documents.Document | None:
+    """Where spans go and how that is going; null = nothing is sent anywhere."""
+    state = used.exporter.state if used.exporter is not None else None
+    if state is None:
+        return None
+    return {
+        "endpoint": state.endpoint,
+        "spansSent": state.sent,
+        "spansRefused": state.refused,
+        "lastSent": state.last_sent_ms,
+        "lastError": state.last_error,
+    }
+
+
+async def shutdown(request: Request) -> Response:
+    """POST /v1/shutdown: stop serving; workers go on, the next daemon adopts them."""
+    used: Services = services(request)
+    require_operator(Caller.of(request), "shutdown")
+    used.stopping.set()
+    return answer({"status": "stopping", "pid": used.info.pid}, status=202)
+
+
+ROUTES: Final = (
+    Route("/healthz", healthz, methods=["GET"]),
+    Route("/readyz", readyz, methods=["GET"]),
+    Route("/version", version, methods=["GET"]),
+    Route("/v1/config", config, methods=["GET"]),
+    Route("/v1/sweep", sweep, methods=["POST"]),
+    Route("/v1/diagnostics", diagnostics, methods=["GET"]),
+    Route("/v1/shutdown", shutdown, methods=["POST"]),
+)

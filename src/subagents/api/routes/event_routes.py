@@ -1,0 +1,155 @@
+"""``GET /v1/events``: what happens to runs, as it happens, from any number on.
+
+Server-sent events for browsers and ``curl``; a client that accepts only ``application/json`` gets
+one page at a time by long poll, from the same place. Either goes on behind the last number it has
+seen, also with the next daemon.
+
+Source: 4-observability §9; docs/events.md.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from subagents.api.server.call import (
+    Caller,
+    Services,
+    answer,
+    find_run,
+    number_in,
+    query_of,
+    services,
+    while_connected,
+)
+from subagents.api.wire.decoding import one_of
+from subagents.api.wire.parameters import (
+    choice,
+    choices,
+    number,
+    word,
+)
+from subagents.domain.transcript.feed_entry import NAMES, NEWS, Told
+from subagents.engine.runs.feed import Follower, Scope
+from subagents.errors import Unavailable, UsageError
+
+HEARTBEAT_S: Final = 15.0
+"""Shorter than the patience of proxies; also how a client that went away unnoticed is noticed."""
+RECONNECT_MS: Final = 1_000
+"""How long a browser waits before it comes again."""
+WAIT_S_MAX: Final = 60
+NUMBER_MAX: Final = 10**18 - 1
+EVENT_STREAM: Final = "text/event-stream"
+JSON: Final = "application/json"
+RESET: Final = "reset"
+"""The number that was given lies in the future: it is of another database."""
+LEVELS: Final = {"alerts": frozenset(NEWS), "all": frozenset(NAMES)}
+FOLLOW: Final = (
+    number("after", "Only events behind this number; Last-Event-ID is stronger.", high=NUMBER_MAX),
+    word("run", "Only events of this run."),
+    word("tree", "Only events of this run and those below it."),
+    choices("types", "Only these events; excludes level.", NAMES),
+    choice("level", "Everything, or only what alerts tell.", LEVELS, default="all"),
+    number("wait", "With JSON: hold the line so many seconds.", high=WAIT_S_MAX, default=0),
+)
+
+
+async def events(request: Request) -> Response:
+    """GET /v1/events: an agent hears of its own tree, the operator of everything."""
+    used, caller = services(request), Caller.of(request)
+    query = query_of(request, FOLLOW)
+    names = wanted_names(query)
+    scope = await _scope(used, query, caller)
+    number, is_reset = await used.engine.feed.begin(_after(request, query))
+    follower = Follower(used.engine.feed, after=number, scope=scope, names=names)
+    if _wants_json(request):
+        wait_s = number_in(query, "wait", default=0, high=WAIT_S_MAX)
+        found = await while_connected(request, used, follower.more(wait_s))
+        page = [each.document for each in found]
+        return answer({"events": page, "seq": follower.number, "reset": is_reset})
+    return StreamingResponse(
+        _frames(request, used, follower, is_reset=is_reset),
+        media_type=EVENT_STREAM,
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+def wanted_names(query: Mapping[str, str]) -> frozenset[str]:
+    """Which events are wanted: ``types`` names them, else ``level`` (``all``) does.
+
+    Raises:
+        UsageError: An unknown one, with the nearest known.
+    """
+    if "types" not in query:
+        return LEVELS[one_of("level", query.get("level", "all"), list(LEVELS))]
+    if "level" in query:
+        raise UsageError("types and level exclude each other", details={"field": "level"})
+    words = [word.strip() for word in query["types"].split(",")]
+    return frozenset(one_of("types", word, NAMES) for word in words)
+
+
+async def _scope(used: Services, query: Mapping[str, str], caller: Caller) -> Scope:
+    run = await find_run(used, query["run"], caller) if "run" in query else None
+    tree = await find_run(used, query["tree"], caller) if "tree" in query else None
+    return Scope(
+        run=None if run is None else run.id,
+        tree=None if tree is None else tree.id,
+        session=None if caller.is_operator else caller.session,
+    )
+
+
+def _after(request: Request, query: Mapping[str, str]) -> int | None:
+    """What was seen already; the header is newer than the address that a browser repeats."""
+    given = request.headers.get("last-event-id")
+    if given:
+        query = {"Last-Event-ID": given}
+    name = "Last-Event-ID" if given else "after"
+    if name not in query:
+        return None
+    return number_in(query, name, default=0, high=NUMBER_MAX)
+
+
+def _wants_json(request: Request) -> bool:
+    accepted = request.headers.get("accept", "")
+    return JSON in accepted and EVENT_STREAM not in accepted
+
+
+async def _frames(
+    request: Request, used: Services, follower: Follower, *, is_reset: bool
+) -> AsyncIterator[bytes]:
+    """Until the client goes away or the daemon stops; then the client comes again by itself."""
+    # A block without data tells nobody anything, but from now on the client knows where it is.
+    yield f"retry: {RECONNECT_MS}\nid: {follower.number}\n\n".encode()
+    if is_reset:
+        document = msgspec.json.encode({"type": RESET, "seq": follower.number}).decode()
+        yield f"event: {RESET}\ndata: {document}\n\n".encode()
+    while True:
+        try:
+            found = await while_connected(request, used, follower.more(HEARTBEAT_S))
+        except (ClientDisconnect, Unavailable):
+            return
+        yield frames(found) if found else f": still here\nid: {follower.number}\n\n".encode()
+
+
+def frames(found: Sequence[Told]) -> bytes:
+    """The documents as server-sent events.
+
+    Two of one number: only the last names it. A client cut off between them asks for both again.
+    """
+    last = [one.number != other.number for one, other in pairwise(found)]
+    return b"".join(
+        b"%bevent: %b\ndata: %b\n\n"
+        % (
+            b"id: %d\n" % each.number if is_last else b"",
+            each.name.encode(),
+            msgspec.json.encode(each.document),
+        )
+        for each, is_last in zip(found, [*last, True], strict=True)
+    )
+
+
+ROUTES: Final = (Route("/v1/events", events, methods=["GET"]),)

@@ -1,0 +1,254 @@
+"""Messages between a run and its requester: wait, inbox, questions, reports.
+
+Source: 2-lifecycle §7 (offer, acknowledge, consume once); 3-tools, both tables.
+"""
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.api.answers import run_questions as requests
+from subagents.api.server.call import (
+    Caller,
+    answer,
+    body_of,
+    find_run,
+    flag_in,
+    number_in,
+    own_attempt,
+    path_part,
+    query_of,
+    require_own,
+    resolve,
+    run_of,
+    services,
+    while_connected,
+)
+from subagents.api.server.refusals import note_if_refused
+from subagents.api.wire import documents
+from subagents.api.wire import progress as progress_documents
+from subagents.api.wire import requests as wire
+from subagents.api.wire.decoding import one_of
+from subagents.api.wire.parameters import flag, number
+from subagents.domain.run.run import Report, Run
+from subagents.domain.run.values import MessageId, RunId
+from subagents.engine.kernel.addresses import spoken_under
+from subagents.errors import Forbidden, SubagentsError
+
+UNTIL: Final = ("any", "all")
+PRIORITIES: Final = ("info", "question", "blocker")
+INBOX_LIMIT: Final = 200
+INBOX: Final = (
+    flag("all", "Read messages, too."),
+    number("limit", "At most so many.", low=1, high=wire.INBOX_LIMIT_MAX, default=INBOX_LIMIT),
+)
+ANSWER: Final = (
+    number("waitSeconds", "Hold the line for an answer.", high=wire.WAIT_SECONDS_MAX, default=0),
+)
+
+
+# -- for requesters -----------------------------------------------------------------------------
+
+
+async def wait(request: Request) -> Response:
+    """POST /v1/wait: hold the line until any or all of the runs ended, at most 600 s.
+
+    Never an error on timeout. What ended is offered to the reader of this call; acknowledging
+    consumes it.
+    """
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_body(await body_of(request), wire.WaitBody)
+    until = one_of("until", body.until, UNTIL)
+    run_ids: list[RunId] = []
+    errors: list[documents.Document] = []
+    for selector in dict.fromkeys(body.run_ids):
+        try:
+            run_ids.append((await find_run(used, selector, caller)).id)
+        except SubagentsError as error:
+            note_if_refused(request, error)
+            errors.append({"runId": selector, "error": error.message})
+    if body.run_ids and not run_ids:
+        return answer({"completed": [], "pending": [], "errors": errors, "messages": []})
+    found = await while_connected(
+        request,
+        used,
+        used.engine.wait(
+            run_ids,
+            session=caller.session,
+            until=until,
+            timeout_s=body.timeout_seconds,
+            reader=caller.reader,
+        ),
+        unwanted=lambda found: used.engine.give_back(found.offered, reader=caller.reader),
+    )
+    now_ms = used.now_ms()
+    errors += [{"runId": each, "error": f"run {each} does not exist"} for each in found.missing]
+    return answer(
+        {
+            "completed": [documents.item(run) for run in found.completed],
+            "pending": [documents.pending(run, now_ms) for run in found.pending],
+            "errors": errors,
+            "messages": list(found.offered),
+        }
+    )
+
+
+async def take_inbox(request: Request) -> Response:
+    """POST /v1/inbox: offer unread messages to this reader; acknowledging consumes them."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_body(await body_of(request), wire.InboxBody)
+    rows = await used.engine.offer_inbox(
+        caller.session, reader=caller.reader, limit=body.limit, only=body.message_ids
+    )
+    found = [documents.message(row.message, number=row.number) for row in rows]
+    return answer({"messages": found})
+
+
+async def look_at_inbox(request: Request) -> Response:
+    """GET /v1/inbox: unread messages, with ``all=1`` the read ones too; takes nothing.
+
+    ``awaited`` marks what a call under way, or a client that polls, is about to bring.
+    """
+    used, caller = services(request), Caller.of(request)
+    query = query_of(request, INBOX)
+    limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
+    session = used.engine.inbox_of(caller.session)
+    rows = await used.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
+    found = [
+        {**documents.inbox_row(row), "awaited": used.engine.is_under_way(row.message)}
+        for row in rows
+    ]
+    return answer({"messages": found})
+
+
+async def acknowledge(request: Request) -> Response:
+    """POST /v1/inbox/ack: consume messages; repeating is harmless."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_body(await body_of(request), wire.AckBody)
+    message_ids = [MessageId(each) for each in body.message_ids]
+    if not caller.is_operator:
+        for run_id in dict.fromkeys(RunId(each.partition(":")[0]) for each in message_ids):
+            run = await used.queries.run(run_id)
+            await require_own(used, run, caller)
+            if caller.session in spoken_under(run):
+                raise Forbidden("a worker cannot read what it said", guardrail="ownership")
+    return answer({"consumed": await used.engine.acknowledge(message_ids, reader=caller.reader)})
+
+
+async def attention(request: Request) -> Response:
+    """GET /v1/attention: what needs a person; the operator sees everybody's."""
+    used, caller = services(request), Caller.of(request)
+    found = await used.queries.attention(
+        None if caller.is_operator else used.engine.inbox_of(caller.session)
+    )
+    return answer({"items": [documents.attention_item(each) for each in found]})
+
+
+async def respond(request: Request) -> Response:
+    """POST /v1/requests/{id}/respond: the first answer counts."""
+    used, caller = services(request), Caller.of(request)
+    request_id = path_part(request, "id")
+    await requests.asking_run(used, caller, request_id)
+    body = wire.parse_body(await body_of(request), wire.RespondBody)
+    return answer(await requests.respond(used, caller, request_id, body))
+
+
+# -- for workers --------------------------------------------------------------------------------
+
+
+async def ask(request: Request) -> Response:
+    """POST /v1/requests: a question for the requester, durable on return."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_body(await body_of(request), wire.AskBody)
+    run_id = await resolve(used, body.run_id, caller)
+    run = await own_attempt(used, run_id, caller)
+    asked = await used.engine.ask(
+        run.id,
+        body.question,
+        context=body.context,
+        options=body.options,
+        timeout_s=body.timeout_seconds,
+        default_answer=body.default_answer,
+    )
+    await used.engine.tool_used(run.id, len(run.attempts), "request_orchestrator")
+    return answer(documents.request(run, asked), status=201)
+
+
+async def answer_of(request: Request) -> Response:
+    """GET /v1/requests/{id}: the question, after waiting ``waitSeconds`` for its answer."""
+    used, caller = services(request), Caller.of(request)
+    query = query_of(request, ANSWER)
+    wait_s = number_in(query, "waitSeconds", default=0, high=wire.WAIT_SECONDS_MAX)
+    request_id = path_part(request, "id")
+    await requests.asking_run(used, caller, request_id)
+    waiting = requests.request_document(used, request_id, wait_s=float(wait_s))
+    return answer(await while_connected(request, used, waiting))
+
+
+async def report(request: Request) -> Response:
+    """POST /v1/runs/{sel}/report: the worker's claim of completion; the last one counts."""
+    used = services(request)
+    run = await _spoken_for(request)
+    given: Report = wire.parse_report(await body_of(request))
+    await used.engine.report(run.id, given)
+    return answer({"runId": run.id, "status": "stored"})
+
+
+async def progress(request: Request) -> Response:
+    """POST /v1/runs/{sel}/progress: at most one per 30 s; being too early is no error."""
+    used = services(request)
+    run = await _spoken_for(request)
+    given = wire.parse_progress(await body_of(request), now_ms=used.now_ms())
+    taken = await used.engine.progress(run.id, given)
+    await used.engine.tool_used(run.id, len(run.attempts), "report_progress")
+    return answer({"runId": run.id, **progress_documents.taken(taken)})
+
+
+async def progress_of(request: Request) -> Response:
+    """GET /v1/runs/{sel}/progress: the updates that were kept, oldest first, at most 100."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    query_of(request, ())
+    found = await used.engine.progress_of(run.id)
+    return answer(
+        {
+            "runId": run.id,
+            "latest": documents.progress(run.progress),
+            "updates": [progress_documents.line(each) for each in found],
+        }
+    )
+
+
+async def notify(request: Request) -> Response:
+    """POST /v1/runs/{sel}/notify: one way, into the requester's inbox."""
+    used = services(request)
+    run = await _spoken_for(request)
+    body = wire.parse_body(await body_of(request), wire.NotifyBody)
+    priority = one_of("priority", body.priority, PRIORITIES)
+    await used.engine.notify(run.id, body.message, priority=priority)
+    await used.engine.tool_used(run.id, len(run.attempts), "notify_parent")
+    return answer({"runId": run.id, "status": "stored"})
+
+
+async def _spoken_for(request: Request) -> Run:
+    used, caller = services(request), Caller.of(request)
+    run_id = await resolve(used, path_part(request, "sel"), caller)
+    return await own_attempt(used, run_id, caller)
+
+
+ROUTES: Final = (
+    Route("/v1/wait", wait, methods=["POST"]),
+    Route("/v1/inbox", take_inbox, methods=["POST"]),
+    Route("/v1/inbox", look_at_inbox, methods=["GET"]),
+    Route("/v1/inbox/ack", acknowledge, methods=["POST"]),
+    Route("/v1/attention", attention, methods=["GET"]),
+    Route("/v1/requests", ask, methods=["POST"]),
+    Route("/v1/requests/{id}", answer_of, methods=["GET"]),
+    Route("/v1/requests/{id}/respond", respond, methods=["POST"]),
+    Route("/v1/runs/{sel}/report", report, methods=["POST"]),
+    Route("/v1/runs/{sel}/progress", progress, methods=["POST"]),
+    Route("/v1/runs/{sel}/progress", progress_of, methods=["GET"]),
+    Route("/v1/runs/{sel}/notify", notify, methods=["POST"]),
+)

@@ -1,0 +1,278 @@
+"""``/v1/runs/…`` and ``/v1/tree``: look at runs and change them (``routes_spawn`` starts them).
+
+Source: 5-surfaces §4; 2-lifecycle §10; 3-tools ``sessions_list``.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.api.answers import causes, explain
+from subagents.api.answers import log_pages as logs
+from subagents.api.answers import log_summary as summaries
+from subagents.api.answers import status as statuses
+from subagents.api.server.call import (
+    Caller,
+    Services,
+    answer,
+    body_of,
+    find_run,
+    flag_in,
+    number_in,
+    query_of,
+    run_of,
+    services,
+    while_connected,
+)
+from subagents.api.wire import documents
+from subagents.api.wire import requests as wire
+from subagents.api.wire.decoding import one_of
+from subagents.api.wire.parameters import (
+    choices,
+    flag,
+    number,
+    word,
+)
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.values import SessionKey, replace
+from subagents.engine.runs.queries import RunNode
+from subagents.ports import RunFilter
+
+LIST_LIMIT_MAX: Final = 1000
+LIST_LIMIT: Final = 50
+OFFSET_MAX: Final = 10**9
+TIMELINE_LIMIT: Final = 200
+TIMELINE_LIMIT_MAX: Final = 1000
+LIST: Final = (
+    word("label", "Only runs with this label."),
+    choices("phase", "Only runs in these phases.", Phase),
+    word("agentId", "Only runs of this agent."),
+    word("requester", "Only runs that this session asked for."),
+    word("tree", "Only this run and those below it."),
+    flag("archived", "Archived runs, too."),
+    number("limit", "At most so many.", low=1, high=LIST_LIMIT_MAX, default=LIST_LIMIT),
+    number("offset", "So many of the newest are left out.", high=OFFSET_MAX, default=0),
+)
+TIMELINE: Final = (
+    number("afterSeq", "Only events behind this number.", high=OFFSET_MAX, default=0),
+    number("limit", "At most so many.", low=1, high=TIMELINE_LIMIT_MAX, default=TIMELINE_LIMIT),
+)
+
+
+# -- look ---------------------------------------------------------------------------------------
+
+
+async def list_runs(request: Request) -> Response:
+    """GET /v1/runs: newest first; an agent sees its own tree."""
+    used, caller = services(request), Caller.of(request)
+    query = query_of(request, LIST)
+    limit = number_in(query, "limit", default=LIST_LIMIT, low=1, high=LIST_LIMIT_MAX)
+    offset = number_in(query, "offset", default=0, high=OFFSET_MAX)
+    where = RunFilter(
+        requester=SessionKey(query["requester"]) if "requester" in query else None,
+        phases=_phases(query.get("phase")),
+        label=query.get("label"),
+        agent_id=query.get("agentId"),
+        archived=flag_in(query, "archived"),
+        limit=limit,
+        offset=offset,
+    )
+    if "tree" in query:
+        root = await find_run(used, query["tree"], caller)
+        matching = [run for run in _flat(await used.queries.tree(root.id)) if _fits(run, where)]
+        found, total = matching[offset : offset + limit], len(matching)
+    else:
+        if not caller.is_operator:
+            where = replace(where, requester=used.engine.inbox_of(caller.session))
+        found, total = list(await used.queries.runs(where)), await used.queries.count(where)
+    now_ms = used.now_ms()
+    rows = [documents.row(run, now_ms, lane=used.lane_of(run)) for run in found]
+    return answer({"runs": rows, "total": total, "limit": limit, "offset": offset})
+
+
+def _phases(text: str | None) -> tuple[Phase, ...] | None:
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    return tuple(Phase(one_of("phase", word, list(Phase))) for word in words)
+
+
+def _flat(root: RunNode) -> Iterator[Run]:
+    pending = [root]
+    while pending:
+        found = pending.pop()
+        yield found.run
+        pending += reversed(found.children)
+
+
+def _fits(run: Run, where: RunFilter) -> bool:
+    return (
+        (where.requester is None or run.requester == where.requester)
+        and (where.phases is None or run.phase in where.phases)
+        and (where.label is None or run.resolved.label == where.label)
+        and (where.agent_id is None or run.resolved.agent_id == where.agent_id)
+        and (where.archived or run.archived_at_ms is None)
+    )
+
+
+async def show(request: Request) -> Response:
+    """GET /v1/runs/{sel}: everything, but at most 4,000 characters of the result."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    return answer(documents.detail(run, used.now_ms(), lane=used.lane_of(run)))
+
+
+async def status(request: Request) -> Response:
+    """GET /v1/runs/{sel}/status: the row, and what its worker was last seen at."""
+    run = await run_of(request, Caller.of(request))
+    return answer(await statuses.status(services(request), run))
+
+
+async def result(request: Request) -> Response:
+    """GET /v1/runs/{sel}/result: the whole stored result."""
+    return answer(documents.result(await run_of(request, Caller.of(request))))
+
+
+async def tree(request: Request) -> Response:
+    """GET /v1/runs/{sel}/tree: the run and all below it."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    return answer(_node(await used.queries.tree(run.id), used.now_ms()))
+
+
+async def roots(request: Request) -> Response:
+    """GET /v1/tree: the trees of the caller's session."""
+    used, caller = services(request), Caller.of(request)
+    found = await used.queries.roots(used.engine.inbox_of(caller.session))
+    now_ms = used.now_ms()
+    return answer({"roots": [_node(each, now_ms) for each in found]})
+
+
+def _node(found: RunNode, now_ms: int) -> documents.Document:
+    children = [_node(child, now_ms) for child in found.children]
+    return documents.node(found.run, children, now_ms)
+
+
+async def timeline(request: Request) -> Response:
+    """GET /v1/runs/{sel}/timeline: a page of events, each with the phase after it."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    query = query_of(request, TIMELINE)
+    after_seq = number_in(query, "afterSeq", default=0, high=OFFSET_MAX)
+    limit = number_in(query, "limit", default=TIMELINE_LIMIT, low=1, high=TIMELINE_LIMIT_MAX)
+    events: list[documents.Document] = []
+    folded: Run | None = None
+    seq = 0
+    # A phase is known only from the events before it, so every page folds from the start; one
+    # page of the journal is in memory at a time.
+    while len(events) <= limit:
+        page = await used.queries.journal(run.id, after_seq=seq, limit=causes.JOURNAL_PAGE)
+        if not page:
+            break
+        seq = page[-1].seq
+        for each in explain.fold(page, folded):
+            folded = each.run
+            if each.entry.seq > after_seq and len(events) <= limit:
+                events.append(documents.event(each))
+    more = len(events) > limit
+    shown = events[:limit]
+    return answer({"runId": run.id, "events": shown, "nextSeq": shown[-1]["seq"] if more else None})
+
+
+async def why(request: Request) -> Response:
+    """GET /v1/runs/{sel}/why: one sentence for now, one line per event, every delivery try."""
+    used = services(request)
+    run = await run_of(request, Caller.of(request))
+    return answer(await causes.why(used, run))
+
+
+async def log(request: Request) -> Response:
+    """GET /v1/runs/{sel}/log: lines of its transcript, or with ``summary=1`` a digest.
+
+    With ``afterSeq`` and ``waitSeconds`` the line is held until there is something behind it.
+    """
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    asked = logs.asked_in(query_of(request, logs.PARAMETERS))
+    if asked.summary:
+        work = summaries.summary(used, caller, run, asked)
+    else:
+        work = logs.log_page(used, run, asked)
+    return answer(await while_connected(request, used, work))
+
+
+# -- change -------------------------------------------------------------------------------------
+
+
+async def cancel(request: Request) -> Response:
+    """POST /v1/runs/{sel}/cancel: the durable intent; a run that ended says so."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    body = wire.parse_body(await body_of(request), wire.CancelBody)
+    ended = run.is_settled
+    if not ended:
+        run = await used.engine.cancel(run.id, by=caller.session, reason=body.reason)
+    return answer(
+        {
+            "runId": run.id,
+            "label": run.resolved.label,
+            "phase": run.phase,
+            "status": "already ended" if ended else "cancelling",
+            "outcome": documents.outcome(run.outcome),
+        }
+    )
+
+
+async def steer(request: Request) -> Response:
+    """POST /v1/runs/{sel}/steer: a message for the worker, now or for its next turn."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    body = wire.parse_body(await body_of(request), wire.SteerBody)
+    taken = await used.engine.steer(run.id, body.message, by=caller.session)
+    return answer({"runId": run.id, "status": taken})
+
+
+async def pause(request: Request) -> Response:
+    """POST /v1/runs/{sel}/pause."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    return _row(used, await used.engine.pause(run.id, by=caller.session))
+
+
+async def resume(request: Request) -> Response:
+    """POST /v1/runs/{sel}/resume."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    return _row(used, await used.engine.resume(run.id, by=caller.session))
+
+
+async def redeliver(request: Request) -> Response:
+    """POST /v1/runs/{sel}/redeliver: try a given-up or deferred delivery again now."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    return _row(used, await used.engine.redeliver(run.id, by=caller.session))
+
+
+def _row(used: Services, run: Run) -> Response:
+    return answer(documents.row(run, used.now_ms(), lane=used.lane_of(run)))
+
+
+ROUTES: Final = (
+    Route("/v1/runs", list_runs, methods=["GET"]),
+    Route("/v1/tree", roots, methods=["GET"]),
+    Route("/v1/runs/{sel}", show, methods=["GET"]),
+    Route("/v1/runs/{sel}/status", status, methods=["GET"]),
+    Route("/v1/runs/{sel}/result", result, methods=["GET"]),
+    Route("/v1/runs/{sel}/tree", tree, methods=["GET"]),
+    Route("/v1/runs/{sel}/timeline", timeline, methods=["GET"]),
+    Route("/v1/runs/{sel}/why", why, methods=["GET"]),
+    Route("/v1/runs/{sel}/log", log, methods=["GET"]),
+    Route("/v1/runs/{sel}/cancel", cancel, methods=["POST"]),
+    Route("/v1/runs/{sel}/steer", steer, methods=["POST"]),
+    Route("/v1/runs/{sel}/pause", pause, methods=["POST"]),
+    Route("/v1/runs/{sel}/resume", resume, methods=["POST"]),
+    Route("/v1/runs/{sel}/redeliver", redeliver, methods=["POST"]),
+)

@@ -1,0 +1,192 @@
+"""Sessions and threads: ``/v1/runs/{sel}/send``, ``/interrupt`` and ``/v1/threads/…``.
+
+Source: 2-lifecycle §2, §10; 3-tools ``sessions_send``; seed 001 "Two Spawn Modes";
+docs/decisions/0024.
+"""
+
+from typing import Annotated, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.api.server.call import (
+    Caller,
+    Services,
+    answer,
+    body_of,
+    path_part,
+    require_operator,
+    run_of,
+    services,
+)
+from subagents.api.wire import documents
+from subagents.api.wire import requests as wire
+from subagents.api.wire.decoding import one_of
+from subagents.domain.run.run import Run
+from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, TASK_BYTES_MAX
+from subagents.domain.run.values import RunId
+from subagents.engine.runs.sessions import EITHER, MODES, Sent
+from subagents.errors import NotFound
+
+TEXT_CHARS_MAX: Final = TASK_BYTES_MAX
+"""Its bytes are counted where it becomes a task; to a live turn 4,000 characters can be said."""
+KEY_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 64
+"""Of a thread's message id: the thread's name goes before it."""
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_CHARS_MAX)]
+
+
+class SendBody(wire.Body, frozen=True):
+    message: Text
+    mode: str = EITHER
+    """``either``, ``steer`` (only to a run at work) or ``followup`` (not into its present turn)."""
+    idempotency_key: str | None = None
+
+
+class InterruptBody(wire.Body, frozen=True):
+    reason: wire.Message | None = None
+
+
+class ThreadBody(wire.Body, frozen=True):
+    text: Text
+    message_id: str | None = None
+    """The other side's own id: the same one twice is one message."""
+
+
+async def send(request: Request) -> Response:
+    """POST /v1/runs/{sel}/send: a message for the session of a run, whoever works in it now."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    body = wire.parse_body(await body_of(request), SendBody)
+    mode = one_of("mode", body.mode, (EITHER, *MODES))
+    if body.idempotency_key is not None:
+        wire.check_name("idempotencyKey", body.idempotency_key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
+    sent = await deliver(
+        used,
+        caller,
+        run,
+        body.message,
+        mode=mode,
+        key=body.idempotency_key,
+        is_operator=caller.is_operator,
+    )
+    return answer(sent_document(sent))
+
+
+async def deliver(
+    used: Services,
+    caller: Caller,
+    run: Run,
+    message: str,
+    *,
+    mode: str,
+    key: str | None,
+    is_operator: bool,
+) -> Sent:
+    """Send under the configuration that holds where the session works.
+
+    For an agent a project's file widens nothing there, and ``allow_agents`` holds.
+    """
+    wire.check_task(message, field="message")
+    config = used.load_config(run.resolved.project, {}, {})
+    if not is_operator:
+        config = config.for_agents()
+    with config.explaining():
+        sent = await used.engine.sessions.send(
+            run.id,
+            message,
+            by=caller.session,
+            settings=config.settings,
+            is_operator=is_operator,
+            mode=mode,
+            key=key,
+        )
+    return sent._replace(warnings=(*sent.warnings, *config.ignored)) if sent.is_new else sent
+
+
+def sent_document(sent: Sent) -> documents.Document:
+    """What became of a message: which run has it, and whether it started that run."""
+    run = sent.run
+    return {
+        "status": sent.status,
+        "runId": run.id,
+        "sessionKey": run.session_key,
+        "label": run.resolved.label,
+        "phase": run.phase,
+        "isNew": sent.is_new,
+        "continues": None if run.continues is None else run.continues.run_id,
+        "threadId": documents.thread_id(run),
+        "repeated": sent.repeated,
+        "warnings": list(sent.warnings),
+    }
+
+
+async def interrupt(request: Request) -> Response:
+    """POST /v1/runs/{sel}/interrupt: end its turn; what it has so far is its partial result."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    body = wire.parse_body(await body_of(request), InterruptBody)
+    run = await used.engine.interrupt(run.id, by=caller.session, reason=body.reason)
+    return answer(
+        {
+            "runId": run.id,
+            "label": run.resolved.label,
+            "phase": run.phase,
+            "status": "interrupting",
+        }
+    )
+
+
+async def thread_message(request: Request) -> Response:
+    """POST /v1/threads/{thread}/messages: what somebody wrote in the conversation outside.
+
+    It is put into the live turn of the thread's session, or starts the run that goes on with it.
+    The answer comes by the courier that the thread's agent is bound to.
+    """
+    used, caller = services(request), Caller.of(request)
+    require_operator(caller, "writing into a thread")
+    name = path_part(request, "thread")
+    body = wire.parse_body(await body_of(request), ThreadBody)
+    key = body.message_id
+    if key is not None:
+        wire.check_name("messageId", key, chars_max=KEY_CHARS_MAX)
+    run = await _first_run(used, name)
+    wire.check_task(body.text, field="text")
+    config = used.load_config(run.resolved.project, {}, {})
+    with config.explaining():
+        sent = await used.engine.sessions.send(
+            run.id,
+            body.text,
+            by=run.requester,
+            settings=config.settings,
+            is_operator=True,
+            key=None if key is None else f"thread:{run.id}:{key}",
+        )
+    return answer(sent_document(sent), status=200 if sent.repeated else 202)
+
+
+async def _first_run(used: Services, name: str) -> Run:
+    """The run whose id is the thread's.
+
+    Raises:
+        NotFound: No session is bound to a thread of that name.
+    """
+    try:
+        run = await used.queries.run(RunId(name))
+    except NotFound:
+        run = None
+    if run is None or documents.thread_id(run) != name:
+        raise NotFound(
+            f'no thread "{name[:80]}"',
+            hint="a thread's id is in the receipt of a spawn with thread=true (threadId)",
+        )
+    return run
+
+
+ROUTES: Final = (
+    Route("/v1/runs/{sel}/send", send, methods=["POST"]),
+    Route("/v1/runs/{sel}/interrupt", interrupt, methods=["POST"]),
+    Route("/v1/threads/{thread}/messages", thread_message, methods=["POST"]),
+)

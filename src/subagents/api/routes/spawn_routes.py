@@ -1,0 +1,131 @@
+"""Starting runs: ``POST /v1/runs``, ``/v1/plans`` and ``/v1/runs/{sel}/retry``.
+
+Source: 5-surfaces §4; 2-lifecycle §2, §3; 3-tools ``sessions_spawn``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from subagents.api.server.call import (
+    PLAN_BODY_BYTES_MAX,
+    SPAWN_BODY_BYTES_MAX,
+    Caller,
+    Services,
+    answer,
+    body_of,
+    run_of,
+    services,
+)
+from subagents.api.wire import documents
+from subagents.api.wire import requests as wire
+from subagents.config.layers import Config
+from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
+from subagents.domain.run.values import replace
+from subagents.errors import Forbidden, UsageError
+
+
+async def spawn(request: Request) -> Response:
+    """POST /v1/runs: one run, or the first one of the same idempotency key."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_spawn(await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX))
+    spec = body.spec
+    key = request.headers.get("idempotency-key")
+    if key is not None and spec.idempotency_key is None:
+        wire.check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
+        spec = replace(spec, idempotency_key=key)
+    config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
+    with config.explaining():
+        receipt = await used.engine.spawn(
+            spec,
+            requester=caller.session,
+            settings=config.settings,
+            cwd=_cwd_of(body.cwd, [spec]),
+            is_operator=caller.is_operator,
+        )
+    warnings = (*receipt.warnings, *config.ignored)
+    document = documents.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
+    return answer(document, status=201)
+
+
+async def spawn_plan(request: Request) -> Response:
+    """POST /v1/plans: all of the runs or none; they name each other by label."""
+    used, caller = services(request), Caller.of(request)
+    body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
+    config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
+    with config.explaining():
+        receipts = await used.engine.spawn_batch(
+            body.specs,
+            requester=caller.session,
+            settings=config.settings,
+            cwd=_cwd_of(body.cwd, body.specs),
+            is_operator=caller.is_operator,
+        )
+    found = [
+        documents.receipt(
+            each.run, warnings=(*each.warnings, *config.ignored), repeated=each.repeated
+        )
+        for each in receipts
+    ]
+    return answer({"receipts": found}, status=201)
+
+
+def _cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
+    """Where specs that name no directory work; the daemon's own would be a surprise."""
+    # One that goes on with a session works where that does.
+    if cwd is None and any(spec.cwd is None and spec.continues is None for spec in specs):
+        raise UsageError(
+            "cwd is required: the caller's working directory", details={"field": "cwd"}
+        )
+    return cwd or "/"
+
+
+async def retry(request: Request) -> Response:
+    """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
+    used, caller = services(request), Caller.of(request)
+    run = await run_of(request, caller)
+    config = _config_of(used, caller, run.resolved.project, {}, {})
+    receipt = await used.engine.retry(
+        run.id,
+        requester=caller.session,
+        settings=config.settings,
+        is_operator=caller.is_operator,
+    )
+    warnings = (*receipt.warnings, *config.ignored)
+    document = documents.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
+    return answer(document, status=201)
+
+
+def _config_of(
+    used: Services,
+    caller: Caller,
+    cwd: str | None,
+    config_env: Mapping[str, str],
+    overrides: Mapping[str, object],
+) -> Config:
+    """The configuration where the caller is; a project's file widens nothing for an agent.
+
+    Raises:
+        Forbidden: An agent tried to bring limits of its own along.
+    """
+    if (config_env or overrides) and not caller.is_operator:
+        raise Forbidden(
+            "configuration from the caller (configEnv, overrides) is taken from the operator only",
+            guardrail="config",
+            hint="unset the SUBAGENTS_…__… variables",
+        )
+    run = used.engine.ledger.published.get(caller.run_id) if caller.run_id is not None else None
+    if run is not None and run.resolved.worktree is not None:
+        cwd = run.resolved.project
+    config = used.load_config(cwd, config_env, overrides)
+    return config if caller.is_operator else config.for_agents()
+
+
+ROUTES: Final = (
+    Route("/v1/runs", spawn, methods=["POST"]),
+    Route("/v1/plans", spawn_plan, methods=["POST"]),
+    Route("/v1/runs/{sel}/retry", retry, methods=["POST"]),
+)

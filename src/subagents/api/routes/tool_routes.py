@@ -1,0 +1,171 @@
+"""The agents' tools over plain HTTP: ``GET /v1/tools`` and ``POST /v1/tools/{name}``.
+
+The same tools as over MCP, for clients without it: our Python library, a gateway, curl. A tool that
+refuses answers 200 with ``isError``, as over MCP; only a call that reached no tool is a problem
+document.
+
+An answer names the messages it hands over in ``offered``. They are leased to the reader until it
+acknowledges them (``POST /v1/inbox/ack``), or consumed when the answer has left, for a client that
+says ``X-Subagents-Ack: auto`` (decision 0015).
+
+Source: 3-tools; 5-surfaces §4; 2-lifecycle §7.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from subagents.api.server.call import (
+    SPAWN_BODY_BYTES_MAX,
+    Caller,
+    Services,
+    answer,
+    body_of,
+    path_part,
+    query_of,
+    services,
+    while_connected,
+)
+from subagents.api.tools.tool import Call, Document, Tool
+from subagents.api.tools.tool_registry import call_tool, visible
+from subagents.api.wire import requests as wire
+from subagents.api.wire.decoding import (
+    as_object,
+    one_of,
+    parse_json,
+    texts_in,
+)
+from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX
+from subagents.domain.run.values import MessageId
+from subagents.errors import UsageError
+
+ACKS: Final = ("explicit", "auto")
+CALL_ID_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 10
+
+
+async def list_tools(request: Request) -> Response:
+    """GET /v1/tools: the tools that the caller is shown, with their schemas."""
+    used, caller = services(request), Caller.of(request)
+    query_of(request, ())
+    return answer({"tools": [_described(tool) for tool in visible(used, caller)]})
+
+
+def _described(tool: Tool) -> Document:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "audience": tool.audience,
+        "inputSchema": tool.schema,
+        "annotations": {
+            "readOnlyHint": tool.read_only,
+            "destructiveHint": tool.destructive,
+            "idempotentHint": tool.idempotent,
+            **tool.annotations,
+        },
+    }
+
+
+async def use_tool(request: Request) -> Response:
+    """POST /v1/tools/{name}: call one; the body is its arguments, nothing is the empty object."""
+    used, caller = services(request), Caller.of(request)
+    query_of(request, ())
+    ack = one_of("X-Subagents-Ack", request.headers.get("x-subagents-ack", "explicit"), ACKS)
+    if ack == "auto" and "x-subagents-reader" not in request.headers:
+        # Two calls of one session at once must not both be told of the same result.
+        caller = replace(caller, reader=f"tools-{uuid.uuid4().hex}")
+    body = await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX)
+    arguments = as_object(parse_json(body)) if body.strip() else {}
+    for field, text in texts_in(arguments, ""):
+        _check_utf8(field, text)
+    call = Call(used=used, caller=caller, arguments=arguments, call_id=_call_id_of(request))
+    found = await while_connected(
+        request,
+        used,
+        call_tool(path_part(request, "name"), call),
+        unwanted=lambda found: used.engine.give_back(found.offered, reader=caller.reader),
+    )
+    document: Document = {
+        "text": found.text,
+        "structured": found.structured,
+        "isError": found.is_error,
+        "offered": list(found.offered),
+    }
+    content = msgspec.json.encode(document)
+    if ack == "auto" and found.offered:
+        return Handover(content, used, caller, found.offered)
+    return Response(content, media_type="application/json")
+
+
+def _check_utf8(field: str, text: str) -> None:
+    """Refuse what no answer could quote.
+
+    Raises:
+        UsageError: Half a surrogate pair.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{field} must be valid UTF-8", details={"field": field}) from error
+
+
+def _call_id_of(request: Request) -> str | None:
+    call_id = request.headers.get("x-subagents-call-id")
+    if call_id is not None:
+        wire.check_name("X-Subagents-Call-Id", call_id, chars_max=CALL_ID_CHARS_MAX)
+    return call_id
+
+
+class Handover(Response):
+    """An answer whose messages are consumed once it has left, and given back when it could not."""
+
+    media_type = "application/json"
+
+    def __init__(
+        self, content: bytes, used: Services, caller: Caller, offered: Sequence[MessageId]
+    ) -> None:
+        super().__init__(content)
+        self._used = used
+        self._caller = caller
+        self._offered = offered
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        leaving = asyncio.create_task(_disconnected(receive))
+        reader = self._caller.reader
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            # Two pieces: the transport takes the second when it has room again after the first.
+            await send(_piece(bytes(self.body)))
+            await send(_piece(b""))
+            await asyncio.sleep(0)
+            if not leaving.done():
+                await self._used.engine.acknowledge(self._offered, reader=reader)
+                self._offered = ()
+            await send(_piece(b"", is_last=True))
+        finally:
+            leaving.cancel()
+            await asyncio.gather(leaving, return_exceptions=True)
+            self._used.engine.give_back(self._offered, reader=reader)
+
+
+def _piece(data: bytes, *, is_last: bool = False) -> Message:
+    return {"type": "http.response.body", "body": data, "more_body": not is_last}
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+ROUTES: Final = (
+    Route("/v1/tools", list_tools, methods=["GET"]),
+    Route("/v1/tools/{name}", use_tool, methods=["POST"]),
+)

@@ -1,0 +1,189 @@
+"""The daemon's HTTP application: the routes, and one error document for everything that fails.
+
+On the Unix socket there is no Host or Origin to check: no browser can reach it.
+
+Source: 5-surfaces §4 (RFC 9457 problem documents with our ``code``), §7.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
+
+from subagents.api.mcp.mcp_endpoint import McpDoor
+from subagents.api.routes import agent_routes as routes_agents
+from subagents.api.routes import daemon_routes as routes_daemon
+from subagents.api.routes import event_routes as events
+from subagents.api.routes import inbox_routes as routes_inbox
+from subagents.api.routes import run_routes as routes_runs
+from subagents.api.routes import session_routes as routes_sessions
+from subagents.api.routes import spawn_routes as routes_spawn
+from subagents.api.routes import tool_routes as routes_tools
+from subagents.api.server import metrics, openapi
+from subagents.api.server.call import BodyTooLarge, DaemonInfo, Services
+from subagents.api.server.refusals import note_if_refused
+from subagents.errors import (
+    AlreadyRunning,
+    Conflict,
+    Forbidden,
+    NotFound,
+    RateLimited,
+    SubagentsError,
+    Unauthorized,
+    Unavailable,
+    UsageError,
+)
+
+__all__ = ["DaemonInfo", "Services", "create_app"]
+
+log = logging.getLogger(__name__)
+
+CLIENT_GONE: Final = 499
+"""Nobody reads this answer; the number is nginx's."""
+_STATUS: Final[Mapping[type[SubagentsError], int]] = {
+    BodyTooLarge: 413,
+    UsageError: 422,
+    NotFound: 404,
+    Unauthorized: 401,
+    RateLimited: 429,
+    Forbidden: 403,
+    Conflict: 409,
+    AlreadyRunning: 409,
+    Unavailable: 503,
+}
+PARTS: Final = (
+    *(
+        routes_spawn,
+        routes_runs,
+        routes_sessions,
+        routes_inbox,
+        routes_tools,
+        routes_agents,
+        routes_daemon,
+    ),
+    events,
+    metrics,
+    openapi,
+)
+_SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
+
+
+def create_app(services: Services) -> Starlette:
+    """The application that answers for ``services``; nothing is started by it."""
+    handlers: dict[object, ExceptionHandler] = {
+        SubagentsError: refused,
+        HTTPException: unroutable,
+        ClientDisconnect: abandoned,
+        Exception: broken,
+    }
+    mcp = McpDoor(services)
+    app = Starlette(
+        routes=[*(route for part in PARTS for route in part.ROUTES), Route("/mcp", mcp)],
+        exception_handlers=handlers,
+        middleware=[Middleware(RawPaths)],
+    )
+    app.router.redirect_slashes = False
+    app.state.services = services
+    app.state.mcp = mcp
+    return app
+
+
+class RawPaths:
+    """Routes by the path as it was sent: a label in it may contain an escaped slash."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
+        await self._app(scope, receive, send)
+
+
+def status_of(error: SubagentsError) -> int:
+    """The HTTP status of an error; 500 for a broken promise of ours."""
+    for kind in type(error).__mro__:
+        if kind in _STATUS:
+            return _STATUS[kind]
+    return 500
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """One document for every ``SubagentsError``; refused spawns also say so in ``status``."""
+    if not isinstance(error, SubagentsError):
+        raise error
+    status = status_of(error)
+    if status == 500:
+        log.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
+    note_if_refused(request, error)
+    request.app.state.services.failures[error.code] += 1
+    document: dict[str, object] = {**error.to_wire(), "status": status}
+    if request.method == "POST" and request.scope["path"] in _SPAWNS:
+        is_forbidden = isinstance(error, Forbidden)
+        document["status"] = "forbidden" if is_forbidden else "error"
+        document["error"] = error.message
+    return problem(document, status)
+
+
+async def unroutable(request: Request, error: Exception) -> Response:
+    """Unknown paths and methods, in the same form."""
+    if not isinstance(error, HTTPException):
+        raise error
+    # Not of ``url``: that is made of the Host, which may be anything, or missing.
+    path = request.scope["path"]
+    texts = {
+        404: f"no such path: {path}",
+        405: f"{request.method} is not possible at {path}",
+    }
+    code = {404: "not_found", 405: "invalid"}.get(error.status_code, "error")
+    document: dict[str, object] = {
+        "code": code,
+        "message": texts.get(error.status_code, str(error.detail)),
+        "details": {},
+        "retryable": False,
+        "hint": None,
+        "status": error.status_code,
+    }
+    return problem(document, error.status_code, error.headers)
+
+
+async def abandoned(_request: Request, _error: Exception) -> Response:
+    """The client went away; there is nobody to answer."""
+    return Response(status_code=CLIENT_GONE)
+
+
+async def broken(request: Request, _error: Exception) -> Response:
+    """A mistake of ours; the server logs the traceback, the caller is told where."""
+    request.app.state.services.failures["internal"] += 1
+    file = request.app.state.services.paths.log_file
+    document: dict[str, object] = {
+        "code": "internal",
+        "message": "the daemon failed to answer this call; its log says why",
+        "details": {"log": str(file)},
+        "retryable": False,
+        "hint": f"see {file}",
+        "status": 500,
+    }
+    return problem(document, 500)
+
+
+def problem(
+    document: Mapping[str, object], status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An error document as RFC 9457 wants it answered."""
+    if status == 401:
+        headers = {"WWW-Authenticate": "Bearer", **(headers or {})}
+    return Response(
+        msgspec.json.encode(document),
+        status_code=status,
+        headers=headers,
+        media_type="application/problem+json",
+    )

@@ -1,0 +1,239 @@
+"""Who makes a call.
+
+A worker proves with its token which attempt it belongs to, and is held to its own subtree. Who
+comes over TCP proves with the operator's token that it may call at all (``tcp``). On the Unix
+socket the operating system has let in only the user who owns the daemon: a top-level session named
+in a header tells callers apart, it does not keep them out.
+
+Source: 3-tools "Who is calling"; 5-surfaces §4.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.types import Scope
+
+from subagents.domain.run.values import AttemptId, RunId, SessionKey
+from subagents.engine.kernel.worker_tokens import VARIABLE, named_run
+from subagents.errors import Unauthorized, Unavailable, UsageError
+
+if TYPE_CHECKING:
+    from subagents.api.server.call import Services
+
+DEFAULT_SESSION: Final = "agent:main:main"
+SESSION: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
+READER: Final = re.compile(r"[!-~]{1,200}")
+CWD_BYTES_MAX: Final = 4096
+CONNECTION: Final = "connection"
+"""Under this name a request's state holds its ``Connection``."""
+MCP_PATH: Final = "/mcp"
+
+
+@dataclass(slots=True)
+class Connection:
+    """The other end of one connection, as the system and the door know it."""
+
+    peer: str
+    """``pid 4711`` on the Unix socket, ``127.0.0.1:40112`` on TCP."""
+    pid: int | None = None
+    """Of the process that connected, where the system says so."""
+    is_tcp: bool = False
+    is_operator: bool = False
+    """On TCP: this request came with the operator's token."""
+    _attempt: AttemptId | None = None
+    _has_looked: bool = False
+
+    def attempt(self, attempt_of: Callable[[int], AttemptId | None]) -> AttemptId | None:
+        """The attempt whose worker is at the other end; looked up once."""
+        if not self._has_looked and self.pid is not None:
+            self._attempt = attempt_of(self.pid)
+            self._has_looked = True
+        return self._attempt
+
+
+NOWHERE: Final = Connection("")
+
+
+def connection_of(scope: Scope) -> Connection:
+    """The connection that a request came over; without a server of ours, one that says nothing."""
+    found = scope.get("state", {}).get(CONNECTION)
+    return found if isinstance(found, Connection) else NOWHERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who makes a call."""
+
+    session: SessionKey
+    reader: str
+    """Names the client process: offers of the inbox are made to it."""
+    is_worker: bool
+    is_operator: bool
+    """A person's own client. Workers, and clients that say they speak for an agent, are none."""
+    run_id: RunId | None = None
+    """Of a worker: the run on whose behalf it speaks."""
+    attempt: int | None = None
+    """Of a worker: the attempt it belongs to, 1 for the first."""
+    cwd: str | None = None
+    """The directory its client works in; absolute."""
+    peer: str = ""
+    """See ``Connection``."""
+
+    @classmethod
+    def of(cls, request: Request) -> "Caller":
+        """Make out who calls.
+
+        A token in ``Authorization: Bearer`` says which worker it is, whatever the other headers
+        say. Without one the caller is the top-level session in ``X-Subagents-Session``, with an
+        operator's rights unless ``X-Subagents-Caller: agent`` or ``/mcp`` shows that an agent
+        drives it. ``X-Subagents-Reader`` and ``X-Subagents-Cwd`` say more of the client.
+
+        Raises:
+            UsageError: A header is malformed.
+            Unauthorized: The token is not valid, or a worker presents none.
+            Unavailable: It cannot be made out now.
+        """
+        used: Services = request.app.state.services
+        connection = connection_of(request.scope)
+        session, reader = _session_and_reader(request)
+        cwd = _cwd_of(request)
+        token = None if connection.is_operator else _bearer_of(request)
+        if token is not None:
+            caller = _worker(used, token, connection, reader=reader, cwd=cwd)
+        else:
+            refuse_worker_without_token(used, session, connection)
+            agent = request.headers.get("x-subagents-caller", "") == "agent" or _is_mcp(request)
+            caller = cls(
+                session=session,
+                reader=reader or session,
+                is_worker=False,
+                is_operator=not agent,
+                cwd=cwd,
+                peer=connection.peer,
+            )
+        request.scope["caller"] = caller
+        return caller
+
+
+def _session_and_reader(request: Request) -> tuple[SessionKey, str | None]:
+    """The session as the client names it, and its reader.
+
+    Raises:
+        UsageError: One is malformed.
+    """
+    session = request.headers.get("x-subagents-session", DEFAULT_SESSION)
+    if not SESSION.fullmatch(session):
+        raise UsageError(
+            "X-Subagents-Session must be a session key such as agent:main:main",
+            details={"field": "X-Subagents-Session"},
+        )
+    reader = request.headers.get("x-subagents-reader")
+    if reader is not None and not READER.fullmatch(reader):
+        raise UsageError(
+            "X-Subagents-Reader must be 1 to 200 printable characters",
+            details={"field": "X-Subagents-Reader"},
+        )
+    return SessionKey(session), reader
+
+
+def _cwd_of(request: Request) -> str | None:
+    """The client's directory, percent-encoded in its header.
+
+    Raises:
+        UsageError: Not an absolute path in UTF-8.
+    """
+    given = request.headers.get("x-subagents-cwd")
+    if given is None:
+        return None
+    try:
+        cwd = unquote(given, errors="strict")
+        is_path = cwd.startswith("/") and "\0" not in cwd and len(cwd.encode()) <= CWD_BYTES_MAX
+    except UnicodeError:
+        is_path = False
+    if not is_path:
+        raise UsageError(
+            "X-Subagents-Cwd must be an absolute path, percent-encoded UTF-8,"
+            f" of at most {CWD_BYTES_MAX} bytes",
+            details={"field": "X-Subagents-Cwd"},
+        )
+    return cwd
+
+
+def _bearer_of(request: Request) -> str | None:
+    """The token of the call, None without one.
+
+    Raises:
+        Unauthorized: Some other kind of credentials.
+    """
+    given = request.headers.getlist("authorization")
+    if not given:
+        return None
+    scheme, _, token = given[0].partition(" ")
+    if len(given) > 1 or scheme.lower() != "bearer" or not token.strip():
+        raise Unauthorized(
+            "Authorization must be: Bearer <token>",
+            hint=f"a worker sends the token in its {VARIABLE}",
+        )
+    return token.strip()
+
+
+def _worker(
+    used: "Services", token: str, connection: Connection, *, reader: str | None, cwd: str | None
+) -> Caller:
+    try:
+        known = used.engine.identify(token)
+    except Unauthorized as error:
+        error.details = {**error.details, "runId": named_run(token)}
+        raise
+    return Caller(
+        session=known.session_key,
+        reader=reader or known.session_key,
+        is_worker=True,
+        is_operator=False,
+        run_id=known.run_id,
+        attempt=known.attempt,
+        cwd=cwd,
+        peer=connection.peer,
+    )
+
+
+def refuse_worker_without_token(
+    used: "Services", session: SessionKey, connection: Connection
+) -> None:
+    """A name in a header is no proof, and to leave the token out is no way to more rights.
+
+    Raises:
+        Unauthorized: The session is a worker's, or the process at the other end is.
+        Unavailable: No descriptor is left to look at that process.
+    """
+    hint = f"send the token in {VARIABLE} as Authorization: Bearer <token>"
+    if session.split(":", 2)[2].startswith("subagent:"):
+        raise Unauthorized(
+            f"{session} is a worker's session, and the call has no token",
+            hint=hint,
+            details={"runId": used.engine.ledger.index.run_of(session)},
+        )
+    if not used.engine.ledger.published:
+        return
+    try:
+        attempt = connection.attempt(used.attempt_of)
+    except OSError as error:
+        raise Unavailable(f"cannot look who calls: {error}", hint="call again") from error
+    if attempt is None:
+        return
+    run = used.engine.ledger.published.get(RunId(attempt.rpartition("#")[0]))
+    if run is not None and not run.is_settled:
+        raise Unauthorized(
+            f"process {connection.pid} belongs to the worker {attempt}, and the call has no token",
+            hint=hint,
+            details={"runId": run.id},
+        )
+
+
+def _is_mcp(request: Request) -> bool:
+    path: str = request.scope["path"]
+    return path == MCP_PATH or path.startswith(f"{MCP_PATH}/")

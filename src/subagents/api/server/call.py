@@ -1,0 +1,373 @@
+"""One call of the daemon: what it may use and touch, what it said, how it is answered.
+
+Who makes it: ``caller``.
+
+Source: 3-tools "Who is calling"; 5-surfaces §4; 2-lifecycle §2 item 5.
+"""
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+from urllib.parse import unquote
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from subagents.api.answers.explain import Lane
+from subagents.api.server.auth import Caller
+from subagents.api.server.refusals import Refusals
+from subagents.config.layers import Config
+from subagents.config.paths import Paths
+from subagents.config.settings import nearest
+from subagents.domain.rules.admission import lane_key
+from subagents.domain.rules.provider_limits import Gate, refusal_text
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import AttemptId, RunId
+from subagents.engine.engine import Engine
+from subagents.engine.kernel.addresses import spoken_under
+from subagents.engine.records.counters import Histogram
+from subagents.engine.runs.queries import Queries
+from subagents.errors import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    Unavailable,
+    UsageError,
+)
+from subagents.ports import Exporter, OffLoop
+
+__all__ = ["Caller", "DaemonInfo", "Services"]
+
+BODY_BYTES_MAX: Final = 1024 * 1024
+SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
+"""A task of 256 KiB can take six times as much when its characters are escaped."""
+PLAN_BODY_BYTES_MAX: Final = 64 * 1024 * 1024
+DRAIN_BYTES_MAX: Final = 16 * 1024 * 1024
+"""How much of a body that is too large is still read, so that its sender hears the answer."""
+LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+DAY_MS: Final = 24 * 3_600_000
+DEPTH_MAX: Final = 64
+"""More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
+
+T = TypeVar("T")
+
+
+class BodyTooLarge(UsageError):
+    """The request body is larger than the call allows; nothing was stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonInfo:
+    """What never changes while this process lives."""
+
+    version: str
+    schema: int
+    """Of the database."""
+    pid: int
+    started_at_ms: int
+    http_url: str | None = None
+    """Where it answers over TCP, if it does."""
+
+
+def _no_attempt(_pid: int) -> AttemptId | None:
+    return None
+
+
+def wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything the daemon's calls use; put together in ``wiring``."""
+
+    engine: Engine
+    queries: Queries
+    load_config: Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
+    """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``."""
+    paths: Paths
+    info: DaemonInfo
+    check_database: Callable[[], Sequence[str]]
+    """What the database finds wrong with itself; blocking, called through ``off_loop``."""
+    orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
+    """``(attempt id, pid)`` of every marked process that no open run owns."""
+    off_loop: OffLoop
+    refusals: Refusals
+    attempt_of: Callable[[int], AttemptId | None] = _no_attempt
+    """The attempt of this home that the process of that id belongs to; microseconds."""
+    exporter: Exporter | None = None
+    """Sends spans to a receiver; None = nothing is sent."""
+    loop_lag_s: Histogram = field(default_factory=lambda: Histogram(LAGS_S))
+    """How late the loop came back to what was due; for ``/metrics``, as the next one."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """Calls that ended in an error, by its code."""
+    now_ms: Callable[[], int] = wall_ms
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by a signal or ``POST /v1/shutdown``; long polls end, then the daemon."""
+
+    def lane_of(self, run: Run) -> Lane:
+        """How full the run's lane is now."""
+        used = self.engine.ledger.index.held(lane_key(run))
+        gate = self.engine.limits.gate_of(run)
+        limit = None if gate is None else _refusing(gate, self.now_ms())
+        return Lane(used=used, slots=run.resolved.lane_slots, limit=limit)
+
+
+def _refusing(gate: Gate, now_ms: int) -> str:
+    """``waiting for anthropic: 429, until 14:05:10``."""
+    text = f"waiting for {refusal_text(gate.provider, gate.status)}"
+    if not gate.is_closed(now_ms):
+        return f"{text}; one run goes first ({gate.probe})"
+    at = time.localtime(gate.until_ms / 1000)
+    day = "%H:%M:%S" if gate.until_ms - now_ms < DAY_MS else "%Y-%m-%d %H:%M:%S"
+    return f"{text}, until {time.strftime(day, at)}"
+
+
+def services(request: Request) -> Services:
+    found: Services = request.app.state.services
+    return found
+
+
+# -- whose run is it ----------------------------------------------------------------------------
+
+
+async def run_of(request: Request, caller: Caller) -> Run:
+    """The run that the path's selector names, when the caller may touch it.
+
+    Raises:
+        NotFound: No such run.
+        Forbidden: It is somebody else's.
+    """
+    return await find_run(services(request), path_part(request, "sel"), caller)
+
+
+def path_part(request: Request, name: str) -> str:
+    """A variable part of the path, with its escapes resolved (``RawPaths`` left them alone).
+
+    Raises:
+        UsageError: The escapes are not UTF-8.
+    """
+    try:
+        return unquote(request.path_params[name], errors="strict")
+    except UnicodeDecodeError as error:
+        raise UsageError("the path must be valid UTF-8") from error
+
+
+async def find_run(used: Services, selector: str, caller: Caller) -> Run:
+    """As ``run_of``, for a selector that came in a body."""
+    run = await used.queries.run(await resolve(used, selector, caller))
+    await require_own(used, run, caller)
+    return run
+
+
+async def resolve(used: Services, selector: str, caller: Caller) -> RunId:
+    """The id of the run that a selector names; the caller's own runs come first."""
+
+    async def is_own(run: Run) -> bool:
+        try:
+            await require_own(used, run, caller)
+        except (Forbidden, NotFound):
+            return False
+        return True
+
+    inbox = used.engine.inbox_of(caller.session)
+    may_see = None if caller.is_operator else is_own
+    return await used.queries.resolve(selector, inbox, may_see=may_see)
+
+
+async def require_own(used: Services, run: Run, caller: Caller) -> None:
+    """Refuse somebody else's run; the operator may touch every run.
+
+    Raises:
+        Forbidden: The run is not in the caller's tree.
+    """
+    if caller.is_operator:
+        return
+    current = run
+    for _ in range(DEPTH_MAX):
+        if caller.session == current.requester or caller.session in spoken_under(current):
+            return
+        if current.requester_run is None:
+            break
+        current = await used.queries.run(current.requester_run)
+    raise Forbidden(
+        f"run {run.id} belongs to another session; {caller.session} can read and touch only the"
+        " runs below it",
+        guardrail="ownership",
+        hint="see yours: subagents list",
+    )
+
+
+async def own_attempt(used: Services, run_id: RunId, caller: Caller) -> Run:
+    """The run on whose behalf its worker speaks: report, progress, notify, ask.
+
+    Raises:
+        Forbidden: The caller is another run's worker.
+        Conflict: The caller is the worker of an earlier attempt, which is over.
+    """
+    run = await used.queries.run(run_id)
+    is_current = caller.run_id == run_id and caller.attempt == len(run.attempts)
+    if is_current or caller.is_operator:
+        return run
+    if caller.session in spoken_under(run):
+        raise Conflict(
+            f"attempt {len(run.attempts)} of run {run.id} is under way; this worker's is over",
+            hint="end this process; what it says now changes nothing",
+        )
+    raise Forbidden(f"only the worker of run {run.id} can speak for it", guardrail="ownership")
+
+
+def require_operator(caller: Caller, act: str) -> None:
+    """Refuse what only a person may do.
+
+    Raises:
+        Forbidden: The caller is a worker or speaks for an agent.
+    """
+    if not caller.is_operator:
+        raise Forbidden(f"{act} is for the operator, not for {caller.session}", guardrail="role")
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+async def body_of(request: Request, *, bytes_max: int = BODY_BYTES_MAX) -> bytes:
+    """The request's body.
+
+    Raises:
+        BodyTooLarge: Over the limit; what came up to then was thrown away.
+    """
+    kept = bytearray()
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > bytes_max + DRAIN_BYTES_MAX:
+            break
+        if size <= bytes_max:
+            kept += chunk
+    if size > bytes_max:
+        raise BodyTooLarge(
+            f"the request body must have at most {bytes_max} bytes", details={"max": bytes_max}
+        )
+    return bytes(kept)
+
+
+def query_of(request: Request, known: Sequence[str]) -> Mapping[str, str]:
+    """The query's parameters, each at most once.
+
+    Raises:
+        UsageError: An unknown one, with the nearest known, or one given twice.
+    """
+    found: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name not in known:
+            near = nearest(name, known)
+            guess = f': did you mean "{near}"?' if near else ""
+            raise UsageError(
+                f'unknown query parameter "{name}"{guess}',
+                hint=f"known: {', '.join(known) or 'none'}",
+                details={"field": name},
+            )
+        if name in found:
+            raise UsageError(f"{name} is given twice", details={"field": name})
+        if "\0" in value:
+            raise UsageError(f"{name} must not contain a NUL byte", details={"field": name})
+        found[name] = value
+    return found
+
+
+def number_in(query: Mapping[str, str], name: str, *, default: int, low: int = 0, high: int) -> int:
+    """A whole number of the query.
+
+    Raises:
+        UsageError: Not a number, or outside ``low`` to ``high``.
+    """
+    text = query.get(name)
+    if text is None:
+        return default
+    # int() alone takes "1_000", " 7 " and digits of every script.
+    if not re.fullmatch(r"-?[0-9]{1,18}", text) or not low <= int(text) <= high:
+        raise UsageError(
+            f'{name} must be a whole number from {low} to {high}, not "{text[:40]}"',
+            details={"field": name, "min": low, "max": high},
+        )
+    return int(text)
+
+
+def flag_in(query: Mapping[str, str], name: str) -> bool:
+    """``1``/``true`` or ``0``/``false``; absent is false.
+
+    Raises:
+        UsageError: Anything else.
+    """
+    text = query.get(name, "0").lower()
+    if text not in {"0", "1", "true", "false"}:
+        raise UsageError(f'{name} must be 1 or 0, not "{text[:40]}"', details={"field": name})
+    return text in {"1", "true"}
+
+
+# -- answering ----------------------------------------------------------------------------------
+
+
+def answer(document: Mapping[str, object], *, status: int = 200) -> Response:
+    content = msgspec.json.encode(document)
+    return Response(content, status_code=status, media_type="application/json")
+
+
+async def while_connected(
+    request: Request,
+    used: Services,
+    work: Coroutine[object, object, T],
+    *,
+    unwanted: Callable[[T], None] = lambda _: None,
+) -> T:
+    """Do ``work`` unless the client goes away or the daemon stops first; then it is cancelled.
+
+    Whoever waits for nobody must not take messages for a reader that is gone. Call it after the
+    body was read.
+
+    Args:
+        request: Whose client.
+        used: Knows of the stop.
+        work: What the client waits for.
+        unwanted: Is told what came of the work in the moment in which the client went away.
+
+    Raises:
+        ClientDisconnect: Nobody would read an answer.
+        Unavailable: The daemon is stopping; the same call to the next one can succeed.
+    """
+    working: asyncio.Task[T] = asyncio.create_task(_run(work))
+    leaving = asyncio.create_task(_disconnected(request))
+    stopping = asyncio.create_task(_set(used.stopping))
+    helpers = (leaving, stopping)
+    try:
+        await asyncio.wait({working, *helpers}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_gone = leaving.done()
+        for task in (working, *helpers):
+            task.cancel()
+        await asyncio.gather(working, *helpers, return_exceptions=True)
+    if is_gone:
+        if not working.cancelled() and working.exception() is None:
+            unwanted(working.result())
+        raise ClientDisconnect
+    if not working.cancelled():
+        return working.result()
+    raise Unavailable("the daemon is stopping", hint="call again: the next one goes on")
+
+
+async def _run(work: Coroutine[object, object, T]) -> T:
+    return await work
+
+
+async def _set(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,379 @@
+"""The daemon's process: one per home, on one Unix socket, until it is told to stop.
+
+In this order: lock, engine, socket, serve; and back. Whoever holds the lock may replace a socket
+file that nobody answers on. Stopping leaves workers running: the next daemon adopts them.
+
+Source: 1-product "Ways to run it"; 5-surfaces §4, §7 ("a second daemon, a stale socket").
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import signal
+import socket
+import stat
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from subagents.api.server.app import create_app
+from subagents.api.server.auth import CONNECTION, Connection
+from subagents.api.server.call import Services
+from subagents.api.server.daemon_log import writing_log
+from subagents.api.server.metrics import watching_loop
+from subagents.api.server.peer import peer_pid, peer_uid
+from subagents.api.server.tcp import TcpDoor, bound, operator_token
+from subagents.api.supervisor.supervisor_socket import SupervisorDoor
+from subagents.config.paths import Paths
+from subagents.config.settings import Daemon
+from subagents.errors import AlreadyRunning
+
+log = logging.getLogger(__name__)
+
+LOG_BYTES_MAX: Final = 10 * 1024 * 1024
+"""A larger log is moved to ``daemon.log.1``, over the one before."""
+STOP_S: Final = 5
+"""Calls under way at a stop may take so long to end; then they are cut off."""
+KEEP_ALIVE_S: Final = 5
+ANSWER_S: Final = 1.0
+"""How long somebody on a socket that is in the way has to accept."""
+
+NO_TCP: Final = Daemon()
+
+
+async def run_daemon(
+    services: Services, *, paths: Paths, log_path: Path, settings: Daemon = NO_TCP
+) -> None:
+    """Serve until SIGTERM, SIGINT or ``POST /v1/shutdown``.
+
+    Args:
+        services: What the calls use; its engine is started and stopped here.
+        paths: The home; its directories are created.
+        log_path: Lines of level INFO and above go there.
+        settings: Whether and where it listens on TCP, too.
+
+    Raises:
+        AlreadyRunning: Another daemon owns this home; nothing was touched.
+        CorruptState: From the engine's start; nothing is served.
+        ConfigError: A directory cannot be made, or the TCP port not be had; nothing is served.
+    """
+    paths.ensure()
+    # The lock first: a daemon that is refused must not move the log of the one that runs.
+    with hold_lock(paths), log_to(log_path), stop_on_signals(services.stopping):
+        await _start_and_serve(services, paths, settings, lambda: tell_service_manager("READY=1"))
+
+
+async def serve_until_stopped(
+    services: Services, *, paths: Paths, ready: asyncio.Event, settings: Daemon = NO_TCP
+) -> None:
+    """Serve inside another program until ``services.stopping`` is set.
+
+    Signals, log files and the service manager stay that program's own.
+
+    Args:
+        services: What the calls use; its engine is started and stopped here.
+        paths: The home; its directories are created.
+        ready: Set once calls are answered.
+        settings: Whether and where it listens on TCP, too.
+
+    Raises:
+        AlreadyRunning: Another daemon owns this home; nothing was touched.
+        CorruptState: From the engine's start; nothing is served.
+        ConfigError: A directory cannot be made, or the TCP port not be had; nothing is served.
+    """
+    paths.ensure()
+    with hold_lock(paths):
+        await _start_and_serve(services, paths, settings, ready.set)
+
+
+async def _start_and_serve(
+    services: Services, paths: Paths, settings: Daemon, when_ready: Callable[[], None]
+) -> None:
+    log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
+    # The port first: a daemon that cannot have it has touched nothing.
+    with bound(settings) if settings.http_port else contextlib.nullcontext() as tcp:
+        if tcp is not None:
+            operator_token(paths.state_dir)
+        await services.engine.start()
+        try:
+            async with exporting(services), watching_loop(services.loop_lag_s):
+                await _open_doors(services, paths, settings, tcp, when_ready)
+        finally:
+            await services.engine.stop()
+            log.info("daemon stopped")
+
+
+async def _open_doors(
+    services: Services,
+    paths: Paths,
+    settings: Daemon,
+    tcp: socket.socket | None,
+    when_ready: Callable[[], None],
+) -> None:
+    with listening(paths.socket) as unix, listening(paths.supervisor_socket) as watched:
+        app = create_app(services)
+        doors = [(unix, _config(app, SameUserProtocol))]
+        log.info("listening on %s", paths.socket)
+        if tcp is not None:
+            door = TcpDoor(app, services, settings, operator_token(paths.state_dir))
+            doors.append((tcp, _config(door, HttpToolsProtocol)))
+            log.info("listening on %s", settings.http_url)
+        supervisors = SupervisorDoor(services)
+        try:
+            await supervisors.open(watched)
+            await _serve(services, doors, when_ready)
+        finally:
+            await supervisors.close()
+            await app.state.mcp.stop()
+    await services.refusals.flush()
+
+
+@contextlib.asynccontextmanager
+async def exporting(services: Services) -> AsyncIterator[None]:
+    """Tell the receiver of spans, if there is one, what ended; the store is open meanwhile."""
+    exporter = services.exporter
+    if exporter is None:
+        yield
+        return
+    await services.off_loop(exporter.start)
+    if exporter.state is not None:
+        log.info("spans of ended runs are sent to %s", exporter.state.endpoint)
+    try:
+        yield
+    finally:
+        await services.off_loop(exporter.stop)
+
+
+def _config(app: ASGIApp, protocol: type[HttpToolsProtocol]) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=STOP_S,
+    )
+
+
+async def _serve(
+    services: Services,
+    doors: Sequence[tuple[socket.socket, uvicorn.Config]],
+    when_ready: Callable[[], None],
+) -> None:
+    """Serve at every door until ``services.stopping``; ready when the last one is open."""
+    closed = len(doors)
+
+    def opened() -> None:
+        nonlocal closed
+        closed -= 1
+        if not closed:
+            when_ready()
+
+    servers = [(_Server(config, opened), listener) for listener, config in doors]
+    serving = [
+        asyncio.create_task(server.serve(sockets=[listener]), name="serve")
+        for server, listener in servers
+    ]
+    stopping = asyncio.create_task(_until(services.stopping), name="stop")
+    try:
+        await asyncio.wait({*serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        services.stopping.set()
+        for server, _ in servers:
+            server.should_exit = True
+        await asyncio.gather(*serving, stopping)
+
+
+async def _until(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers, which are ours or those of the embedding program."""
+
+    def __init__(self, config: uvicorn.Config, when_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._when_ready = when_ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._when_ready()
+
+
+class SameUserProtocol(HttpToolsProtocol):
+    """Serves only processes of our own user.
+
+    The socket is 0600 in a 0700 directory already; this also holds when somebody changed that. On
+    systems without SO_PEERCRED (macOS) the file modes alone protect it.
+    """
+
+    _is_refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
+        connection = transport.get_extra_info("socket")
+        uid = peer_uid(connection)
+        if uid is not None and uid != os.getuid():
+            log.warning("refused a connection of user %s", uid)
+            self._is_refused = True
+            transport.abort()
+            return
+        pid = peer_pid(connection)
+        end = Connection("" if pid is None else f"pid {pid}", pid)
+        self.app_state = {**self.app_state, CONNECTION: end}
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._is_refused:
+            super().connection_lost(exc)
+
+
+# -- one per home -------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def hold_lock(paths: Paths) -> Iterator[None]:
+    """Be the one daemon of this home; the file names the holder.
+
+    Raises:
+        AlreadyRunning: Names the pid and the socket.
+    """
+    descriptor = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "r+", encoding="ascii", errors="replace") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            pid = lock.read(32).strip() or "unknown"
+            raise _already_running(pid, paths.socket) from error
+        _write(lock, f"{os.getpid()}\n")
+        try:
+            yield
+        finally:
+            # The file stays: removing it would let two daemons lock two different files.
+            _write(lock, "")
+
+
+def _write(file: IO[str], text: str) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(text)
+    file.flush()
+
+
+def _already_running(pid: str, path: Path) -> AlreadyRunning:
+    return AlreadyRunning(
+        f"a daemon is running already: pid {pid}, socket {path}",
+        hint="use it, or stop it first: subagents down",
+        details={"pid": int(pid) if pid.isdecimal() else None, "socket": str(path)},
+    )
+
+
+@contextlib.contextmanager
+def listening(path: Path) -> Iterator[socket.socket]:
+    """A listening socket at ``path``, mode 0600; the file is removed again at the end.
+
+    Raises:
+        AlreadyRunning: Somebody answers there, or something other than a socket is in the way.
+    """
+    _clear(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        own = _identity(path)
+        try:
+            # Nobody could connect in between: it does not listen yet, and its directory is ours.
+            path.chmod(0o600)
+            listener.listen()
+            listener.setblocking(False)
+            yield listener
+        finally:
+            if _identity(path) == own:
+                path.unlink()
+
+
+def _clear(path: Path) -> None:
+    """Remove what a killed daemon left, and nothing else."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise AlreadyRunning(
+            f"{path} is in the way: it is not a socket",
+            hint="look what it is, then move it away",
+            details={"socket": str(path)},
+        )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(ANSWER_S)
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            log.info("replacing the stale socket %s", path)
+            path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            # Full backlog, no permission, a timeout: somebody may be there.
+            raise _already_running("unknown", path) from error
+    raise _already_running("unknown", path)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+# -- around it ----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def stop_on_signals(stopping: asyncio.Event) -> Iterator[None]:
+    """SIGTERM and SIGINT set ``stopping``; outside the main thread signals are not ours to take."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+@contextlib.contextmanager
+def log_to(path: Path) -> Iterator[None]:
+    """Write log lines to ``path``; see ``daemon_log``."""
+    with writing_log(path, bytes_max=LOG_BYTES_MAX):
+        yield
+
+
+def tell_service_manager(state: str) -> None:
+    """systemd's ``sd_notify``; nothing happens without NOTIFY_SOCKET."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    # A leading @ is systemd's spelling of an abstract socket.
+    target = f"\0{address[1:]}" if address.startswith("@") else address
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifier:
+        try:
+            notifier.sendto(state.encode(), target)
+        except OSError as error:
+            log.warning("the service manager at %s does not listen: %s", address, error)

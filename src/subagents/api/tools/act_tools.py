@@ -1,0 +1,99 @@
+"""Tools that change a run or answer it: ``sessions_send``, ``respond_orchestrator_request``.
+
+Source: 3-tools; 2-lifecycle §10.
+"""
+
+from typing import Final
+
+from subagents.api.answers import run_questions as requests
+from subagents.api.routes.session_routes import deliver
+from subagents.api.server.call import find_run
+from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool_arguments import RespondArguments, SendArguments, decoded
+from subagents.api.wire import requests as wire
+from subagents.api.wire.decoding import one_of
+from subagents.engine.runs.sessions import MODES, STEER
+from subagents.errors import UsageError
+
+_SENT: Final = {
+    "steered": "Put into its live turn.",
+    "queued": "Kept for its next turn.",
+    "accepted": "Kept for its next turn.",
+}
+_STARTED: Final = "A new run goes on with its session; its end comes to your inbox."
+
+
+async def send(call: Call) -> Answer:
+    """A message for a child's agent, into its live turn or for the next one."""
+    asked = decoded(call, SendArguments)
+    mode = one_of("mode", asked.mode, MODES)
+    if (asked.session_key is None) == (asked.label is None):
+        raise UsageError(
+            "give sessionKey or label, one of them: it names the run to send to",
+            details={"field": "sessionKey"},
+        )
+    target = asked.session_key or asked.label or ""
+    return await steer(call, target, asked.message, mode=mode)
+
+
+async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> Answer:
+    """See ``send``; ``target`` is any selector."""
+    run = await find_run(call.used, target, call.caller)
+    sent = await deliver(
+        call.used,
+        call.caller,
+        run,
+        message,
+        mode=mode,
+        key=call.call_id,
+        is_operator=False,  # a tool gives no person's rights
+    )
+    now = sent.run
+    structured: Document = {
+        "status": sent.status,
+        "runId": now.id,
+        "sessionKey": now.session_key,
+        "label": now.resolved.label,
+    }
+    if sent.is_new:
+        structured["continues"] = run.id
+        if sent.warnings:
+            structured["warnings"] = list(sent.warnings)
+    what = _STARTED if sent.is_new else _SENT[sent.status]
+    return Answer(text=f"{sent.status}: {now.id}. {what}", structured=structured)
+
+
+async def interrupt(call: Call, target: str, reason: str | None) -> Answer:
+    """End the turn that is under way; what there is becomes a partial result."""
+    run = await find_run(call.used, target, call.caller)
+    run = await call.used.engine.interrupt(run.id, by=call.caller.session, reason=reason)
+    structured: Document = {
+        "status": "interrupting",
+        "runId": run.id,
+        "label": run.resolved.label,
+    }
+    text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup goes on with it."
+    return Answer(text=text, structured=structured)
+
+
+async def respond(call: Call) -> Answer:
+    """Answer a worker's question; the first answer counts."""
+    asked = decoded(call, RespondArguments)
+    return await answer_request(call, asked.request_id, asked.response, asked.decision)
+
+
+async def answer_request(call: Call, request_id: str, response: str, decision: str) -> Answer:
+    """See ``respond``."""
+    body = wire.RespondBody(response=response, decision=decision)
+    found = await requests.respond(call.used, call.caller, request_id, body)
+    structured: Document = {
+        "status": found["status"],
+        "requestId": found["requestId"],
+        "runId": found["runId"],
+        "label": found["label"],
+        "decision": found["decision"],
+        "by": found["by"],
+        "answeredAt": found["answeredAt"],
+    }
+    how = f" ({found['decision']} by {found['by']})" if found["status"] != "answered" else ""
+    return Answer(text=f"{found['status']}: {found['requestId']}{how}", structured=structured)

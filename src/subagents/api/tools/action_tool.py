@@ -1,0 +1,336 @@
+"""``subagents``: one tool for all that is needed now and then, by ``action``.
+
+Source: 3-tools ``subagents``; 2-lifecycle §7 (``inbox`` and ``result`` hand messages over), §10.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
+
+from subagents.api.answers import causes, explain, status
+from subagents.api.answers import log_pages as logs
+from subagents.api.answers import log_summary as summary
+from subagents.api.server.call import find_run
+from subagents.api.tools import act_tools
+from subagents.api.tools import list_tools as look_tools
+from subagents.api.tools import tool_wording as wording
+from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool_arguments import LIST_LIMIT_MAX, ActionArguments, decoded
+from subagents.api.tools.tool_schemas import ACTIONS
+from subagents.api.wire import documents
+from subagents.api.wire.decoding import one_of
+from subagents.domain.run.run import MessageKind, Run
+from subagents.domain.run.values import MessageId, announcement_id
+from subagents.domain.text.announcement import fence, one_line
+from subagents.domain.transcript.transcript_query import LOG_LINES_MAX
+from subagents.errors import Conflict, UsageError
+from subagents.ports import InboxRow, RunFilter
+
+LIST_LIMIT: Final = 20
+LOG_BYTES: Final = 24_000
+"""Of the lines of one answer: a log is read in pages, not into a context."""
+RESULT_CHARS: Final = 20_000
+INBOX_LIMIT: Final = 20
+INBOX_LIMIT_MAX: Final = 100
+ATTENTION_MAX: Final = 50
+STEPS_MAX: Final = 100
+STATUS: Final = (
+    "agentId",
+    "label",
+    "runId",
+    "sessionKey",
+    "phase",
+    "state",
+    "runStatus",
+    "why",
+    "runtime",
+    "runtimeMs",
+    "sessionId",
+    "attempt",
+    "costUsd",
+    "tokensIn",
+    "tokensOut",
+    "usage",
+    "toolsUsed",
+    "lastActivity",
+    "lastActivityAge",
+    "lastActivityAgeMs",
+    "contextPercent",
+    "pendingRequests",
+    "pendingRequestCount",
+    "blockedReason",
+    "latestProgress",
+    "childrenActive",
+    "deadline",
+    "budget",
+    "paused",
+    "outcome",
+    "startedAt",
+    "endedAt",
+)
+"""What a model is shown of a status: all of 4-observability §3, and what the list has."""
+REASON_CHARS_MAX: Final = 4_000
+
+Act: TypeAlias = Callable[[Call, ActionArguments], Awaitable[Answer]]
+
+
+async def act(call: Call) -> Answer:
+    """Do what ``action`` says."""
+    asked = decoded(call, ActionArguments)
+    one_of("action", asked.action, ACTIONS)
+    return await _ACTS[asked.action](call, asked)
+
+
+def _target(asked: ActionArguments) -> str:
+    if asked.target is None:
+        raise UsageError(
+            f"target is required for action={asked.action}",
+            hint="a run id, label, unique prefix, last, or session key",
+            details={"field": "target"},
+        )
+    return asked.target
+
+
+def _message(asked: ActionArguments) -> str:
+    if asked.message is None:
+        raise UsageError(
+            f"message is required for action={asked.action}", details={"field": "message"}
+        )
+    return asked.message
+
+
+async def _run(call: Call, asked: ActionArguments) -> Run:
+    return await find_run(call.used, _target(asked), call.caller)
+
+
+# -- look ---------------------------------------------------------------------------------------
+
+
+async def _list(call: Call, asked: ActionArguments) -> Answer:
+    where = RunFilter(
+        requester=call.used.engine.inbox_of(call.caller.session),
+        limit=min(asked.limit or LIST_LIMIT, LIST_LIMIT_MAX),
+        offset=asked.offset or 0,
+    )
+    return await look_tools.listed(call.used, where)
+
+
+async def _status(call: Call, asked: ActionArguments) -> Answer:
+    return await _state(call, await _run(call, asked))
+
+
+async def _state(call: Call, run: Run) -> Answer:
+    found = await status.status(call.used, run)
+    structured = {name: look_tools.short(found[name]) for name in STATUS}
+    return Answer(text=wording.status_text(run, found), structured=structured)
+
+
+async def _why(call: Call, asked: ActionArguments) -> Answer:
+    run = await _run(call, asked)
+    found = await causes.why(call.used, run, steps_max=STEPS_MAX)
+    steps = found["steps"]
+    lines = [str(each["text"]) for each in steps] if isinstance(steps, list) else []
+    text = wording.joined([f"{run.id} {run.phase}: {found['why']}", *lines])
+    return Answer(text=text, structured=found)
+
+
+async def _log(call: Call, asked: ActionArguments) -> Answer:
+    run = await _run(call, asked)
+    wanted = logs.Asked(
+        offset=asked.offset,
+        limit=asked.limit,
+        tail=asked.tail,
+        grep=asked.grep,
+        since=asked.since,
+        types=asked.type,
+        attempt=asked.attempt,
+        after_seq=asked.after_seq,
+        summary=asked.summary,
+    )
+    if asked.limit is not None and asked.limit > LOG_LINES_MAX:
+        raise UsageError(
+            f"limit must be 1 to {LOG_LINES_MAX} for action=log", details={"field": "limit"}
+        )
+    if wanted.summary:
+        found = await summary.summary(call.used, call.caller, run, wanted)
+        by = f"written by {found['writtenBy']}" if found["writtenBy"] != summary.DIGEST else "facts"
+        note = f"\n({found['note']})" if "note" in found else ""
+        text = f"{by}:\n{fence(str(found['summary']))}{note}"
+        return Answer(text=wording.bounded(text), structured=found)
+    found = await logs.log_page(call.used, run, wanted, bytes_max=LOG_BYTES)
+    return Answer(text=wording.bounded(wording.log_text(found)), structured=found)
+
+
+async def _attention(call: Call, _asked: ActionArguments) -> Answer:
+    inbox = call.used.engine.inbox_of(call.caller.session)
+    found = (await call.used.queries.attention(inbox))[:ATTENTION_MAX]
+    items = [
+        {**documents.attention_item(each), "text": documents.cut(each.text, 500)} for each in found
+    ]
+    lines = [
+        f'{each.kind} {each.request_id or each.run.id} "{one_line(each.run.resolved.label)}": '
+        f"{one_line(each.text)}"
+        for each in found
+    ]
+    return Answer(text=wording.joined(lines or ["Nothing."]), structured={"items": items})
+
+
+# -- read and consume ---------------------------------------------------------------------------
+
+
+async def _result(call: Call, asked: ActionArguments) -> Answer:
+    run = await _run(call, asked)
+    if run.outcome is None:
+        why = explain.why_now(run, call.used.now_ms())
+        raise Conflict(
+            f"run {run.id} has no result yet: {why}",
+            hint=f"sessions_wait runIds=[{run.id}]",
+        )
+    offset, limit = asked.offset or 0, asked.limit or RESULT_CHARS
+    whole = run.result or ""
+    shown = whole[offset : offset + limit]
+    after = offset + len(shown)
+    structured: Document = {
+        **wording.item(run, 0),
+        "result": None if run.result is None else shown,
+        "offset": offset,
+        "nextOffset": after if after < len(whole) else None,
+    }
+    lines = [f"{wording.line(run)}", fence(shown) if shown else "(no output)"]
+    if after < len(whole):
+        lines.append(f"{len(whole) - after} more characters: offset={after}")
+    offered = await _offer_announcement(call, run)
+    return Answer(text=wording.bounded("\n".join(lines)), structured=structured, offered=offered)
+
+
+async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:
+    """Whoever reads the result has read its announcement, when that is in its own inbox."""
+    found = await call.used.engine.wait(
+        [run.id], session=call.caller.session, timeout_s=0, reader=call.caller.reader
+    )
+    return found.offered
+
+
+async def _inbox(call: Call, asked: ActionArguments) -> Answer:
+    caller, engine = call.caller, call.used.engine
+    limit = min(asked.limit or INBOX_LIMIT, INBOX_LIMIT_MAX)
+    rows = await engine.offer_inbox(caller.session, reader=caller.reader, limit=limit)
+    taken = [row.message.id for row in rows]
+    try:
+        shown = [await _shown(call, row) for row in rows]
+    except BaseException:
+        engine.give_back(taken, reader=caller.reader)
+        raise
+    kept, used_bytes = 0, 0
+    for each in shown:
+        used_bytes += len(str(each["text"]).encode())
+        if used_bytes > wording.ANSWER_BYTES_MAX and kept:
+            break
+        kept += 1
+    engine.give_back(taken[kept:], reader=caller.reader)
+    texts = [str(each["text"]) for each in shown[:kept]]
+    return Answer(
+        text=wording.bounded("\n\n".join(texts) or "No new messages."),
+        structured={"messages": shown[:kept]},
+        offered=tuple(taken[:kept]),
+    )
+
+
+async def _shown(call: Call, row: InboxRow) -> Document:
+    """A message, cut for a context; an announcement is told anew, so that its fences close."""
+    document = documents.message(row.message, number=row.number)
+    if row.message.kind is MessageKind.ANNOUNCEMENT:
+        run = await call.used.queries.run(row.message.run_id)
+        if run.outcome is not None and row.message.id == announcement_id(run.id):
+            return {**document, "text": wording.announced(run, wording.RESULT_CHARS[0])}
+    return {**document, "text": wording.cut_fenced(row.message.text, row.message.run_id)}
+
+
+# -- change -------------------------------------------------------------------------------------
+
+
+async def _steer(call: Call, asked: ActionArguments) -> Answer:
+    return await act_tools.steer(call, _target(asked), _message(asked))
+
+
+async def _interrupt(call: Call, asked: ActionArguments) -> Answer:
+    return await act_tools.interrupt(call, _target(asked), _reason(asked))
+
+
+def _reason(asked: ActionArguments) -> str | None:
+    reason = asked.message
+    if reason is not None and not 1 <= len(reason) <= REASON_CHARS_MAX:
+        raise UsageError(
+            f"message must have 1 to {REASON_CHARS_MAX} characters for action={asked.action}",
+            details={"field": "message"},
+        )
+    return reason
+
+
+async def _kill(call: Call, asked: ActionArguments) -> Answer:
+    run = await _run(call, asked)
+    reason = _reason(asked)
+    was_over = run.is_settled
+    if not was_over:
+        run = await call.used.engine.cancel(run.id, by=call.caller.session, reason=reason)
+    status = "already ended" if was_over else "cancelling"
+    structured: Document = {
+        "status": status,
+        "runId": run.id,
+        "label": run.resolved.label,
+        "phase": run.phase,
+        "outcome": documents.outcome(run.outcome),
+    }
+    return Answer(text=f"{status}: {wording.line(run)}", structured=structured)
+
+
+async def _pause(call: Call, asked: ActionArguments) -> Answer:
+    run = await _run(call, asked)
+    return await _state(call, await call.used.engine.pause(run.id, by=call.caller.session))
+
+
+async def _resume(call: Call, asked: ActionArguments) -> Answer:
+    run = await _run(call, asked)
+    return await _state(call, await call.used.engine.resume(run.id, by=call.caller.session))
+
+
+async def _answer(call: Call, asked: ActionArguments) -> Answer:
+    response = _message(asked)
+    target = _target(asked)
+    if ":" not in target or target.startswith("agent:"):
+        target = _only_question(await _run(call, asked))
+    return await act_tools.answer_request(call, target, response, "answer")
+
+
+def _only_question(run: Run) -> str:
+    """The one open question of a run.
+
+    Raises:
+        Conflict: It has none.
+        UsageError: It has several; the message names them.
+    """
+    pending = [request.id for request in run.pending_requests]
+    if not pending:
+        raise Conflict(f"run {run.id} has no open question")
+    if len(pending) > 1:
+        raise UsageError(
+            f"run {run.id} has {len(pending)} open questions: {', '.join(pending)}",
+            hint="give one of these ids as target",
+        )
+    return pending[0]
+
+
+_ACTS: Final[Mapping[str, Act]] = {
+    "list": _list,
+    "status": _status,
+    "log": _log,
+    "steer": _steer,
+    "interrupt": _interrupt,
+    "kill": _kill,
+    "pause": _pause,
+    "resume": _resume,
+    "why": _why,
+    "inbox": _inbox,
+    "answer": _answer,
+    "result": _result,
+    "attention": _attention,
+}

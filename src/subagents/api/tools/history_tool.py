@@ -1,0 +1,265 @@
+"""``sessions_history``: what was said in a child session, told from the run's journal.
+
+The journal is what both sides agreed on: what the worker was given, what it was told on the way,
+what it said back. What its program printed besides is in the log. Nothing is shown unredacted:
+a worker may have read a key and quoted it.
+
+Source: 3-tools ``sessions_history``; 2-lifecycle §7 (texts of workers are data).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+
+from subagents.api.answers import explain
+from subagents.api.server.call import find_run
+from subagents.api.tools import tool_schemas as schemas
+from subagents.api.tools.tool import (
+    Answer,
+    Audience,
+    Call,
+    Document,
+    Tool,
+)
+from subagents.api.tools.tool_arguments import Selector, decoded
+from subagents.api.wire import requests as wire
+from subagents.api.wire.documents import cut
+from subagents.domain.redaction.redact import redact
+from subagents.domain.run import events as e
+from subagents.domain.run import signals as s
+from subagents.domain.run.run import (
+    Decision,
+    Progress,
+    Report,
+    Request,
+    Run,
+)
+from subagents.domain.run.values import SessionKey
+from subagents.domain.text import announcement, prompt
+from subagents.engine.kernel.addresses import spoken_under
+
+MESSAGE_CHARS_MAX: Final = 4_000
+ANSWER_BYTES_MAX: Final = 80_000
+"""Of all messages of one answer, as JSON."""
+LIMIT: Final = 50
+LIMIT_MAX: Final = 200
+OFFSET_MAX: Final = 10**9
+JOURNAL_PAGE: Final = 500
+LINE_CHARS_MAX: Final = 200
+"""Of a message in the answer's text; the whole stands in its data."""
+
+REQUESTER: Final = "requester"
+WORKER: Final = "worker"
+SYSTEM: Final = "system"
+"""Nobody: a deadline that passed, a run that was ended."""
+
+
+class Said(NamedTuple):
+    """One message of a child session."""
+
+    role: str
+    kind: str
+    at_ms: int
+    attempt: int
+    """The number of the attempt in whose session it was said."""
+    session_key: SessionKey
+    text: str
+
+
+class HistoryArguments(wire.Body, frozen=True):
+    session_key: Selector
+    limit: Annotated[int, msgspec.Meta(ge=1, le=LIMIT_MAX)] = LIMIT
+    offset: Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX)] = 0
+    include_tools: bool = False
+
+
+async def sessions_history(call: Call) -> Answer:
+    """A page of the messages of one child session, or of all attempts of one run."""
+    asked = decoded(call, HistoryArguments)
+    run = await find_run(call.used, asked.session_key, call.caller)
+    key = asked.session_key if asked.session_key in spoken_under(run) else None
+    said = [
+        each
+        for each in await _said(call, run)
+        if (asked.include_tools or each.kind != "progress")
+        and (key is None or each.session_key == key)
+    ]
+    shown = _fitting(said[asked.offset : asked.offset + asked.limit])
+    end = asked.offset + len(shown)
+    next_offset = end if end < len(said) else None
+    lines = [f"{run.resolved.label}: {len(shown)} of {len(said)} messages"]
+    lines += [f"{each['role']} {each['kind']}: {_line(str(each['text']))}" for each in shown]
+    if next_offset is not None:
+        lines.append(f"more: offset={next_offset}")
+    return Answer(
+        text="\n".join(lines),
+        structured={
+            "sessionKey": key or run.session_key,
+            "runId": run.id,
+            "label": run.resolved.label,
+            "messages": shown,
+            "total": len(said),
+            "nextOffset": next_offset,
+        },
+    )
+
+
+async def _said(call: Call, run: Run) -> list[Said]:
+    found: list[Said] = []
+    folded: Run | None = None
+    seq = 0
+    while page := await call.used.queries.journal(run.id, after_seq=seq, limit=JOURNAL_PAGE):
+        seq = page[-1].seq
+        for step in explain.fold(page, folded):
+            folded = step.run
+            if not step.stale:
+                found += said_in(step)
+    return found
+
+
+def _fitting(said: Sequence[Said]) -> list[Document]:
+    """As many as fit into one answer, at least one; redacted before they are cut.
+
+    The other way round a key that the cut goes through would lose its shape and be shown.
+    """
+    shown: list[Document] = []
+    size = 0
+    for each in said:
+        document: Document = {
+            "role": each.role,
+            "kind": each.kind,
+            "at": each.at_ms,
+            "attempt": each.attempt,
+            "text": cut(redact(each.text), MESSAGE_CHARS_MAX),
+        }
+        size += len(msgspec.json.encode(document)) + 1
+        if shown and size > ANSWER_BYTES_MAX:
+            break
+        shown.append(document)
+    return shown
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LINE_CHARS_MAX else f"{line[: LINE_CHARS_MAX - 1]}…"
+
+
+# -- what an event says -------------------------------------------------------------------------
+
+
+def said_in(step: explain.Folded) -> Iterator[Said]:
+    """The messages of one journal entry, given the run before and after it."""
+    yield from _said_by(step.entry.event, step.run)
+    if step.before is not None:
+        at_ms = step.entry.at_ms
+        if not isinstance(step.entry.event, e.SteerRequested):
+            # A message answers every notice; it is shown once, as the message.
+            yield from _answers(step.before, step.run, at_ms)
+        yield from _follow_up(step.before, step.run, at_ms)
+        yield from _results(step.before, step.run, at_ms)
+
+
+def _said_by(event: e.Event, run: Run) -> Iterator[Said]:
+    match event:
+        case e.SlotGranted():
+            yield _said_in(run, REQUESTER, "task", event.at_ms, prompt.compose(run))
+        case e.SteerRequested():
+            yield _said_in(run, REQUESTER, "steer", event.at_ms, event.message)
+        case e.RequestAsked(request=request):
+            text = _question(request)
+            yield _said_in(run, WORKER, "question", event.at_ms, text, attempt=request.attempt)
+        case e.ParentNotified():
+            text = f"[{event.priority}] {event.message}"
+            yield _said_in(run, WORKER, "notice", event.at_ms, text)
+        case e.SignalReceived(signal=s.ReportSeen(report=report)):
+            yield _said_in(run, WORKER, "report", event.at_ms, _report(report))
+        case e.SignalReceived(signal=s.ProgressSeen(progress=progress)):
+            yield _said_in(run, WORKER, "progress", event.at_ms, _progress(progress))
+        case _:
+            # Nobody hears of the others: they are in the timeline.
+            return
+
+
+def _said_in(
+    run: Run, role: str, kind: str, at_ms: int, text: str, *, attempt: int | None = None
+) -> Said:
+    """A message in the session of that attempt, the newest when None."""
+    number = attempt or max(len(run.attempts), 1)
+    key = run.attempts[number - 1].session_key if run.attempts else run.first_session_key
+    return Said(role, kind, at_ms, number, key, text)
+
+
+def _answers(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
+    """Questions settled by this event: by an answer, a deadline, or the end of their run."""
+    open_before = {request.id for request in before.pending_requests}
+    for request in after.requests:
+        given = request.answer
+        if given is None or request.id not in open_before:
+            continue
+        by_hand = given.decision in {Decision.ANSWER, Decision.APPROVE, Decision.DENY}
+        if request.priority is not None and not by_hand:
+            continue  # a notice nobody answered; its worker did not wait for it
+        decided = "" if given.decision is Decision.ANSWER else f"[{given.decision}] "
+        text = f"{decided}{given.text or ''}".strip()
+        role = REQUESTER if by_hand else SYSTEM
+        yield _said_in(after, role, "answer", at_ms, text, attempt=request.attempt)
+
+
+def _follow_up(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
+    """One more turn, with the results of the worker's own children."""
+    if before.followed_up or not after.followed_up:
+        return
+    untold = {child.run_id for child in before.children if not child.told}
+    children = tuple(child for child in after.children if child.run_id in untold)
+    yield _said_in(
+        after, SYSTEM, "followup", at_ms, announcement.follow_up(children, before.steers)
+    )
+
+
+def _results(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
+    """What an attempt came to, once its outcome is known."""
+    for old, new in zip(before.attempts, after.attempts, strict=False):
+        if old.outcome is None and new.outcome is not None:
+            text = new.evidence.result
+            if text is None:
+                error = new.outcome.error or new.outcome.reason
+                text = f"({new.outcome.status}{f': {error}' if error else ''})"
+            yield _said_in(after, WORKER, "result", at_ms, text, attempt=new.number)
+
+
+def _question(request: Request) -> str:
+    lines = [request.question]
+    if request.context:
+        lines.append(f"Context: {request.context}")
+    if request.options:
+        lines.append(f"Options: {' / '.join(request.options)}")
+    return "\n".join(lines)
+
+
+def _report(report: Report) -> str:
+    sure = f", confidence {report.confidence}" if report.confidence else ""
+    lines = [f"[{report.status}{sure}] {report.summary}"]
+    lines += [f"artifact: {a.path} {a.description or ''}".rstrip() for a in report.artifacts]
+    lines += [f"blocker: {text}" for text in report.blockers]
+    lines += [f"warning: {text}" for text in report.warnings]
+    return "\n".join(lines)
+
+
+def _progress(progress: Progress) -> str:
+    percent = progress.percent_complete
+    return progress.phase if percent is None else f"{percent:g} % {progress.phase}"
+
+
+SESSIONS_HISTORY: Final = Tool(
+    name="sessions_history",
+    description=(
+        "Read what was said in a child session: task, steers, questions, answers, reports, result."
+        " Secrets are removed; long messages are cut; page with nextOffset."
+    ),
+    schema=schemas.HISTORY,
+    handler=sessions_history,
+    audience=Audience.REQUESTER,
+    read_only=True,
+    idempotent=True,
+)

@@ -1,0 +1,210 @@
+"""Tools that look at runs: ``sessions_list`` and ``sessions_tree``.
+
+Source: 3-tools; seed 000 §1 (the list shows ``blockedReason``, the tree does not).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from subagents.api.server.call import Services, find_run
+from subagents.api.tools import tool_wording as wording
+from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool_arguments import ListArguments, TreeArguments, decoded
+from subagents.api.wire import documents
+from subagents.api.wire.decoding import one_of
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.spec import Mode
+from subagents.domain.run.values import replace
+from subagents.engine.runs.queries import RunNode
+from subagents.ports import RunFilter
+
+ROW: Final = (
+    "sessionKey",
+    "runId",
+    "label",
+    "agentId",
+    "runStatus",
+    "pendingRequestCount",
+    "blockedReason",
+    "phase",
+    "outcome",
+    "latestProgress",
+    "usage",
+    "subtreeUsage",
+    "startedAt",
+    "endedAt",
+)
+NODE: Final = (
+    "sessionKey",
+    "runId",
+    "label",
+    "runStatus",
+    "pendingRequestCount",
+    "phase",
+    "verification",
+    "completion",
+    "latestProgress",
+    "subtreeUsage",
+    "budget",
+)
+PAGE: Final = 500
+SCANNED_MAX: Final = 10_000
+"""Newest runs that a filter beyond the store's own looks at."""
+NODES_MAX: Final = 300
+"""Of one answer; a smaller ``depth`` or a ``root`` shows the rest."""
+
+
+async def list_sessions(call: Call) -> Answer:
+    """The caller's own runs, newest first."""
+    asked = decoded(call, ListArguments)
+    used = call.used
+    where = RunFilter(
+        requester=used.engine.inbox_of(call.caller.session),
+        phases=None if asked.phase is None else phases(asked.phase),
+        label=asked.label,
+        agent_id=asked.agent_id,
+        limit=asked.limit,
+        offset=asked.offset,
+    )
+    fits = _filter(asked, used.now_ms())
+    if fits is None:
+        return await listed(used, where)
+    matching = await _matching(used, where, fits)
+    found = matching[asked.offset : asked.offset + asked.limit]
+    return _listed(used, found, total=len(matching), offset=asked.offset)
+
+
+async def listed(used: Services, where: RunFilter) -> Answer:
+    """A page of runs that the store can find by itself."""
+    found, total = await used.queries.runs(where), await used.queries.count(where)
+    return _listed(used, found, total=total, offset=where.offset)
+
+
+def phases(text: str) -> tuple[Phase, ...]:
+    """One phase, or several with commas between them.
+
+    Raises:
+        UsageError: Lists the phases.
+    """
+    words = [word.strip() for word in text.split(",")]
+    return tuple(Phase(one_of("phase", word, list(Phase))) for word in words)
+
+
+def _filter(asked: ListArguments, now_ms: int) -> Callable[[Run], bool] | None:
+    """What the store cannot filter by; None = nothing of it was asked for."""
+    kinds = frozenset(Mode(one_of("kinds", kind, list(Mode))) for kind in asked.kinds)
+    if not kinds and asked.tag is None and asked.active_minutes is None:
+        return None
+    since_ms = now_ms - round((asked.active_minutes or 0) * 60_000)
+
+    def fits(run: Run) -> bool:
+        return (
+            (not kinds or run.resolved.mode in kinds)
+            and (asked.tag is None or asked.tag in run.spec.tags)
+            and (
+                asked.active_minutes is None
+                or not run.is_settled
+                or (run.ended_at_ms or 0) >= since_ms
+            )
+        )
+
+    return fits
+
+
+async def _matching(used: Services, where: RunFilter, fits: Callable[[Run], bool]) -> list[Run]:
+    matching: list[Run] = []
+    for offset in range(0, SCANNED_MAX, PAGE):
+        page = await used.queries.runs(replace(where, limit=PAGE, offset=offset))
+        matching += [run for run in page if fits(run)]
+        if len(page) < PAGE:
+            break
+    return matching
+
+
+def _listed(used: Services, found: Sequence[Run], *, total: int, offset: int) -> Answer:
+    now_ms = used.now_ms()
+    rows = [row(run, now_ms) for run in found]
+    after = offset + len(rows)
+    structured: Document = {
+        "sessions": rows,
+        "total": total,
+        "nextOffset": after if after < total else None,
+    }
+    lines = [wording.line(run) for run in found]
+    if after < total:
+        lines.append(f"{total - after} more: offset={after}")
+    if not lines:
+        lines.append("No runs." if total == 0 else f"No runs from offset {offset} on ({total}).")
+    return Answer(text=wording.joined(lines), structured=structured)
+
+
+def row(run: Run, now_ms: int) -> Document:
+    """A run in a list."""
+    whole = documents.row(run, now_ms)
+    return {name: short(whole[name]) for name in ROW}
+
+
+def short(value: object) -> object:
+    """Worker's words in a row, short: a page of rows is for an overview."""
+    if isinstance(value, str):
+        return documents.cut(value, wording.ENTRY_CHARS_MAX)
+    if isinstance(value, dict):
+        return {name: short(each) for name, each in value.items()}
+    return value
+
+
+async def tree(call: Call) -> Answer:
+    """The caller's trees, or the one below ``root``."""
+    asked = decoded(call, TreeArguments)
+    used = call.used
+    if asked.root is None:
+        roots = await used.queries.roots(used.engine.inbox_of(call.caller.session))
+    else:
+        run = await find_run(used, asked.root, call.caller)
+        roots = (await used.queries.tree(run.id),)
+    drawing = Drawing(used.now_ms(), asked.depth)
+    nodes = [found for each in roots if (found := drawing.node(each, 0)) is not None]
+    structured: Document = {"roots": nodes}
+    lines = drawing.lines
+    if drawing.hidden:
+        structured["hidden"] = drawing.hidden
+        lines.append(f"{drawing.hidden} more runs: give root or a smaller depth")
+    return Answer(text=wording.joined(lines or ["No runs."]), structured=structured)
+
+
+class Drawing:
+    """Trees in both forms of an answer, down to a depth and at most ``NODES_MAX`` nodes."""
+
+    def __init__(self, now_ms: int, depth_max: int) -> None:
+        self.lines: list[str] = []
+        self.hidden = 0
+        self._now_ms = now_ms
+        self._depth_max = depth_max
+
+    def node(self, found: RunNode, depth: int) -> Document | None:
+        """The node with those below it; None when there is no room for it."""
+        if len(self.lines) >= NODES_MAX:
+            self.hidden += 1 + _count(found)
+            return None
+        self.lines.append(f"{'  ' * depth}{_line(found.run)}")
+        if depth + 1 < self._depth_max:
+            children = [self.node(child, depth + 1) for child in found.children]
+        else:
+            children = []
+            self.hidden += _count(found)
+        whole = documents.node(found.run, [], self._now_ms)
+        return {
+            **{name: short(whole[name]) for name in NODE},
+            "children": [child for child in children if child is not None],
+        }
+
+
+def _count(found: RunNode) -> int:
+    """How many runs are below."""
+    return sum(1 + _count(child) for child in found.children)
+
+
+def _line(run: Run) -> str:
+    pending = len(run.pending_requests)
+    asks = f" [{pending} open question{'s' if pending > 1 else ''}]" if pending else ""
+    return f"{wording.line(run)}{asks}"

@@ -1,0 +1,186 @@
+"""``sessions_spawn``: one run, or many at once that name each other by label.
+
+Source: 3-tools ``sessions_spawn``; 2-lifecycle §2, §3.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool_wording import joined
+from subagents.api.wire import documents
+from subagents.api.wire import requests as wire
+from subagents.api.wire.decoding import as_object, refuse_unknown
+from subagents.config.layers import Config
+from subagents.config.settings import Settings
+from subagents.domain.run.spec import (
+    BATCH_RUNS_MAX,
+    IDEMPOTENCY_KEY_CHARS_MAX,
+    Resolved,
+    RunSpec,
+)
+from subagents.domain.run.values import replace
+from subagents.domain.text.announcement import one_line
+from subagents.engine.runs.spawn import Receipt
+from subagents.errors import UsageError
+
+RECEIPT: Final = (
+    "status",
+    "childSessionKey",
+    "runId",
+    "mode",
+    "label",
+    "phase",
+    "resolvedModel",
+    "effectiveTools",
+    "warnings",
+    "note",
+)
+ONE_RUN: Final = ("task", "label")
+"""What cannot be said of several runs together."""
+FULL_RECEIPTS_MAX: Final = 100
+"""A larger batch is answered with ``SHORT_RECEIPT``: a thousand whole ones fill a context."""
+SHORT_RECEIPT: Final = ("status", "runId", "label", "phase")
+BATCH: Final = "batch"
+"""Every other parameter beside it holds for all its runs that do not give it themselves."""
+
+
+async def spawn(call: Call) -> Answer:
+    """Start one run or a batch, all or nothing; returns before any of them works."""
+    arguments = dict(call.arguments)
+    if BATCH in arguments:
+        specs = _batch(arguments)
+    else:
+        refuse_unknown(arguments, RunSpec, also=(BATCH,))
+        specs = (wire.parse_spec(arguments),)
+    specs = _keyed(specs, call.call_id, is_batch=BATCH in arguments)
+    resolved = await _resolved_of(call)
+    config = _config(call, resolved)
+    with config.explaining():
+        receipts = await call.used.engine.spawn_batch(
+            specs,
+            requester=call.caller.session,
+            settings=config.settings,
+            cwd=call.caller.cwd or (resolved.cwd if resolved else ""),
+            is_operator=False,
+        )
+    # What a project's file may not say to agents holds for all of them: it is said once.
+    first, *others = receipts
+    receipts = (replace(first, warnings=(*first.warnings, *config.ignored)), *others)
+    text = joined([_line(each) for each in receipts])
+    if BATCH not in arguments:
+        return Answer(text=text, structured=_document(receipts[0]))
+    return Answer(text=text, structured={"status": "accepted", "receipts": _documents(receipts)})
+
+
+def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:
+    """The specs of a batch, each with what was said for all of them.
+
+    Raises:
+        UsageError: Names the entry (``batch[3].retryCount``) and what is allowed.
+    """
+    entries = arguments[BATCH]
+    if not isinstance(entries, list) or not 1 <= len(entries) <= BATCH_RUNS_MAX:
+        found = len(entries) if isinstance(entries, list) else "none"
+        raise UsageError(
+            f"batch must be a list of 1 to {BATCH_RUNS_MAX} runs, not {found}",
+            details={"field": BATCH},
+        )
+    shared = {name: value for name, value in arguments.items() if name != BATCH}
+    refuse_unknown(shared, RunSpec, also=(BATCH,))
+    for name in ONE_RUN:
+        if name in shared:
+            raise UsageError(
+                f"{name} and batch exclude each other: give each entry of batch its own {name}",
+                details={"field": name},
+            )
+    key = shared.pop("idempotencyKey", None)
+    if key is not None:
+        wire.parse_spec({"task": "-", "idempotencyKey": key})
+    specs = []
+    for index, entry in enumerate(entries):
+        at = f"batch[{index}]."
+        if not isinstance(entry, dict):
+            raise UsageError(f"batch[{index}] must be an object of spawn parameters")
+        refuse_unknown(entry, RunSpec, inside=at)
+        own = {} if key is None else {"idempotencyKey": f"{key}:{index}"}
+        specs.append(wire.parse_spec({**shared, **own, **as_object(entry)}, at=at))
+    return tuple(specs)
+
+
+def _keyed(specs: Sequence[RunSpec], call_id: str | None, *, is_batch: bool) -> tuple[RunSpec, ...]:
+    """The specs under the id of their call, where the caller gave them no key of their own."""
+    if call_id is None:
+        return tuple(specs)
+    wire.check_name("the id of the call", call_id, chars_max=IDEMPOTENCY_KEY_CHARS_MAX - 10)
+    return tuple(
+        spec
+        if spec.idempotency_key is not None
+        else replace(spec, idempotency_key=f"{call_id}:{index}" if is_batch else call_id)
+        for index, spec in enumerate(specs)
+    )
+
+
+async def settings_of(call: Call) -> Settings:
+    """The configuration that holds where the caller is, as far as it holds for agents."""
+    return (await config_of(call)).settings
+
+
+async def config_of(call: Call) -> Config:
+    """The same with what of the project's file was ignored."""
+    return _config(call, await _resolved_of(call))
+
+
+def _config(call: Call, resolved: Resolved | None) -> Config:
+    """A worker cannot bring limits of its own along by standing somewhere else."""
+    where = call.caller.cwd if resolved is None else resolved.project
+    return call.used.load_config(where, {}, {}).for_agents()
+
+
+async def _resolved_of(call: Call) -> Resolved | None:
+    """Of the run on whose behalf a worker calls; None for top-level sessions."""
+    used, caller = call.used, call.caller
+    if not caller.is_worker:
+        return None
+    run_id = caller.run_id or used.engine.ledger.index.run_of(caller.session)
+    return None if run_id is None else (await used.queries.run(run_id)).resolved
+
+
+def _documents(receipts: Sequence[Receipt]) -> list[Document]:
+    found = [_document(each) for each in receipts]
+    if len(found) <= FULL_RECEIPTS_MAX:
+        return found
+    return [
+        {
+            name: each[name]
+            for name in (*SHORT_RECEIPT, *(("warnings",) if each["warnings"] else ()))
+        }
+        for each in found
+    ]
+
+
+def _document(receipt: Receipt) -> Document:
+    whole = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
+    return {name: whole[name] for name in RECEIPT}
+
+
+def _line(receipt: Receipt) -> str:
+    run = receipt.run
+    document = _document(receipt)
+    tools = run.resolved.effective_tools
+    scope = f"; tools: {', '.join(tools) or 'none'}" if tools is not None else ""
+    tree = run.resolved.worktree
+    scope += f"; worktree {tree.path}, branch {tree.branch}" if tree is not None else ""
+    warnings = "".join(f"\n  warning: {each}" for each in receipt.warnings)
+    return (
+        f'accepted: {run.id} "{one_line(run.resolved.label)}" by agent {run.resolved.agent_id},'
+        f" {run.phase}{scope}; {document['note']}{warnings}"
+    )
+
+
+SPAWN_FIELDS: Final = frozenset(
+    {field.encode_name for field in msgspec.structs.fields(RunSpec)} | {BATCH}
+)
+"""Every parameter ``sessions_spawn`` takes."""

@@ -1,0 +1,74 @@
+"""What a tool is, one call of it, and its answer; no door's own types in here.
+
+Source: 3-tools (flat schemas, typed errors, structured answers).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from subagents.api.server.call import Caller, Services
+from subagents.domain.run.values import MessageId
+
+Document: TypeAlias = dict[str, object]
+Schema: TypeAlias = Mapping[str, object]
+"""JSON Schema in its flat form: no ``anyOf``, ``oneOf``, ``allOf``, ``$ref`` or lists of types."""
+
+
+class Audience(StrEnum):
+    REQUESTER = "requester"
+    """Whoever may spawn: top-level sessions, and workers whose depth allows it."""
+    WORKER = "worker"
+
+
+async def _silent(_text: str) -> None:
+    """Nobody listens for progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a tool."""
+
+    used: Services
+    caller: Caller
+    arguments: Mapping[str, object]
+    """As they came; each tool decodes its own and refuses unknown ones."""
+    call_id: str | None = None
+    """Names the call over repetitions by the door: the same id never spawns twice."""
+    tell: Callable[[str], Awaitable[None]] = _silent
+    """Say how a long call is doing; doors without progress say nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a tool says: short text for reading, the same as data."""
+
+    text: str
+    structured: Document
+    is_error: bool = False
+    offered: tuple[MessageId, ...] = ()
+    """Messages leased to the caller's reader by this call; the door acknowledges them once the
+    answer has left it, and never before."""
+
+
+Handler: TypeAlias = Callable[[Call], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool: what it is called, what it takes, and who may see it."""
+
+    name: str
+    description: str
+    schema: Schema
+    handler: Handler
+    audience: Audience
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    annotations: Mapping[str, bool] = field(default_factory=dict)
+
+
+ANSWER_CHARS_MAX: Final = 80_000
+"""Of one answer's text: what a context can bear."""

@@ -1,0 +1,157 @@
+"""Every tool by name: who sees which, and one call from argument to answer.
+
+Source: 3-tools "Who is calling"; "All tools" (errors, the one-line inbox notice).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from subagents.api.server.call import Caller, Services
+from subagents.api.server.refusals import is_refusal, note_refusal
+from subagents.api.tools.requester_tools import REQUESTER_TOOLS
+from subagents.api.tools.tool import (
+    Answer,
+    Audience,
+    Call,
+    Document,
+    Tool,
+)
+from subagents.api.tools.tool_arguments import without_nulls
+from subagents.api.tools.worker_tools import WORKER_TOOLS
+from subagents.config.settings import nearest
+from subagents.domain.rules import admission
+from subagents.domain.run.run import Run
+from subagents.errors import Forbidden, NotFound, SubagentsError
+
+TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in (*REQUESTER_TOOLS, *WORKER_TOOLS)}
+
+UNREAD_SHOWN_MAX: Final = 100
+"""So many unread messages are counted; more are "100+"."""
+
+
+def visible(used: Services, caller: Caller) -> tuple[Tool, ...]:
+    """The tools this caller is shown, always in the same order.
+
+    A top-level session has no requester to report to; a worker may spawn where its depth allows.
+    """
+    if not caller.is_worker:
+        return tuple(tool for tool in TOOLS.values() if tool.audience is Audience.REQUESTER)
+    run = _run_of(used, caller)
+    may_spawn = run is not None and run.depth < run.resolved.max_spawn_depth
+    shown = tuple(TOOLS.values()) if may_spawn else WORKER_TOOLS
+    return tuple(sorted(shown, key=lambda tool: tool.audience is Audience.REQUESTER))
+
+
+async def call_tool(name: str, call: Call) -> Answer:
+    """Run one tool; refusals are answers with ``is_error``, not exceptions.
+
+    Whoever calls through a tool is an agent and has no operator's rights, also on a connection
+    that would have them elsewhere. What the answer offers is leased to the caller's reader; when
+    the call is cancelled, nothing stays so.
+
+    Raises:
+        NotFound: No tool of that name.
+    """
+    tool = TOOLS.get(name)
+    if tool is None:
+        near = nearest(name, TOOLS)
+        guess = f': did you mean "{near}"?' if near else ""
+        raise NotFound(f'no tool "{name[:100]}"{guess}', hint=f"known: {', '.join(TOOLS)}")
+    call = replace(call, caller=replace(call.caller, is_operator=False))
+    try:
+        call = replace(call, arguments=without_nulls(call.arguments))
+        _require_visible(tool, call)
+        await _note_tool(call, name)
+        answer = await tool.handler(call)
+    except SubagentsError as error:
+        if is_refusal(error):
+            note_refusal(call.used, call.caller, name, error.message)
+        answer = refusal(error)
+    if tool.audience is not Audience.REQUESTER or not _sees_inbox(call.used, call.caller):
+        return answer
+    try:
+        notice = await _inbox_notice(call)
+    except BaseException:
+        call.used.engine.give_back(answer.offered, reader=call.caller.reader)
+        raise
+    if notice is None:
+        return answer
+    # In both forms: Claude Code shows its model the data alone, other clients the text alone.
+    data = {**answer.structured, "inbox": notice}
+    return replace(answer, text=f"{answer.text}\n{notice}", structured=data)
+
+
+async def _note_tool(call: Call, name: str) -> None:
+    """A completion report given before this call is no longer the worker's last act."""
+    run_id, attempt = call.caller.run_id, call.caller.attempt
+    if run_id is not None and attempt is not None:
+        await call.used.engine.tool_used(run_id, attempt, name)
+
+
+def refusal(error: SubagentsError) -> Answer:
+    """What the caller is told of an error: what is wrong, and the way out."""
+    status = "forbidden" if isinstance(error, Forbidden) else "error"
+    document: Document = {"status": status, "code": error.code, "error": error.message}
+    if error.hint:
+        document["hint"] = error.hint
+    # The names that are known stand in the hint already: twice would fill the context.
+    details = {name: value for name, value in error.details.items() if name != "known"}
+    if details:
+        document["details"] = details
+    hint = f"\nhint: {error.hint}" if error.hint else ""
+    return Answer(text=f"{status}: {error.message}{hint}", structured=document, is_error=True)
+
+
+def _require_visible(tool: Tool, call: Call) -> None:
+    """Refuse a tool that this caller is not shown, and say why it is not.
+
+    Raises:
+        Forbidden: It is a worker's tool, or the worker is too deep to spawn.
+    """
+    caller = call.caller
+    if not caller.is_worker:
+        if tool.audience is Audience.WORKER:
+            raise Forbidden(
+                f"{tool.name} is for workers; {caller.session} is a top-level session",
+                guardrail="role",
+            )
+        return
+    if tool.audience is Audience.WORKER:
+        return
+    run = _run_of(call.used, caller)
+    if run is None:
+        raise Forbidden(f"session {caller.session} has ended", guardrail="session")
+    if run.depth >= run.resolved.max_spawn_depth:
+        if tool.name == "sessions_spawn":
+            admission.check_depth(run.depth, run.resolved.max_spawn_depth)
+        raise Forbidden(
+            f"{tool.name} is for agents that may spawn (current depth: {run.depth}, max: "
+            f"{run.resolved.max_spawn_depth}; agents.defaults.subagents.max_spawn_depth)",
+            guardrail="depth",
+        )
+
+
+def _run_of(used: Services, caller: Caller) -> Run | None:
+    """The open run on whose behalf a worker calls."""
+    run_id = caller.run_id or used.engine.ledger.index.run_of(caller.session)
+    run = used.engine.ledger.published.get(run_id) if run_id is not None else None
+    return None if run is None or run.is_settled else run
+
+
+def _sees_inbox(used: Services, caller: Caller) -> bool:
+    return not caller.is_worker or _run_of(used, caller) is not None
+
+
+async def _inbox_notice(call: Call) -> str | None:
+    """``inbox: 2 new (…)`` for messages that nobody was handed yet; None when there are none.
+
+    Looks only: nothing is taken or offered by it. What this answer brings is in its reader's
+    hands already.
+    """
+    used = call.used
+    unread = await used.engine.unread_count(call.caller.session, most=UNREAD_SHOWN_MAX)
+    if unread == 0:
+        return None
+    number = f"{UNREAD_SHOWN_MAX}+" if unread >= UNREAD_SHOWN_MAX else str(unread)
+    return f"inbox: {number} new (subagents action=inbox)"

@@ -1,0 +1,250 @@
+"""Answers as a model reads them: short, bounded, and what workers said fenced as data.
+
+A result is cut for the context, never in the store; the cut says where the rest is. What does
+not fit into one answer is not offered by it either, so that the next call brings it.
+
+Source: 3-tools ``sessions_wait``, ``sessions_list``, ``sessions_tree``; 2-lifecycle §7.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from subagents.api.answers import log_pages as logs
+from subagents.api.tools.tool import ANSWER_CHARS_MAX
+from subagents.api.wire import documents
+from subagents.api.wire import run_workspace as workspaces
+from subagents.api.wire.documents import Document, cut
+from subagents.domain.run.run import Run
+from subagents.domain.run.spending import money
+from subagents.domain.text.announcement import announcement_text, fence, one_line
+
+RESULT_CHARS: Final = (4_000, 2_000, 1_000, 500)
+"""Of each result in one answer: the most with which all of them fit."""
+MESSAGE_CHARS_MAX: Final = 6_000
+"""Of a question or notice; both sides keep to less, but for a long context."""
+ENTRY_CHARS_MAX: Final = 500
+"""Of a check's evidence, a blocker or an artifact's description."""
+ENTRIES_MAX: Final = 20
+"""Of the lists inside one item; the whole is in the run."""
+ITEMS_MAX: Final = 200
+"""Of one answer; at the shortest they fill it."""
+ANSWER_BYTES_MAX: Final = 60_000
+"""Of all items of one answer, in each of its two forms; the rest is for what stands around."""
+
+
+class Item(NamedTuple):
+    """One ended run in both forms of an answer."""
+
+    run: Run
+    document: Document
+    text: str
+
+
+def items(runs: Sequence[Run]) -> list[Item]:
+    """As many of these ended runs as one answer bears, in their order."""
+    runs = runs[:ITEMS_MAX]
+    for chars in RESULT_CHARS:
+        made = [_item(run, chars) for run in runs]
+        sizes = [_size(each) for each in made]
+        if sum(sizes) <= ANSWER_BYTES_MAX:
+            return made
+    kept, used = 0, 0
+    for size in sizes:
+        used += size
+        if used > ANSWER_BYTES_MAX and kept:
+            break
+        kept += 1
+    return made[:kept]
+
+
+def _item(run: Run, chars: int) -> Item:
+    return Item(run, item(run, chars), announced(run, chars))
+
+
+def announced(run: Run, chars: int) -> str:
+    """The announcement of an ended run, with at most ``chars`` of its result."""
+    return f"{run.id}: {announcement_text(run, chars_max=chars, by_tool=True)}"
+
+
+_FENCE: Final = re.compile(r"`{3,}")
+
+
+def cut_fenced(text: str, run_id: str) -> str:
+    """Another message, cut; a fence that the cut went through is closed."""
+    if len(text) <= MESSAGE_CHARS_MAX:
+        return text
+    kept = text[:MESSAGE_CHARS_MAX]
+    opened = ""
+    for each in kept.splitlines():
+        if opened and each == opened:
+            opened = ""
+        elif not opened and _FENCE.fullmatch(each):
+            opened = each
+    closing = f"\n{opened}" if opened else ""
+    more = len(text) - len(kept)
+    return f"{kept}…{closing}\n({more} more characters: sessions_history sessionKey={run_id})"
+
+
+def _size(each: Item) -> int:
+    return max(len(each.text.encode()), len(msgspec.json.encode(each.document)))
+
+
+def item(run: Run, chars: int) -> Document:
+    """An ended run as ``sessions_wait`` hands it over, with at most ``chars`` of its result."""
+    whole = documents.result(run)
+    return {
+        "runId": run.id,
+        "label": run.resolved.label,
+        "outcome": _outcome(run),
+        "result": cut_result(run, chars),
+        "resultBytes": whole["resultBytes"],
+        "report": _report(run, chars),
+        "verification": _verification(run),
+        "usage": whole["usage"],
+        "artifacts": documents.artifacts(run)[:ENTRIES_MAX],
+        **_leftovers(run, chars),
+    }
+
+
+def _leftovers(run: Run, chars: int) -> Document:
+    """What it left besides its result; only what there is, every word costs its reader."""
+    remains, found = run.remains, workspaces.brief(run, names_max=ENTRIES_MAX)
+    left: Document = {} if found is None else {"workspace": found}
+    if remains.files:
+        left["filesLeft"] = list(remains.files[:ENTRIES_MAX])
+    if remains.words and not run.result:
+        left["lastWords"] = cut(remains.words, chars)
+    return left
+
+
+def cut_result(run: Run, chars: int) -> str | None:
+    """The result, or its beginning and where the rest is."""
+    text = run.result
+    if text is None or len(text) <= chars:
+        return text
+    more = len(text) - chars
+    return f"{text[:chars]}… ({more} more characters: subagents action=result target={run.id})"
+
+
+def _outcome(run: Run) -> Document | None:
+    found = documents.outcome(run.outcome)
+    if found is None or run.outcome is None:
+        return None
+    return {**found, "error": cut(run.outcome.error, RESULT_CHARS[-1])}
+
+
+def _report(run: Run, chars: int) -> Document | None:
+    found = run.report
+    if found is None:
+        return None
+    return {
+        "summary": cut(found.summary, chars),
+        "status": found.status,
+        "confidence": found.confidence,
+        "blockers": [cut(each, ENTRY_CHARS_MAX) for each in found.blockers[:ENTRIES_MAX]],
+        "warnings": [cut(each, ENTRY_CHARS_MAX) for each in found.warnings[:ENTRIES_MAX]],
+    }
+
+
+def _verification(run: Run) -> Document | None:
+    """The verdict and its checks, failed ones first."""
+    found = documents.verification(run)
+    if found is None or run.verification is None:
+        return found
+    checks = sorted(run.verification.checks, key=lambda check: check.passed)[:ENTRIES_MAX]
+    return {
+        "status": found["status"],
+        "checks": [
+            {
+                **documents.check(each),
+                "reason": cut(each.reason, ENTRY_CHARS_MAX),
+                "evidence": cut(each.evidence, ENTRY_CHARS_MAX),
+            }
+            for each in checks
+        ],
+        "verifiedAt": found["verifiedAt"],
+    }
+
+
+def line(run: Run) -> str:
+    """One run on one line of a list: ``r-… "label" quick running 40 % (writing tests)``."""
+    parts = [run.id, f'"{one_line(run.resolved.label)}"', run.resolved.agent_id]
+    parts.append(documents.run_status(run))
+    if run.progress is not None and run.outcome is None:
+        percent = run.progress.percent_complete
+        done = "" if percent is None else f"{percent:g} % "
+        parts.append(f"{done}({one_line(run.progress.phase)})")
+    if run.outcome is not None and run.outcome.error:
+        parts.append(f"({one_line(run.outcome.error)})")
+    return " ".join(parts)
+
+
+def log_text(found: Document) -> str:
+    """A page of a log: where it stands in the whole, and its lines as data of a worker."""
+    lines = found["lines"]
+    shown = [
+        f"{each['seq']} {logs.clock(each['ts'])} {each['type']}: {each['text']}"
+        for each in (lines if isinstance(lines, list) else [])
+    ]
+    total, offset = found["totalLines"], found["offset"]
+    if not shown:
+        return f"{found['runId']}: no lines of {total} (nextSeq {found['nextSeq']})"
+    first = int(str(offset))
+    head = f"{found['runId']}: lines {first} to {first + len(shown) - 1} of {total}"
+    dropped = f", {found['droppedLines']} of them dropped" if found["droppedLines"] else ""
+    ended = ", ended" if found["ended"] else ""
+    body = fence("\n".join(shown))
+    return f"{head}{dropped} (seq time UTC type; nextSeq {found['nextSeq']}{ended})\n{body}"
+
+
+def status_text(run: Run, found: Document) -> str:
+    """One run on two lines: what it is, and what its worker was last seen at."""
+    parts = [str(found["why"])]
+    if found["runtime"] is not None:
+        parts.append(f"{found['runtime']} at work")
+    parts += usage_parts(found)
+    if found["toolsUsed"]:
+        parts.append(f"{found['toolsUsed']} tool calls")
+    if found["contextPercent"] is not None:
+        parts.append(f"context {found['contextPercent']} %")
+    budget = found["budget"]
+    if isinstance(budget, dict) and budget["text"]:
+        parts.append(f"budget {budget['text']}")
+    if found["childrenActive"]:
+        parts.append(f"{found['childrenActive']}/{found['childrenTotal']} sub-agents active")
+    if run.outcome is None and found["lastActivityAge"] is not None:
+        doing = one_line(str(found["lastActivity"] or "a sign of life"))
+        parts.append(f"last: {doing} {found['lastActivityAge']}")
+    return f"{line(run)}\n{'; '.join(parts)}"
+
+
+def usage_parts(found: Document) -> list[str]:
+    """Tokens, and dollars when they are known."""
+    parts: list[str] = []
+    if found["tokensIn"] is not None or found["tokensOut"] is not None:
+        parts.append(f"tokens {found['tokensIn'] or 0} in, {found['tokensOut'] or 0} out")
+    cost = found["costUsd"]
+    if isinstance(cost, float | int):
+        parts.append(money(cost))
+    return parts
+
+
+def joined(lines: Sequence[str], *, more: str = "") -> str:
+    """The lines, at most ``ANSWER_CHARS_MAX`` bytes of them; then how many are missing."""
+    kept: list[str] = []
+    used = 0
+    for number, each in enumerate(lines):
+        used += len(each.encode()) + 1
+        if used > ANSWER_BYTES_MAX:
+            kept.append(f"… {len(lines) - number} more lines{more}")
+            break
+        kept.append(each)
+    return "\n".join(kept)
+
+
+def bounded(text: str) -> str:
+    """A whole answer's text, cut at the limit of every answer."""
+    return text if len(text) <= ANSWER_CHARS_MAX else f"{text[: ANSWER_CHARS_MAX - 1]}…"

@@ -1,0 +1,143 @@
+"""``sessions_wait``: hold the line until runs end, and hand each result over once.
+
+One look at the engine lasts as long as the whole call, so that only what the answer carries is
+offered; meanwhile the caller hears a sign of life. What is offered and then not answered (the call
+was cancelled, the item did not fit) is given back at once.
+
+Source: 3-tools ``sessions_wait``; 5-surfaces §3; 2-lifecycle §7.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from subagents.api.server.call import find_run
+from subagents.api.server.refusals import is_refusal, note_refusal
+from subagents.api.tools import tool_wording as wording
+from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool_arguments import WaitArguments, decoded
+from subagents.api.wire import documents
+from subagents.api.wire.decoding import one_of
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import RunId, announcement_id
+from subagents.domain.text.announcement import one_line
+from subagents.engine.messages.mailbox import WaitResult
+from subagents.errors import SubagentsError
+
+RETURN_S: Final = 270.0
+"""A call returns by itself after so long: clients give up at 300 s of silence or in all."""
+TELL_S: Final = 20.0
+"""Between two signs of life."""
+UNTIL: Final = ("any", "all")
+PENDING_MAX: Final = 200
+"""Pending runs that one answer lists."""
+TOLD_MAX: Final = 5
+"""Labels in one sign of life."""
+
+
+async def wait(call: Call) -> Answer:
+    """Wait until any or all of the runs ended; never an error on timeout."""
+    asked = decoded(call, WaitArguments)
+    until = one_of("until", asked.until, UNTIL)
+    run_ids, errors = await _named(call, asked.run_ids)
+    if asked.run_ids and not run_ids:
+        return _answer(call, WaitResult(), errors, waited_s=0)
+    began_ms = call.used.now_ms()
+    found = await _wait(call, run_ids, until, min(asked.timeout_seconds, RETURN_S))
+    waited_s = max(round((call.used.now_ms() - began_ms) / 1000), 0)
+    errors += [{"runId": each, "error": f"run {each} does not exist"} for each in found.missing]
+    return _answer(call, found, errors, waited_s=waited_s)
+
+
+async def _named(call: Call, selectors: Iterable[str]) -> tuple[list[RunId], list[Document]]:
+    """The runs that are the caller's, and what is wrong with the others."""
+    run_ids: dict[RunId, None] = {}
+    errors: list[Document] = []
+    for selector in dict.fromkeys(selectors):
+        try:
+            run_ids[(await find_run(call.used, selector, call.caller)).id] = None
+        except SubagentsError as error:
+            if is_refusal(error):
+                note_refusal(call.used, call.caller, "sessions_wait", error.message)
+            errors.append({"runId": selector, "error": error.message})
+    return list(run_ids), errors
+
+
+async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: float) -> WaitResult:
+    caller, engine = call.caller, call.used.engine
+    waiting = asyncio.ensure_future(
+        engine.wait(
+            run_ids,
+            session=caller.session,
+            until=until,
+            timeout_s=timeout_s,
+            reader=caller.reader,
+        )
+    )
+    waited_s = 0
+    try:
+        while not (await asyncio.wait((waiting,), timeout=TELL_S))[0]:
+            waited_s += round(TELL_S)
+            await call.tell(_sign_of_life(call, run_ids, waited_s))
+        return waiting.result()
+    except BaseException:
+        # Not awaited: whoever cancels may do so again at the next await, and then nobody would
+        # look at what it was offered in the same moment.
+        waiting.add_done_callback(lambda done: _give_back(call, done))
+        waiting.cancel()
+        raise
+
+
+def _give_back(call: Call, done: "asyncio.Task[WaitResult]") -> None:
+    if not done.cancelled() and done.exception() is None:
+        call.used.engine.give_back(done.result().offered, reader=call.caller.reader)
+
+
+def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
+    ledger = call.used.engine.ledger
+    wanted = run_ids or sorted(ledger.index.active(call.used.engine.inbox_of(call.caller.session)))
+    runs = [run for each in wanted if (run := ledger.published.get(each)) is not None]
+    active = [run for run in runs if not run.is_settled]
+    labels = [f"{one_line(each.resolved.label)} ({each.phase})" for each in active[:TOLD_MAX]]
+    more = f" and {len(active) - TOLD_MAX} more" if len(active) > TOLD_MAX else ""
+    return f"waiting for {', '.join(labels) or 'runs'}{more}, {waited_s} s so far"
+
+
+def _answer(call: Call, found: WaitResult, errors: list[Document], *, waited_s: int) -> Answer:
+    shown = wording.items(_unread_first(found.completed))
+    carried = frozenset(announcement_id(each.run.id) for each in shown)
+    offered = tuple(each for each in found.offered if each in carried)
+    # What this answer does not carry stays unread.
+    rest = [each for each in found.offered if each not in offered]
+    call.used.engine.give_back(rest, reader=call.caller.reader)
+    now_ms = call.used.now_ms()
+    pending = [documents.pending(run, now_ms) for run in found.pending[:PENDING_MAX]]
+    structured: Document = {
+        "completed": [each.document for each in shown],
+        "pending": pending,
+        "errors": errors,
+    }
+    more = len(found.completed) - len(shown)
+    if more:
+        structured["moreCompleted"] = more
+    lines = [each.text for each in shown]
+    if more:
+        lines.append(f"{more} more ended; call sessions_wait again to read them.")
+    lines += [f"{each['runId']}: {each['error']}" for each in errors]
+    if pending:
+        lines.append(_pending_text(found.pending, pending, waited_s))
+    if not lines:
+        lines.append("Nothing to wait for: no run is active and no result is unread.")
+    return Answer(text=wording.bounded("\n\n".join(lines)), structured=structured, offered=offered)
+
+
+def _unread_first(runs: Sequence[Run]) -> list[Run]:
+    """Those nobody has read come before those that are only told again."""
+    return sorted(runs, key=lambda run: run.announcement_consumed_ms is not None)
+
+
+def _pending_text(runs: Sequence[Run], shown: Sequence[Document], waited_s: int) -> str:
+    lines = [f"Still pending after {waited_s} s: {len(runs)}"]
+    lines += [f'{each["runId"]} "{each["label"]}" {each["phase"]}: {each["why"]}' for each in shown]
+    lines.append("Call sessions_wait again; it is safe to repeat.")
+    return wording.joined(lines)

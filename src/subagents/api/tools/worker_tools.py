@@ -1,0 +1,344 @@
+"""The tools of workers: report, show progress, notify and ask the requester.
+
+A worker speaks for the run and the attempt that its token names, and for no other; none of these
+tools takes a run id. Being too early is an answer (``rate_limited``), not an error: a model that
+is told "error" tries again, one that is told "again in 12 s" goes on with its work.
+
+Source: 3-tools "For workers".
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import msgspec
+
+from subagents.api.server.call import own_attempt
+from subagents.api.tools.tool import (
+    Answer,
+    Audience,
+    Call,
+    Document,
+    Schema,
+    Tool,
+)
+from subagents.api.wire import documents
+from subagents.api.wire import progress as progress_documents
+from subagents.api.wire import requests as wire
+from subagents.api.wire.decoding import decode, one_of
+from subagents.domain.run.run import Decision, Request, Run
+from subagents.domain.run.values import RequestId
+from subagents.errors import (
+    Forbidden,
+    NotFound,
+    RateLimited,
+    UsageError,
+)
+
+ANSWER_WAIT_S: Final = 50.0
+"""``request_orchestrator`` holds a call at most so long: many clients give up after 60 s."""
+TELL_S: Final = 20.0
+"""Between two signs of life of a call that waits."""
+PRIORITIES: Final = ("info", "question", "blocker")
+LEVELS: Final = ("L0_operational", "L1_plan_update", "L2_detail")
+
+
+async def speaker(call: Call) -> Run:
+    """The run on whose behalf the caller speaks.
+
+    Raises:
+        Forbidden: The caller is no worker.
+        Conflict: Its attempt is over; another one is under way.
+    """
+    run_id = call.caller.run_id
+    if run_id is None:
+        raise Forbidden(
+            f"{call.caller.session} is no worker: this tool speaks for the run that a worker's"
+            " token (SUBAGENTS_TOKEN) names",
+            guardrail="role",
+        )
+    return await own_attempt(call.used, run_id, call.caller)
+
+
+def _flat(properties: Mapping[str, Schema], *required: str) -> Schema:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _texts(description: str) -> Schema:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+# -- report_completion --------------------------------------------------------------------------
+
+
+async def _report_completion(call: Call) -> Answer:
+    run = await speaker(call)
+    report = wire.report_of(call.arguments)
+    await call.used.engine.report(run.id, report)
+    return Answer(
+        text=f"Report stored ({report.status}). The last report counts; end your work now.",
+        structured={"status": "stored", "runId": run.id, "report": documents.report(report)},
+    )
+
+
+# -- report_progress ----------------------------------------------------------------------------
+
+
+async def _report_progress(call: Call) -> Answer:
+    run = await speaker(call)
+    progress = wire.progress_of(call.arguments, now_ms=call.used.now_ms())
+    taken = await call.used.engine.progress(run.id, progress)
+    document = {"runId": run.id, **progress_documents.taken(taken)}
+    if taken.retry_after_s is not None:
+        return Answer(
+            text=f"Not stored: too soon, again in {taken.retry_after_s} s.", structured=document
+        )
+    said = f"Shown, {document['note']}." if taken.is_latest_only else "Progress stored."
+    return Answer(text=said, structured=document)
+
+
+def _too_soon(error: RateLimited) -> Answer:
+    document: Document = {"status": "rate_limited", "limit": error.limit}
+    if error.retry_after_s is not None:
+        document["retryAfterSeconds"] = error.retry_after_s
+    again = "" if error.retry_after_s is None else f", again in {error.retry_after_s} s"
+    return Answer(text=f"Not stored: {error.limit}{again}.", structured=document)
+
+
+# -- notify_parent ------------------------------------------------------------------------------
+
+
+async def _notify_parent(call: Call) -> Answer:
+    run = await speaker(call)
+    body = decode(dict(call.arguments), wire.NotifyBody)
+    priority = one_of("priority", body.priority, PRIORITIES)
+    try:
+        await call.used.engine.notify(run.id, body.message, priority=priority)
+    except RateLimited as error:
+        return _too_soon(error)
+    return Answer(
+        text=f"Told {run.requester} ({priority}).",
+        structured={"status": "stored", "runId": run.id, "priority": priority},
+    )
+
+
+# -- request_orchestrator -----------------------------------------------------------------------
+
+
+class _Ask(wire.Body, frozen=True):
+    question: wire.Message | None = None
+    context: Annotated[str, msgspec.Meta(max_length=wire.ANSWER_CHARS_MAX)] | None = None
+    options: Annotated[tuple[wire.Message, ...], msgspec.Meta(max_length=20)] = ()
+    timeout_seconds: Annotated[float, msgspec.Meta(ge=1, le=wire.TIMEOUT_SECONDS_MAX)] = 600
+    default_answer: Annotated[str, msgspec.Meta(max_length=wire.ANSWER_CHARS_MAX)] | None = None
+    request_id: str | None = None
+
+
+async def _request_orchestrator(call: Call) -> Answer:
+    run = await speaker(call)
+    asked = decode(dict(call.arguments), _Ask)
+    if asked.request_id is not None:
+        request_id = _own_request(run, asked.request_id)
+    elif asked.question is None:
+        raise UsageError("question is required", details={"field": "question"})
+    else:
+        try:
+            request = await call.used.engine.ask(
+                run.id,
+                asked.question,
+                context=asked.context,
+                options=asked.options,
+                timeout_s=asked.timeout_seconds,
+                default_answer=asked.default_answer,
+                call_id=call.call_id,
+            )
+        except RateLimited as error:
+            return _too_soon(error)
+        request_id = request.id
+    return _settled(await _answer_of(call, request_id))
+
+
+def _own_request(run: Run, request_id: str) -> RequestId:
+    """A question this run asked, by whichever of its attempts.
+
+    Raises:
+        NotFound: It asked none of that id.
+    """
+    for request in run.requests:
+        if request.id == request_id:
+            return request.id
+    raise NotFound(
+        f"run {run.id} has asked no question {request_id!r}",
+        hint="leave requestId out to ask anew",
+    )
+
+
+async def _answer_of(call: Call, request_id: RequestId) -> Request:
+    loop = asyncio.get_running_loop()
+    until = loop.time() + ANSWER_WAIT_S
+    while True:
+        left = max(until - loop.time(), 0.0)
+        found = await call.used.engine.answer_of(request_id, wait_s=min(left, TELL_S))
+        if found.answer is not None or left <= TELL_S:
+            return found
+        await call.tell(f"no answer to {request_id} yet")
+
+
+def _settled(request: Request) -> Answer:
+    """How the question stands, in words for the model that asked it."""
+    given = request.answer
+    if given is None:
+        return Answer(
+            text=f"No answer yet. Call request_orchestrator again with requestId={request.id}.",
+            structured={
+                "status": "pending",
+                "requestId": request.id,
+                "deadline": request.deadline_ms,
+            },
+        )
+    words = {
+        Decision.DEFAULT: ("default", "Nobody answered in time; your default answer holds"),
+        Decision.TIMEOUT: ("timeout", "Nobody answered in time, and there is no default answer"),
+        Decision.CANCELLED: ("cancelled", "The question was withdrawn: the run is ending"),
+        Decision.APPROVE: ("answered", "Approved"),
+        Decision.DENY: ("answered", "Denied"),
+        Decision.ANSWER: ("answered", "Answer"),
+    }
+    status, word = words[given.decision]
+    return Answer(
+        text=f"{word}: {given.text}" if given.text else f"{word}.",
+        structured={
+            "status": status,
+            "requestId": request.id,
+            "answer": given.text,
+            "decision": given.decision,
+            "answeredBy": given.by,
+            "answeredAt": given.at_ms,
+        },
+    )
+
+
+# -- the table ----------------------------------------------------------------------------------
+
+WORKER_TOOLS: Final[tuple[Tool, ...]] = (
+    Tool(
+        name="report_completion",
+        description=(
+            "Claim the end of your task: what was done and what is left. Make it your last tool"
+            " call; the last report counts. Say partial or failed when that is the truth."
+        ),
+        schema=_flat(
+            {
+                "summary": {"type": "string", "description": "What was accomplished."},
+                "status": {
+                    "type": "string",
+                    "enum": ["complete", "partial", "failed"],
+                    "description": "Default complete.",
+                },
+                "confidence": {
+                    "type": "string",
+                    "enum": ["high", "medium", "low"],
+                    "description": "How sure you are of the result.",
+                },
+                "artifacts": {
+                    "type": "array",
+                    "description": "Files you leave behind.",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "path": {"type": "string"},
+                            "description": {"type": "string"},
+                        },
+                        "required": ["path"],
+                        "additionalProperties": False,
+                    },
+                },
+                "blockers": _texts("What stood in the way."),
+                "warnings": _texts("What the requester should look at."),
+            },
+            "summary",
+        ),
+        handler=_report_completion,
+        audience=Audience.WORKER,
+        idempotent=True,
+    ),
+    Tool(
+        name="report_progress",
+        description=(
+            "Show how far you are; returns at once. At most one per 30 seconds, an earlier one is"
+            " not stored."
+        ),
+        schema=_flat(
+            {
+                "phase": {"type": "string", "description": "Current step, in a few words."},
+                "percentComplete": {"type": "number", "minimum": 0, "maximum": 100},
+                "level": {
+                    "type": "string",
+                    "enum": list(LEVELS),
+                    "description": "L0 what runs now, L1 the plan changed, L2 detail.",
+                },
+                "metrics": {
+                    "type": "object",
+                    "description": "Names with text or number values.",
+                },
+            },
+            "phase",
+        ),
+        handler=_report_progress,
+        audience=Audience.WORKER,
+    ),
+    Tool(
+        name="notify_parent",
+        description=(
+            "Send your requester a one-way message. question and blocker mark you as blocked"
+            " until it answers; to wait for the answer use request_orchestrator."
+        ),
+        schema=_flat(
+            {
+                "message": {"type": "string"},
+                "priority": {
+                    "type": "string",
+                    "enum": list(PRIORITIES),
+                    "description": "Default info.",
+                },
+            },
+            "message",
+        ),
+        handler=_notify_parent,
+        audience=Audience.WORKER,
+    ),
+    Tool(
+        name="request_orchestrator",
+        description=(
+            "Ask your requester and wait for the answer. Returns after at most 50 seconds; when"
+            " status is pending, call again with requestId. At most 5 questions a minute, 3 open."
+        ),
+        schema=_flat(
+            {
+                "question": {
+                    "type": "string",
+                    "description": "Required, except with requestId.",
+                },
+                "context": {"type": "string", "description": "What the requester must know."},
+                "options": _texts("Possible answers."),
+                "timeoutSeconds": {
+                    "type": "number",
+                    "minimum": 1,
+                    "description": "How long the question stands; default 600.",
+                },
+                "defaultAnswer": {
+                    "type": "string",
+                    "description": "Taken when nobody answers in time.",
+                },
+                "requestId": {"type": "string", "description": "Go on waiting for this one."},
+            }
+        ),
+        handler=_request_orchestrator,
+        audience=Audience.WORKER,
+    ),
+)

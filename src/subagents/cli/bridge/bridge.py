@@ -1,0 +1,450 @@
+"""The stdio bridge: one line of a client in, one request to the daemon out, its answer back.
+
+It knows JSON-RPC ids, a few methods and which tools may be called twice, and nothing of what the
+tools do (decision 0013). A client does not start its servers again, so the bridge outlives the
+daemon: it starts it, finds it again, and repeats what may be repeated.
+
+An answer that hands messages over is acknowledged once the client took it and lives on: with its
+next line, or a moment later. Until then the connection of its request stays open, and the daemon
+takes its end, also by SIGKILL, as "nobody read this".
+
+Source: 5-surfaces §3; 2-lifecycle §7; decision 0015.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Final
+
+import msgspec
+
+from subagents.cli.bridge.bridge_http import Gone, Post
+from subagents.cli.bridge.bridge_rpc import (
+    INVALID_REQUEST,
+    METHOD,
+    PARSE_ERROR,
+    SERVER_ERROR,
+    VERSION,
+    Call,
+    Document,
+    decoded,
+    error_message,
+    may_repeat,
+    offered_in,
+    outcome_unknown,
+    refuse_stopping,
+    rewritten,
+    unreachable,
+)
+from subagents.cli.bridge.unread import unread_bytes
+from subagents.errors import DaemonUnreachable
+
+LINE_BYTES_MAX: Final = 16 * 1024 * 1024
+CALLS_MAX: Final = 256
+"""Under way at once; each has a thread and a connection."""
+RECONNECT_S: Final = 30.0
+"""How long a call looks for a daemon that went away before it gives up."""
+RECONNECT_POLL_S: Final = 0.05
+LIVES_ON_S: Final = 0.3
+"""A client that is there so long after it took an answer has kept it."""
+UNAVAILABLE: Final = 503
+END_GRACE_S: Final = 5.0
+"""When the input ends, calls that only ask have so long to be answered: a pipe ends at once."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What is written for a call, and what it hands over."""
+
+    message: bytes
+    reader: str = ""
+    offered: list[str] = field(default_factory=list)
+    post: Post | None = None
+    """Kept open until what is offered was acknowledged."""
+    read_at: float | None = None
+    """When all that was written had been taken by the client; monotonic seconds."""
+
+    def leave(self) -> None:
+        if self.post is not None:
+            self.post.close()
+
+
+class Daemon:
+    """Where the daemon is, who we are to it, and how it is brought back."""
+
+    def __init__(
+        self,
+        socket_path: str,
+        headers: Mapping[str, str],
+        start: Callable[[], None] | None,
+    ) -> None:
+        """
+        Args:
+            socket_path: Its Unix socket.
+            headers: Who calls: session, token, working directory.
+            start: Starts it unless one answers; None inside a worker, whose daemon is not ours.
+        """
+        self.socket_path = socket_path
+        self.headers = dict(headers)
+        self._start = start
+
+    def come_back(self, *, may_have_acted: bool, due: float) -> bool:
+        """Have it there again, or wait a moment for it; False = ``due`` is over.
+
+        A daemon that was stopped on purpose (its socket is gone) is started by new calls only,
+        not by those that it left unanswered.
+        """
+        if time.monotonic() >= due:
+            return False
+        was_stopped = may_have_acted and not os.path.exists(self.socket_path)  # noqa: PTH110
+        if self._start is not None and not was_stopped:
+            try:
+                self._start()
+            except DaemonUnreachable as error:
+                say(error.message)
+        time.sleep(RECONNECT_POLL_S)
+        return True
+
+
+class Bridge:
+    """Serves one client until its input ends."""
+
+    def __init__(self, daemon: Daemon, *, stdin: IO[bytes], stdout: int) -> None:
+        """
+        Args:
+            daemon: Whom to ask.
+            stdin: Lines of the client.
+            stdout: The descriptor its answers are written to; nothing else may use it.
+        """
+        self._daemon = daemon
+        self._stdin = stdin
+        self._stdout = stdout
+        self._name = f"mcp-{os.urandom(8).hex()}"
+        self._version: str | None = None
+        self._numbers = 0
+        self._calls: dict[bytes, Call] = {}
+        self._threads: set[threading.Thread] = set()
+        self._lock = threading.Lock()
+        """Of the output, and of what was written but is not acknowledged yet."""
+        self._unread: list[_Answer] = []
+        self._has_unread = threading.Event()
+        self._has_ended = threading.Event()
+
+    def run(self) -> int:
+        """Serve until the input ends; returns the exit code."""
+        keeper = threading.Thread(target=self._acknowledge_late, daemon=True, name="acknowledge")
+        keeper.start()
+        grace_s = END_GRACE_S
+        try:
+            while line := self._stdin.readline(LINE_BYTES_MAX + 1):
+                self._acknowledge(self._take_read())
+                if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
+                    self._skip_line()
+                    self._write(error_message(None, PARSE_ERROR, "the line is too long"))
+                    continue
+                if line.strip():
+                    self._take(line)
+        except BrokenPipeError:
+            grace_s = 0.0
+        except BaseException:
+            grace_s = 0.0
+            raise
+        finally:
+            self._end(grace_s)
+        return 0
+
+    def _skip_line(self) -> None:
+        while (rest := self._stdin.readline(LINE_BYTES_MAX)) and not rest.endswith(b"\n"):
+            pass
+
+    def _end(self, grace_s: float) -> None:
+        """Leave: what nobody can have read goes back, what is under way is cancelled."""
+        for call in list(self._calls.values()):
+            if call.waits:
+                call.cancel()
+        due = time.monotonic() + grace_s
+        for thread in list(self._threads):
+            thread.join(max(due - time.monotonic(), 0))
+        self._has_ended.set()
+        with self._lock:
+            unread, self._unread = self._unread, []
+        self._has_unread.set()  # lets the thread that acknowledges see the end
+        for answer in unread:
+            answer.leave()
+        for call in list(self._calls.values()):
+            call.cancel()
+
+    # -- lines of the client -----------------------------------------------------------------
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._write(error_message(None, PARSE_ERROR, "the line is not valid JSON"))
+            return
+        except RecursionError:
+            self._write(error_message(None, PARSE_ERROR, "the line is nested too deeply"))
+            return
+        if isinstance(message, list):
+            self._take_batch(message)
+            return
+        made = self._made(message, line.strip())
+        if isinstance(made, bytes):
+            self._write(made)
+        elif made is None:
+            return
+        elif made.method == "initialize":
+            # Requests behind it need the version that it agrees on.
+            self._serve(made, self._deliver)
+        else:
+            self._start(made, self._deliver)
+
+    def _take_batch(self, messages: Sequence[object]) -> None:
+        """Several messages in one line: the answers go back in one line, too."""
+        if not messages:
+            self._write(error_message(None, INVALID_REQUEST, "the batch is empty"))
+            return
+        made = [self._made(each, msgspec.json.encode(each)) for each in messages]
+        answers = [_Answer(each) for each in made if isinstance(each, bytes)]
+        calls = [each for each in made if isinstance(each, Call)]
+        if not calls:
+            self._deliver_all(answers)
+            return
+        left = len(calls)
+
+        def collect(answer: _Answer | None) -> None:
+            nonlocal left
+            with self._lock:
+                left -= 1
+                if answer is not None:
+                    answers.append(answer)
+                is_last = left == 0
+            if is_last:
+                self._deliver_all(answers)
+
+        for call in calls:
+            self._start(call, collect)
+
+    def _made(self, message: object, body: bytes) -> "Call | bytes | None":
+        """A call; the error that answers a malformed one; None = there is nothing to do."""
+        if not isinstance(message, dict):
+            return error_message(None, INVALID_REQUEST, "a message must be an object")
+        method, params = message.get("method"), message.get("params") or {}
+        if "method" not in message and ("result" in message or "error" in message):
+            return None  # an answer to a question that nobody asked
+        if "id" not in message:
+            if method == "notifications/cancelled" and isinstance(params, dict):
+                self._cancel(params.get("requestId"))
+            return None
+        id_ = message["id"]
+        if isinstance(id_, bool) or not isinstance(id_, str | int | float):
+            return error_message(None, INVALID_REQUEST, "id must be a text or a number")
+        if not isinstance(method, str) or not METHOD.fullmatch(method):
+            return error_message(id_, INVALID_REQUEST, "method must be a printable text")
+        if not isinstance(params, dict):
+            return error_message(id_, INVALID_REQUEST, "params must be an object")
+        self._numbers += 1
+        return Call(self._numbers, id_, method, params, body)
+
+    def _cancel(self, id_: object) -> None:
+        call = self._calls.get(msgspec.json.encode(id_))
+        if call is not None:
+            call.cancel()
+
+    # -- calls -------------------------------------------------------------------------------
+
+    def _start(self, call: Call, deliver: Callable[[_Answer | None], None]) -> None:
+        if len(self._threads) >= CALLS_MAX:
+            text = f"more than {CALLS_MAX} calls at once"
+            deliver(_Answer(error_message(call.id, SERVER_ERROR, text)))
+            return
+        thread = threading.Thread(target=self._serve, args=(call, deliver), daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _serve(self, call: Call, deliver: Callable[[_Answer | None], None]) -> None:
+        key = msgspec.json.encode(call.id)
+        self._calls[key] = call
+        try:
+            deliver(self._answer(call))
+        except BrokenPipeError:
+            self._has_ended.set()
+        finally:
+            if self._calls.get(key) is call:
+                del self._calls[key]
+            self._threads.discard(threading.current_thread())
+
+    def _answer(self, call: Call) -> _Answer | None:
+        """Ask the daemon until it answers; None = the client does not want to hear of it."""
+        due = time.monotonic() + RECONNECT_S
+        may_have_acted = False
+        while True:
+            try:
+                return self._asked(call)
+            except Gone as gone:
+                if call.is_cancelled or self._has_ended.is_set():
+                    return None
+                if gone.was_sent and not may_repeat(call.method, call.params):
+                    return _Answer(outcome_unknown(call))
+                if gone.was_sent:
+                    say(f"the daemon went away during {call.method}; asking again")
+                may_have_acted = may_have_acted or gone.was_sent
+                if not self._daemon.come_back(may_have_acted=may_have_acted, due=due):
+                    return _Answer(unreachable(call, str(gone)))
+
+    def _asked(self, call: Call) -> _Answer | None:
+        """One try.
+
+        Raises:
+            Gone: The daemon did not answer.
+        """
+        reader = f"{self._name}-{call.number}"
+        call.post = post = Post(self._daemon.socket_path)
+        if call.is_cancelled:
+            post.close()
+            return None
+        try:
+            post.send("/mcp", self._headers(call, reader), call.body)
+            for data in post.messages():
+                message = decoded(data)
+                if "method" in message:
+                    self._write(data)
+                    continue
+                refuse_stopping(message)
+                return self._received(call, post, data, message, reader)
+        except BaseException:
+            post.close()
+            raise
+        post.close()
+        raise Gone("it sent no answer", was_sent=True)
+
+    def _received(
+        self, call: Call, post: Post, data: bytes, message: Document, reader: str
+    ) -> _Answer | None:
+        if call.is_cancelled:
+            post.close()
+            return None
+        if call.method == "initialize":
+            self._remember_version(message)
+        if message.get("jsonrpc") != "2.0" or message.get("id") != call.id:
+            post.close()
+            return _Answer(rewritten(call, post.status, message))
+        offered = offered_in(message)
+        if not offered:
+            post.close()
+            return _Answer(data)
+        return _Answer(data, reader, offered, post)
+
+    def _remember_version(self, message: Document) -> None:
+        result = message.get("result")
+        version = result.get("protocolVersion") if isinstance(result, dict) else None
+        if isinstance(version, str) and VERSION.fullmatch(version):
+            self._version = version
+
+    def _headers(self, call: Call, reader: str) -> dict[str, str]:
+        return {
+            **self._daemon.headers,
+            "x-subagents-reader": reader,
+            "x-subagents-call-id": reader,
+            "x-subagents-ack": "explicit",
+            **call.headers(self._version),
+        }
+
+    # -- answers -----------------------------------------------------------------------------
+
+    def _write(self, message: bytes) -> None:
+        with self._lock:
+            self._put(message)
+
+    def _put(self, message: bytes) -> None:
+        """Write one line; the lock is held.
+
+        Raises:
+            BrokenPipeError: The client is gone.
+        """
+        left = memoryview(message.replace(b"\n", b" ") + b"\n")
+        while left:
+            left = left[os.write(self._stdout, left) :]
+
+    def _deliver(self, answer: _Answer | None) -> None:
+        if answer is not None:
+            self._hand_over(answer.message, [answer])
+
+    def _deliver_all(self, answers: Sequence[_Answer]) -> None:
+        if answers:
+            messages = b",".join(answer.message for answer in answers)
+            self._hand_over(b"[" + messages + b"]", answers)
+
+    def _hand_over(self, message: bytes, answers: Sequence[_Answer]) -> None:
+        try:
+            with self._lock:
+                self._put(message)
+                self._unread += [answer for answer in answers if answer.offered]
+            self._has_unread.set()
+        except BaseException:
+            for answer in answers:
+                answer.leave()
+            raise
+
+    # -- acknowledging -----------------------------------------------------------------------
+
+    def _take_read(self, *, for_s: float = 0.0) -> list[_Answer]:
+        """The answers that the client has taken, so many seconds ago or more."""
+        with self._lock:
+            if not self._unread or unread_bytes(self._stdout):
+                return []
+            now = time.monotonic()
+            for answer in self._unread:
+                answer.read_at = answer.read_at or now
+            taken = [each for each in self._unread if now - (each.read_at or now) >= for_s]
+            self._unread = [each for each in self._unread if each not in taken]
+            if not self._unread:
+                self._has_unread.clear()
+        return taken
+
+    def _acknowledge_late(self) -> None:
+        """For clients that say nothing for a while after an answer."""
+        while self._has_unread.wait() and not self._has_ended.wait(LIVES_ON_S / 4):
+            self._acknowledge(self._take_read(for_s=LIVES_ON_S))
+
+    def _acknowledge(self, answers: Sequence[_Answer]) -> None:
+        """Consume what these handed over; tried again later while the daemon is away."""
+        for answer in answers:
+            try:
+                self._post_acknowledgement(answer)
+            except Gone:
+                with self._lock:
+                    self._unread.append(answer)
+                self._has_unread.set()
+            else:
+                answer.leave()
+
+    def _post_acknowledgement(self, answer: _Answer) -> None:
+        post = Post(self._daemon.socket_path)
+        headers = {
+            **self._daemon.headers,
+            "accept": "application/json",
+            "x-subagents-reader": answer.reader,
+        }
+        body = msgspec.json.encode({"messageIds": answer.offered})
+        try:
+            post.send("/v1/inbox/ack", headers, body)
+            # What it says changes nothing, but the next call must come after its commit.
+            for _ in post.messages():
+                pass
+        finally:
+            post.close()
+        if post.status == UNAVAILABLE:
+            raise Gone("it cannot write now", was_sent=True)
+        if post.status >= 400:
+            say(f"messages could not be acknowledged: HTTP {post.status}")
+
+
+def say(text: str) -> None:
+    """A note for the client's log."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"subagents mcp: {text}\n")

@@ -1,0 +1,179 @@
+"""JSON-RPC as far as the bridge knows it: requests of the client, and what may be asked twice.
+
+Source: 5-surfaces §3; decision 0013.
+"""
+
+import contextlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from subagents.cli.bridge.bridge_http import Gone, Post, header_value
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+SERVER_ERROR: Final = -32000
+VERSION_META: Final = "io.modelcontextprotocol/protocolVersion"
+OFFERED_META: Final = "subagents/offered"
+_NAMED: Final[Mapping[str, str]] = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/cancel": "taskId",
+    "tasks/update": "taskId",
+}
+"""Method → the parameter that the header ``Mcp-Name`` repeats."""
+METHOD: Final = re.compile(r"[!-~]{1,200}")
+VERSION: Final = re.compile(r"[!-~]{1,64}")
+
+REPEATABLE_TOOLS: Final = frozenset(
+    {
+        "sessions_spawn",  # under the id of the call: the second time returns the first run
+        "sessions_wait",
+        "sessions_list",
+        "sessions_tree",
+        "sessions_history",
+        "agents_list",
+        "request_orchestrator",  # under the id of the call, too
+        "report_completion",  # the last one counts
+    }
+)
+WAITING_TOOLS: Final = frozenset({"sessions_wait", "request_orchestrator"})
+"""They hold the line until something happens; the others answer at once."""
+REPEATABLE_ACTIONS: Final = frozenset(
+    {"list", "status", "log", "why", "inbox", "result", "attention", "kill", "pause", "resume"}
+)
+"""Of the tool ``subagents``: what looks, and what is harmless twice."""
+
+Document = dict[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One request of the client."""
+
+    number: int
+    id: str | int | float
+    method: str
+    params: Document
+    body: bytes
+    post: Post | None = None
+    is_cancelled: bool = False
+
+    @property
+    def waits(self) -> bool:
+        return self.method == "tools/call" and self.params.get("name") in WAITING_TOOLS
+
+    def headers(self, agreed_version: str | None) -> dict[str, str]:
+        """What the protocol repeats of the body in headers.
+
+        Args:
+            agreed_version: Of the handshake; newer clients say theirs in every request.
+        """
+        found = {"accept": "application/json, text/event-stream", "mcp-method": self.method}
+        meta = self.params.get("_meta")
+        version = meta.get(VERSION_META) if isinstance(meta, dict) else None
+        if version is None and self.method != "initialize":
+            version = agreed_version
+        if isinstance(version, str) and VERSION.fullmatch(version):
+            found["mcp-protocol-version"] = version
+        name = self.params.get(_NAMED.get(self.method, ""))
+        if isinstance(name, str):
+            found["mcp-name"] = header_value(name)
+        return found
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        if self.post is not None:
+            self.post.close()
+
+
+def may_repeat(method: str, params: Mapping[str, Any]) -> bool:
+    """Whether a request of which nobody knows whether it was served may be sent again."""
+    if method != "tools/call":
+        return True
+    if params.get("name") == "subagents":
+        arguments = params.get("arguments")
+        action = arguments.get("action") if isinstance(arguments, dict) else None
+        return action in REPEATABLE_ACTIONS
+    return params.get("name") in REPEATABLE_TOOLS
+
+
+# -- messages -----------------------------------------------------------------------------------
+
+
+def decoded(data: bytes) -> Document:
+    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+        found = msgspec.json.decode(data)
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def offered_in(message: Document) -> list[str]:
+    result = message.get("result")
+    meta = result.get("_meta") if isinstance(result, dict) else None
+    found = meta.get(OFFERED_META) if isinstance(meta, dict) else None
+    return [str(each) for each in found] if isinstance(found, list) else []
+
+
+def refuse_stopping(message: Document) -> None:
+    """Look whether an answer says that the daemon is stopping; the one after it can answer.
+
+    Raises:
+        Gone: It does.
+    """
+    error = message.get("error")
+    data = error.get("data") if isinstance(error, dict) else None
+    if isinstance(data, dict) and data.get("code") == "unavailable":
+        raise Gone("it is stopping", was_sent=True)
+
+
+def rewritten(call: Call, status: int, message: Document) -> bytes:
+    """An answer of HTTP's own, or one that names no request, as the answer of this call."""
+    error = message.get("error")
+    if isinstance(error, dict) and isinstance(error.get("code"), int):
+        return msgspec.json.encode({"jsonrpc": "2.0", "id": call.id, "error": error})
+    text = message.get("message") or f"the daemon answered with HTTP {status}"
+    return error_message(call.id, SERVER_ERROR, str(text), data=message or None)
+
+
+def error_message(
+    id_: str | float | None, code: int, text: str, *, data: Document | None = None
+) -> bytes:
+    error: Document = {"code": code, "message": text}
+    if data is not None:
+        error["data"] = data
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": id_, "error": error})
+
+
+def outcome_unknown(call: Call) -> bytes:
+    """For a tool that must not be called twice by us: whoever called it can look."""
+    hint = "look before you repeat it: sessions_list, or subagents action=status"
+    return _failed_tool(
+        call, "outcome_unknown", "the daemon went away during this call; it may have acted", hint
+    )
+
+
+def unreachable(call: Call, reason: str) -> bytes:
+    """No daemon could be reached in time."""
+    text = f"no daemon answers: {reason}"
+    hint = "call again; if it stays so: subagents doctor"
+    if call.method == "tools/call":
+        return _failed_tool(call, "daemon_unreachable", text, hint)
+    data = {"code": "daemon_unreachable", "message": text, "retryable": True, "hint": hint}
+    return error_message(call.id, SERVER_ERROR, text, data=data)
+
+
+def _failed_tool(call: Call, code: str, text: str, hint: str) -> bytes:
+    result = {
+        "content": [{"type": "text", "text": f"error: {text}\nhint: {hint}"}],
+        "structuredContent": {"status": "error", "code": code, "error": text, "hint": hint},
+        "isError": True,
+        "resultType": "complete",
+    }
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": call.id, "result": result})

@@ -1,0 +1,123 @@
+"""``subagents mcp``: what MCP clients start to speak to the daemon over stdin and stdout.
+
+Source: 5-surfaces §3; 3-tools "Who is calling".
+"""
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import Final
+from urllib.parse import quote
+
+from subagents.cli.bridge.ancestors import worker_variables
+from subagents.cli.bridge.bridge import Bridge, Daemon, say
+from subagents.client.client import ensure_daemon
+from subagents.config.paths import Paths, session_name
+from subagents.errors import EXIT_OK, UsageError
+
+PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
+"""Set by Claude Code for the servers it starts; others start them in the project."""
+_NAME: Final = re.compile(r"[!-~]{1,200}")
+_KEY: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
+
+
+def mcp(*arguments: str) -> int:
+    """Speak MCP on stdin and stdout; started by clients (Claude Code, Codex, …), not by people.
+
+    Starts the daemon when none runs, and finds it again when it was restarted. Without
+    ``--session`` the session belongs to the project directory, so that a client that was started
+    again finds its inbox. Inside a worker it speaks for that worker's run.
+
+    For example:
+        subagents mcp
+        subagents mcp --session review
+
+    Args:
+        arguments: ``--session NAME``, or nothing.
+    """
+    wanted = _session_argument(arguments)
+    if sys.stdin.isatty():
+        say("waiting for an MCP client on stdin; subagents mcp config shows how to set one up")
+    daemon = daemon_of(os.environ, wanted)
+    # Clients end their servers with either; both mean "done", also where SIGINT came in ignored.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    return Bridge(daemon, stdin=sys.stdin.buffer, stdout=sys.stdout.fileno()).run()
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(EXIT_OK)
+
+
+def _session_argument(arguments: Sequence[str]) -> str | None:
+    """The value of ``--session``; read without a parser, which would double the time to start.
+
+    Raises:
+        UsageError: Anything else was given.
+    """
+    hint = "subagents mcp [--session NAME]"
+    match arguments:
+        case ():
+            return None
+        case ("--session", name):
+            return name
+        case (option,) if option.startswith("--session="):
+            return option.partition("=")[2]
+        case ("--session",):
+            raise UsageError("--session needs a name", hint=hint, details={"field": "--session"})
+        case _:
+            raise UsageError(f"unknown argument {arguments[0]!r}", hint=hint)
+
+
+def daemon_of(environ: Mapping[str, str], wanted: str | None) -> Daemon:
+    """The daemon to speak to, and in whose name.
+
+    Args:
+        environ: A worker's has SUBAGENTS_SOCKET, SUBAGENTS_SESSION_KEY and SUBAGENTS_TOKEN; where
+            its program started us without them, they are looked for above us.
+        wanted: A session's name or whole key; None = that of the project directory.
+
+    Raises:
+        UsageError: The name cannot be one.
+        ConfigError: The home cannot be found.
+    """
+    project = environ.get(PROJECT_VARIABLE) or os.getcwd()  # noqa: PTH109  pathlib costs time here
+    headers = {
+        "x-subagents-caller": "agent",
+        "x-subagents-cwd": quote(os.path.realpath(project)),
+    }
+    environ = {**worker_variables(environ), **environ}
+    socket_path = environ.get("SUBAGENTS_SOCKET")
+    if socket_path:
+        headers["x-subagents-session"] = environ.get("SUBAGENTS_SESSION_KEY") or session_of(wanted)
+        if token := environ.get("SUBAGENTS_TOKEN"):
+            headers["authorization"] = f"Bearer {token}"
+        return Daemon(socket_path, headers, start=None)
+    headers["x-subagents-session"] = session_of(wanted or session_name(project))
+    paths = Paths.resolve(environ)
+
+    def start() -> None:
+        if ensure_daemon(paths):
+            say("started the daemon")
+
+    return Daemon(str(paths.socket), headers, start)
+
+
+def session_of(name: str | None) -> str:
+    """The key of a named session; a whole key stays as it is.
+
+    Raises:
+        UsageError: It is empty, too long, or has spaces or other than printable ASCII characters.
+    """
+    found = "main" if name is None else name
+    if _KEY.fullmatch(found):
+        return found
+    if not _NAME.fullmatch(found) or found.startswith("agent:"):
+        raise UsageError(
+            f"--session must be 1 to 200 printable characters without spaces, not {found[:80]!r}",
+            details={"field": "--session"},
+        )
+    return f"agent:main:{found}"

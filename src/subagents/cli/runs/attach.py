@@ -1,0 +1,314 @@
+"""``attach``: follow a session live and write into it, over all the runs that work in it.
+
+A thread follows the transcript and prints it; this one reads what is typed. Both look at the same
+session: when a message starts a run that goes on with it, the follower goes on there.
+
+Source: 5-surfaces §2; 7-runtimes (``subagents attach``); docs/decisions/0024.
+"""
+
+import os
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.flags import Json, Run
+from subagents.cli.runs.selectors import path_of
+from subagents.cli.runs.session_commands import said
+from subagents.cli.show import log_command as log
+from subagents.cli.show.views import (
+    LogView,
+    SentView,
+    SessionView,
+    view,
+)
+from subagents.client.client import Client, Document, Query
+from subagents.errors import (
+    EXIT_OK,
+    EXIT_RUN_UNSUCCESSFUL,
+    EXIT_VERIFICATION_FAILED,
+    RateLimited,
+    SubagentsError,
+)
+
+PROMPT: Final = "› "
+LINES: Final = 20
+PAGE_LINES: Final = 1_000
+NEXT_RUN_S: Final = 1.0
+"""Between two looks whether somebody went on with a session in which nobody works."""
+PATIENCE_S: Final = 10.0
+"""So long a message waits for its turn (one per 2 s)."""
+INTERRUPT: Final = "/interrupt"
+LEAVE: Final = "/detach"
+
+
+def attach(
+    run: Run,
+    /,
+    *,
+    tail: Annotated[
+        int, Parameter(name=["--tail", "-n"], help="Begin with the newest N lines.", metavar="N")
+    ] = LINES,
+    json: Json = False,
+) -> int:
+    """Follow a session live, and type messages into it, also when its run has ended.
+
+    A line goes into the worker's live turn where its runtime takes it, else it starts a run that
+    goes on with the session. `/interrupt` ends the turn. Ctrl-C or Ctrl-D leaves; the work goes on.
+    From a pipe each line is a message, and at its end the session is followed until nobody works
+    in it; the exit code is then that of `run`.
+
+    For example:
+
+        subagents attach docs
+
+        echo 'and the index, please' | subagents attach last
+    """
+    with connect() as client:
+        session = newest(client, run)
+        follower = Follower(session.run_id, tail=tail, json=json)
+        if not json:
+            output.note(f"{session.run_id}: {output.one_line(session.label)} is {session.phase}")
+        follower.start()
+        try:
+            if sys.stdin.isatty():
+                _talk(client, follower, json=json)
+            else:
+                for line in sys.stdin:
+                    _say(client, follower, line, json=json)
+                follower.finish()
+                return _code(newest(client, follower.run_id))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            follower.leave()
+        if follower.error is not None:
+            raise follower.error
+        now = newest(client, follower.run_id)
+    goes_on = "the work goes on" if now.outcome is None else "the session is kept"
+    output.note(f"\nDetached; {goes_on}. Come back: subagents attach {now.run_id}")
+    return EXIT_OK
+
+
+def newest(client: Client, selector: str) -> SessionView:
+    """The newest run of the session that a run belongs to."""
+    found = view(client.get(path_of(selector)), SessionView)
+    while found.continued_by is not None:
+        found = view(client.get(path_of(found.continued_by)), SessionView)
+    return found
+
+
+def _talk(client: Client, follower: "Follower", *, json: bool) -> None:
+    """Read lines until Ctrl-D, or until nothing can be followed any more."""
+    import readline  # noqa: PLC0415, F401  importing it gives ``input`` its line editor
+
+    follower.is_typed_under = True
+    while follower.error is None:
+        try:
+            line = input(PROMPT)
+        except EOFError:
+            return
+        if line.strip() == LEAVE:
+            return
+        if line.strip() == INTERRUPT:
+            follower.aside(lambda: _interrupt(client, follower.run_id))
+        else:
+            _say(client, follower, line, json=json)
+
+
+def _interrupt(client: Client, run_id: str) -> str:
+    answer = client.post(path_of(run_id, "/interrupt"), {})
+    return f"{answer.get('runId')}: {answer.get('status')}"
+
+
+def _say(client: Client, follower: "Follower", line: str, *, json: bool) -> None:
+    message = line.strip()
+    if not message:
+        return
+
+    def send() -> str:
+        answer = _sent(client, follower.run_id, message)
+        sent = view(answer, SentView)
+        if sent.is_new:
+            follower.go_on(sent.run_id)
+        if json:
+            follower.write([], answer)
+        return "" if json else said(sent)
+
+    follower.aside(send)
+
+
+def _sent(client: Client, run_id: str, message: str) -> Document:
+    """Send once, whatever the daemon does meanwhile, and not faster than is allowed."""
+    body = {"message": message, "idempotencyKey": f"attach:{uuid.uuid4().hex}"}
+    due = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return persistently(lambda: client.post(path_of(run_id, "/send"), body, timeout_s=30))
+        except RateLimited as error:
+            wait_s = error.retry_after_s or 1
+            if time.monotonic() + wait_s > due:
+                raise
+            time.sleep(wait_s)
+
+
+def _code(session: SessionView) -> int:
+    if session.outcome is None or session.outcome.status == "ok":
+        return EXIT_OK
+    if session.outcome.reason == "verification_failed":
+        return EXIT_VERIFICATION_FAILED
+    return EXIT_RUN_UNSUCCESSFUL
+
+
+class Follower(threading.Thread):
+    """Prints what is new in a session, from one run of it to the next."""
+
+    def __init__(self, run_id: str, *, tail: int, json: bool) -> None:
+        super().__init__(name="attach", daemon=True)
+        self.run_id = run_id
+        """The newest run of the session that is known."""
+        self._first = run_id
+        self._pending: deque[str] = deque()
+        """Runs that our own messages started and that were not followed yet, in order."""
+        self.is_typed_under = False
+        """Somebody types on the last line of the same terminal."""
+        self.error: SubagentsError | None = None
+        self._tail = tail
+        self._json = json
+        self._writing = threading.Lock()
+        self._woken = threading.Event()
+        self._finishing = threading.Event()
+        self._left = threading.Event()
+
+    def run(self) -> None:
+        try:
+            with connect() as client:
+                self._follow(client)
+        except SubagentsError as error:
+            self.error = error
+            if not self._left.is_set():
+                self.note(f"subagents: {error.message}")
+
+    def go_on(self, run_id: str) -> None:
+        """A message started this run: follow it when those before it were printed."""
+        self.run_id = run_id
+        self._pending.append(run_id)
+        self._woken.set()
+
+    def finish(self) -> None:
+        """Return once nobody works in the session and everything was printed."""
+        self._finishing.set()
+        self._woken.set()
+        self.join()
+        if self.error is not None:
+            raise self.error
+
+    def leave(self) -> None:
+        """Print nothing more."""
+        self._left.set()
+        self._woken.set()
+
+    def aside(self, act: Callable[[], str]) -> None:
+        """Do something between the lines; what it says is a note.
+
+        Why it failed is one too where somebody types; a program hears of it by our end.
+        """
+        try:
+            text = act()
+        except SubagentsError as error:
+            if not self.is_typed_under:
+                raise
+            text = f"subagents: {error.message}"
+            if error.hint:
+                text += f"\n  hint: {error.hint}"
+        if text:
+            self.note(text)
+
+    def _follow(self, client: Client) -> None:
+        followed: str | None = self._first
+        query: Query = {"tail": max(self._tail, 1)}
+        is_quiet = not self._tail
+        seen: set[str] = set()
+        while followed is not None and not self._left.is_set():
+            seen.add(followed)
+            page = self._print(client, followed, query, is_quiet=is_quiet)
+            while not page.ended and not self._left.is_set():
+                query = {
+                    "afterSeq": page.next_seq,
+                    "limit": PAGE_LINES,
+                    "waitSeconds": int(POLL_S),
+                }
+                page = self._print(client, followed, query)
+            followed = self._next(client, followed, seen)
+            query, is_quiet = {"afterSeq": 0, "limit": PAGE_LINES}, False
+
+    def _next(self, client: Client, followed: str, seen: set[str]) -> str | None:
+        """Wait for a run that goes on behind this one; None = nobody waits for one any more."""
+        while not self._left.is_set():
+            self._woken.clear()
+            is_last_look = self._finishing.is_set()
+            while self._pending:
+                run_id = self._pending.popleft()
+                if run_id not in seen:
+                    return run_id
+            found = persistently(lambda: newest(client, followed)).run_id
+            if found not in seen and not self._pending:
+                self.run_id = found
+                return found
+            if is_last_look and not self._pending:
+                return None
+            self._woken.wait(NEXT_RUN_S)
+        return None
+
+    def _print(
+        self, client: Client, run_id: str, query: Query, *, is_quiet: bool = False
+    ) -> LogView:
+        path = path_of(run_id, "/log")
+        answer = persistently(lambda: client.get(path, query, timeout_s=POLL_S))
+        page = view(answer, LogView)
+        if not self._left.is_set() and not is_quiet and (page.lines or (self._json and page.ended)):
+            self.write([text for line in page.lines for text in log.shown(line)], answer)
+        return page
+
+    def write(self, lines: list[str], answer: Document) -> None:
+        """Lines of the transcript, above the one that is being typed."""
+        with self._writing:
+            self._clear_prompt()
+            if self._json:
+                output.document(answer)
+            else:
+                sys.stdout.writelines(f"{each}\n" for each in lines)
+            self._draw_prompt()
+            sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """A line for the person."""
+        with self._writing:
+            self._clear_prompt()
+            sys.stdout.flush()
+            output.note(text)
+            self._draw_prompt()
+            sys.stdout.flush()
+
+    def _clear_prompt(self) -> None:
+        if self.is_typed_under and _has_cursor():
+            sys.stdout.write("\r\x1b[K")
+
+    def _draw_prompt(self) -> None:
+        if not self.is_typed_under or self._left.is_set():
+            return
+        import readline  # noqa: PLC0415  on a terminal only
+
+        if _has_cursor() and threading.current_thread() is self:
+            sys.stdout.write(f"{PROMPT}{readline.get_line_buffer()}")
+
+
+def _has_cursor() -> bool:
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,205 @@
+"""Commands that change a run: ``steer answer pause resume cancel retry``.
+
+Source: 5-surfaces §2.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import connect
+from subagents.cli.flags import (
+    Json,
+    Run,
+    Runs,
+    Yes,
+)
+from subagents.cli.runs import selectors
+from subagents.cli.runs.selectors import path_of
+from subagents.cli.show.views import (
+    Details,
+    Receipt,
+    Row,
+    view,
+)
+from subagents.client.client import Client, Document, segment
+from subagents.errors import EXIT_OK, Conflict, UsageError
+
+TEXT_METAVAR: Final = "TEXT"
+REQUEST: Final = re.compile(r":[qn][0-9]+$")
+"""Ends the id of a question or of a notice; anything else names a run."""
+
+
+def steer(
+    run: Run,
+    message: Annotated[str, Parameter(help="What to tell it.", metavar=TEXT_METAVAR)],
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Tell a live worker something; where its runtime cannot listen now, it waits.
+
+    For example:
+
+        subagents steer last 'leave the vendored files out'
+
+        subagents steer docs 'stop after chapter 2' --json
+    """
+    with connect() as client:
+        answer = client.post(path_of(run, "/steer"), {"message": message})
+    return _done(answer, f"{answer.get('runId')}: {answer.get('status')}", json=json)
+
+
+def answer(
+    request: Annotated[
+        str,
+        Parameter(
+            help="The question's id, or a run that has one question open.", metavar="REQUEST"
+        ),
+    ],
+    text: Annotated[str, Parameter(help="The answer.", metavar=TEXT_METAVAR)] = "",
+    /,
+    *,
+    decision: Annotated[
+        Literal["answer", "approve", "deny"],
+        Parameter(help="Approve or deny instead of answering. Default: answer."),
+    ] = "answer",
+    json: Json = False,
+) -> int:
+    """Answer a worker's question, or what it said it is blocked by.
+
+    For example:
+
+        subagents answer r-0123456789:q1 'yes, drop the column'
+
+        subagents answer last --decision deny
+    """
+    if not text and decision == "answer":
+        raise UsageError(
+            "the answer is missing",
+            hint=f"subagents answer {request} 'yes'",
+            details={"field": "text"},
+        )
+    with connect() as client:
+        request_id = request if REQUEST.search(request) else _only_question(client, request)
+        body = {"response": text, "decision": decision}
+        said = client.post(f"/v1/requests/{segment(request_id)}/respond", body)
+    return _done(said, f"{request_id}: {said.get('status')}", json=json)
+
+
+def _only_question(client: Client, selector: str) -> str:
+    run = view(client.get(path_of(selector)), Details)
+    pending = [request for request in run.requests if request.status == "pending"]
+    if len(pending) == 1:
+        return pending[0].request_id
+    if not pending:
+        raise Conflict(f"{run.label} ({run.run_id}) has no open question")
+    listed = "; ".join(f"{each.request_id}: {each.question[:60]}" for each in pending)
+    raise UsageError(f"{run.label} has {len(pending)} open questions: {listed}")
+
+
+def pause(*runs: Runs, json: Json = False) -> int:
+    """Hold runs: what has not started stays, what runs is interrupted where its runtime can.
+
+    For example:
+
+        subagents pause nightly
+
+        subagents pause phase:queued
+    """
+    return _each(runs, "pause", json=json)
+
+
+def resume(*runs: Runs, json: Json = False) -> int:
+    """Let paused runs go on.
+
+    For example:
+
+        subagents resume nightly
+
+        subagents resume tree:nightly
+    """
+    return _each(runs, "resume", json=json)
+
+
+def _each(runs: Sequence[str], verb: str, *, json: bool) -> int:
+    if not runs:
+        raise UsageError("name at least one run", hint=f"subagents {verb} last")
+    with connect() as client:
+        answers = [
+            client.post(path_of(each, f"/{verb}")) for each in selectors.expand(client, runs)
+        ]
+    if json:
+        output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
+        return EXIT_OK
+    for each in answers:
+        row = view(each, Row)
+        output.line(f"{row.run_id}  {row.label}  {row.run_status or row.phase}")
+    return EXIT_OK
+
+
+def cancel(
+    *runs: Runs,
+    reason: Annotated[str | None, Parameter(help="Kept on record.", metavar=TEXT_METAVAR)] = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> int:
+    """Stop runs and all they spawned; output so far is kept.
+
+    More than one run is confirmed on a terminal, and needs --yes elsewhere.
+
+    For example:
+
+        subagents cancel last
+
+        subagents cancel phase:queued --reason 'wrong branch' --yes
+    """
+    if not runs:
+        raise UsageError("name at least one run", hint="subagents cancel last")
+    with connect() as client:
+        named = selectors.expand(client, runs)
+        # Runs that were named one by one are meant; a selector may match more than expected.
+        needs_asking = any(selectors.is_several(each) for each in runs) and len(named) > 1
+        if needs_asking and not output.is_confirmed(f"Cancel {len(named)} runs?", yes=yes):
+            output.note("Nothing was cancelled.")
+            return EXIT_OK
+        body = {} if reason is None else {"reason": reason}
+        answers = [client.post(path_of(each, "/cancel"), body) for each in named]
+    if json:
+        output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
+        return EXIT_OK
+    for each in answers:
+        output.line(f"{each.get('runId')}: {each.get('status')}")
+    return EXIT_OK
+
+
+def retry(run: Run, /, *, json: Json = False) -> int:
+    """Start a new run from the stored parameters of an ended one.
+
+    For example:
+
+        subagents retry last
+
+        subagents wait "$(subagents retry tests)"
+    """
+    with connect(starts=True) as client:
+        receipt = client.post(path_of(run, "/retry"))
+    if json:
+        output.document(receipt)
+        return EXIT_OK
+    accepted = view(receipt, Receipt)
+    output.line(accepted.run_id)
+    output.note(f"{accepted.label} ({accepted.agent_id}) is {accepted.phase}")
+    output.note(f"  wait for it: subagents wait {accepted.run_id}")
+    return EXIT_OK
+
+
+def _done(answer: Document, text: str, *, json: bool) -> int:
+    if json:
+        output.document(answer)
+    else:
+        output.line(text)
+    return EXIT_OK

@@ -1,0 +1,237 @@
+"""Waits for runs while the person watches: a thread long-polls, this one draws and listens.
+
+Whoever waits is told of questions, too, and a daemon that dies in the middle is brought back:
+its runs go on without it, and so does the wait.
+
+Source: 5-surfaces §2 (``run``, ``wait``), 2-lifecycle §7 (waited, polled and pushed are one
+delivery).
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, Protocol
+
+from subagents.cli import output
+from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.show import leftovers, render
+from subagents.cli.show.views import (
+    Details,
+    Node,
+    Waited,
+    view,
+)
+from subagents.client.client import Client, Document, segment
+from subagents.errors import (
+    EXIT_NOT_FOUND,
+    EXIT_OK,
+    EXIT_PENDING,
+    EXIT_RUN_UNSUCCESSFUL,
+    EXIT_VERIFICATION_FAILED,
+    SubagentsError,
+)
+
+FRAME_S: Final = 0.25
+"""Four frames a second: more cannot be read."""
+QUIET_POLL_S: Final = 2.0
+"""How often questions are looked for when nothing is drawn."""
+WATCHED_MAX: Final = 20
+"""More trees than a screen holds."""
+
+
+class Waiting(threading.Thread):
+    """Long-polls until the runs ended or the time is up; ``document`` is then the whole answer."""
+
+    def __init__(self, run_ids: Sequence[str], *, until: str, timeout_s: float | None) -> None:
+        super().__init__(name="wait", daemon=True)
+        self._run_ids = list(run_ids)
+        self._until = until
+        self._due = None if timeout_s is None else time.monotonic() + timeout_s
+        self._completed: dict[str, object] = {}
+        self._offered: dict[str, None] = {}
+        self.document: Document = {}
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            with connect() as client:
+                while self._poll(client):
+                    pass
+        except BaseException as error:  # noqa: BLE001  whoever joins this thread raises it
+            self.error = error
+
+    def _poll(self, client: Client) -> bool:
+        """One long poll; returns whether another is needed."""
+        remaining = None if self._due is None else max(0.0, self._due - time.monotonic())
+        wait_s = POLL_S if remaining is None else min(POLL_S, remaining)
+        body = {"runIds": self._run_ids, "until": self._until, "timeoutSeconds": wait_s}
+        answer = persistently(lambda: client.post("/v1/wait", body, timeout_s=wait_s))
+        waited = view(answer, Waited)
+        listed = answer.get("completed")
+        for each in listed if isinstance(listed, list) else []:
+            self._completed[str(each["runId"])] = each
+        self._offered.update(dict.fromkeys(waited.messages))
+        self.document = {
+            "completed": list(self._completed.values()),
+            "pending": answer.get("pending", []),
+            "errors": answer.get("errors", []),
+        }
+        is_done = not waited.pending or (self._until == "any" and bool(self._completed))
+        return not is_done and (self._due is None or time.monotonic() < self._due)
+
+    @property
+    def offered(self) -> list[str]:
+        """Messages that count as read once they are printed."""
+        return list(self._offered)
+
+
+class Screen(Protocol):
+    """Where the trees are drawn."""
+
+    def show(self, trees: Sequence[Node]) -> None: ...
+
+
+class _Nowhere:
+    def show(self, trees: Sequence[Node]) -> None:
+        pass
+
+
+class Follower:
+    """Draws the runs' trees and passes their workers' questions on."""
+
+    def __init__(self, run_ids: Sequence[str], *, is_live: bool) -> None:
+        self._run_ids = list(run_ids)[:WATCHED_MAX]
+        self._is_live = is_live
+        self._asked: set[str] = set()
+
+    def follow(self, waiting: Waiting) -> None:
+        """Until ``waiting`` is through; Ctrl-C leaves with the screen as it was."""
+        waiting.start()
+        pause_s = FRAME_S if self._is_live else QUIET_POLL_S
+        with connect() as client, self._screen() as screen:
+            # Short at first: a run that ends at once shall not take a poll's time.
+            waiting.join(0.1)
+            while waiting.is_alive():
+                self._look(client, screen)
+                waiting.join(pause_s)
+            if self._is_live:
+                self._look(client, screen)
+        if waiting.error is not None:
+            raise waiting.error
+
+    def _screen(self) -> AbstractContextManager[Screen]:
+        if not self._is_live:
+            return nullcontext(_Nowhere())
+        from subagents.cli.show.live_screen import LiveTrees  # noqa: PLC0415  Rich, for terminals only
+
+        return LiveTrees()
+
+    def _look(self, client: Client, screen: Screen) -> None:
+        trees: list[Node] = []
+        for run_id in self._run_ids:
+            try:
+                path = f"/v1/runs/{segment(run_id)}/tree"
+                trees.append(view(client.get(path), Node))
+            except SubagentsError:
+                # The wait itself reports an unknown run or a daemon that stays away.
+                continue
+        screen.show(trees)
+        for node in (each for tree in trees for each in _all(tree)):
+            if node.pending_request_count:
+                self._pass_on_questions(client, node)
+
+    def _pass_on_questions(self, client: Client, node: Node) -> None:
+        try:
+            run = view(client.get(f"/v1/runs/{segment(node.run_id)}"), Details)
+        except SubagentsError:
+            return
+        for request in run.requests:
+            if request.status == "pending" and request.request_id not in self._asked:
+                self._asked.add(request.request_id)
+                options = f" [{' / '.join(request.options)}]" if request.options else ""
+                question = output.one_line(request.question, chars_max=400)
+                output.note(f"? {run.label} asks: {question}{options}")
+                if request.context:
+                    output.note(f"  context: {output.one_line(request.context, chars_max=400)}")
+                output.note(f"  answer with: subagents answer {request.request_id} TEXT")
+
+
+def _all(node: Node) -> list[Node]:
+    return [node, *(each for child in node.children for each in _all(child))]
+
+
+def can_draw() -> bool:
+    """Whether a live tree can be drawn on stderr."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def wait_for(
+    run_ids: Sequence[str], *, until: str, timeout_s: float | None, is_live: bool
+) -> Waiting:
+    """Wait and follow; returns with the answer, whatever the runs came to.
+
+    Raises:
+        DaemonUnreachable: The daemon stayed away for half a minute.
+        KeyboardInterrupt: Ctrl-C; the runs go on.
+    """
+    waiting = Waiting(run_ids, until=until, timeout_s=timeout_s)
+    Follower(run_ids, is_live=is_live).follow(waiting)
+    return waiting
+
+
+def acknowledge(message_ids: Sequence[str]) -> None:
+    """Say that the messages were read; call it only after they were printed and flushed."""
+    if message_ids:
+        body = {"messageIds": list(message_ids)}
+        with connect() as client:
+            persistently(lambda: client.post("/v1/inbox/ack", body), for_s=5.0)
+
+
+def exit_code(waited: Waited) -> int:
+    """5-surfaces §2: unknown runs, then what is pending, then the worst outcome.
+
+    With ``any`` nothing counts as pending once a run has ended; the caller passes it so.
+    """
+    if waited.errors:
+        return EXIT_NOT_FOUND
+    if waited.pending:
+        return EXIT_PENDING
+    outcomes = [item.outcome for item in waited.completed if item.outcome.status != "ok"]
+    if not outcomes:
+        return EXIT_OK
+    if all(outcome.reason == "verification_failed" for outcome in outcomes):
+        return EXIT_VERIFICATION_FAILED
+    return EXIT_RUN_UNSUCCESSFUL
+
+
+def print_ends(waited: Waited, *, started: float | None = None) -> None:
+    """The results on stdout, the one-line summaries on stderr; several get headings on stdout."""
+    is_one = len(waited.completed) == 1 and not waited.pending
+    for item in waited.completed:
+        elapsed_ms = None
+        if started is not None and is_one:
+            elapsed_ms = round((time.monotonic() - started) * 1000)
+        text = render.summary(item, elapsed_ms=elapsed_ms)
+        state = render.item_state(item)
+        if not is_one:
+            output.styled_line(f" {text}", render.icon(state), state)
+        result = item.result or (item.report.summary if item.report else None)
+        if result:
+            output.data(result)
+        if is_one:
+            sys.stdout.flush()
+            output.note(f"{render.icon(state)} {text}")
+        if state != "ok":
+            for reason in render.error_lines(item.outcome, item.verification):
+                output.note(f"  {reason}")
+            output.note(f"  see: subagents why {item.run_id}")
+        leftovers.say(item, has_result=bool(result))
+    for pending in waited.pending:
+        why = f" ({output.one_line(pending.why)})" if pending.why else ""
+        output.note(f"… {pending.label or pending.run_id}: {pending.phase}{why}")
+    for error in waited.errors:
+        output.note(f"subagents: {error.run_id}: {error.text}")
+    sys.stdout.flush()

@@ -1,0 +1,205 @@
+"""``run``, ``spawn`` and ``plan run``: hand work over, and wait for it where that is asked for.
+
+Source: 5-surfaces §2.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import caller_cwd, connect, place
+from subagents.cli.flags import Json
+from subagents.cli.runs import follow
+from subagents.cli.runs.plan_file import read_plan
+from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
+from subagents.cli.show.views import (
+    Receipt,
+    Receipts,
+    Waited,
+    view,
+)
+from subagents.client.client import Client, Document
+from subagents.domain.run.spec import RunSpec
+from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, SubagentsError
+
+DEFAULT_AGENT: Final = "command"
+DEFAULT_AGENT_KEY: Final = "agents.defaults.subagents.agent"
+
+Task = Annotated[
+    str,
+    Parameter(
+        help="What to do, in one argument; `-` reads it from stdin; after `--`, a command line."
+    ),
+]
+Flags = Annotated[SpawnFlags, Parameter(name="*")]
+NO_FLAGS: Final = SpawnFlags()
+
+
+def run(
+    *task: Task,
+    flags: Flags = NO_FLAGS,
+    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait; spawn.")] = False,
+    json: Json = False,
+) -> int:
+    """Hand a task over, wait for its end, and print its result.
+
+    Exit code 0 when it ended ok, 5 when it did not, 6 when its verification failed.
+
+    For example:
+
+        subagents run 'wc -l *.py > lines.txt' --verify lines.txt --timeout 1m
+
+        subagents run --agent command -- python3 -c 'print(6 * 7)'
+    """
+    if detach:
+        return spawn(*task, flags=flags, json=json)
+    spec = to_spec(task, flags)
+    started = time.monotonic()
+    with connect(starts=True) as client:
+        receipt = _spawn(client, spec)
+    accepted = view(receipt, Receipt)
+    # The live tree shows the run; a log of plain lines needs its id before the end.
+    _say_accepted([accepted], is_brief=follow.can_draw())
+    return wait_and_print([accepted], started=started, json=json)
+
+
+def spawn(*task: Task, flags: Flags = NO_FLAGS, json: Json = False) -> int:
+    """Hand a task over and print the run's id; its end comes to your inbox.
+
+    For example:
+
+        subagents spawn 'make test' --label tests --retry 2
+
+        subagents spawn 'cat tests.log' --after tests --include-result
+    """
+    spec = to_spec(task, flags)
+    with connect(starts=True) as client:
+        receipt = _spawn(client, spec)
+    if json:
+        output.document(receipt)
+        return EXIT_OK
+    accepted = view(receipt, Receipt)
+    output.line(accepted.run_id)
+    sys.stdout.flush()
+    _say_accepted([accepted], is_brief=False)
+    output.note(f"  wait for it: subagents wait {accepted.run_id}")
+    return EXIT_OK
+
+
+def plan(
+    file: Annotated[Path, Parameter(help="A .toml, .yaml or .json file with `runs`.")],
+    *,
+    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
+    json: Json = False,
+) -> int:
+    """Submit many runs at once, all or none, and wait for them.
+
+    The file has `runs`: tables with the spawn parameters (`subagents help plans`).
+
+    For example:
+
+        subagents plan run nightly.toml
+
+        subagents plan run nightly.yaml --detach --json
+    """
+    specs = read_plan(file)
+    started = time.monotonic()
+    with connect(starts=True) as client:
+        default = _default_agent(client, specs)
+        body = {"specs": [_with_agent(spec, default) for spec in specs], **place()}
+        answer = client.post("/v1/plans", body, timeout_s=30)
+    accepted = view(answer, Receipts).receipts
+    if not detach:
+        _say_accepted(accepted, is_brief=follow.can_draw())
+        return wait_and_print(accepted, started=started, json=json)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    for each in accepted:
+        output.line(each.run_id)
+    sys.stdout.flush()
+    _say_accepted(accepted, is_brief=False)
+    return EXIT_OK
+
+
+def _spawn(client: Client, spec: RunSpec) -> Document:
+    named = _with_agent(spec, _default_agent(client, [spec]))
+    return client.post("/v1/runs", {"spec": named, **place()}, timeout_s=30)
+
+
+def _with_agent(spec: RunSpec, default: str | None) -> RunSpec:
+    if spec.agent_id is not None or default is None:
+        return spec
+    return msgspec.structs.replace(spec, agent_id=default)
+
+
+def _default_agent(client: Client, specs: Sequence[RunSpec]) -> str | None:
+    """``command``, or None when every spec names its agent or the configuration has a default."""
+    if all(spec.agent_id is not None for spec in specs):
+        return None
+    try:
+        config = client.get("/v1/config", {"cwd": caller_cwd()})
+    except SubagentsError as error:
+        if error.retryable:
+            raise
+        # A broken configuration: the spawn itself says so, with all its words.
+        return DEFAULT_AGENT
+    return None if names_default(config) else DEFAULT_AGENT
+
+
+def names_default(config: Document) -> bool:
+    """Whether an effective configuration has a default agent."""
+    values = config.get("values")
+    if not isinstance(values, list):
+        return False
+    return any(
+        isinstance(leaf, dict) and leaf.get("key") == DEFAULT_AGENT_KEY and bool(leaf.get("value"))
+        for leaf in values
+    )
+
+
+def _say_accepted(accepted: Sequence[Receipt], *, is_brief: bool) -> None:
+    for receipt in accepted:
+        for warning in receipt.warnings:
+            output.note(f"warning: {warning}")
+        if receipt.repeated:
+            output.note(f"{receipt.run_id} was there already for this key; nothing new started")
+        elif not is_brief:
+            name = output.one_line(receipt.label)
+            output.note(f"{receipt.run_id}: {name} ({receipt.agent_id}) is {receipt.phase}")
+        if receipt.workspace is not None:
+            place = receipt.workspace
+            output.note(f"  worktree: {place.path}  branch {place.branch}")
+
+
+def wait_and_print(accepted: Sequence[Receipt], *, started: float, json: bool) -> int:
+    """Wait for all of them and print their ends; the exit code says how they went."""
+    run_ids = [receipt.run_id for receipt in accepted]
+    is_live = follow.can_draw()
+    try:
+        waiting = follow.wait_for(run_ids, until="all", timeout_s=None, is_live=is_live)
+    except KeyboardInterrupt:
+        return _interrupted(run_ids)
+    waited = view(waiting.document, Waited)
+    if json:
+        output.document(waiting.document)
+        sys.stdout.flush()
+    else:
+        follow.print_ends(waited, started=started)
+    follow.acknowledge(waiting.offered)
+    return follow.exit_code(waited)
+
+
+def _interrupted(run_ids: Sequence[str]) -> int:
+    shown = " ".join(run_ids[:3]) + (" …" if len(run_ids) > 3 else "")
+    goes_on = "it goes on" if len(run_ids) == 1 else "they go on"
+    output.note(f"\nNot waiting any more; {goes_on}.")
+    output.note(f"  wait again: subagents wait {shown}")
+    output.note(f"  stop:       subagents cancel {shown}")
+    return EXIT_INTERRUPTED

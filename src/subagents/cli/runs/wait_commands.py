@@ -1,0 +1,118 @@
+"""``wait`` and ``inbox``: take what came in; it counts as read only once it is printed.
+
+Source: 5-surfaces §2, 2-lifecycle §7.
+"""
+
+import sys
+import time
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import connect
+from subagents.cli.flags import Json, Runs
+from subagents.cli.runs import follow, selectors
+from subagents.cli.show import render
+from subagents.cli.show.views import (
+    Messages,
+    MessageView,
+    Waited,
+    view,
+)
+from subagents.domain.text import durations
+from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
+
+
+def wait(
+    *runs: Runs,
+    any_: Annotated[
+        bool, Parameter(name="--any", help="Until the first has ended, not all.")
+    ] = False,
+    timeout: Annotated[
+        str | None, Parameter(help="Give up waiting after this long.", metavar="DURATION")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Wait for runs, all of yours when none is named, and print their results.
+
+    Exit code 0 when all ended ok, 5 when one did not, 6 when its verification failed, 8 when some
+    are still pending at --timeout.
+
+    For example:
+
+        subagents wait tests lint --timeout 10m
+
+        subagents wait --any --json
+    """
+    timeout_s = None if timeout is None else durations.seconds(timeout, field="--timeout")
+    with connect(starts=True) as client:
+        named = selectors.expand(client, runs)
+    is_live = follow.can_draw() and not json and bool(named) and timeout_s != 0
+    try:
+        waiting = follow.wait_for(
+            named, until="any" if any_ else "all", timeout_s=timeout_s, is_live=is_live
+        )
+    except KeyboardInterrupt:
+        output.note("\nNot waiting any more; the runs go on.")
+        return EXIT_INTERRUPTED
+    waited = view(waiting.document, Waited)
+    if json:
+        output.document(waiting.document)
+        sys.stdout.flush()
+    else:
+        follow.print_ends(waited)
+        if not (waited.completed or waited.pending or waited.errors):
+            output.note("Nothing to wait for.")
+    follow.acknowledge(waiting.offered)
+    if any_ and waited.completed:
+        waited = msgspec.structs.replace(waited, pending=[])
+    return follow.exit_code(waited)
+
+
+def inbox(
+    *,
+    all_: Annotated[
+        bool, Parameter(name="--all", help="Show read ones, too, and take nothing.")
+    ] = False,
+    limit: Annotated[int, Parameter(help="At most N. Default: 50.", metavar="N")] = 50,
+    json: Json = False,
+) -> int:
+    """Messages for this session: ends of runs, questions, notices. Printed once, then read.
+
+    For example:
+
+        subagents inbox
+
+        subagents inbox --all --json
+    """
+    with connect() as client:
+        if all_:
+            answer = client.get("/v1/inbox", {"all": 1, "limit": limit})
+        else:
+            answer = client.post("/v1/inbox", {"limit": limit})
+    messages = view(answer, Messages).messages
+    if json:
+        output.document(answer)
+    elif not messages:
+        output.note("No new messages.")
+    else:
+        for message in messages:
+            _print_message(message)
+    sys.stdout.flush()
+    if not all_:
+        follow.acknowledge([message.id for message in messages])
+    return EXIT_OK
+
+
+def _print_message(message: MessageView) -> None:
+    age = ""
+    if message.created_at is not None:
+        age = f"  {render.duration(round(time.time() * 1000 - message.created_at))} ago"
+    read = "  (read)" if message.consumed_at is not None else ""
+    number = "" if message.number is None else f"#{message.number} "
+    output.styled_line(f"  {message.run_id}{age}{read}", f"{number}{message.kind}", message.kind)
+    for text in message.text.rstrip("\n").splitlines():
+        output.line(f"  {text}")
+    output.line()

@@ -1,0 +1,263 @@
+"""What a worker says while it works: ``report progress notify ask``.
+
+They speak for the run in ``SUBAGENTS_RUN_ID`` and never start a daemon: the one that started the
+worker comes back by itself, and they wait for it.
+
+Source: 3-tools "For workers"; 5-surfaces §2.
+"""
+
+import math
+import os
+import re
+import time
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import connect, persistently
+from subagents.cli.flags import Json
+from subagents.cli.runs.selectors import path_of
+from subagents.cli.show.views import Asked, view
+from subagents.client.client import Client, Document, segment
+from subagents.domain.text import durations
+from subagents.errors import (
+    EXIT_OK,
+    EXIT_PENDING,
+    EXIT_RUN_UNSUCCESSFUL,
+    UsageError,
+)
+
+WHOLE: Final = re.compile(r"-?[0-9]{1,15}")
+ASK_TIMEOUT_S: Final = 600.0
+POLL_S: Final = 20.0
+SETTLE_S: Final = 5.0
+"""After its deadline a question is settled by the daemon; so much later it must be."""
+
+RunId = Annotated[
+    str | None,
+    Parameter(name="--run", help="For this run. Default: $SUBAGENTS_RUN_ID.", metavar="RUN"),
+]
+Texts = tuple[str, ...]
+
+
+def report(
+    summary: Annotated[str, Parameter(help="What was done, for the requester.")],
+    /,
+    *,
+    status: Annotated[
+        Literal["complete", "partial", "failed"], Parameter(help="Default: complete.")
+    ] = "complete",
+    confidence: Annotated[
+        Literal["high", "medium", "low"] | None, Parameter(help="How sure you are.")
+    ] = None,
+    artifact: Annotated[
+        Texts, Parameter(help="A file left behind. Repeatable.", metavar="PATH[=TEXT]")
+    ] = (),
+    blocker: Annotated[Texts, Parameter(help="What stood in the way. Repeatable.")] = (),
+    warning: Annotated[Texts, Parameter(help="What to look at. Repeatable.")] = (),
+    run: RunId = None,
+    json: Json = False,
+) -> int:
+    """Claim completion; the last report counts, and make it your last act.
+
+    For example:
+
+        subagents report 'counted 12 files' --artifact out.json='the counts'
+
+        subagents report 'half done' --status partial --blocker 'no network'
+    """
+    artifacts = [
+        dict(zip(("path", "description"), each.split("=", 1), strict=False)) for each in artifact
+    ]
+    body: dict[str, object] = {
+        "summary": summary,
+        "status": status,
+        "artifacts": artifacts,
+        "blockers": list(blocker),
+        "warnings": list(warning),
+        **({} if confidence is None else {"confidence": confidence}),
+    }
+    return _tell(run, "report", body, json=json)
+
+
+def progress(
+    phase: Annotated[str, Parameter(help="What you are doing, in a few words.", metavar="TEXT")],
+    percent: Annotated[float | None, Parameter(help="0 to 100.", metavar="PERCENT")] = None,
+    /,
+    *,
+    level: Annotated[
+        Literal["L0_operational", "L1_plan_update", "L2_detail"] | None,
+        Parameter(help="What kind of news it is.", metavar="LEVEL"),
+    ] = None,
+    metric: Annotated[
+        Texts, Parameter(help="A number or text to keep with it. Repeatable.", metavar="NAME=VALUE")
+    ] = (),
+    run: RunId = None,
+    json: Json = False,
+) -> int:
+    """Say how far you are; more than one in 30 seconds is not kept, and no error.
+
+    For example:
+
+        subagents progress 'reading files' 40
+
+        subagents progress 'testing' --metric passed=12 --metric failed=1
+    """
+    body: dict[str, object] = {"phase": phase}
+    if percent is not None:
+        if not 0 <= percent <= 100:
+            raise UsageError(
+                f"percent must be 0 to 100, not {percent:g}", details={"field": "percentComplete"}
+            )
+        body["percentComplete"] = percent
+    if level is not None:
+        body["level"] = level
+    if metric:
+        body["metrics"] = dict(map(_metric, metric))
+    return _tell(run, "progress", body, json=json)
+
+
+def notify(
+    message: Annotated[str, Parameter(help="For the requester's inbox.", metavar="TEXT")],
+    /,
+    *,
+    priority: Annotated[
+        Literal["info", "question", "blocker"], Parameter(help="Default: info.")
+    ] = "info",
+    run: RunId = None,
+    json: Json = False,
+) -> int:
+    """Tell the requester something, one way.
+
+    For example:
+
+        subagents notify 'found 3 more repositories'
+
+        subagents notify 'the disk is full' --priority blocker
+    """
+    return _tell(run, "notify", {"message": message, "priority": priority}, json=json)
+
+
+def ask(
+    question: Annotated[str, Parameter(help="What you need to know.", metavar="TEXT")],
+    /,
+    *,
+    option: Annotated[Texts, Parameter(help="A possible answer. Repeatable.")] = (),
+    context: Annotated[str | None, Parameter(help="What the requester must know.")] = None,
+    timeout: Annotated[
+        str, Parameter(help="Ask no longer than this. Default: 10m.", metavar="DURATION")
+    ] = "10m",
+    default: Annotated[
+        str | None, Parameter(help="The answer when nobody answers in time.", metavar="TEXT")
+    ] = None,
+    run: RunId = None,
+    json: Json = False,
+) -> int:
+    """Ask the requester and wait; the answer comes on stdout.
+
+    Exit code 0 answered (or the default), 5 cancelled, 8 nobody answered in time.
+
+    For example:
+
+        subagents ask 'drop the column legacy_id?' --option yes --option no
+
+        branch=$(subagents ask 'which branch?' --default main --timeout 2m)
+    """
+    timeout_s = durations.seconds(timeout, field="--timeout")
+    body: dict[str, object] = {
+        "runId": _run_id(run),
+        "question": question,
+        "options": list(option),
+        "timeoutSeconds": timeout_s,
+    }
+    if context is not None:
+        body["context"] = context
+    if default is not None:
+        body["defaultAnswer"] = default
+    with connect() as client:
+        request_id = str(_reached(client, "/v1/requests", body)["requestId"])
+        found = _answered(client, request_id, until=time.monotonic() + timeout_s + SETTLE_S)
+    if json:
+        output.document(found)
+    asked = view(found, Asked)
+    if asked.status == "answered":
+        if not json:
+            output.data(asked.answer or asked.decision or "")
+        return EXIT_OK
+    if not json:
+        output.note(f"{request_id}: {asked.status}")
+    return EXIT_RUN_UNSUCCESSFUL if asked.status == "cancelled" else EXIT_PENDING
+
+
+def _metric(text: str) -> tuple[str, str | float]:
+    """``NAME=VALUE``; a value that reads as a number is one.
+
+    Raises:
+        UsageError: No name, or no value.
+    """
+    name, sign, value = text.partition("=")
+    if not name or not sign:
+        raise UsageError(f'--metric must be NAME=VALUE, not "{text}"', details={"field": "metrics"})
+    if WHOLE.fullmatch(value):
+        return name, int(value)
+    try:
+        number = float(value)
+    except ValueError:
+        return name, value
+    return name, number if math.isfinite(number) else value
+
+
+def _answered(client: Client, request_id: str, *, until: float) -> Document:
+    """Poll one question until it is settled; the daemon may restart meanwhile.
+
+    Raises:
+        DaemonUnreachable: It was away when the time was up.
+    """
+    path = f"/v1/requests/{segment(request_id)}"
+    while True:
+        left = max(0.0, until - time.monotonic())
+        wait_s = min(POLL_S, left)
+
+        def poll(seconds: float = wait_s) -> Document:
+            return client.get(path, {"waitSeconds": math.ceil(seconds)}, timeout_s=seconds)
+
+        found = persistently(poll, for_s=left)
+        if found.get("status") != "pending" or time.monotonic() >= until:
+            return found
+
+
+def _tell(run: str | None, verb: str, body: dict[str, object], *, json: bool) -> int:
+    with connect() as client:
+        answer = _reached(client, path_of(_run_id(run), f"/{verb}"), body)
+    if json:
+        output.document(answer)
+    elif answer.get("status") == "rate_limited":
+        output.note(f"not stored: too soon, again in {answer.get('retryAfterSeconds')} s")
+    elif "note" in answer:
+        output.note(str(answer["note"]))
+    return EXIT_OK
+
+
+def _reached(client: Client, path: str, body: object) -> Document:
+    """POST once the daemon is there.
+
+    Only the connection is repeated: a call whose answer was lost may have been heard.
+    """
+
+    def is_there() -> Document:
+        return client.get("/healthz")
+
+    persistently(is_there)
+    return client.post(path, body)
+
+
+def _run_id(given: str | None) -> str:
+    run_id = given or os.environ.get("SUBAGENTS_RUN_ID")
+    if not run_id:
+        raise UsageError(
+            "this is for workers: SUBAGENTS_RUN_ID is not set",
+            hint="name the run with --run to speak for it",
+            details={"field": "SUBAGENTS_RUN_ID"},
+        )
+    return run_id

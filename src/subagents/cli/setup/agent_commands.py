@@ -1,0 +1,344 @@
+"""``agents list | show | stats | suggest``: who can work here, how they did, who fits.
+
+Source: 5-surfaces §2; 4-observability §6, §7.
+"""
+
+import difflib
+import time
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import caller_cwd, connect
+from subagents.cli.flags import Json
+from subagents.cli.show.views import View, view
+from subagents.client.client import Client, Document
+from subagents.domain.text.announcement import duration
+from subagents.domain.track_record.track_record import Rate, Stats
+from subagents.errors import EXIT_OK, NotFound
+
+REASONS_CHARS_MAX: Final = 400
+REASONS_SHOWN_MAX: Final = 3
+Agent = Annotated[str, Parameter(help="Its id.", metavar="AGENT")]
+By = Literal["agent", "tag", "model"]
+CostTier = Literal["free", "cheap", "medium", "expensive"]
+
+
+class Limits(View, frozen=True):
+    model: str | None = None
+    run_timeout_seconds: float | None = None
+    lane: str = ""
+    lane_slots: int = 0
+    tools: list[str] | None = None
+    allow_agents: list[str] = []
+    max_spawn_depth: int = 1
+
+
+class AbilitiesView(View, frozen=True):
+    survives_daemon: bool = False
+    steer: bool = False
+    resume: bool = False
+    scope_tools: bool = False
+    interrupt: bool = False
+    usage: bool = False
+    model: bool = False
+
+
+class ClaimView(View, frozen=True):
+    name: str = ""
+    verdict: str = ""
+    detail: str = ""
+
+
+class ProbeView(View, frozen=True):
+    version: str | None = None
+    at: int = 0
+    claims: list[ClaimView] = []
+
+
+class AgentView(View, frozen=True):
+    id: str
+    runtime: str | None = None
+    description: str | None = None
+    tags: list[str] = []
+    cost_tier: str | None = None
+    typical_latency: str | None = None
+    notes: str | None = None
+    allowed: bool = False
+    limits: Limits = Limits()
+    abilities: AbilitiesView | None = None
+    probe: ProbeView | None = None
+
+
+class Agents(View, frozen=True):
+    agents: list[AgentView] = []
+
+
+class Statistics(View, frozen=True):
+    stats: list[Stats] = []
+
+
+class SuggestionView(View, frozen=True):
+    id: str
+    score: float = 0.0
+    reasons: list[str] = []
+
+
+class Suggestions(View, frozen=True):
+    suggestions: list[SuggestionView] = []
+
+
+def list_(*, json: Json = False) -> int:
+    """Agents that are configured here, and whether this session may use them.
+
+    For example:
+
+        subagents agents list
+
+        subagents agents list --json
+    """
+    with connect(starts=True) as client:
+        answer = client.get("/v1/agents", {"cwd": caller_cwd()})
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    output.table(
+        ["agent", "runtime", "cost", "tags", "may use", "description"],
+        [
+            [
+                agent.id,
+                agent.runtime or "- (only calls)",
+                agent.cost_tier or "-",
+                ", ".join(agent.tags) or "-",
+                "yes" if agent.allowed else "no",
+                agent.description or "",
+            ]
+            for agent in view(answer, Agents).agents
+        ],
+    )
+    return EXIT_OK
+
+
+def show(agent: Agent, /, *, json: Json = False) -> int:
+    """One agent: its card, its limits, and how its attempts of the last 30 days ended.
+
+    For example:
+
+        subagents agents show command
+
+        subagents agents show researcher --json
+    """
+    with connect(starts=True) as client:
+        answer = client.get("/v1/agents", {"cwd": caller_cwd()})
+        card = _card(answer, agent)
+        record = _stats(client, {"agent": agent})
+    known = view(record, Statistics).stats
+    if json:
+        output.document({**card, "record": known[0] if known else None})
+        return EXIT_OK
+    one = view(card, AgentView)
+    limits = one.limits
+    timeout = limits.run_timeout_seconds
+    facts = {
+        "agent": one.id,
+        "runtime": one.runtime,
+        "model": limits.model,
+        "description": one.description,
+        "tags": ", ".join(one.tags),
+        "cost": one.cost_tier,
+        "takes": one.typical_latency,
+        "notes": one.notes,
+        "may use": "yes" if one.allowed else "no",
+        "lane": f"{limits.lane}, {limits.lane_slots} slots",
+        "deadline": duration(round(timeout * 1000)) if timeout else "none",
+        "tools": "the runtime's own" if limits.tools is None else ", ".join(limits.tools) or "none",
+        "may spawn": ", ".join(limits.allow_agents) if limits.max_spawn_depth > 1 else "nobody",
+        "can": _can(one.abilities),
+        "tool scope": _scope(one),
+        "probe": _probed(one),
+    }
+    for name, value in facts.items():
+        if value:
+            output.line(f"{name + ':':<14}{value}")
+    for index, text in enumerate(_record_lines(known[0]) if known else ["no attempt ended yet"]):
+        output.line(f"{'record:' if index == 0 else '':<14}{text}")
+    return EXIT_OK
+
+
+def stats(
+    agent: Annotated[str | None, Parameter(help="Only this agent.", metavar="AGENT")] = None,
+    /,
+    *,
+    by: Annotated[By, Parameter(help="What is counted together. Default: agent.")] = "agent",
+    tag: Annotated[str | None, Parameter(help="Only runs with this tag.")] = None,
+    model: Annotated[str | None, Parameter(help="Only attempts with this model.")] = None,
+    days: Annotated[
+        int, Parameter(help="UTC days up to and with today, at most 30. Default: 30.", metavar="N")
+    ] = 30,
+    json: Json = False,
+) -> int:
+    """How attempts ended: success counts only what was verified, where there was a contract.
+
+    The interval holds the true rate with 95 %; few attempts make it wide. `-` is unknown.
+
+    For example:
+
+        subagents agents stats
+
+        subagents agents stats researcher --by tag --days 7 --json
+    """
+    query = {"agent": agent, "by": by, "tag": tag, "model": model, "days": days}
+    with connect(starts=True) as client:
+        answer = _stats(client, query)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    known = view(answer, Statistics).stats
+    if not known:
+        output.note("No attempt ended in that time.")
+        return EXIT_OK
+    output.table(
+        [by, "attempts", "success", "interval", "of", "verified", "p50", "p95", "tokens", "cost"],
+        [_row(each) for each in known],
+    )
+    return EXIT_OK
+
+
+ABLE: Final = {
+    "steer": "takes messages while it works",
+    "resume": "goes on with its session",
+    "interrupt": "can be interrupted",
+    "model": "takes a model",
+    "usage": "tells tokens or cost",
+    "survives_daemon": "outlives the daemon",
+}
+
+
+def _can(able: AbilitiesView | None) -> str:
+    if able is None:
+        return "nothing: it cannot work as configured (subagents doctor)"
+    return ", ".join(text for name, text in ABLE.items() if getattr(able, name)) or "work"
+
+
+def _scope(one: AgentView) -> str:
+    """Whether tools can be taken from it, and how sure that is."""
+    if one.abilities is None or not one.abilities.scope_tools:
+        return "cannot be enforced: a spawn that asks for one is refused"
+    claims = one.probe.claims if one.probe is not None else []
+    found = next((claim for claim in claims if claim.name == "scope"), None)
+    if found is None or found.verdict == "open":
+        return f"enforced by its program; not tried (subagents doctor --probe {one.id})"
+    if found.verdict == "broken":
+        return f"broken, so every scope is refused: {found.detail}"
+    return f"enforced, and proven: {found.detail}"
+
+
+def _probed(one: AgentView) -> str:
+    probe = one.probe
+    if probe is None:
+        return ""
+    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(probe.at / 1000))
+    claims = ", ".join(f"{claim.name} {claim.verdict}" for claim in probe.claims)
+    return f"{at}, version {probe.version or 'unknown'}: {claims}"
+
+
+def suggest(
+    hint: Annotated[str, Parameter(help="The work in words.", metavar="HINT")] = "",
+    /,
+    *,
+    tag: Annotated[tuple[str, ...], Parameter(help="What it should be good at.")] = (),
+    cost_tier: Annotated[CostTier | None, Parameter(help="What it may cost.")] = None,
+    json: Json = False,
+) -> int:
+    """Who fits this work, best first, and why; starts nobody.
+
+    For example:
+
+        subagents agents suggest "review the parser"
+
+        subagents agents suggest --tag python --cost-tier cheap --json
+    """
+    query = {"hint": hint, "tags": ",".join(tag), "costTier": cost_tier, "cwd": caller_cwd()}
+    with connect(starts=True) as client:
+        answer = client.get("/v1/agents/suggest", query)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    found = view(answer, Suggestions).suggestions
+    if not found:
+        output.note("No agent is configured here that can work.")
+    for place, each in enumerate(found, 1):
+        why = output.one_line("; ".join(each.reasons), chars_max=REASONS_CHARS_MAX)
+        output.line(f"{place:>3}. {each.id} ({each.score:.2f}): {why or 'nothing is known of it'}")
+    return EXIT_OK
+
+
+def _stats(client: Client, query: dict[str, str | int | None]) -> Document:
+    return client.get("/v1/agents/stats", query)
+
+
+def _card(answer: Document, agent: str) -> Document:
+    listed = answer.get("agents")
+    cards = {
+        str(card.get("id")): card
+        for card in (listed if isinstance(listed, list) else [])
+        if isinstance(card, dict)
+    }
+    card = cards.get(agent)
+    if card is None:
+        near = difflib.get_close_matches(agent, list(cards), n=1)
+        raise NotFound(
+            f"no agent {agent!r} is configured",
+            hint=f"did you mean {near[0]!r}?" if near else f"agents: {', '.join(sorted(cards))}",
+        )
+    return card
+
+
+def _row(each: Stats) -> list[str]:
+    success, verified, runtime = each.success, each.verified, each.runtime
+    return [
+        each.name or "(none)",
+        str(each.attempts),
+        f"{success.rate * 100:.0f} %" if success else "-",
+        _interval(success) if success else "-",
+        str(success.n) if success else "-",
+        f"{verified.count} of {verified.n}" if verified else "-",
+        duration(runtime.p50_ms) if runtime else "-",
+        duration(runtime.p95_ms) if runtime else "-",
+        _tokens(each) or "-",
+        "-" if each.cost_usd is None else f"${each.cost_usd:.2f}",
+    ]
+
+
+def _record_lines(each: Stats) -> list[str]:
+    """What its attempts came to, a line for each kind of fact."""
+    success, verified, runtime = each.success, each.verified, each.runtime
+    counts = ", ".join(f"{number} {name}" for name, number in each.outcomes.items() if number)
+    lines = [f"{each.attempts} attempts of {each.runs} runs: {counts}"]
+    if success:
+        lines.append(
+            f"success {success.rate * 100:.0f} % (95 %: {_interval(success)}, n = {success.n})"
+        )
+    if verified:
+        lines.append(f"{verified.count} of {verified.n} verified by their contract")
+    if runtime:
+        half, most = duration(runtime.p50_ms), duration(runtime.p95_ms)
+        lines.append(f"half took at most {half}, 95 of 100 at most {most}")
+    tokens = _tokens(each)
+    if tokens:
+        lines.append(f"{tokens} tokens in/out, known of {each.tokens_known}")
+    if each.cost_usd is not None:
+        lines.append(f"${each.cost_usd:.2f}, known of {each.cost_known}")
+    reasons = list(each.reasons.items())[:REASONS_SHOWN_MAX]
+    if reasons:
+        lines.append("mostly: " + ", ".join(f"{name} ({number})" for name, number in reasons))
+    return lines
+
+
+def _interval(rate: Rate) -> str:
+    return f"{rate.low * 100:.0f}–{rate.high * 100:.0f} %"
+
+
+def _tokens(each: Stats) -> str:
+    return f"{each.tokens.input}/{each.tokens.output}" if each.tokens_known else ""

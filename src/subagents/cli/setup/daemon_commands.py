@@ -1,0 +1,162 @@
+"""The daemon's life at the command line: ``serve``, ``up``, ``down``.
+
+Source: 1-product "Ways to run it"; 5-surfaces §2.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from subagents import __version__
+from subagents.cli import output
+from subagents.cli.connection import paths, session
+from subagents.cli.flags import Json, Yes
+from subagents.client.client import Client, answers, ensure_daemon
+from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
+
+STOP_TIMEOUT_S: Final = 20.0
+STOP_POLL_S: Final = 0.05
+
+
+def serve(
+    *,
+    port: Annotated[
+        int | None, Parameter(help="Answer on this TCP port, too. Default: daemon.http_port.")
+    ] = None,
+    host: Annotated[
+        str | None,
+        Parameter(help="Loopback address of that port. Default: daemon.http_host.", metavar="HOST"),
+    ] = None,
+    background_child: Annotated[bool, Parameter(name="--background-child", show=False)] = False,
+) -> int:
+    """Run the daemon in the foreground; Ctrl-C stops it, its workers go on.
+
+    For example:
+
+        subagents serve
+
+        SUBAGENTS_HOME=/srv/subagents subagents serve
+
+        subagents serve --port 8765
+    """
+    from subagents.wiring import daemon_settings  # noqa: PLC0415  the web framework
+    from subagents.wiring import serve as serve_here  # noqa: PLC0415
+
+    given = {"daemon.http_port": port, "daemon.http_host": host}
+    overrides = {key: value for key, value in given.items() if value is not None}
+    if not background_child:
+        home = paths()
+        url = daemon_settings(overrides).http_url
+        tcp = f" and {url} (token: {home.state_dir / 'operator.token'})" if url else ""
+        output.note(f"subagents {__version__} serves {home.socket}{tcp} (Ctrl-C stops it)")
+    serve_here(overrides)
+    return EXIT_OK
+
+
+def up(*, json: Json = False) -> int:
+    """Start the daemon in the background unless it runs.
+
+    For example:
+
+        subagents up
+
+        subagents up --json
+    """
+    home = paths()
+    was_started = ensure_daemon(home)
+    with Client(home.socket, session=session()) as client:
+        version = client.get("/version")
+    if json:
+        output.document(
+            {
+                "daemonPid": version.get("pid"),
+                "started": was_started,
+                "version": version.get("version"),
+                "socket": str(home.socket),
+                "supervisorSocket": str(home.supervisor_socket),
+                "database": version.get("database"),
+            }
+        )
+        return EXIT_OK
+    verb = "started" if was_started else "was running already"
+    output.line(f"The daemon {verb} (pid {version.get('pid')}, {home.socket}).")
+    if version.get("version") != __version__:
+        output.note(
+            f"warning: it is version {version.get('version')}, this command {__version__};"
+            " restart it: subagents down --yes && subagents up"
+        )
+    return EXIT_OK
+
+
+def down(*, yes: Yes = False, json: Json = False) -> int:
+    """Stop the daemon. Workers go on, and the next daemon takes them over.
+
+    With runs under way it asks on a terminal, and needs --yes elsewhere.
+
+    For example:
+
+        subagents down
+
+        subagents down --yes && subagents up
+    """
+    home = paths()
+    if not answers(home.socket):
+        if json:
+            output.document({"stopped": False, "daemonPid": None})
+        else:
+            output.line("No daemon is running.")
+        return EXIT_OK
+    with Client(home.socket, session=session()) as client:
+        if not yes:
+            found = client.get("/v1/diagnostics").get("openRuns")
+            runs = found if isinstance(found, int) else 0
+            if runs and not output.is_confirmed(_question(runs), yes=yes):
+                output.note("The daemon goes on.")
+                return EXIT_OK
+        pid = client.get("/version").get("pid")
+        try:
+            client.post("/v1/shutdown")
+        except DaemonUnreachable:
+            # It was quicker than its answer; what counts is that it goes.
+            output.note("The daemon is going.")
+    _await_end(home.socket, pid if isinstance(pid, int) else None)
+    if json:
+        output.document({"stopped": True, "daemonPid": pid})
+    else:
+        output.line(f"The daemon (pid {pid}) stopped.")
+    return EXIT_OK
+
+
+def _question(runs: int) -> str:
+    what = "1 run is" if runs == 1 else f"{runs} runs are"
+    return f"{what} under way; without a daemon nothing is verified or delivered. Stop it?"
+
+
+def _await_end(socket: Path, pid: int | None) -> None:
+    due = time.monotonic() + STOP_TIMEOUT_S
+    while answers(socket) or (pid is not None and is_alive(pid)):
+        if time.monotonic() > due:
+            raise Unavailable(
+                f"the daemon (pid {pid}) was told to stop, but has not yet",
+                hint=f"look at subagents doctor; as a last resort: kill -9 {pid} (no run is lost)",
+            )
+        time.sleep(STOP_POLL_S)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs under that id; a zombie does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        # No /proc here (macOS), or it ended just now: the next look tells.
+        return True
+    return status.rpartition(")")[2].split()[0] != "Z"

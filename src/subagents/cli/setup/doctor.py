@@ -1,0 +1,365 @@
+"""``doctor``: looks at everything, changes nothing, and says how to mend what is wrong.
+
+Source: 5-surfaces §2 (``daemonPid``), §5 ("doctor validates everything and says how to mend it").
+"""
+
+import os
+import resource
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from cyclopts import Parameter
+
+from subagents import __version__
+from subagents.cli import output
+from subagents.cli.connection import caller_cwd, paths, session
+from subagents.cli.flags import Json
+from subagents.cli.setup.doctor_check import (
+    FAIL,
+    OK,
+    WARN,
+    Check,
+)
+from subagents.cli.setup.setup_commands import database_problems
+from subagents.client.client import (
+    Client,
+    Document,
+    log_message,
+    log_tail,
+)
+from subagents.config.paths import Paths
+from subagents.config.settings import Capabilities
+from subagents.domain.track_record.track_record import Stats
+from subagents.errors import (
+    EXIT_FAILED,
+    EXIT_OK,
+    ConfigError,
+    DaemonUnreachable,
+    SubagentsError,
+)
+
+FREE_BYTES_LOW: Final = 500 * 1024 * 1024
+FREE_BYTES_FULL: Final = 16 * 1024 * 1024
+FILES_LOW: Final = 1024
+OTHERS: Final = 0o077
+REFUSAL_CHARS_MAX: Final = 240
+
+
+def doctor(
+    *,
+    probe: Annotated[
+        str | None,
+        Parameter(name="--probe", help="Let this agent's program try its claims.", metavar="AGENT"),
+    ] = None,
+    yes: Annotated[bool, Parameter(name=["--yes", "-y"], help="Probe without asking.")] = False,
+    json: Json = False,
+) -> int:
+    """Check configuration, directories, daemon, database, disk, agents and workers.
+
+    Changes nothing. Exit code 1 when a check fails.
+
+    With `--probe` an agent's own program runs a few tiny tasks with its own model
+    and login, in a temporary directory: whether a denied tool can really not be
+    used, a session be gone on with, a message reach it. What was found is kept for
+    that version of the program; where a denied tool worked, spawns with a scope of
+    tools are refused.
+
+    For example:
+
+        subagents doctor
+
+        subagents doctor --json
+
+        subagents doctor --probe claude
+    """
+    home = paths()
+    if probe is not None:
+        from subagents.cli.setup.doctor_probe import probe_agent  # noqa: PLC0415 - the whole engine
+
+        return probe_agent(home, probe, yes=yes, json=json)
+    version, diagnostics, silence = _ask_daemon(home)
+    records = _records(home) if version is not None else ()
+    checks = [
+        *_platform(),
+        _config(home),
+        *_agents(home, records),
+        *_workers(home),
+        *_directories(home),
+        _daemon(home, version, diagnostics, silence),
+        *_of_daemon(diagnostics),
+        _database(home),
+        _disk(home),
+        _files(),
+    ]
+    has_failed = any(check.status == FAIL for check in checks)
+    if json:
+        output.document(
+            {
+                "daemonPid": None if version is None else version.get("pid"),
+                "version": __version__,
+                "daemonVersion": None if version is None else version.get("version"),
+                "socket": str(home.socket),
+                "supervisorSocket": str(home.supervisor_socket),
+                "database": str(home.database),
+                "configFile": str(home.config_file),
+                "ok": not has_failed,
+                "checks": checks,
+            }
+        )
+        return EXIT_FAILED if has_failed else EXIT_OK
+    width = max(12, *(len(check.name) + 1 for check in checks))
+    for check in checks:
+        sign = {OK: "✔", WARN: "!", FAIL: "✖"}[check.status]
+        first, *rest = check.detail.splitlines() or [""]
+        output.styled_line(f" {check.name:<{width}}{first}", sign, check.status)
+        for text in rest:
+            output.line(f"{'':{width + 2}}{text}")
+        if check.fix and check.status != OK:
+            output.line(f"{'':{width + 2}}→ {check.fix}")
+    if found := _endpoint(diagnostics):
+        output.line(f"Spans of ended runs are sent to {found}; nothing else is sent anywhere.")
+    else:
+        output.line("Nothing is sent anywhere: no receiver of telemetry is configured.")
+    return EXIT_FAILED if has_failed else EXIT_OK
+
+
+def _ask_daemon(home: Paths) -> tuple[Document | None, Document | None, str]:
+    """The daemon's version and diagnostics, or why it does not answer."""
+    with Client(home.socket, session=session(), timeout_s=10) as client:
+        try:
+            return client.get("/version"), client.get("/v1/diagnostics"), ""
+        except DaemonUnreachable as error:
+            return None, None, error.message
+        except SubagentsError as error:
+            return client.get("/version"), None, error.message
+
+
+def _records(home: Paths) -> Sequence[Stats]:
+    """What the agents' attempts came to; nothing when an older daemon does not say."""
+    with Client(home.socket, session=session(), timeout_s=10) as client:
+        try:
+            return msgspec.convert(client.get("/v1/agents/stats").get("stats"), list[Stats])
+        except (SubagentsError, msgspec.ValidationError):
+            return ()
+
+
+def _platform() -> Iterator[Check]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    if sys.platform == "linux":
+        yield Check("platform", OK, f"Linux, Python {python}, subagents {__version__}")
+    else:
+        yield Check(
+            "platform",
+            WARN,
+            f"{sys.platform}, Python {python}: no pidfd and no /proc here",
+            "workers are watched by polling, and a reused process id is recognised less surely",
+        )
+    shell = shutil.which("bash") or shutil.which("sh")
+    if shell is None:
+        fix = "install bash, or configure agents that need none"
+        yield Check("shell", FAIL, "neither bash nor sh is on PATH", fix)
+    else:
+        yield Check("shell", OK, f"{shell} runs the tasks of the agent `command`")
+
+
+def _config(home: Paths) -> Check:
+    from subagents.config.layers import load  # noqa: PLC0415
+
+    try:
+        config = load(Path(caller_cwd()), os.environ, paths=home)
+    except ConfigError as error:
+        return Check("config", FAIL, error.message, error.hint or "subagents config validate")
+    files = ", ".join(map(str, config.files)) or "no file; the defaults hold (subagents init)"
+    if config.warnings:
+        text = "\n".join(config.warnings)
+        return Check("config", WARN, text, "correct the name, or leave it if you mean it")
+    return Check("config", OK, files)
+
+
+def _agents(home: Paths, records: Sequence[Stats]) -> Iterator[Check]:
+    """Their capability cards; what is wrong with them the configuration's check says."""
+    from subagents.config.agent_cards import oddities, working_agents  # noqa: PLC0415
+    from subagents.config.layers import load  # noqa: PLC0415
+
+    try:
+        settings = load(Path(caller_cwd()), os.environ, paths=home).settings
+    except ConfigError:
+        return
+    odd = [
+        f"agents.{each.agent_id} {each.text}: {each.fix}" for each in oddities(settings, records)
+    ]
+    if odd:
+        fix = "edit subagents.toml; whoever chooses an agent believes its card"
+        yield Check("agents", WARN, "\n".join(odd), fix)
+        return
+    able = working_agents(settings)
+    cards = sum(agent.capabilities != Capabilities() for agent in able.values())
+    yield Check("agents", OK, f"{len(able)} can work, {cards} with a capability card")
+
+
+def _workers(home: Paths) -> Iterator[Check]:
+    """Each agent's program, and the plugins that bring runtimes."""
+    from subagents.cli.setup.doctor_agents import agent_checks  # noqa: PLC0415
+    from subagents.config.layers import load  # noqa: PLC0415
+    from subagents.config.scope_probes import read_probes  # noqa: PLC0415
+    from subagents.wiring import runtimes_here  # noqa: PLC0415
+
+    runtimes, refused = runtimes_here(home)
+    for plugin in refused:
+        text = f"runtime {plugin.name!r} of {plugin.package} is not used: {plugin.reason}"
+        yield Check("plugins", FAIL, text, f"correct or uninstall {plugin.package}")
+    try:
+        settings = load(Path(caller_cwd()), os.environ, paths=home).settings
+    except ConfigError:
+        return
+    try:
+        probes = read_probes(home)
+    except ConfigError as error:
+        yield Check("probes", WARN, error.message, error.hint)
+        probes = {}
+    yield from agent_checks(settings.agents, runtimes, probes, os.environ)
+
+
+def _directories(home: Paths) -> Iterator[Check]:
+    for name, directory in (("state", home.state_dir), ("runtime", home.socket.parent)):
+        if not directory.exists():
+            yield Check(name, OK, f"{directory} (not made yet)")
+            continue
+        found = directory.stat()
+        if not directory.is_dir():
+            yield Check(name, FAIL, f"{directory} is not a directory", f"move {directory} away")
+        elif found.st_uid != os.getuid():
+            detail = f"{directory} belongs to uid {found.st_uid}"
+            yield Check(name, FAIL, detail, "set SUBAGENTS_HOME to a directory of your own")
+        elif stat.S_IMODE(found.st_mode) & OTHERS:
+            mode = f"{stat.S_IMODE(found.st_mode):04o}"
+            detail = f"{directory} is open to others ({mode})"
+            yield Check(name, WARN, detail, f"chmod 700 {directory}")
+        elif not os.access(directory, os.W_OK | os.X_OK):
+            yield Check(name, FAIL, f"{directory} is not writable", f"chmod u+rwx {directory}")
+        else:
+            yield Check(name, OK, str(directory))
+
+
+def _daemon(home: Paths, version: Document | None, found: Document | None, silence: str) -> Check:
+    if version is not None:
+        detail = f"pid {version.get('pid')}, version {version.get('version')}, {home.socket}"
+        if version.get("version") != __version__:
+            fix = "subagents down --yes && subagents up"
+            return Check("daemon", WARN, f"{detail}; this command is {__version__}", fix)
+        if found is not None and found.get("httpUrl"):
+            detail += f", {found['httpUrl']}"
+        return _socket_mode(home, detail)
+    if not home.socket.exists():
+        return Check("daemon", OK, "not running (subagents up, or any `subagents run`, starts it)")
+    tail = log_tail(home.log_file).strip().splitlines()
+    said = log_message(tail[-1]) if tail else ""
+    last = f"\nlast line of {home.log_file}: {output.one_line(said)}" if tail else ""
+    return Check("daemon", WARN, f"its socket is there, but {silence}{last}", "subagents up")
+
+
+def _socket_mode(home: Paths, detail: str) -> Check:
+    mode = stat.S_IMODE(home.socket.stat().st_mode)
+    if mode & OTHERS and stat.S_IMODE(home.socket.parent.stat().st_mode) & OTHERS:
+        fix = f"chmod 600 {home.socket}"
+        return Check("daemon", FAIL, f"{detail}: others may connect ({mode:04o})", fix)
+    return Check("daemon", OK, detail)
+
+
+def _of_daemon(found: Document | None) -> Iterator[Check]:
+    """What only the running daemon knows."""
+    if found is None:
+        return
+    yield Check(
+        "runs", OK, f"{found.get('openRuns')} open, {found.get('liveAttempts')} attempts alive"
+    )
+    degraded = found.get("degraded")
+    if degraded:
+        fix = "make room or mend the database; it takes new runs again by itself"
+        yield Check("accepting", FAIL, f"no new runs are accepted: {degraded}", fix)
+    orphans = found.get("orphans")
+    listed = orphans if isinstance(orphans, list) else []
+    if listed:
+        names = ", ".join(f"{each.get('attemptId')} (pid {each.get('pid')})" for each in listed[:5])
+        pids = " ".join(str(each.get("pid")) for each in listed[:5])
+        yield Check("orphans", WARN, f"workers that belong to no run: {names}", f"kill {pids}")
+    else:
+        yield Check("orphans", OK, "no worker without a run")
+    yield _refusals(found)
+    if found.get("log"):
+        yield Check("log", OK, f"{found['log']} (lines of JSON)")
+    yield from _telemetry(found)
+
+
+def _endpoint(found: Document | None) -> str | None:
+    telemetry = found.get("telemetry") if found is not None else None
+    return str(telemetry["endpoint"]) if isinstance(telemetry, dict) else None
+
+
+def _telemetry(found: Document) -> Iterator[Check]:
+    """How the spans are getting on, when they are sent anywhere."""
+    telemetry = found.get("telemetry")
+    if not isinstance(telemetry, dict):
+        return
+    sent = f"{telemetry.get('spansSent')} spans sent to {telemetry.get('endpoint')}"
+    if telemetry.get("lastError"):
+        fix = "start the receiver or correct telemetry.otlp_endpoint; nothing is lost meanwhile"
+        yield Check("telemetry", WARN, f"{sent}; now: {telemetry['lastError']}", fix)
+    elif telemetry.get("spansRefused"):
+        fix = "read the log: the receiver said why"
+        yield Check("telemetry", WARN, f"{sent}, {telemetry['spansRefused']} refused", fix)
+    else:
+        yield Check("telemetry", OK, sent)
+
+
+def _refusals(found: Document) -> Check:
+    """Calls that were turned away for who made them."""
+    refusals = found.get("refusals")
+    if not isinstance(refusals, dict) or not refusals.get("lastDay"):
+        return Check("refusals", OK, "nobody was turned away in the last day")
+    number, newest = refusals["lastDay"], refusals.get("newest") or []
+    lines = [f"{each['call']} by {each['by']}: {each['reason']}" for each in newest]
+    shown = "\n".join(output.one_line(line, chars_max=REFUSAL_CHARS_MAX) for line in lines)
+    what = "1 call was" if number == 1 else f"{number} calls were"
+    fix = f"if you do not know them, read {refusals.get('file')}"
+    return Check("refusals", WARN, f"{what} refused in the last day\n{shown}", fix)
+
+
+def _database(home: Paths) -> Check:
+    if not home.database.exists():
+        return Check("database", OK, f"{home.database} (not made yet)")
+    try:
+        problems = database_problems()
+    except SubagentsError as error:
+        return Check("database", FAIL, error.message, error.hint)
+    if problems:
+        fix = f"restore a copy made by `subagents db backup` to {home.database}"
+        return Check("database", FAIL, "\n".join(problems), fix)
+    mebibytes = home.database.stat().st_size / 1024 / 1024
+    return Check("database", OK, f"{home.database} ({mebibytes:.1f} MiB, checked)")
+
+
+def _disk(home: Paths) -> Check:
+    directory = home.state_dir
+    while not directory.exists():
+        directory = directory.parent
+    free = shutil.disk_usage(directory).free
+    detail = f"{free / 1024**3:.1f} GiB free at {directory}"
+    if free < FREE_BYTES_FULL:
+        return Check("disk", FAIL, detail, "make room: new runs are refused")
+    if free < FREE_BYTES_LOW:
+        return Check("disk", WARN, detail, "make room before new runs are refused")
+    return Check("disk", OK, detail)
+
+
+def _files() -> Check:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    detail = "unlimited" if soft == resource.RLIM_INFINITY else f"{soft} open files at most"
+    if soft != resource.RLIM_INFINITY and soft < FILES_LOW:
+        return Check("files", WARN, detail, f"ulimit -n {FILES_LOW} before the daemon starts")
+    return Check("files", OK, detail)

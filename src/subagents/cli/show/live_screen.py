@@ -1,0 +1,120 @@
+"""Screen parts that are drawn anew: the tree on stderr, the table of ``watch`` on stdout.
+
+The only module of these commands that needs Rich.
+
+Source: 5-surfaces §2 (``run`` shows the live tree).
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Literal, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from subagents.cli.output import STYLES, harmless, one_line
+from subagents.cli.show import render
+from subagents.cli.show.views import Node
+from subagents.cli.show.watch_frame import HEADERS, STALE_MS, Frame
+
+FRAMES_PER_SECOND: Final = 5
+LINES_SPARE: Final = 2
+NUMBERS: Final = frozenset({"time", "tokens", "cost", "children", "seen"})
+STATE: Final = HEADERS.index("state")
+SEEN: Final = HEADERS.index("seen")
+
+
+class _Redrawn:
+    """A screen part that is redrawn in place and stays as it was last."""
+
+    def __init__(self, *, stderr: bool, by_itself: bool) -> None:
+        colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+        self._console = Console(stderr=stderr, highlight=False, color_system=colours)
+        self._live = Live(
+            console=self._console,
+            auto_refresh=by_itself,
+            refresh_per_second=FRAMES_PER_SECOND,
+            redirect_stdout=False,
+            redirect_stderr=not stderr,
+            transient=False,
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+
+class LiveTrees(_Redrawn):
+    """The trees of runs, on stderr."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True, by_itself=True)
+
+    def show(self, trees: Sequence[Node]) -> None:
+        """Draw the trees instead of those before; more lines than fit are counted, not drawn."""
+        if not trees:
+            return
+        lines = render.aligned([line for tree in trees for line in render.tree_lines(tree)])
+        room = max(3, self._console.height - LINES_SPARE)
+        shown = [drawn(line) for line in lines[:room]]
+        if len(lines) > room:
+            shown.append(Text(f"… {len(lines) - room} more: subagents tree", style="dim"))
+        self._live.update(Group(*shown))
+
+
+def drawn(line: render.TreeLine) -> Text:
+    """One line in the colour of its state, cut where the terminal ends."""
+    style = STYLES.get(line.state, "")
+    text = Text(harmless(line.indent), no_wrap=True, overflow="ellipsis", style="")
+    text.append(f"{render.icon(line.state)} ", style=style)
+    text.append(f"{harmless(line.name)}  {harmless(line.text)}", style="dim" * (style == "dim"))
+    return text
+
+
+class LiveTable(_Redrawn):
+    """The table of ``watch``, on stdout; drawn when there is something new to draw."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=False, by_itself=False)
+
+    def show(self, frame: Frame) -> None:
+        """Draw this frame instead of the one before."""
+        now_ms = time.time() * 1000
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
+        rows = [
+            [one_line(cell, chars_max=200) for cell in frame.cells(row, now_ms)]
+            for row in frame.shown
+        ]
+        columns = frame.columns(rows)
+        for index in columns:
+            is_last = index == len(HEADERS) - 1
+            table.add_column(
+                HEADERS[index].upper(),
+                no_wrap=True,
+                overflow="ellipsis",
+                ratio=1 if is_last else None,
+                justify="right" if HEADERS[index] in NUMBERS else "left",
+            )
+        for row, texts in zip(frame.shown, rows, strict=True):
+            cells = [Text(text) for text in texts]
+            for index in (0, STATE):
+                cells[index].stylize(STYLES.get(row.state, ""))
+            if row.outcome is None and (row.last_activity_age_ms or 0) >= STALE_MS:
+                cells[SEEN].stylize("yellow")
+            table.add_row(*(cells[index] for index in columns))
+        parts: list[Text | Table] = [Text(frame.summary, style="bold"), table]
+        if frame.fold:
+            parts.append(Text(frame.fold, style="dim"))
+        self._live.update(Group(*parts), refresh=True)

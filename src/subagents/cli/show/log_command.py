@@ -1,0 +1,198 @@
+"""``log``: what a run's worker said and did, and ``--summary`` of it.
+
+Source: 5-surfaces §2; 4-observability §2; seed 003 §2.
+"""
+
+import sys
+import time
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.flags import Json, Run
+from subagents.cli.runs.selectors import path_of
+from subagents.cli.show.views import (
+    LineView,
+    LogView,
+    SummaryView,
+    view,
+)
+from subagents.client.client import Client, Document, Query
+from subagents.errors import EXIT_OK, UsageError
+
+FOLLOW_LINES: Final = 1_000
+"""Of one page while following."""
+SUMMARY_S: Final = 60.0
+"""A summarizer's answer takes longer than a look."""
+SIGNS: Final = {
+    "text": " ",
+    "thinking": "~",
+    "tool": "+",
+    "error": "!",
+    "system": "-",
+    "user": ">",
+}
+STYLES: Final = {"thinking": "dim", "error": "red", "system": "dim", "user": "cyan"}
+
+
+def log(
+    run: Run,
+    /,
+    *,
+    offset: Annotated[
+        int | None,
+        Parameter(help="From line N on (0 is the first). Default: the newest.", metavar="N"),
+    ] = None,
+    limit: Annotated[
+        int | None, Parameter(help="At most N lines. Default: 50.", metavar="N")
+    ] = None,
+    tail: Annotated[
+        int | None, Parameter(name=["--tail", "-n"], help="The newest N lines.", metavar="N")
+    ] = None,
+    grep: Annotated[
+        str | None,
+        Parameter(help="Only lines that this regular expression finds.", metavar="REGEX"),
+    ] = None,
+    since: Annotated[
+        str | None,
+        Parameter(help="Only lines since then: 5m, 2d, 2026-11-20T14:05.", metavar="WHEN"),
+    ] = None,
+    type_: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name=["--type", "-t"],
+            help="Only text, thinking, tool, error, system or user; repeatable.",
+            metavar="TYPE",
+        ),
+    ] = (),
+    attempt: Annotated[int | None, Parameter(help="Only attempt N.", metavar="N")] = None,
+    after_seq: Annotated[
+        int | None, Parameter(help="Only lines behind this number.", metavar="N")
+    ] = None,
+    summary: Annotated[
+        bool, Parameter(help="What was done, in at most 40 lines, instead of the lines.")
+    ] = False,
+    follow: Annotated[
+        bool, Parameter(name=["--follow", "-f"], help="Go on until the run has ended.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """What the worker said and did: time, sign, text.
+
+    Signs: `+` tool, `!` error, `-` system, `>` told to it, `~` thinking, none for its text.
+
+    For example:
+
+        subagents log last --grep 'error|fail'
+
+        subagents log tests --since 5m --follow
+    """
+    if follow and (offset is not None or summary):
+        other = "--offset" if offset is not None else "--summary"
+        raise UsageError(f"--follow and {other} exclude each other", details={"field": "--follow"})
+    asked: Query = {
+        "offset": offset,
+        "limit": limit,
+        "tail": tail,
+        "grep": grep,
+        "since": since,
+        "type": ",".join(type_) or None,
+        "attempt": attempt,
+        "afterSeq": after_seq,
+        "summary": 1 if summary else None,
+    }
+    with connect() as client:
+        path = path_of(run, "/log")
+        if summary:
+            _print_summary(client.get(path, asked, timeout_s=SUMMARY_S), json=json)
+            return EXIT_OK
+        answer = client.get(path, asked)
+        printed = _print_page(answer, json=json, is_first=True)
+        if follow:
+            _follow(client, printed, asked, json=json)
+        elif not json:
+            _say_what_is_missing(printed, asked)
+    return EXIT_OK
+
+
+def _follow(client: Client, page: LogView, asked: Query, *, json: bool) -> None:
+    """Go on from the cursor until the run ended; a daemon that dies meanwhile is waited for."""
+    path = path_of(page.run_id, "/log")
+    # Its time has come already: what is behind the cursor is newer.
+    kept = {name: asked[name] for name in ("grep", "type", "attempt")}
+    while not page.ended:
+        sys.stdout.flush()
+        query: Query = {
+            **kept,
+            "afterSeq": page.next_seq,
+            "limit": FOLLOW_LINES,
+            "waitSeconds": int(POLL_S),
+        }
+        answer = persistently(
+            lambda query=query: client.get(path, query, timeout_s=POLL_S)  # type: ignore[misc]  # bound by the default
+        )
+        page = _print_page(answer, json=json)
+
+
+def _print_page(answer: Document, *, json: bool, is_first: bool = False) -> LogView:
+    """The lines; as JSON the document itself, so that following gives one for each page."""
+    page = view(answer, LogView)
+    if json:
+        if is_first or page.lines or page.ended:
+            output.document(answer)
+        return page
+    for line in page.lines:
+        print_line(line)
+    return page
+
+
+def print_line(line: LineView) -> None:
+    """See ``shown``."""
+    sys.stdout.writelines(f"{each}\n" for each in shown(line))
+
+
+def shown(line: LineView) -> list[str]:
+    """Time, sign and text; further lines of the text stand below its beginning."""
+    at = _clock(line.ts)
+    sign = SIGNS.get(line.type, "?")
+    # Also into a pipe: a worker's text must not move the cursor of whoever reads it in the end.
+    first, *rest = output.harmless(line.text).splitlines() or [""]
+    style = STYLES.get(line.type, "")
+    indent = " " * (len(at) + 3)
+    lines = [f"{at} {sign} {output.styled(first, style)}".rstrip()]
+    return lines + [f"{indent}{output.styled(each, style)}".rstrip() for each in rest]
+
+
+def _clock(ts: int) -> str:
+    """``14:05:09`` today, else with its date."""
+    moment = time.localtime(ts / 1000)
+    is_today = time.localtime()[:3] == moment[:3]
+    return time.strftime("%H:%M:%S" if is_today else "%m-%d %H:%M:%S", moment)
+
+
+def _say_what_is_missing(page: LogView, asked: Query) -> None:
+    shown = len(page.lines)
+    if not shown:
+        whole = f" of {page.total_lines}" if page.total_lines else ""
+        output.note(f"No lines{whole}.")
+        return
+    if shown < page.total_lines:
+        last = page.offset + shown - 1
+        how = "--offset, --limit" if asked["offset"] is not None else "--limit, --offset"
+        output.note(f"Lines {page.offset} to {last} of {page.total_lines}: {how}")
+    if page.dropped_lines:
+        output.note(f"{page.dropped_lines} older lines were given up: max_transcript_mb")
+
+
+def _print_summary(answer: Document, *, json: bool) -> None:
+    if json:
+        output.document(answer)
+        return
+    found = view(answer, SummaryView)
+    output.data(output.harmless(found.summary))
+    if found.note:
+        output.note(f"These are the facts without a model: {found.note}")
+    elif found.summary_run:
+        output.note(f"Written by {found.written_by}: {found.summary_run}")

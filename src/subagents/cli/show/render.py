@@ -1,0 +1,226 @@
+"""How runs read on a terminal: one line each, as a tree, and at their end. Pure text.
+
+Source: 5-surfaces §2; the icons are never the only sign, the word stands beside them.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from subagents.cli.output import cells_wide, one_line
+from subagents.cli.show.views import (
+    Item,
+    Node,
+    OutcomeView,
+    ProgressView,
+    Row,
+    UsageView,
+    VerificationView,
+)
+
+ICONS: Final = {
+    "ok": "✔",
+    "partial": "◐",
+    "error": "✖",
+    "failed": "✖",
+    "timeout": "✖",
+    "lost": "✖",
+    "cancelled": "■",
+    "running": "▶",
+    "spawning": "▶",
+    "ending": "▶",
+    "verifying": "▶",
+    "blocked": "?",
+    "retry_wait": "↻",
+    "waiting": "◷",
+    "queued": "◷",
+}
+WORDS: Final = {"retry_wait": "retrying", "failed": "verification failed"}
+ACTIVE: Final = frozenset({"running", "spawning", "ending", "verifying", "retry_wait", "blocked"})
+
+
+class TreeLine(NamedTuple):
+    """One run of a tree: what stands before it, its state, its name, and what it does."""
+
+    indent: str
+    state: str
+    name: str
+    text: str
+
+
+def duration(milliseconds: int) -> str:
+    """``0.4s``, ``12s``, ``3m 05s``, ``2h 10m``."""
+    seconds = max(milliseconds, 0) / 1000
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}m {rest:02}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02}m" if hours < 48 else f"{hours // 24}d {hours % 24}h"
+
+
+def has_unicode() -> bool:
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    return encoding.startswith("utf")
+
+
+def icon(state: str) -> str:
+    return ICONS.get(state, "●")
+
+
+def word(state: str) -> str:
+    return WORDS.get(state, state)
+
+
+def tree_lines(node: Node) -> list[TreeLine]:
+    """A run and all below it."""
+    return [_line("", node), *_below(node.children, "")]
+
+
+def aligned(lines: Sequence[TreeLine]) -> list[TreeLine]:
+    """The lines with their names filled up, so that what follows stands in one column."""
+    widths = [len(line.indent) + cells_wide(line.name) for line in lines]
+    widest = max(widths, default=0)
+    return [
+        line._replace(name=line.name + " " * (widest - width))
+        for line, width in zip(lines, widths, strict=True)
+    ]
+
+
+def _line(indent: str, node: Node) -> TreeLine:
+    name = one_line(node.label, chars_max=40) or node.run_id
+    return TreeLine(indent, node.state, name, node_text(node))
+
+
+def _below(children: Sequence[Node], indent: str) -> list[TreeLine]:
+    lines: list[TreeLine] = []
+    for index, child in enumerate(children):
+        is_last = index == len(children) - 1
+        branch, stem = ("└ ", "  ") if is_last else ("├ ", "│ ")
+        lines.append(_line(indent + branch, child))
+        lines += _below(child.children, indent + stem)
+    return lines
+
+
+def node_text(node: Node) -> str:
+    """``command  running  12s  40% counting lines``."""
+    parts = [node.agent_id, word(node.state)]
+    if node.elapsed_ms is not None and node.state not in {"waiting", "queued"}:
+        parts.append(duration(node.elapsed_ms))
+    parts += spending_parts(node)
+    if node.outcome is not None:
+        if node.verification == "passed":
+            parts.append("verified")
+        if node.outcome.error and node.state != "ok":
+            parts.append(one_line(node.outcome.error))
+    elif node.state in {"waiting", "queued", "retry_wait", "blocked"} and node.why:
+        parts.append(one_line(node.why))
+    elif node.latest_progress is not None:
+        parts.append(progress_text(node.latest_progress))
+    return "  ".join(parts)
+
+
+def spending_parts(node: Node) -> list[str]:
+    """What it used with everything below it, as far as that is known, and of its budget."""
+    parts = []
+    if node.subtree_usage is not None and (text := usage_text(node.subtree_usage)):
+        parts.append(f"{text} in {node.subtree_usage.runs} runs")
+    elif node.usage is not None and (text := usage_text(node.usage)):
+        parts.append(text)
+    if node.budget is not None and node.budget.percent is not None:
+        parts.append(f"budget {node.budget.percent}%")
+    return parts
+
+
+def elapsed(row: Row, now_ms: float) -> str:
+    """How long it has been at work, or was."""
+    if row.started_at is None:
+        return "-"
+    return duration(round((row.ended_at or now_ms) - row.started_at))
+
+
+def now_text(row: Row) -> str:
+    """What it does, or why it does not."""
+    if row.outcome is not None:
+        return row.outcome.error or row.outcome.reason or ""
+    if row.pending_request_count and row.blocked_reason:
+        return f"asks: {row.blocked_reason}"
+    if row.state == "running" and row.latest_progress is not None:
+        return progress_text(row.latest_progress)
+    return row.blocked_reason or row.why or ""
+
+
+def progress_text(progress: ProgressView) -> str:
+    share = progress.percent_complete
+    percent = "" if share is None else f"{share:g}% "
+    return f"{percent}{one_line(progress.phase)}"
+
+
+def outcome_text(outcome: OutcomeView) -> str:
+    """``ok``, or the status with its reason: ``error (exit_code)``."""
+    return f"{outcome.status} ({outcome.reason})" if outcome.reason else outcome.status
+
+
+def item_state(item: Item) -> str:
+    failed = item.outcome.reason == "verification_failed"
+    return "failed" if failed else item.outcome.status
+
+
+def summary(item: Item, *, elapsed_ms: int | None = None) -> str:
+    """The end of a run in one line, without the icon."""
+    name = one_line(item.label, chars_max=60) or item.run_id
+    parts = [f"{name}: {outcome_text(item.outcome)}"]
+    if elapsed_ms is not None:
+        parts.append(duration(elapsed_ms))
+    if item.verification is not None:
+        parts.append(checks_text(item.verification))
+    if item.usage is not None and (text := usage_text(item.usage)):
+        parts.append(text)
+    parts.append(item.run_id)
+    return " · ".join(parts)
+
+
+def checks_text(verification: VerificationView) -> str:
+    passed = sum(check.passed for check in verification.checks)
+    if verification.status == "skipped":
+        return "not verified"
+    return f"verified {passed}/{len(verification.checks)}"
+
+
+def failed_checks(verification: VerificationView | None) -> list[str]:
+    """One line for each check that did not pass."""
+    if verification is None:
+        return []
+    return [
+        f"{check.target}: {one_line(check.reason or 'failed', chars_max=400)}"
+        for check in verification.checks
+        if not check.passed
+    ]
+
+
+def usage_text(usage: UsageView) -> str:
+    """Tokens and cost, as far as they are known."""
+    parts: list[str] = []
+    if usage.tokens_in is not None or usage.tokens_out is not None:
+        total = (usage.tokens_in or 0) + (usage.tokens_out or 0)
+        parts.append(f"{total / 1000:.1f}k tokens" if total >= 1000 else f"{total} tokens")
+    if usage.cost_usd is not None:
+        parts.append(money(usage.cost_usd))
+    return ", ".join(parts)
+
+
+def money(usd: float) -> str:
+    """``$0.34``; less than a cent keeps two digits, so that it is never shown as nothing."""
+    return f"${usd:.2f}" if usd >= 0.01 or usd <= 0 else f"${usd:.2g}"
+
+
+def error_lines(outcome: OutcomeView, verification: VerificationView | None) -> list[str]:
+    """Why a run is not ok: the failed checks, else the first lines of its error."""
+    found = failed_checks(verification)
+    if found or not outcome.error:
+        return found
+    return [text for text in outcome.error.strip().splitlines()[:10] if text.strip()]

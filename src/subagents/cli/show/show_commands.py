@@ -1,0 +1,414 @@
+"""Commands that only look: ``list tree show result timeline why attention``.
+
+Source: 5-surfaces §2.
+"""
+
+import shutil
+import sys
+import time
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import connect, session
+from subagents.cli.flags import Json, Run
+from subagents.cli.runs import selectors
+from subagents.cli.runs.selectors import path_of
+from subagents.cli.show import leftovers, render
+from subagents.cli.show.views import (
+    Attention,
+    DependencyView,
+    Details,
+    Ended,
+    Node,
+    Roots,
+    Row,
+    Rows,
+    Timeline,
+    Why,
+    view,
+)
+from subagents.client.client import Document
+from subagents.errors import EXIT_OK, UsageError
+
+EVENTS_PAGE: Final = 500
+ALERTS: Final = frozenset({"stuck", "failure_loop", "api_error", "budget_alert"})
+"""Kinds of ``attention`` that are about a worker at work."""
+EVENT_TEXT_CHARS_MAX: Final = 100
+EVENT_COLUMNS: Final = 60
+"""Before an event's text."""
+
+
+def list_(
+    selector: Annotated[
+        str | None, Parameter(help="`tree:RUN` or `phase:NAME[,NAME]`.", metavar="SELECTOR")
+    ] = None,
+    /,
+    *,
+    phase: Annotated[
+        str | None, Parameter(help="Only runs in these phases.", metavar="NAME,…")
+    ] = None,
+    label: Annotated[str | None, Parameter(help="Only runs with this label.")] = None,
+    agent: Annotated[str | None, Parameter(help="Only runs of this agent.")] = None,
+    mine: Annotated[bool, Parameter(help="Only runs that this session spawned.")] = False,
+    archived: Annotated[bool, Parameter(help="Archived runs, too.")] = False,
+    limit: Annotated[int, Parameter(help="At most N runs. Default: 50.", metavar="N")] = 50,
+    offset: Annotated[int, Parameter(help="Skip the newest N.", metavar="N")] = 0,
+    json: Json = False,
+) -> int:
+    """Runs, newest first.
+
+    For example:
+
+        subagents list --phase running,retry_wait
+
+        subagents list tree:nightly --json
+    """
+    tree = None
+    if selector is not None:
+        if selector.startswith(selectors.PHASE):
+            phase = selector.removeprefix(selectors.PHASE)
+        elif selector.startswith(selectors.TREE):
+            tree = selector.removeprefix(selectors.TREE)
+        else:
+            raise UsageError(
+                f"{selector!r} is no selector of several runs",
+                hint=f"one run: subagents show {selector}; several: tree:RUN or phase:NAME",
+            )
+    query = {
+        "phase": selectors.phases(phase) if phase else None,
+        "label": label,
+        "agentId": agent,
+        "requester": session() if mine else None,
+        "tree": tree,
+        "archived": 1 if archived else None,
+        "limit": limit,
+        "offset": offset or None,
+    }
+    with connect() as client:
+        answer = client.get("/v1/runs", query)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    found = view(answer, Rows)
+    if not found.runs:
+        output.note("No runs. Start one: subagents run 'echo hello'")
+        return EXIT_OK
+    now_ms = time.time() * 1000
+    output.table(
+        ["run", "label", "agent", "state", "time", "now"],
+        [_cells(row, now_ms) for row in found.runs],
+        styles={3: 3},
+    )
+    if found.total is not None and found.total > len(found.runs) + offset:
+        output.note(f"{found.total - len(found.runs) - offset} more: --offset, --limit")
+    return EXIT_OK
+
+
+def _cells(row: Row, now_ms: float) -> list[str]:
+    took, now = render.elapsed(row, now_ms), render.now_text(row)
+    return [row.run_id, row.label, row.agent_id, row.state, took, now]
+
+
+def tree(
+    run: Annotated[
+        str | None, Parameter(help="The run at its root; all of yours without.", metavar="RUN")
+    ] = None,
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Runs with the runs they spawned.
+
+    For example:
+
+        subagents tree
+
+        subagents tree last --json
+    """
+    with connect() as client:
+        path = "/v1/tree" if run is None else path_of(run.removeprefix("tree:"), "/tree")
+        answer = client.get(path)
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    roots = view(answer, Roots).roots if run is None else [view(answer, Node)]
+    if not roots:
+        output.note("No runs of yours. Start one: subagents run 'echo hello'")
+    lines = [each for root in roots for each in render.tree_lines(root)]
+    for each in render.aligned(lines):
+        icon = output.styled(render.icon(each.state), each.state)
+        text = output.harmless(f"{each.name}  {each.text}")
+        sys.stdout.write(f"{each.indent}{icon} {text}\n")
+    return EXIT_OK
+
+
+def show(run: Run, /, *, json: Json = False) -> int:
+    """Everything about one run.
+
+    For example:
+
+        subagents show last
+
+        subagents show tests --json
+    """
+    with connect() as client:
+        answer = client.get(path_of(run))
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    _show(view(answer, Details))
+    return EXIT_OK
+
+
+def _show(run: Details) -> None:
+    output.styled_line(f" {run.run_id}  {run.label}", render.icon(run.state), run.state)
+    state = run.phase if run.outcome is None else render.outcome_text(run.outcome)
+    _field("state", f"{state}{'  (paused)' if run.paused else ''}")
+    _field("why", run.why)
+    if run.outcome is not None and run.outcome.error:
+        for text in run.outcome.error.strip().splitlines()[:20]:
+            _field("error", text)
+    _field("agent", f"{run.agent_id} ({run.runtime})")
+    _field("cwd", str(run.resolved.get("cwd", "")))
+    _show_tools(run.resolved)
+    _field("requester", run.requester)
+    _field("session", run.session_key)
+    _show_chain(run)
+    _field("time", render.elapsed(run, time.time() * 1000))
+    if run.usage is not None:
+        _field("usage", render.usage_text(run.usage))
+    if run.subtree_usage is not None and (text := render.usage_text(run.subtree_usage)):
+        _field("subtree", f"{text} in {run.subtree_usage.runs} runs")
+    if run.budget is not None:
+        _field("budget", run.budget.text)
+    if run.latest_progress is not None:
+        _field("progress", render.progress_text(run.latest_progress))
+    _show_relatives(run)
+    _show_proof(run)
+    for name, text in leftovers.fields(run):
+        _field(name, text)
+    words = None if run.result else run.last_words
+    for name, long_text in (("task", run.task), ("result", run.result), ("last words", words)):
+        if long_text:
+            output.line(f"{name}:")
+            _indented(long_text)
+
+
+def _show_chain(run: Details) -> None:
+    """The runs before and behind it in its session."""
+    if run.continues is not None:
+        _field("continues", run.continues)
+    if run.continued_by is not None:
+        _field("continued by", run.continued_by)
+    if run.thread_id is not None:
+        _field("thread", run.thread_id)
+
+
+def _show_tools(resolved: dict[str, object]) -> None:
+    """The tools it was narrowed to; without a line it has what its runtime offers."""
+    allowed, denied = resolved.get("effectiveTools"), resolved.get("toolsDeny")
+    if isinstance(allowed, list):
+        _field("tools", ", ".join(map(str, allowed)) or "none")
+    elif isinstance(denied, list) and denied:
+        _field("tools", f"all but {', '.join(map(str, denied))}")
+
+
+def _show_relatives(run: Details) -> None:
+    for dependency in run.dependencies:
+        _field("after", _relative(dependency))
+    for child in run.children:
+        _field("child", _relative(child))
+    attempts = run.attempts if isinstance(run.attempts, list) else []
+    for attempt in attempts if len(attempts) > 1 else []:
+        text = "under way" if attempt.outcome is None else render.outcome_text(attempt.outcome)
+        _field(f"attempt {attempt.number}", text)
+    for request in run.requests:
+        answer = "pending" if request.status == "pending" else request.answer or request.status
+        _field("question", f"{request.question} → {answer}  ({request.request_id})")
+
+
+def _show_proof(run: Details) -> None:
+    if run.verification is not None:
+        _field("contract", render.checks_text(run.verification))
+        for check in run.verification.checks:
+            sign = "✔" if check.passed else "✖"
+            reason = f": {check.reason}" if check.reason else ""
+            _field("", f"{sign} {check.target}{reason}")
+    if run.vacuous:
+        _field("warning", "the contract was met before the work began")
+    if run.report is not None:
+        _field("report", f"{run.report.status}: {run.report.summary}")
+
+
+def _field(name: str, text: str | None) -> None:
+    if text:
+        label = f"{name}:" if name else ""
+        output.line(f"  {label:<12}{output.one_line(text, chars_max=400)}")
+
+
+def _indented(text: str) -> None:
+    for each in text.rstrip("\n").splitlines():
+        output.line(f"  {each}")
+
+
+def _relative(run: DependencyView) -> str:
+    status = "not ended" if run.outcome is None else run.outcome.status
+    return f"{run.label}  {run.run_id}  {status}"
+
+
+def result(run: Run, /, *, json: Json = False) -> int:
+    """The whole stored result of a run, as the worker gave it.
+
+    For example:
+
+        subagents result last > answer.md
+
+        subagents result tests --json
+    """
+    with connect() as client:
+        answer = client.get(path_of(run, "/result"))
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    ended = view(answer, Ended)
+    text = ended.result or (ended.report.summary if ended.report else None)
+    if text:
+        output.data(text)
+    else:
+        state = "has no outcome yet" if ended.outcome is None else "left no text"
+        output.note(f"{ended.label or run} {state}")
+    leftovers.say(ended, has_result=bool(text))
+    if ended.result is not None and ended.result_bytes > len(ended.result.encode()):
+        output.note(f"cut: the whole is {ended.result_bytes} bytes; see: subagents log {run}")
+    return EXIT_OK
+
+
+def timeline(run: Run, /, *, json: Json = False) -> int:
+    """Every event of a run, from spawn to cleanup.
+
+    For example:
+
+        subagents timeline last
+
+        subagents timeline tests --json
+    """
+    with connect() as client:
+        answer = client.get(path_of(run, "/timeline"), {"limit": EVENTS_PAGE})
+        page = view(answer, Timeline)
+        raw = list(_events(answer))
+        events = list(page.events)
+        while page.next_seq is not None:
+            more = {"afterSeq": events[-1].seq, "limit": EVENTS_PAGE}
+            answer = client.get(path_of(page.run_id, "/timeline"), more)
+            page = view(answer, Timeline)
+            raw += _events(answer)
+            events += page.events
+            if not page.events:
+                break
+    if json:
+        output.document({"runId": page.run_id, "events": raw, "nextSeq": None})
+        return EXIT_OK
+    start_ms = events[0].at_ms if events else 0
+    room = EVENT_TEXT_CHARS_MAX
+    if output.is_tty():
+        room = max(20, shutil.get_terminal_size().columns - EVENT_COLUMNS)
+    for event in events:
+        at = f"+{(event.at_ms - start_ms) / 1000:.3f}s"
+        phase = "(stale)" if event.stale else event.phase or ""
+        text = output.one_line(_event_text(event.data), chars_max=room)
+        output.line(f"{at:>11}  {event.seq:>3}  {phase:<17}  {event.type:<20}  {text}".rstrip())
+    return EXIT_OK
+
+
+def _events(answer: Document) -> list[object]:
+    events = answer.get("events")
+    return events if isinstance(events, list) else []
+
+
+def _event_text(data: dict[str, object], prefix: str = "") -> str:
+    """The scalars of an event, ``name=value``."""
+    parts: list[str] = []
+    for name, value in data.items():
+        if isinstance(value, dict) and not prefix:
+            parts.append(_event_text(value, f"{name}."))
+        elif isinstance(value, str | int | float | bool) and name != "key":
+            parts.append(f"{prefix}{name}={output.one_line(str(value), chars_max=60)}")
+    return " ".join(part for part in parts if part)
+
+
+def why(run: Run, /, *, json: Json = False) -> int:
+    """Why a run is where it is: each step, each retry, each try to deliver its end.
+
+    For example:
+
+        subagents why last
+
+        subagents why nightly --json
+    """
+    with connect() as client:
+        answer = client.get(path_of(run, "/why"))
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    found = view(answer, Why)
+    output.line(f"{found.run_id} is {found.phase}: {found.why}")
+    start_ms = next((step.at_ms for step in found.steps if step.at_ms is not None), None)
+    for step in found.steps:
+        at = "" if step.at_ms is None or start_ms is None else _offset(step.at_ms - start_ms)
+        output.line(f"  {at:>9}  {output.one_line(step.text, chars_max=400)}")
+    if found.delivery_tries:
+        output.line("delivery:")
+    for each in found.delivery_tries:
+        at_ms = each.get("at", each.get("atMs"))
+        is_known = isinstance(at_ms, int) and start_ms is not None
+        at = _offset(at_ms - start_ms) if is_known else ""  # type: ignore[operator]  # is_known
+        output.line(f"  {at:>9}  to {each.get('target')}: {_delivery(each.get('outcome'))}")
+    return EXIT_OK
+
+
+def _offset(milliseconds: int) -> str:
+    return f"+{render.duration(milliseconds)}"
+
+
+def _delivery(outcome: object) -> str:
+    if not isinstance(outcome, dict):
+        return str(outcome)
+    rest = " ".join(str(value) for name, value in outcome.items() if name != "kind")
+    return f"{outcome.get('kind')} {rest}".strip()
+
+
+def attention(*, json: Json = False) -> int:
+    """What needs a person: questions, blockers, failures, results nobody took, stuck workers.
+
+    For example:
+
+        subagents attention
+
+        subagents attention --json
+    """
+    with connect() as client:
+        answer = client.get("/v1/attention")
+    if json:
+        output.document(answer)
+        return EXIT_OK
+    items = view(answer, Attention).items
+    if not items:
+        output.note("Nothing needs you.")
+    now_ms = time.time() * 1000
+    for item in items:
+        age = "" if item.since is None else f", {render.duration(round(now_ms - item.since))} ago"
+        text = output.one_line(item.text, chars_max=200)
+        output.styled_line(f"  {item.label} ({item.run_id}{age}): {text}", item.kind, item.kind)
+        if item.request_id:
+            output.line(f"    answer: subagents answer {item.request_id} TEXT")
+        elif item.kind == "failed":
+            output.line(f"    see: subagents why {item.run_id}")
+        elif item.kind in {"undelivered", "unread"}:
+            output.line(f"    read: subagents result {item.run_id}")
+        elif item.kind == "blocker":
+            output.line(f"    reply: subagents steer {item.run_id} TEXT")
+        elif item.kind in ALERTS:
+            output.line(f"    see: subagents log {item.run_id}")
+    return EXIT_OK

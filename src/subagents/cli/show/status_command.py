@@ -1,0 +1,88 @@
+"""``status``: how runs are doing now, on two lines each.
+
+Source: 5-surfaces §2; 4-observability §3.
+"""
+
+import time
+from typing import Final
+
+from subagents.cli import output
+from subagents.cli.connection import connect
+from subagents.cli.flags import Json, Runs
+from subagents.cli.runs import selectors
+from subagents.cli.runs.selectors import path_of
+from subagents.cli.show import render
+from subagents.cli.show.views import StatusView, UsageView, view
+from subagents.errors import EXIT_OK, UsageError
+
+LINE_CHARS_MAX: Final = 200
+PART_CHARS_MAX: Final = 120
+
+
+def status(*runs: Runs, json: Json = False) -> int:
+    """How runs are doing now: state, time, tokens, what the worker was last seen at.
+
+    For example:
+
+        subagents status last
+
+        subagents status tests lint --json
+    """
+    if not runs:
+        raise UsageError("name at least one run", hint="subagents status last")
+    with connect() as client:
+        answers = [client.get(path_of(each, "/status")) for each in selectors.expand(client, runs)]
+    if json:
+        output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
+        return EXIT_OK
+    now_ms = time.time() * 1000
+    for answer in answers:
+        found = view(answer, StatusView)
+        name = output.one_line(found.label, chars_max=60)
+        parts = [f" {found.run_id}  {name}  {render.word(found.state)}", *facts(found, now_ms)]
+        output.styled_line("  ".join(parts), render.icon(found.state), found.state)
+        if now := " · ".join(doing(found, now_ms)):
+            output.line(f"    {output.one_line(now, chars_max=LINE_CHARS_MAX)}")
+    return EXIT_OK
+
+
+def facts(found: StatusView, now_ms: float) -> list[str]:
+    """What can be counted: time, attempt, tokens and cost as far as they are known, tools."""
+    parts = [render.elapsed(found, now_ms)]
+    if (found.attempt or 0) > 1:
+        parts.append(f"attempt {found.attempt}")
+    if used := render.usage_text(used_by(found)):
+        parts.append(used)
+    if found.subtree_usage is not None and (all_of := render.usage_text(found.subtree_usage)):
+        parts.append(f"{all_of} in {found.subtree_usage.runs} runs")
+    if found.tools_used:
+        parts.append(f"{found.tools_used} tool{'s' * (found.tools_used > 1)} used")
+    if found.context_percent is not None:
+        parts.append(f"context {found.context_percent}%")
+    if found.children_total:
+        done = found.children_total - found.children_active
+        parts.append(f"children {done}/{found.children_total} done")
+    return parts
+
+
+def used_by(found: StatusView) -> UsageView:
+    return UsageView(
+        tokens_in=found.tokens_in, tokens_out=found.tokens_out, cost_usd=found.cost_usd
+    )
+
+
+def doing(found: StatusView, now_ms: float) -> list[str]:
+    """What it is at, or why it is not; its last sign of life; what is left of its time."""
+    parts = [output.one_line(render.now_text(found), chars_max=PART_CHARS_MAX)]
+    if found.outcome is None:
+        if found.waiting is not None and found.waiting != parts[0]:
+            parts.append(f"waiting: {found.waiting}")
+        if found.last_activity_age is not None:
+            seen = output.one_line(found.last_activity or "a sign of life", chars_max=80)
+            parts.append(f"{seen}, {found.last_activity_age}")
+        if found.budget is not None and found.budget.text:
+            parts.append(f"budget: {found.budget.text}")
+        if found.deadline is not None:
+            left = render.duration(max(round(found.deadline - now_ms), 0))
+            parts.append(f"{left} to its deadline")
+    return [part for part in parts if part]

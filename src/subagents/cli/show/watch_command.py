@@ -1,0 +1,218 @@
+"""``watch``: a table of runs that is drawn anew until all of them are over.
+
+What needs a person stands first, then what failed: those rows never give way to others. Not the
+whole screen: the table stays where it was when it ends.
+
+Source: 5-surfaces §2; 4-observability §5; 1-product "What people see".
+"""
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Annotated, Final, Protocol
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import connect, persistently
+from subagents.cli.flags import Json, Runs
+from subagents.cli.runs import selectors
+from subagents.cli.show.views import (
+    Row,
+    Rows,
+    StatusView,
+    view,
+)
+from subagents.cli.show.watch_frame import HEADERS, Frame, place
+from subagents.client.client import Client, Document, segment
+from subagents.domain.run.run import SETTLED, Phase
+from subagents.domain.text import durations
+from subagents.errors import EXIT_OK, NotFound, UsageError
+
+INTERVAL_MS_MIN: Final = 200
+LINES_SPARE: Final = 4
+"""Of the terminal's height: summary, header, what is folded, and the prompt afterwards."""
+NEWEST: Final = 50
+ROWS_PLAIN_MAX: Final = 200
+"""Where there is no terminal whose height counts."""
+AT_WORK: Final = ",".join(phase for phase in Phase if phase not in SETTLED)
+
+
+class Screen(Protocol):
+    """Where frames go."""
+
+    def show(self, frame: Frame) -> None: ...
+
+
+# -- what is looked at ---------------------------------------------------------------------------
+
+
+class Watched:
+    """Which runs are watched, and what is known of those that are over."""
+
+    def __init__(self, client: Client, given: Sequence[str]) -> None:
+        """Look the runs up once.
+
+        Raises:
+            NotFound: One of them does not exist.
+        """
+        self._client = client
+        self._trees = [each for each in given if each.startswith(selectors.TREE)]
+        single = [each for each in given if each not in self._trees]
+        self._all = not given
+        self._began_ms = time.time() * 1000
+        self._followed: dict[str, Row] = {}
+        self._over: dict[str, StatusView] = {}
+        self._raw: dict[str, Document] = {}
+        for selector in selectors.expand(client, single):
+            found = view(client.get(selectors.path_of(selector, "/status")), Row)
+            self._followed[found.run_id] = found
+
+    def frame(self, rows_max: int) -> Frame:
+        """The runs as they are now; those for which there is no room are counted only."""
+        for row in self._rows():
+            self._followed[row.run_id] = row
+        for gone in [each for each in self._followed if each not in self._over]:
+            # A list of what is at work does not name what has just ended.
+            if self._followed[gone].outcome is None and self._all:
+                self._look(gone)
+        ordered = sorted(self._followed.values(), key=place)
+        shown = [self._look(row.run_id) for row in ordered[:rows_max]]
+        return Frame([each for each in shown if each is not None], ordered[rows_max:])
+
+    def documents(self, frame: Frame) -> list[Document]:
+        return [self._raw[row.run_id] for row in frame.shown]
+
+    def _rows(self) -> Iterator[Row]:
+        for tree in self._trees:
+            yield from selectors.rows(self._client, tree)
+        if self._all:
+            yield from selectors.listed(self._client, {"phase": AT_WORK})
+            # What began and ended between two looks.
+            newest = view(self._client.get("/v1/runs", {"limit": NEWEST}), Rows).runs
+            yield from (row for row in newest if (row.created_at or 0) >= self._began_ms)
+
+    def _look(self, run_id: str) -> StatusView | None:
+        """The run's status; what is over does not change any more."""
+        if run_id in self._over:
+            return self._over[run_id]
+        try:
+            answer = self._client.get(f"/v1/runs/{segment(run_id)}/status")
+        except NotFound:
+            # Pruned while it was watched.
+            self._followed.pop(run_id, None)
+            return None
+        found = view(answer, StatusView)
+        self._followed[run_id] = found
+        self._raw[run_id] = answer
+        if found.outcome is not None:
+            self._over[run_id] = found
+        return found
+
+
+# -- where it is shown ---------------------------------------------------------------------------
+
+
+class _Lines:
+    """For pipes and files: a line for each run of which something is new."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, list[str]] = {}
+
+    def show(self, frame: Frame) -> None:
+        now_ms = time.time() * 1000
+        at = time.strftime("%H:%M:%S")
+        for row in frame.shown:
+            cells = frame.cells(row, now_ms)
+            # Time alone is no news.
+            news = [*cells[:4], *cells[5:8], *cells[9:]]
+            if self._said.get(row.run_id) == news:
+                continue
+            self._said[row.run_id] = news
+            text = "  ".join(output.one_line(cell, chars_max=120) for cell in cells if cell)
+            output.line(f"{at}  {text}")
+
+
+class _Documents:
+    """One JSON document for each look."""
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+
+    def show(self, frame: Frame) -> None:
+        runs = self._watched.documents(frame)
+        output.document({"at": round(time.time() * 1000), "runs": runs})
+
+
+def _table(frame: Frame) -> None:
+    now_ms = time.time() * 1000
+    rows = [frame.cells(row, now_ms) for row in frame.shown]
+    columns = frame.columns(rows)
+    headers = [HEADERS[index] for index in columns]
+    state = headers.index("state")
+    shown = [[row[index] for index in columns] for row in rows]
+    output.table(headers, shown, styles={0: state, state: state})
+    if frame.fold:
+        output.note(frame.fold)
+
+
+def _screen(*, json: bool, watched: Watched) -> AbstractContextManager[Screen]:
+    if json:
+        return nullcontext(_Documents(watched))
+    if not output.is_tty():
+        return nullcontext(_Lines())
+    from subagents.cli.show.live_screen import LiveTable  # noqa: PLC0415  Rich, for terminals only
+
+    return LiveTable()
+
+
+def rows_max() -> int:
+    """As many rows as the terminal shows together with what stands around them."""
+    if not output.is_tty():
+        return ROWS_PLAIN_MAX
+    return max(shutil.get_terminal_size().lines - LINES_SPARE, 1)
+
+
+def watch(
+    *runs: Runs,
+    interval: Annotated[
+        str, Parameter(help="Between two looks. Default: 1s.", metavar="DURATION")
+    ] = "1s",
+    once: Annotated[bool, Parameter(help="Show it once.")] = False,
+    json: Json = False,
+) -> int:
+    """Runs live: who needs you, who failed, who works at what; ends when all are over.
+
+    Without a run: everything that is at work, and what is spawned meanwhile.
+
+    For example:
+
+        subagents watch
+
+        subagents watch tree:nightly --interval 5s
+    """
+    pause_ms = durations.milliseconds(interval, field="--interval")
+    if pause_ms < INTERVAL_MS_MIN:
+        raise UsageError(
+            f"--interval must be {INTERVAL_MS_MIN}ms or more", details={"field": "--interval"}
+        )
+    with connect() as client:
+        watched = persistently(lambda: Watched(client, runs))
+        frame = persistently(lambda: watched.frame(rows_max()))
+        if not frame.shown and not json:
+            output.note("No run is at work. What was: subagents list")
+            return EXIT_OK
+        if once:
+            if json:
+                output.document({"runs": watched.documents(frame)})
+            else:
+                _table(frame)
+            return EXIT_OK
+        with _screen(json=json, watched=watched) as screen:
+            screen.show(frame)
+            while not frame.is_over:
+                time.sleep(pause_ms / 1000)
+                frame = persistently(lambda: watched.frame(rows_max()))
+                screen.show(frame)
+    return EXIT_OK

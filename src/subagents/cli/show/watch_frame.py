@@ -1,0 +1,128 @@
+"""One moment of ``watch``: which runs are shown in which order, and what each row says. Pure.
+
+Source: 5-surfaces §2; 4-observability §3, §5.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from subagents.cli import output
+from subagents.cli.show import render
+from subagents.cli.show.views import Row, StatusView
+
+NAME_CHARS_MAX: Final = 40
+HEADERS: Final = ("", "run", "agent", "state", "time", "tokens", "cost", "children", "seen", "now")
+WORKING: Final = frozenset({"running", "spawning", "ending", "verifying"})
+FAILURES: Final = frozenset({"error", "timeout", "lost"})
+ANCESTORS_MAX: Final = 3
+STALE_MS: Final = 5 * 60_000
+"""Without a sign of life for so long it is shown in the colour of a warning."""
+
+
+class Frame:
+    """What is known of the runs at one moment, in the order in which they are shown."""
+
+    def __init__(self, found: Sequence[StatusView], folded: Sequence[Row]) -> None:
+        self.shown = sorted(found, key=place)
+        self.folded = folded
+        self._labels = {each.run_id: each for each in found}
+
+    @property
+    def is_over(self) -> bool:
+        return all(each.outcome is not None for each in (*self.shown, *self.folded))
+
+    @property
+    def summary(self) -> str:
+        """``2 need you · 3 at work · 1 waiting · 2 failed · 12 done``."""
+        rows = (*self.shown, *self.folded)
+        counts = {group: sum(group_of(row) == group for row in rows) for group in range(5)}
+        parts = [
+            f"{counts[0]} need{'s' * (counts[0] == 1)} you" if counts[0] else "",
+            f"{counts[2]} at work" if counts[2] else "",
+            f"{counts[3]} waiting" if counts[3] else "",
+            f"{counts[1]} failed" if counts[1] else "",
+            f"{counts[4]} done" if counts[4] else "",
+        ]
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def fold(self) -> str:
+        """What there was no room for, in one line; empty = nothing."""
+        if not self.folded:
+            return ""
+        return f"… {len(self.folded)} more: subagents list"
+
+    def columns(self, rows: Sequence[Sequence[str]]) -> list[int]:
+        """Those of ``HEADERS`` in which any of these rows has something to say."""
+        last = len(HEADERS) - 1
+        return [
+            index
+            for index in range(len(HEADERS))
+            if index == last or any(row[index] not in {"", "-"} for row in rows)
+        ]
+
+    def cells(self, row: StatusView, now_ms: float) -> list[str]:
+        """One row of the table, under ``HEADERS``."""
+        tokens = None
+        if row.tokens_in is not None or row.tokens_out is not None:
+            tokens = (row.tokens_in or 0) + (row.tokens_out or 0)
+        children = ""
+        if row.children_total:
+            children = f"{row.children_total - row.children_active}/{row.children_total}"
+        is_live = row.outcome is None
+        return [
+            render.icon(row.state),
+            self.name(row),
+            row.agent_id,
+            render.word(row.state),
+            render.elapsed(row, now_ms),
+            "-" if tokens is None else _count(tokens),
+            "-" if row.cost_usd is None else render.money(row.cost_usd),
+            children,
+            _age(row.last_activity_age_ms) if is_live else "",
+            now_of(row),
+        ]
+
+    def name(self, row: StatusView) -> str:
+        """Its label behind those of the runs that spawned it, as far as they are shown."""
+        names = [row.label or row.run_id]
+        above = self._labels.get(row.requester_run or "")
+        while above is not None and len(names) <= ANCESTORS_MAX:
+            names.insert(0, above.label or above.run_id)
+            above = self._labels.get(above.requester_run or "")
+        whole = "/".join(output.one_line(name, chars_max=NAME_CHARS_MAX) for name in names)
+        return whole if len(whole) <= NAME_CHARS_MAX else f"…{whole[1 - NAME_CHARS_MAX :]}"
+
+
+def group_of(row: Row) -> int:
+    """0 needs somebody, 1 failed, 2 at work, 3 waits for something, 4 done."""
+    if row.outcome is not None:
+        return 1 if row.outcome.status in FAILURES else 4
+    if row.pending_request_count:
+        return 0
+    return 2 if row.state in WORKING else 3
+
+
+def place(row: Row) -> tuple[int, int, str]:
+    """By group, then as they were spawned: rows do not jump while nothing happens to them."""
+    return (group_of(row), row.created_at or 0, row.run_id)
+
+
+def now_of(row: StatusView) -> str:
+    """What it does now: a question first, then its progress and what it was last seen at."""
+    told = render.now_text(row)
+    if row.outcome is not None or row.pending_request_count or row.state not in WORKING:
+        return told
+    if row.latest_progress is None:
+        return row.last_activity or told
+    return f"{told} · {row.last_activity}" if row.last_activity else told
+
+
+def _count(tokens: int) -> str:
+    if tokens < 1_000:
+        return str(tokens)
+    return f"{tokens / 1_000:.1f}k" if tokens < 1_000_000 else f"{tokens / 1_000_000:.1f}M"
+
+
+def _age(milliseconds: int | None) -> str:
+    return "" if milliseconds is None else render.duration(milliseconds)

@@ -1,0 +1,217 @@
+"""The agents' tools as methods: for programs that hand them to a model of their own.
+
+Same names, same answers, same errors as over MCP. Names of tools stay as they are everywhere,
+parameters are snake_case as all of Python, and go over the wire in camelCase. A call speaks for an
+agent: what ``allow_agents`` does not name it cannot spawn, which ``Orchestrator.spawn``, a person's
+own hand, can.
+
+Source: 3-tools ("as methods of the Python library with the same names and models").
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, cast
+
+from subagents.client.client import (
+    AsyncClient,
+    Document,
+    error_from,
+    segment,
+)
+
+WAIT_S: Final = 30.0
+"""``sessions_wait`` holds a call so long when nothing else was said."""
+
+Action = Literal[
+    "list",
+    "status",
+    "log",
+    "steer",
+    "interrupt",
+    "kill",
+    "pause",
+    "resume",
+    "why",
+    "inbox",
+    "answer",
+    "result",
+    "attention",
+]
+
+
+class Tools:
+    """One method for each tool of a requester; each returns the tool's structured document.
+
+    What an answer hands over is consumed by it. Every method raises the ``SubagentsError`` that the
+    tool refuses with, and ``DaemonUnreachable`` when nobody answers; then the call may be repeated.
+    """
+
+    def __init__(self, client: AsyncClient) -> None:
+        """Use ``Orchestrator.tools``."""
+        self._client = client
+
+    async def sessions_spawn(
+        self,
+        task: str | None = None,
+        *,
+        batch: Sequence[Mapping[str, object]] | None = None,
+        **parameters: object,
+    ) -> Document:
+        """Start a run, or with ``batch`` many that name each other by label.
+
+        Args:
+            task: What to do, complete in itself; 1 byte to 256 KiB.
+            batch: 1 to 1,000 sets of parameters, instead of ``task``: all or nothing.
+            parameters: ``label``, ``agent_id``, ``depends_on``, ``verification``, …
+
+        Returns:
+            The receipt; with ``batch``: ``{status, receipts}``.
+
+        Raises:
+            Forbidden: A guardrail; nothing was stored.
+            UsageError: A parameter; nothing was stored.
+        """
+        asked = {"task": task, "batch": batch, **parameters}
+        return await self._use("sessions_spawn", asked)
+
+    async def sessions_wait(
+        self,
+        run_ids: Sequence[str] = (),
+        *,
+        until: Literal["any", "all"] = "any",
+        timeout_seconds: float = WAIT_S,
+    ) -> Document:
+        """Wait for runs: ``{completed, pending, errors}``; no error on timeout, safe to repeat.
+
+        Args:
+            run_ids: At most 1,000; empty = all of this session's.
+            until: Whether the first of them is enough.
+            timeout_seconds: 0 to 600.
+        """
+        asked = {"run_ids": list(run_ids), "until": until, "timeout_seconds": timeout_seconds}
+        return await self._use("sessions_wait", asked, wait_s=timeout_seconds)
+
+    async def sessions_list(
+        self,
+        *,
+        kinds: Sequence[Literal["run", "session"]] = (),
+        active_minutes: float | None = None,
+        label: str | None = None,
+        agent_id: str | None = None,
+        phase: str | None = None,
+        tag: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> Document:
+        """This session's runs, newest first; paged by ``nextOffset``."""
+        asked = {
+            "kinds": list(kinds),
+            "active_minutes": active_minutes,
+            "label": label,
+            "agent_id": agent_id,
+            "phase": phase,
+            "tag": tag,
+            "limit": limit,
+            "offset": offset,
+        }
+        return await self._use("sessions_list", asked)
+
+    async def sessions_tree(self, root: str | None = None, *, depth: int | None = None) -> Document:
+        """The trees of this session, or the one below ``root``."""
+        return await self._use("sessions_tree", {"root": root, "depth": depth})
+
+    async def sessions_history(
+        self,
+        session_key: str,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        include_tools: bool = False,
+    ) -> Document:
+        """What was said in a child session, without secrets; paged by ``nextOffset``."""
+        asked = {
+            "session_key": session_key,
+            "limit": limit,
+            "offset": offset,
+            "include_tools": include_tools,
+        }
+        return await self._use("sessions_history", asked)
+
+    async def sessions_send(
+        self,
+        message: str,
+        *,
+        session_key: str | None = None,
+        label: str | None = None,
+        mode: Literal["steer", "followup"] = "steer",
+    ) -> Document:
+        """Tell a worker something; ``{status}`` is ``steered``, ``queued`` or ``accepted``."""
+        asked = {"message": message, "session_key": session_key, "label": label, "mode": mode}
+        return await self._use("sessions_send", asked)
+
+    async def subagents(
+        self,
+        action: Action,
+        target: str | None = None,
+        *,
+        message: str | None = None,
+        **parameters: object,
+    ) -> Document:
+        """One of the smaller acts; ``log`` takes ``grep``, ``since``, ``type``, …"""
+        asked = {"action": action, "target": target, "message": message, **parameters}
+        return await self._use("subagents", asked)
+
+    async def agents_list(
+        self,
+        hint: str | None = None,
+        *,
+        tags: Sequence[str] = (),
+        cost_tier: Literal["free", "cheap", "medium", "expensive"] | None = None,
+        limit: int | None = None,
+    ) -> Document:
+        """The agents this session may spawn, with a hint or tags ranked; spawns nothing."""
+        asked = {"hint": hint, "tags": list(tags), "cost_tier": cost_tier, "limit": limit}
+        return await self._use("agents_list", asked)
+
+    async def respond_orchestrator_request(
+        self,
+        request_id: str,
+        response: str,
+        *,
+        decision: Literal["answer", "approve", "deny"] = "answer",
+    ) -> Document:
+        """Answer a worker's question; the first answer counts."""
+        asked = {"request_id": request_id, "response": response, "decision": decision}
+        return await self._use("respond_orchestrator_request", asked)
+
+    async def _use(
+        self, name: str, arguments: Mapping[str, object], *, wait_s: float = 0.0
+    ) -> Document:
+        given = {camel(key): value for key, value in arguments.items() if value is not None}
+        body = camel_keys(given)
+        answer = await self._client.post(f"/v1/tools/{segment(name)}", body, timeout_s=wait_s)
+        structured = cast("Document", answer["structured"])
+        if answer["isError"]:
+            raise error_from(structured)
+        offered = answer.get("offered") or ()
+        if offered:
+            # Not by the daemon when the answer leaves: only here it is known to have arrived.
+            await self._client.post("/v1/inbox/ack", {"messageIds": offered})
+        return structured
+
+
+def camel(name: str) -> str:
+    """``retry_count`` → ``retryCount``; a name in camelCase stays as it is."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def camel_keys(value: object) -> object:
+    """Parameter names of nested tables too; a JSON Schema's own keys stay as they are."""
+    if isinstance(value, Mapping):
+        return {
+            camel(str(key)): inner if key == "schema" else camel_keys(inner)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [camel_keys(inner) for inner in value]
+    return value

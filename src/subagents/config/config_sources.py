@@ -1,0 +1,254 @@
+"""Where configuration comes from: built in, files, environment, flags; each a checked layer.
+
+A layer is checked by itself, before it is merged: only then can a message name the file or
+variable that is wrong.
+
+Source: 5-surfaces §5, §7.
+"""
+
+import hashlib
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from subagents.config import setting_keys as keys
+from subagents.config.paths import CONFIG_FILE_NAME
+from subagents.errors import ConfigError
+
+PREFIX: Final = "SUBAGENTS_"
+SEPARATOR: Final = "__"
+DEFAULT: Final = "default"
+"""Origin of a value that nobody set."""
+FILE_BYTES_MAX: Final = 1024 * 1024
+SYNTAX_POSITION: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+
+Tree = dict[str, object]
+
+
+class Layer(msgspec.Struct):
+    """What one source says; every key of it is known and every value fits."""
+
+    origin: str
+    """`default`, the file's path, the variable's name, or `flag <key>`."""
+    values: Tree
+    base: Path | None = None
+    """Relative paths in it start here."""
+    digest: str = ""
+    """SHA-256 (hex) of a file's text."""
+
+
+def find_files(cwd: Path | None, user_file: Path) -> tuple[Path | None, Path | None]:
+    """The user file and the project file, None for one that is not there."""
+    user = user_file if _exists(str(user_file)) else None
+    project = _project_file(cwd) if cwd is not None else None
+    if user is not None and project is not None and user.resolve() == project.resolve():
+        return user, None
+    return user, project
+
+
+def _project_file(cwd: Path) -> Path | None:
+    # Text instead of Path: this walk is most of the cost of a cached answer.
+    directory = os.path.abspath(cwd)  # noqa: PTH100
+    while True:
+        file = os.path.join(directory, CONFIG_FILE_NAME)  # noqa: PTH118
+        if _exists(file):
+            return Path(file)
+        parent = os.path.dirname(directory)  # noqa: PTH120
+        if parent == directory:
+            return None
+        directory = parent
+
+
+def _exists(file: str) -> bool:
+    """Whether anything has that name, a dangling link too: `read` then says what is wrong."""
+    try:
+        os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise ConfigError(
+            f"cannot look for {file}: {error.strerror}",
+            hint="make the directory accessible, or start from another one",
+        ) from error
+    return True
+
+
+def identity(file: Path | None) -> object:
+    if file is None:
+        return None
+    try:
+        found = file.stat()
+    except OSError:
+        # Whatever is wrong, `read` says it.
+        return file, None
+    return file, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+def built_in(environ: Mapping[str, str]) -> Layer:
+    """What there is without any file: a caller, and one worker that runs shell lines."""
+    import shutil  # noqa: PLC0415  its archive formats cost more than all of this package
+
+    shell = "bash" if shutil.which("bash", path=environ.get("PATH")) else "sh"
+    return Layer(
+        DEFAULT,
+        {
+            "agents": {
+                "main": {"description": "The caller", "subagents": {"allow_agents": []}},
+                "command": {
+                    "runtime": "command",
+                    "command": [shell, "-c", "{task}"],
+                    "description": f"Runs the task as a {shell} script",
+                },
+            }
+        },
+    )
+
+
+def read(file: Path) -> Layer:
+    text = _text(file)
+    try:
+        values = tomllib.loads(text)
+    except ValueError as error:
+        # A TOMLDecodeError, or Python's own refusal of an integer of thousands of digits.
+        at = SYNTAX_POSITION.search(str(error))
+        where = f":{at[1]}:{at[2]}" if at else f":{text.count(chr(10)) + 1}"
+        reason = (
+            str(error)[: at.start()] if at else str(error).removesuffix(" (at end of document)")
+        )
+        raise ConfigError(
+            f"{file}{where}: {reason}", hint="correct the TOML syntax of that line"
+        ) from error
+    except RecursionError as error:
+        raise ConfigError(f"{file}: nested too deeply") from error
+    problems = list(keys.check(values))
+    if problems:
+        raise _refusal(str(file), problems)
+    return Layer(str(file), values, file.parent, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _text(file: Path) -> str:
+    try:
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):
+            kind = "a directory" if stat.S_ISDIR(found.st_mode) else "not a regular file"
+            raise ConfigError(f"{file} is {kind}", hint="put a TOML file there, or move it away")
+        if found.st_size > FILE_BYTES_MAX:
+            raise ConfigError(f"{file} is larger than {FILE_BYTES_MAX} bytes ({found.st_size})")
+        content = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {file}: {error.strerror}",
+            hint="make it readable for you, or move it away",
+        ) from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError(
+            f"{file}:{line}: not valid UTF-8 (byte 0x{content[error.start]:02x})",
+            hint="save the file as UTF-8",
+        ) from error
+
+
+def from_environment(
+    environ: Mapping[str, str], known_ids: Iterable[str], cwd: Path | None
+) -> Iterator[Layer]:
+    ids = {name.replace("-", "_"): name for name in known_ids} | {name: name for name in known_ids}
+    # Sorted, so that a variable for a table comes before those for its keys.
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and SEPARATOR in name.removeprefix(PREFIX):
+            yield assignment(name, _segments(name, ids), environ[name], cwd)
+
+
+def _segments(name: str, ids: Mapping[str, str]) -> list[str]:
+    """The key a variable sets: lower case, except for names that the tree leaves free in case.
+
+    An id or a header with `-` is spelled with `_`, as variables cannot have the former.
+    """
+    parts = name.removeprefix(PREFIX).split(SEPARATOR)
+    lower = [part.lower() for part in parts]
+    match lower:
+        case ["agents", agent, "env", _, *_]:
+            return ["agents", ids.get(agent, agent), "env", SEPARATOR.join(parts[3:])]
+        case ["agents", agent, *rest]:
+            return ["agents", ids.get(agent, agent), *rest]
+        case ["telemetry", "headers", *rest] if rest:
+            return ["telemetry", "headers", SEPARATOR.join(rest).replace("_", "-")]
+        case _:
+            return lower
+
+
+def assignment(origin: str, path: list[str], value: object, base: Path | None) -> Layer:
+    """One key of the environment or a flag.
+
+    Text is taken as a TOML value when that fits the key, as it stands when only that does.
+    """
+    candidates = [value]
+    if isinstance(value, str):
+        candidates = [*_toml_value(value), value]
+    refused: list[list[keys.Problem]] = []
+    for candidate in candidates:
+        tree: Tree = {path[-1]: candidate}
+        for part in reversed(path[:-1]):
+            tree = {part: tree}
+        problems = list(keys.check(tree))
+        if not problems:
+            return Layer(origin, tree, base)
+        refused.append(problems)
+    raise _refusal(origin, refused[0])
+
+
+def _toml_value(text: str) -> list[object]:
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return []
+    # "1\nother = 2" parses too, but is not one value.
+    return [parsed["value"]] if list(parsed) == ["value"] else []
+
+
+def _refusal(origin: str, problems: list[keys.Problem]) -> ConfigError:
+    """One line for each problem."""
+    return ConfigError(
+        "\n".join(f"{origin}: {problem.text}" for problem in problems),
+        hint=problems[0].hint,
+        details={"origin": origin, "keys": [problem.key for problem in problems]},
+    )
+
+
+def absolute_cwds(layer: Layer, environ: Mapping[str, str]) -> None:
+    """An agent's directory means the same wherever it is read: make it absolute, by its file."""
+    agents = subtable(layer.values, "agents")
+    for agent_id in agents:
+        agent = subtable(agents, agent_id)
+        if isinstance(agent.get("cwd"), str):
+            key = f"agents.{agent_id}.cwd"
+            agent["cwd"] = _absolute_directory(str(agent["cwd"]), key, layer, environ)
+
+
+def _absolute_directory(cwd: str, key: str, layer: Layer, environ: Mapping[str, str]) -> str:
+    home = environ.get("HOME")
+    if home and (cwd == "~" or cwd.startswith("~/")):
+        return home + cwd[1:]
+    if os.path.isabs(cwd):  # noqa: PTH117  text in, text out
+        return cwd
+    if layer.base is None:
+        raise ConfigError(
+            f'{layer.origin}: {key} must be an absolute path, not "{cwd}"',
+            hint="there is no project directory here that it could start from",
+        )
+    return os.path.abspath(layer.base / cwd)  # noqa: PTH100  Path.resolve would follow links
+
+
+def subtable(values: Tree, name: str) -> Tree:
+    """The table of that name, created when missing; every layer was checked, so it is one."""
+    found = values.setdefault(name, {})
+    if not isinstance(found, dict):
+        raise TypeError(f"{name} is not a table")
+    return found

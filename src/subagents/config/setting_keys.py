@@ -1,0 +1,400 @@
+"""The keys of `subagents.toml` as a tree, read off the structs of `settings.py`.
+
+One tree, three uses: each layer is checked against it (so that a message can name the file or
+variable a wrong value came from, which a check of the merged result could not), the JSON Schema
+is written from it, and so is the table in docs/configuration.md.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import inspect
+
+from subagents.config import entry_points as plugins
+from subagents.config.settings import (
+    DEFAULT_LANE,
+    HEADER_PATTERN,
+    LOOPBACK_PATTERN,
+    NAME_PATTERN,
+    URL_PATTERN,
+    VARIABLE_PATTERN,
+    WEBHOOK_PATTERN,
+    Agent,
+    Daemon,
+    Lane,
+    Retention,
+    SubagentDefaults,
+    Telemetry,
+    Verification,
+    nearest,
+)
+
+SHOWN_CHARS_MAX: Final = 60
+AGENT_DEPTH: Final = 2
+"""`agents.<id>`: where an agent's own keys begin."""
+JSON_INTEGER_MAX: Final = 2**63 - 1
+BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+PATTERN_WORDS: Final = {
+    NAME_PATTERN: "a name of at most 64 lower-case letters, digits, _ and -, "
+    "starting with a letter or digit",
+    VARIABLE_PATTERN: "the name of an environment variable (letters, digits and _)",
+    LOOPBACK_PATTERN: "a loopback address: 127.0.0.1, ::1 or localhost (nothing is encrypted "
+    "here, so that no other machine may reach it)",
+    URL_PATTERN: "an http or https URL without user name, query and fragment",
+    WEBHOOK_PATTERN: "an http or https URL without user name and fragment",
+    HEADER_PATTERN: "the name of an HTTP header (letters, digits, _ and -)",
+}
+PLACEHOLDERS: Final = {VARIABLE_PATTERN: "<VARIABLE>", HEADER_PATTERN: "<header>"}
+"""What stands for a free name, by what it must look like."""
+UNITS: Final = ("seconds", "minutes", "days", "ms", "chars", "mb", "percent", "usd")
+
+
+class Key(msgspec.Struct, frozen=True):
+    """One key with a value."""
+
+    type: inspect.Type
+    description: str = ""
+    default: object = None
+    choices: tuple[str, ...] = ()
+    plugins: str = ""
+    """Entry-point group whose names may stand there besides the choices."""
+    is_secret: bool = False
+    """Its value is never shown in a message."""
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words: `an integer from 0 to 32`."""
+        more = ", or the name of a plugin" if self.plugins else ""
+        return _allowed(self.type, self.choices) + more
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table of known keys, or of free names that all mean the same kind of thing."""
+
+    keys: dict[str, "Node"] = {}
+    each: "Node | None" = None
+    name_pattern: str = ""
+    placeholder: str = "<name>"
+    reserved: dict[str, str] = {}
+    """Names that are refused, each with the reason."""
+
+
+Node: TypeAlias = Key | Table
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One thing wrong in one layer; the text names the dotted key."""
+
+    key: str
+    text: str
+    hint: str | None = None
+
+
+@cache
+def tree() -> Table:
+    """The whole file."""
+    agents = Table(
+        keys={"defaults": Table(keys={"subagents": _table(SubagentDefaults)})},
+        each=_table(Agent),
+        name_pattern=NAME_PATTERN,
+        placeholder="<id>",
+    )
+    lanes = Table(
+        each=_table(Lane),
+        name_pattern=NAME_PATTERN,
+        reserved={
+            DEFAULT_LANE: "the slots of the default lane are "
+            "agents.defaults.subagents.max_concurrent"
+        },
+    )
+    return Table(
+        keys={
+            "agents": agents,
+            "lanes": lanes,
+            "verification": _table(Verification),
+            "retention": _table(Retention),
+            "daemon": _table(Daemon),
+            "telemetry": _table(Telemetry),
+        }
+    )
+
+
+def leaves(node: Node | None = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Key]]:
+    """Every key with its dotted name, free names as `<id>`, in the order of the file."""
+    match node:
+        case None:
+            yield from leaves(tree(), path)
+        case Key():
+            yield ".".join(path), node
+        case Table():
+            for name, child in node.keys.items():
+                yield from leaves(child, (*path, name))
+            if node.each is not None:
+                yield from leaves(node.each, (*path, node.placeholder))
+
+
+def unit(key: str) -> str:
+    """The unit a key names at its end, empty when it has none."""
+    last = key.rsplit("_", 1)[-1]
+    return last if last in UNITS else ""
+
+
+def dotted(path: tuple[str, ...]) -> str:
+    """The path as TOML would spell it; control characters are escaped."""
+    return ".".join(part if BARE_KEY.fullmatch(part) else json.dumps(part) for part in path)
+
+
+def check(value: object, node: Node | None = None, path: tuple[str, ...] = ()) -> Iterator[Problem]:
+    """Yield every problem of a partial document; none = each key is known and each value fits."""
+    match node:
+        case None:
+            yield from check(value, tree(), path)
+        case Key():
+            yield from _check_value(value, node.type, node, dotted(path))
+        case Table():
+            if not isinstance(value, Mapping):
+                yield Problem(dotted(path), f"{dotted(path)} must be a table, not {_shown(value)}")
+                return
+            for name, child in value.items():
+                yield from _check_entry(str(name), child, node, path)
+
+
+def _check_entry(
+    name: str, value: object, table: Table, path: tuple[str, ...]
+) -> Iterator[Problem]:
+    here = (*path, name)
+    if name in table.keys:
+        yield from check(value, table.keys[name], here)
+    elif name in table.reserved:
+        yield Problem(dotted(here), f"{dotted(here)} cannot be set: {table.reserved[name]}")
+    elif table.each is None:
+        yield _unknown(here, table)
+    elif not re.fullmatch(table.name_pattern, name):
+        yield Problem(
+            dotted(here),
+            f"{dotted(here)}: the {table.placeholder} must be {PATTERN_WORDS[table.name_pattern]}",
+        )
+    else:
+        yield from check(value, table.each, here)
+
+
+def _unknown(path: tuple[str, ...], table: Table) -> Problem:
+    name = path[-1]
+    # A key that was put into the wrong table: look for its name everywhere.
+    everywhere = {key.rsplit(".", 1)[-1]: key for key, _ in leaves()}
+    sibling = None if name in everywhere else nearest(name, table.keys)
+    if sibling is not None:
+        guess: str | None = dotted((*path[:-1], sibling))
+    else:
+        near = nearest(name, everywhere)
+        guess = everywhere[near] if near else None
+        if guess and path[0] == "agents" and len(path) > AGENT_DEPTH and path[1] != "defaults":
+            guess = guess.replace("agents.<id>.", f"agents.{path[1]}.")
+    text = f"unknown key {dotted(path)}"
+    return Problem(
+        dotted(path),
+        f"{text}; did you mean {guess}?" if guess else text,
+        f"known here: {', '.join(table.keys)}",
+    )
+
+
+def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iterator[Problem]:
+    if isinstance(kind, inspect.VarTupleType) and isinstance(value, list):
+        problems = [
+            problem
+            for index, item in enumerate(value)
+            for problem in _check_value(item, kind.item_type, key, f"{path}[{index}]")
+        ]
+        yield from problems
+        if not problems and not _length_fits(value, kind):
+            yield Problem(path, f"{path} must be {key.allowed}, not {len(value)} items")
+        return
+    unreadable = _unreadable_text(value)
+    choices = key.choices
+    if key.plugins and value not in choices:
+        choices = (*choices, *plugins.names(key.plugins))
+    if unreadable:
+        yield Problem(path, f"{path} {unreadable}")
+    elif not _fits(value, kind, choices):
+        shown = _kind_of(value) if key.is_secret else _shown(value)
+        if isinstance(kind, inspect.DictType) and isinstance(value, dict):
+            shown = "a table that holds something else"
+        guess = nearest(value, choices) if isinstance(value, str) else None
+        near = f"; did you mean {_shown(guess)}?" if guess else ""
+        yield Problem(path, f"{path} must be {_allowed(kind, choices)}, not {shown}{near}")
+
+
+def _fits(value: object, kind: inspect.Type, choices: tuple[str, ...]) -> bool:
+    match kind:
+        case inspect.BoolType():
+            return isinstance(value, bool)
+        case inspect.IntType():
+            return isinstance(value, int) and not isinstance(value, bool) and _in_range(value, kind)
+        case inspect.FloatType():
+            return (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and _in_range(value, kind)
+            )
+        case _ if choices:
+            return value in choices
+        case inspect.StrType():
+            return (
+                isinstance(value, str)
+                and _length_fits(value, kind)
+                and (kind.pattern is None or re.fullmatch(kind.pattern, value) is not None)
+            )
+        case inspect.DictType():
+            return isinstance(value, dict) and _is_json(value)
+        case _:
+            return False
+
+
+def _in_range(value: float, kind: inspect.IntType | inspect.FloatType) -> bool:
+    # Written so that NaN, which compares false to everything, is outside.
+    return (kind.ge is None or value >= kind.ge) and (kind.le is None or value <= kind.le)
+
+
+def _length_fits(value: str | list[object], kind: inspect.StrType | inspect.VarTupleType) -> bool:
+    return len(value) >= (kind.min_length or 0) and (
+        kind.max_length is None or len(value) <= kind.max_length
+    )
+
+
+def _unreadable_text(value: object) -> str | None:
+    if isinstance(value, str):
+        if "\0" in value:
+            return "must not contain NUL characters"
+        if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+            return "is not valid UTF-8"
+    return None
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(_is_json(item) for item in value.values())
+    if isinstance(value, list):
+        return all(_is_json(item) for item in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return abs(value) <= JSON_INTEGER_MAX
+    return isinstance(value, str) and _unreadable_text(value) is None
+
+
+def _allowed(kind: inspect.Type, choices: tuple[str, ...] = ()) -> str:
+    if isinstance(kind, inspect.VarTupleType):
+        return _allowed_list(kind, choices)
+    if choices:
+        return "one of " + ", ".join(_shown(choice) for choice in choices)
+    match kind:
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType(ge=low, le=high):
+            return f"an integer from {low} to {high}"
+        case inspect.FloatType(ge=low, le=high):
+            return f"a number from {low:g} to {high:.12g}"
+        case inspect.StrType(pattern=str(pattern)):
+            return PATTERN_WORDS[pattern]
+        case inspect.StrType(max_length=int(most)):
+            return f"text of at most {most} characters"
+        case inspect.StrType(min_length=1):
+            return "non-empty text"
+        case inspect.DictType():
+            return "a table of text, numbers, true or false, lists and tables"
+        case _:
+            return "text"
+
+
+def _allowed_list(kind: inspect.VarTupleType, choices: tuple[str, ...]) -> str:
+    most = f" of at most {kind.max_length} items" if kind.max_length else ""
+    match kind.item_type:
+        case _ if choices:
+            return f"a list of any of {', '.join(_shown(choice) for choice in choices)}"
+        case inspect.IntType(ge=low, le=high):
+            return f"a list{most}, integers from {low} to {high}"
+        case inspect.FloatType(ge=low, le=high):
+            return f"a list{most}, numbers from {low:g} to {high:.12g}"
+        case inspect.DictType():
+            items = "tables"
+        case _:
+            items = "text"
+    least = f" with at least {kind.min_length} item" if kind.min_length else ""
+    return f"a list of {items}{most}{least}"
+
+
+def _shown(value: object) -> str:
+    """The value as TOML would spell it, on one line, cut when long."""
+    match value:
+        case bool():
+            text = "true" if value else "false"
+        case str():
+            text = json.dumps(value, ensure_ascii=not value.isprintable())
+        case dict():
+            return "a table"
+        case list():
+            return "a list"
+        case int() if abs(value) > JSON_INTEGER_MAX:
+            # Python refuses to spell integers of more than 4,300 digits.
+            return "a number that large" if value > 0 else "a number that small"
+        case _:
+            text = str(value)
+    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}…"
+
+
+def _kind_of(value: object) -> str:
+    match value:
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "this text"
+        case _:
+            return _shown(value)
+
+
+def _table(struct: type[msgspec.Struct]) -> Table:
+    info = inspect.type_info(struct)
+    if not isinstance(info, inspect.StructType):
+        raise TypeError(f"{struct.__name__} is not a struct")
+    return Table(keys={field.encode_name: _node(field) for field in info.fields})
+
+
+def _node(field: inspect.Field) -> Node:
+    kind, description = field.type, ""
+    choices: tuple[str, ...] = ()
+    group = ""
+    if isinstance(kind, inspect.Metadata):
+        description = str((kind.extra_json_schema or {}).get("description", ""))
+        choices = tuple((kind.extra or {}).get("choices", ()))
+        group = str((kind.extra or {}).get("plugins", ""))
+        kind = kind.type
+    if isinstance(kind, inspect.UnionType):
+        (kind,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
+    if isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    if isinstance(kind, inspect.StructType):
+        return _table(kind.cls)
+    item = kind.item_type if isinstance(kind, inspect.VarTupleType) else kind
+    if isinstance(item, inspect.EnumType):
+        choices = tuple(str(member) for member in item.cls)
+    default = None if field.default is msgspec.NODEFAULT else field.default
+    if isinstance(kind, inspect.DictType) and isinstance(kind.value_type, inspect.CustomType):
+        # dict[str, object]: whatever JSON can say.
+        return Key(type=kind, description=description)
+    if isinstance(kind, inspect.DictType):
+        name = kind.key_type
+        name = name.type if isinstance(name, inspect.Metadata) else name
+        pattern = (name.pattern if isinstance(name, inspect.StrType) else None) or VARIABLE_PATTERN
+        return Table(
+            each=Key(type=kind.value_type, description=description, is_secret=True),
+            name_pattern=pattern,
+            placeholder=PLACEHOLDERS[pattern],
+        )
+    return Key(type=kind, description=description, default=default, choices=choices, plugins=group)

@@ -1,0 +1,93 @@
+"""The `subagents.toml` that `subagents init` writes, from the programs found on this machine.
+
+Only text is made here; asking, writing and `--yes` belong to the command line.
+
+Source: 5-surfaces §1 (init; no shell for MCP callers by surprise).
+"""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from subagents.config.program_catalog import Found, detect
+
+
+def usable(found: Sequence[Found]) -> tuple[str, ...]:
+    """The agents that callers may use; whoever is not logged in yet can log in later."""
+    return tuple(each.program.name for each in found)
+
+
+def starter_text(environ: Mapping[str, str], found: Sequence[Found] | None = None) -> str:
+    """The text of a `subagents.toml` that loads as it stands.
+
+    Args:
+        environ: Its PATH is searched for agent programs and for bash.
+        found: What was found already; None = it is looked for.
+
+    Returns:
+        TOML, ending in a line feed. The agent `command` is the default of `subagents run`, and
+        `main`, through which MCP callers spawn, may not use it.
+    """
+    found = detect(environ) if found is None else found
+    names = usable(found)
+    shell = "bash" if shutil.which("bash", path=environ.get("PATH")) else "sh"
+    head = _HEAD.format(
+        shell=shell,
+        allowed=json.dumps(names),
+        with_command=json.dumps([*names, "command"]),
+        note=_CODING if names else "",
+    )
+    return "\n".join([head, *map(_agent, found), _TAIL])
+
+
+def _agent(found: Found) -> str:
+    program = found.program
+    lines = [f"# {found.place}"]
+    if found.login is None:
+        lines.append(f"# Nobody seems to be logged in. To log in: {program.login}")
+    lines += [
+        f"[agents.{program.name}]",
+        f"runtime = {json.dumps(program.runtime)}",
+        f"description = {json.dumps(program.title)}",
+    ]
+    if program.model is not None:
+        lines.append(f"model = {json.dumps(program.model)}    # or any other one")
+    lines += [f"runtime_options.{name} = {json.dumps(value)}" for name, value in program.options]
+    return "\n".join([*lines, ""])
+
+
+_CODING: Final = """\
+# The agents below are coding agents: whoever may use them can have files edited and commands run
+# where they work. To take that away from one:  tools = ["Read", "Grep"]  (docs/runtimes.md).
+"""
+
+_HEAD: Final = """\
+# Configuration of subagents. All keys: docs/configuration.md, or `subagents config schema`.
+# What holds now, and why: `subagents config show --origin`. Whether it works: `subagents doctor`.
+
+[agents.defaults.subagents]
+agent = "command"             # of `subagents run` and of spawns that name no agent
+max_spawn_depth = 1           # 1: children are leaves
+max_children_per_agent = 5    # active at the same time, for each requester
+max_concurrent = 8            # slots of the default lane
+run_timeout_seconds = 0       # of each attempt; 0 = none
+
+# Who calls over MCP is the agent "main". It may use the agents named here. "command" is left
+# out on purpose: it runs any shell line, so a caller without a shell would gain one. To allow
+# it:  subagents.allow_agents = {with_command}
+{note}[agents.main]
+subagents.allow_agents = {allowed}
+
+# Runs the task as a {shell} script; for you, at the command line.
+[agents.command]
+runtime = "command"
+command = ["{shell}", "-c", "{{task}}"]
+description = "Runs the task as a {shell} script"
+"""
+
+_TAIL: Final = """\
+# A lane of its own for work that must not run eight at a time:  lane = "heavy"  in an agent.
+# [lanes.heavy]
+# slots = 2
+"""

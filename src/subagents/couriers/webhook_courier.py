@@ -1,0 +1,184 @@
+"""Over HTTP, into a program of the user's: a chat bot, a bridge, another machine.
+
+``[agents.<id>.courier] webhook = "https://…"`` binds every outside session of that agent to the
+address. Each try is one ``POST`` of a JSON object: ``text`` (the announcement), ``sessionKey``,
+``runId``, ``label``, ``agentId``, ``threadId`` (of a session that is bound to one, else null),
+``messageId``, ``continues`` and ``outcome`` with ``status``, ``reason`` and ``error``.
+
+- ``Idempotency-Key`` is the announcement's id, the same in every try.
+- With ``webhook_secret_env`` it is signed: ``X-Subagents-Signature: sha256=<hex>`` is the
+  HMAC-SHA256 of ``<X-Subagents-Timestamp>.<body>``, the timestamp in Unix seconds.
+- 2xx means handed over, which consumes the announcement. 408, 409, 425, 429 and 5xx are tried
+  again, not before ``Retry-After``; anything else is given up at once. Redirects are not followed.
+- When its time (``announce_timeout_ms``) is over, the connection is closed.
+
+Only the user's own configuration is asked, never a project's: see ``wiring``.
+"""
+
+import hashlib
+import hmac
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from subagents import __version__
+from subagents.config.settings import AgentCourier, Settings
+from subagents.domain.run.outcome import (
+    Delivered,
+    DeliveryFailed,
+    DeliveryOutcome,
+    DeliveryPath,
+)
+from subagents.domain.run.run import Message, Run
+from subagents.domain.run.values import SessionKey, agent_of
+
+if TYPE_CHECKING:
+    import httpx2
+
+SIGNATURE: Final = "X-Subagents-Signature"
+TIMESTAMP: Final = "X-Subagents-Timestamp"
+AGAIN: Final = frozenset({408, 409, 425, 429})
+"""Refusals that another try can turn."""
+RETRY_AFTER_MS_MAX: Final = 3_600_000
+ANSWER_BYTES_MAX: Final = 2_000
+"""The beginning of what it answered is kept as the error of a failed try."""
+
+
+class WebhookCourier:
+    """See ``ports.Courier``.
+
+    Args:
+        settings: The user's configuration as it is now.
+        environ: Where the secrets are.
+    """
+
+    name = "webhook"
+
+    def __init__(self, settings: Callable[[], Settings], environ: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._environ = environ
+
+    def serves(self, target: SessionKey, requester: Run | None) -> bool:
+        """Outside sessions of an agent that has a webhook."""
+        return requester is None and self._section(target).webhook is not None
+
+    def _section(self, target: SessionKey) -> AgentCourier:
+        agent = self._settings().agents.get(agent_of(target))
+        return AgentCourier() if agent is None else agent.courier
+
+    async def deliver(
+        self,
+        run: Run,
+        message: Message,
+        requester: Run | None,  # noqa: ARG002 - it has none
+    ) -> DeliveryOutcome:
+        """Post once; the connection is closed when this returns or raises."""
+        section = self._section(message.session_key)
+        if section.webhook is None:
+            return DeliveryFailed(retryable=True, error="its webhook was taken out of the settings")
+        body = msgspec.json.encode(document(run, message))
+        headers: dict[str, str] = {"Idempotency-Key": message.id}
+        variable = section.webhook_secret_env
+        if variable is not None:
+            secret = self._environ.get(variable)
+            if not secret:
+                return DeliveryFailed(
+                    retryable=True,
+                    error=f"webhook_secret_env: the daemon has no variable {variable}; set it and "
+                    "start the daemon again",
+                )
+            headers |= signed(secret, body, at_s=int(time.time()))
+        return await _post(section.webhook, body, headers)
+
+
+def document(run: Run, message: Message) -> dict[str, object]:
+    """What is posted."""
+    outcome = run.outcome
+    return {
+        "text": message.text,
+        "sessionKey": message.session_key,
+        "runId": run.id,
+        "label": run.resolved.label,
+        "agentId": run.resolved.agent_id,
+        "threadId": run.root if run.spec.thread else None,
+        "messageId": message.id,
+        "continues": None if run.continues is None else run.continues.run_id,
+        "outcome": None
+        if outcome is None
+        else {"status": outcome.status, "reason": outcome.reason, "error": outcome.error},
+        "endedAt": run.ended_at_ms,
+    }
+
+
+def signed(secret: str, body: bytes, *, at_s: int) -> dict[str, str]:
+    """The headers by which a receiver knows that we sent this body, and when."""
+    text = f"{at_s}.".encode() + body
+    digest = hmac.new(secret.encode(errors="surrogateescape"), text, hashlib.sha256).hexdigest()
+    return {TIMESTAMP: str(at_s), SIGNATURE: f"sha256={digest}"}
+
+
+async def _post(url: str, body: bytes, headers: Mapping[str, str]) -> DeliveryOutcome:
+    import httpx2  # noqa: PLC0415  100 ms, for those that have a webhook
+
+    sent = {
+        "Content-Type": "application/json",
+        "User-Agent": f"subagents/{__version__}",
+        **headers,
+    }
+    where = _origin(url)
+    try:
+        # Its time is kept by whoever cancels this.
+        async with (
+            httpx2.AsyncClient(timeout=None, follow_redirects=False) as client,
+            client.stream("POST", url, content=body, headers=sent) as answer,
+        ):
+            status = answer.status_code
+            if 200 <= status < 300:
+                return Delivered(path=DeliveryPath.DIRECT)
+            said = await _beginning(answer)
+            error = f"{where} answered {status}{f': {said}' if said else ''}"
+            is_for_now = status in AGAIN or status >= 500
+            wait_ms = retry_after_ms(answer.headers.get("retry-after"), now_s=time.time())
+            return DeliveryFailed(
+                retryable=is_for_now, error=error, retry_after_ms=wait_ms if is_for_now else None
+            )
+    except httpx2.HTTPError as error:
+        # Not their texts alone: some are empty.
+        text = f"{where}: {type(error).__name__}: {error}".rstrip(": ")
+        return DeliveryFailed(retryable=True, error=text)
+    except httpx2.InvalidURL as error:
+        return DeliveryFailed(retryable=False, error=f"webhook is no address: {error}")
+
+
+async def _beginning(answer: "httpx2.Response") -> str:
+    said = bytearray()
+    async for chunk in answer.aiter_bytes():
+        said += chunk
+        if len(said) >= ANSWER_BYTES_MAX:
+            break
+    return " ".join(bytes(said[:ANSWER_BYTES_MAX]).decode(errors="replace").split())
+
+
+def retry_after_ms(text: str | None, *, now_s: float) -> int | None:
+    """What ``Retry-After`` asks for: seconds or a date; at most an hour; None = it says nothing."""
+    if text is None:
+        return None
+    plain = text.strip()
+    if plain.isdecimal() and plain.isascii():
+        seconds = float(plain[:9])
+    else:
+        try:
+            seconds = parsedate_to_datetime(plain).timestamp() - now_s
+        except (ValueError, OverflowError):
+            return None
+    return min(max(round(seconds * 1000), 0), RETRY_AFTER_MS_MAX)
+
+
+def _origin(url: str) -> str:
+    """Without path and query: those may be a password."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,15 @@
+"""Pure detectors: from what a worker says to alerts.
+
+A state (``Watch``) folds over what was said; the same pieces looked at again give the same alerts
+under the same keys, so a restart may look again and nothing is told twice.
+
+Source: 4-observability §4; seed 003 §1.
+"""
+
+from subagents.domain.alerts.detectors.detection import begin as begin
+from subagents.domain.alerts.detectors.detection import elapsed as elapsed
+from subagents.domain.alerts.detectors.detection import ended as ended
+from subagents.domain.alerts.detectors.detection import is_gathering as is_gathering
+from subagents.domain.alerts.detectors.detection import next_due_ms as next_due_ms
+from subagents.domain.alerts.detectors.detection import observe as observe
+from subagents.domain.alerts.detectors.detector_state import Watch as Watch

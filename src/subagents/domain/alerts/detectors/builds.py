@@ -1,0 +1,198 @@
+"""Results of builds, tests, linters and type checkers that a worker ran in a shell.
+
+First the command line says what was run and whether the exit code speaks for it
+(``build_tools``, ``exits``); where it does not, the output has to (``summaries``). Where neither
+does nothing is told: a wrong result is worse than none.
+
+Source: 4-observability §4 (``build_result``); seed 003 §1.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from subagents.domain.alerts.detectors.alert_wording import (
+    FIELD_CHARS_MAX,
+    TEXT_CHARS_MAX,
+    counted,
+    cut,
+    shown,
+    shown_path,
+)
+from subagents.domain.alerts.detectors.build_tools import Build, Work, build_of
+from subagents.domain.alerts.detectors.detector_state import Watch, checksum
+from subagents.domain.alerts.detectors.exit_codes import (
+    Ends,
+    code_of,
+    ends_of,
+    was_refused,
+)
+from subagents.domain.alerts.detectors.result_lines import Summary, summary_of
+from subagents.domain.alerts.detectors.shell_lines import Step
+from subagents.domain.alerts.detectors.shell_programs import expanded
+from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.values import replace
+from subagents.domain.run.worker_output import ToolUse
+
+FAMILIES_MAX: Final = 16
+"""Whose last result is kept in mind."""
+_TIMED_OUT: Final = 124
+_COMMAND_CHARS: Final = 120
+_SILENT: Final = frozenset(
+    {"tsc", "vue-tsc", "flake8", "pyflakes", "pycodestyle", "eslint", "gcc", "g++", "cc", "c++"}
+    | {"clang", "clang++", "rustc", "javac", "go", "isort", "shellcheck", "py_compile", "node"}
+    | {"compileall", "bash", "cargo", "kotlinc", "yamllint", "stylelint", "hadolint", "bandit"}
+    | {"rustfmt", "shfmt", "clang-format", "vulture", "actionlint", "gfortran"}
+)
+"""They print nothing when all is well."""
+
+
+_SPEAK_UP: Final = frozenset(
+    {"make", "tsc", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "javac", "gfortran"}
+)
+"""They never fail without a line that says so, at the end if they go on."""
+_KEEP_THE_END: Final = frozenset({"tail", "tee", "cat"})
+_NO_FOLDER: Final = re.compile(
+    r"^[^\n]{0,80}\b(?:cd|pushd): [^\n]{1,300}(?:No such file|Not a directory|not found)"
+    r"|^[^\n]{0,80}\bcd: no such file|^cd: The directory ",
+    re.MULTILINE,
+)
+_FOLDER_CHARS: Final = 2_000
+_GOES_ON: Final = ("Process running with session ID", "Command running in background with ID")
+
+
+class Result(NamedTuple):
+    """How a build ended."""
+
+    work: Work
+    family: str
+    command: str
+    passed: bool
+    errors: int | None
+    tests: int | None
+    summary: str
+    """``12 errors in bridge.ts``."""
+
+
+def look(watch: Watch, tool: ToolUse, *, key: str) -> tuple[Watch, tuple[Alert, ...]]:
+    """Tell the result of a build; not that it passed again right after passing."""
+    result = result_of(tool)
+    if result is None:
+        return watch, ()
+    family = checksum(result.family)
+    again = result.passed and family in watch.passing
+    others = tuple(each for each in watch.passing if each != family)
+    passing = (*others, family)[-FAMILIES_MAX:] if result.passed else others
+    watch = replace(watch, passing=passing)
+    return watch, () if again else (_alert(result, key),)
+
+
+def result_of(tool: ToolUse) -> Result | None:
+    """How the build that a tool ran ended; None = it ran none, or nothing tells how it ended."""
+    if not tool.is_end or tool.command is None or was_refused(tool):
+        return None
+    steps = expanded(tool.command)
+    builds = {n: found for n, step in enumerate(steps) if (found := build_of(step)) is not None}
+    if not builds:
+        return None
+    code = code_of(tool)
+    ends = ends_of(steps, code, tool.output)
+    summary = summary_of(
+        tool.output, is_test=all(each.work is Work.TEST for each in builds.values())
+    )
+    passed = _verdict(steps, builds, ends, summary, tool)
+    if passed is None:
+        return None
+    works = {each.work for each in builds.values()}
+    work = works.pop() if len(works) == 1 else Work.CHECK
+    families = dict.fromkeys(each.family for each in builds.values())
+    return Result(
+        work=work,
+        family=" + ".join(families),
+        command=_command([steps[number] for number in builds]),
+        passed=passed,
+        errors=0 if passed else summary.errors,
+        tests=summary.tests if passed else None,
+        summary=_told(work, summary, code) if not passed else "",
+    )
+
+
+def _verdict(
+    steps: Sequence[Step],
+    builds: dict[int, Build],
+    ends: Ends,
+    summary: Summary,
+    tool: ToolUse,
+) -> bool | None:
+    """The exit code first, the output second."""
+    if any(mark in tool.output for mark in _GOES_ON) or not _came_to_it(steps, tool.output):
+        return None
+    known = [ends.of[number] for number in builds]
+    if False in known:
+        return False
+    if None not in known:
+        return True
+    if ends.suspects and ends.suspects <= builds.keys():
+        return False
+    if summary.passed is not None:
+        return summary.passed
+    if all(_tells_all(steps, number, each.tool, tool.output) for number, each in builds.items()):
+        return True
+    return None
+
+
+def _tells_all(steps: Sequence[Step], number: int, program: str, output: str) -> bool:
+    """Whether an output without a word of failure is a success of the program."""
+    step = steps[number]
+    if step.is_hidden or step.is_beside:
+        return False
+    if step.is_piped:
+        behind = steps[number + 1].words[0] if number + 1 < len(steps) else ""
+        return program in _SPEAK_UP and behind in _KEEP_THE_END
+    return program in _SPEAK_UP or (program in _SILENT and not output.strip())
+
+
+def _came_to_it(steps: Sequence[Step], output: str) -> bool:
+    """Whether the line came as far as its builds: ``cd nowhere && make`` did not."""
+    if not any(step.words[0] in {"cd", "pushd"} for step in steps):
+        return True
+    return _NO_FOLDER.search(output[:_FOLDER_CHARS]) is None
+
+
+def _command(steps: Sequence[Step]) -> str:
+    return shown(" && ".join(" ".join(step.words) for step in steps), _COMMAND_CHARS)
+
+
+def _told(work: Work, summary: Summary, code: int | None) -> str:
+    """What is wrong, as far as it is known."""
+    if summary.passed is False and summary.errors is not None:
+        what = counted(summary.errors, "failure" if work is Work.TEST else "error")
+        if len(summary.places) == 1:
+            return f"{what} in {shown_path(summary.places[0])}"
+        return f"{what} in {len(summary.places)} files" if summary.places else what
+    if code == _TIMED_OUT:
+        return "timed out"
+    if summary.passed is False and summary.line:
+        return shown(summary.line)
+    return f"exit code {code}" if code else ""
+
+
+def _alert(result: Result, key: str) -> Alert:
+    if result.passed:
+        counts = "0 errors" if result.tests is None else f"{result.tests} passed"
+        text = f"🔨 {result.work} passed ✅ ({counts})"
+        summary = f"{result.work} passed"
+    else:
+        text = f"🔨 {result.work} failed" + (f": {result.summary}" if result.summary else "")
+        summary = result.summary or f"{result.work} failed"
+    return Alert(
+        kind=AlertKind.BUILD_RESULT,
+        text=cut(text, TEXT_CHARS_MAX),
+        key=key,
+        fields={
+            "command": result.command,
+            "passed": result.passed,
+            "errors": result.errors,
+            "summary": cut(summary, FIELD_CHARS_MAX),
+        },
+    )

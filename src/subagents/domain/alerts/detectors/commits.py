@@ -1,0 +1,165 @@
+"""Commits that a worker made, by what git printed or by how it ended.
+
+Source: 4-observability §4 (``git_commit``); seed 003 §1.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from subagents.domain.alerts.detectors.alert_wording import (
+    FIELD_CHARS_MAX,
+    TEXT_CHARS_MAX,
+    cut,
+    shown,
+)
+from subagents.domain.alerts.detectors.detector_state import Pending
+from subagents.domain.alerts.detectors.exit_codes import code_of, ends_of
+from subagents.domain.alerts.detectors.shell_lines import Step, here_document
+from subagents.domain.alerts.detectors.shell_programs import expanded, program_of
+from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.worker_output import ToolUse
+
+MESSAGES_MAX: Final = 5
+"""Of one batch; the others are counted."""
+COMMITS_MAX: Final = 50
+"""Of one tool; more than that is a script's doing."""
+_LINE_CHARS: Final = 1_000
+_MESSAGE_CHARS: Final = 80
+_PRINTED: Final = re.compile(
+    # The first hash: a branch's name holds no space, and a message may look like anything.
+    r"^\[[^\n]{1,260}? [0-9a-f]{4,64}\] ?(?P<message>[^\n]*)$",
+    re.MULTILINE,
+)
+_COMMITTING: Final = frozenset({"commit", "cherry-pick", "revert", "merge"})
+_GIT_VALUED: Final = frozenset(
+    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}
+)
+_NOT_MADE: Final = frozenset({"--dry-run", "--help", "-h", "--abort", "--quit", "--short"})
+_VALUED: Final = "mFCctSu"
+"""Letters of ``git commit`` that take a value."""
+
+
+def commits_of(tool: ToolUse) -> list[str]:
+    """The first lines of the messages of the commits that a tool made; oldest first.
+
+    A message that is not known is empty.
+    """
+    if tool.command is None or "git" not in tool.command:
+        return []
+    steps = expanded(tool.command)
+    making = [(n, made) for n, step in enumerate(steps) if (made := _committing(step)) is not None]
+    if not making:
+        return []
+    printed = [
+        found["message"].strip()
+        for found in _PRINTED.finditer(tool.output)
+        if len(found[0]) <= _LINE_CHARS
+    ]
+    if printed:
+        return printed[:COMMITS_MAX]
+    ends = ends_of(steps, code_of(tool), tool.output)
+    silent = not tool.is_error and code_of(tool) is None and not tool.output.strip()
+    return [
+        _message(arguments)
+        for number, (name, arguments) in making
+        if name == "commit" and (ends.of[number] is True or (silent and _is_quiet(arguments)))
+    ][:COMMITS_MAX]
+
+
+def gathered(
+    pending: Pending | None, messages: Sequence[str], *, key: str, at_ms: int, number: int
+) -> Pending:
+    """Add commits to those that are not told yet."""
+    words = tuple(shown(each, FIELD_CHARS_MAX) for each in messages)
+    if pending is None:
+        return Pending(
+            key=key, since_ms=at_ms, last=number, count=len(words), words=words[:MESSAGES_MAX]
+        )
+    return Pending(
+        key=pending.key,
+        since_ms=pending.since_ms,
+        last=number,
+        count=pending.count + len(words),
+        words=(*pending.words, *words)[:MESSAGES_MAX],
+    )
+
+
+def told(pending: Pending) -> Alert:
+    """One line for one commit or for several."""
+    words = [each or "(no message)" for each in pending.words]
+    if pending.count == 1:
+        text = f'📝 Committed: "{cut(words[0], _MESSAGE_CHARS)}"'
+    else:
+        text = f"📝 {pending.count} commits: {_listed(words, pending.count)}"
+    return Alert(
+        kind=AlertKind.GIT_COMMIT,
+        text=text,
+        key=pending.key,
+        fields={"message": cut("; ".join(words), FIELD_CHARS_MAX), "count": pending.count},
+    )
+
+
+def _listed(words: Sequence[str], count: int) -> str:
+    """As many as fit, each of the same length at most."""
+    room = TEXT_CHARS_MAX - len(f"📝 {count} commits: , …")
+    each = max(room // len(words) - len('"", '), 12)
+    listed = ", ".join(f'"{cut(word, min(each, _MESSAGE_CHARS))}"' for word in words)
+    return listed if count == len(words) else f"{listed}, …"
+
+
+def _committing(step: Step) -> tuple[str, tuple[str, ...]] | None:
+    """``git``'s command and its words, when it is one that commits."""
+    words = program_of(step.words)
+    if not words or words[0] != "git":
+        return None
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _GIT_VALUED else 1
+    if at >= len(words) or words[at] not in _COMMITTING:
+        return None
+    arguments = words[at + 1 :]
+    return None if _NOT_MADE.intersection(arguments) else (words[at], arguments)
+
+
+def _is_quiet(arguments: Sequence[str]) -> bool:
+    return any(
+        each == "--quiet" or (each[:1] == "-" and each[1:2] != "-" and "q" in _flags(each))
+        for each in arguments
+    )
+
+
+def _flags(word: str) -> str:
+    """The letters of ``-qam`` before one that takes a value."""
+    for number, letter in enumerate(word[1:]):
+        if letter in _VALUED:
+            return word[1 : number + 2]
+    return word[1:]
+
+
+def _message(arguments: Sequence[str]) -> str:
+    """The first line of the message on the command line."""
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        following = arguments[at + 1] if at + 1 < len(arguments) else ""
+        if word in {"--message", "-m"}:
+            return _first_line(following)
+        if word.startswith("--message="):
+            return _first_line(word.partition("=")[2])
+        if word[:1] == "-" and word[1:2] != "-":
+            letters = _flags(word)
+            if letters.endswith("m"):
+                return _first_line(word[len(letters) + 1 :] or following)
+            if letters and letters[-1] in _VALUED and len(letters) + 1 == len(word):
+                at += 1
+        at += 1
+    return ""
+
+
+def _first_line(text: str) -> str:
+    written = here_document(text)
+    for line in (text if written is None else written).split("\n"):
+        if line.strip():
+            return line.strip()
+    return ""

@@ -1,0 +1,89 @@
+"""What an event changed of a subtree's spending: told upwards and weighed, in the same commit.
+
+Source: 2-lifecycle §9, §12 item 2; docs/decisions/0020.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from subagents.domain.rules import budgets
+from subagents.domain.run import spending
+from subagents.domain.run.effects import (
+    Raise,
+    StopChildren,
+    TellSpent,
+    Transition,
+)
+from subagents.domain.run.events import ChildSpent, Event, TimerFired
+from subagents.domain.run.run import BudgetStop, Run
+from subagents.domain.run.values import replace
+
+Stop: TypeAlias = Callable[[Run, BudgetStop, int], Transition]
+"""What ends a run whose own budget is used up."""
+
+
+def child_spent(run: Run, event: ChildSpent) -> Transition:
+    if all(child.run_id != event.child for child in run.active_children):
+        return Transition(run, stale=True)
+    children = tuple(
+        replace(child, spent=event.spent, committed=event.committed)
+        if child.run_id == event.child
+        else child
+        for child in run.children
+    )
+    return Transition(replace(run, children=children), stale=children == run.children)
+
+
+def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Transition:
+    """What an event changed of the subtree's spending has its consequences in the same commit."""
+    run = step.run
+    is_timed = isinstance(event, TimerFired) and budgets.is_timed(run)
+    is_same = run.children is before.children and run.is_settled == before.is_settled
+    if is_same and not is_timed and _used_alike(before, run):
+        return step
+    known = spending.account(before)
+    if not run.is_settled and (is_timed or spending.account(run) != known):
+        step = _look_at_budget(before, step, event.at_ms, stop)
+    return step if spending.account(step.run) == known else tell_spent(step)
+
+
+def _used_alike(before: Run, run: Run) -> bool:
+    """Most events leave what was used alone: seen without summing it up."""
+    known = len(before.attempts)
+    if run.attempts is before.attempts:
+        return True
+    if all(a.usage is b.usage for a, b in zip(before.attempts, run.attempts, strict=False)) and all(
+        new.usage is None for new in run.attempts[known:]
+    ):
+        return True
+    return spending.total_usage(run) == spending.total_usage(before)
+
+
+def tell_spent(step: Transition) -> Transition:
+    """First of all: what else is told may settle the run that hears of it."""
+    if step.run.requester_run is None:
+        return step
+    account = spending.account(step.run)
+    told = TellSpent(spent=account.spent, committed=account.committed)
+    return step._replace(followups=(told, *step.followups))
+
+
+def _look_at_budget(before: Run, step: Transition, at_ms: int, stop: Stop) -> Transition:
+    weighed = budgets.weigh(before, step.run, at_ms)
+    if weighed == budgets.Weighed(step.run):
+        return step
+    run, followups = weighed.run, step.followups
+    if weighed.alerts:
+        followups += (Raise(alerts=weighed.alerts),)
+    if weighed.stop_below is not None and run.active_children:
+        followups += (StopChildren(stop=weighed.stop_below),)
+    step = step._replace(run=run, followups=followups, stale=False)
+    if weighed.stop is None:
+        return step
+    more = stop(run, weighed.stop, at_ms)
+    return Transition(
+        more.run,
+        effects=(*step.effects, *more.effects),
+        followups=(*step.followups, *more.followups),
+        messages=(*step.messages, *more.messages),
+    )

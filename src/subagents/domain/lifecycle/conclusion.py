@@ -1,0 +1,121 @@
+"""The end of a run: its one outcome, its one announcement, and what becomes of that.
+
+A part of the reducer (``lifecycle``). Source: 2-lifecycle §7; seed 004 "V2 Plan" 2, 4 and 5.
+"""
+
+from subagents.domain.lifecycle.steps import enter, join
+from subagents.domain.rules.delivery_policy import (
+    Done,
+    GiveUp,
+    TryAgain,
+    next_step,
+    record_try,
+)
+from subagents.domain.run.effects import (
+    Announce,
+    CleanUp,
+    ConsumeChildren,
+    FollowUp,
+    MarkTold,
+    MoveInbox,
+    OutdateAlerts,
+    TellDependants,
+    TellParent,
+    Transition,
+)
+from subagents.domain.run.events import AnnouncementConsumed, DeliverySettled
+from subagents.domain.run.outcome import Outcome, Reason, Status
+from subagents.domain.run.run import Delivery, Phase, Run
+from subagents.domain.run.spec import Cleanup
+from subagents.domain.run.values import announcement_id, replace
+from subagents.domain.text import announcement
+
+P = Phase
+
+
+def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
+    """Give the run its outcome, once, and the one announcement that goes with it."""
+    last = run.attempts[-1] if run.attempts else None
+    run = replace(
+        enter(run, P.ANNOUNCING, at_ms),
+        outcome=outcome,
+        ended_at_ms=at_ms,
+        settled_seq=run.seq,
+        result=last.evidence.result if last else None,
+        result_bytes=last.evidence.result_bytes if last else 0,
+        report=last.report if last else None,
+        retry_due_ms=None,
+        wait_deadline_ms=None,
+        paused=False,
+        steers=(),
+        delivery=Delivery(target=run.requester, tries_total=0),
+    )
+    quiet = outcome.reason is Reason.PARENT_ENDED
+    message = announcement.announcement(run, consumed=quiet)
+    followups: tuple[FollowUp, ...] = (
+        TellDependants(outcome=outcome, result=announcement.result_for_others(run)),
+    )
+    if run.requester_run is not None:
+        result = announcement.result_for_others(run)
+        followups += (TellParent(outcome=outcome, result=result),)
+    if run.children:
+        # What its agent never read still belongs to somebody.
+        told = tuple(c.run_id for c in run.children if not c.told and c.outcome is not None)
+        if told and outcome.status is not Status.CANCELLED:
+            followups += (ConsumeChildren(children=told),)
+        followups += (MoveInbox(source=run.first_session_key),)
+    return Transition(
+        run,
+        effects=(Announce(delivery_id=announcement_id(run.id), number=1),),
+        followups=followups,
+        messages=(message,),
+    )
+
+
+def announce_again(run: Run, at_ms: int) -> Transition:
+    """Try the delivery once more, from the beginning when it was given up."""
+    delivery = run.delivery or Delivery(target=run.requester)
+    if run.phase is P.COMPLETED_GIVEUP:
+        delivery = replace(delivery, first_failure_ms=None, failures=0)
+    run = replace(enter(run, P.ANNOUNCING, at_ms), delivery=replace(delivery, due_ms=None))
+    effect = Announce(delivery_id=announcement_id(run.id), number=delivery.tries_total + 1)
+    return Transition(run, effects=(effect,))
+
+
+def delivery_settled(run: Run, event: DeliverySettled) -> Transition:
+    """What came of a try: done, tried again later, or given up; see ``delivery_policy``."""
+    before = run.delivery or Delivery(target=run.requester)
+    if any(known.idempotency_key == event.record.idempotency_key for known in before.tries):
+        return Transition(run, stale=True)
+    delivery = record_try(before, event.record)
+    run = replace(run, delivery=delivery)
+    if run.phase is not P.ANNOUNCING:
+        # Read by its requester while the try was under way: kept for the record only.
+        return Transition(run)
+    match next_step(run.id, delivery):
+        case Done():
+            return clean_up(run, event.at_ms)
+        case TryAgain(due_ms=due_ms):
+            run = replace(run, delivery=replace(delivery, due_ms=due_ms))
+            return Transition(enter(run, P.ANNOUNCE_DEFERRED, event.at_ms))
+        case GiveUp():
+            return Transition(enter(run, P.COMPLETED_GIVEUP, event.at_ms))
+
+
+def clean_up(run: Run, at_ms: int) -> Transition:
+    """It was delivered, or need not be."""
+    effect = CleanUp(delete=run.spec.cleanup is Cleanup.DELETE)
+    return Transition(enter(run, P.CLEANUP_PENDING, at_ms), effects=(effect,))
+
+
+def consumed(run: Run, event: AnnouncementConsumed) -> Transition:
+    """Somebody has the announcement: no door hands it over again."""
+    if run.announcement_consumed_ms is not None:
+        return Transition(run, stale=True)
+    run = replace(run, announcement_consumed_ms=event.at_ms)
+    known: tuple[FollowUp, ...] = (MarkTold(),) if run.requester_run is not None else ()
+    if run.alerts.number:
+        known += (OutdateAlerts(reader=event.reader),)
+    if run.phase in {P.ANNOUNCING, P.ANNOUNCE_DEFERRED}:
+        return join(clean_up(run, event.at_ms), known)
+    return Transition(run, followups=known)

@@ -1,0 +1,859 @@
+"""The one place where a run changes: ``reduce(run, event)``.
+
+The rules, in the order they matter:
+
+- Legal transitions are data: ``transitions.TRANSITIONS``.
+- A late or doubled event is *stale*: journaled, changes nothing but ``seq``, is never news.
+- Anything else raises ``IllegalTransition`` and changes nothing.
+- Time and ids come inside events. Nothing here waits, reads a clock or does anything: what must
+  be done leaves as effects (after the commit) and follow-ups (in the same commit).
+- A run gets its outcome once, in ``settle``, and with it exactly one announcement.
+
+Source: 2-lifecycle §1–§8, §10; seed 004 "V2 Plan" 1, 3 and 5.
+"""
+
+from typing import Final, assert_never
+
+from subagents.domain.alerts import allowance as noise
+from subagents.domain.lifecycle import accounting, turns
+from subagents.domain.lifecycle import open_questions as questions
+from subagents.domain.lifecycle.conclusion import (
+    announce_again,
+    consumed,
+    delivery_settled,
+    settle,
+)
+from subagents.domain.lifecycle.steps import (
+    enter,
+    join,
+    told,
+    with_attempt,
+)
+from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
+from subagents.domain.rules import budgets
+from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules.deadlines import warn_at_ms
+from subagents.domain.rules.evidence import decide, merge, with_report_from_text
+from subagents.domain.rules.retry import retry_delay_ms
+from subagents.domain.run.effects import (
+    CancelChildren,
+    ConsumeChildren,
+    Effect,
+    FollowUp,
+    InterruptAttempt,
+    PassOn,
+    ResolveMessages,
+    ResumeAttempt,
+    StartAttempt,
+    SteerAttempt,
+    StopAttempt,
+    StopChildren,
+    Transition,
+    Verify,
+)
+from subagents.domain.run.events import (
+    Alerted,
+    AnnouncementConsumed,
+    Archived,
+    AttemptStarted,
+    AttemptStartFailed,
+    AttemptTakenOver,
+    BudgetExhausted,
+    CallRefused,
+    CancelRequested,
+    ChildAlerted,
+    ChildSettled,
+    ChildSpawned,
+    ChildSpent,
+    ChildTold,
+    CleanedUp,
+    Continued,
+    DeliverySettled,
+    DependencySettled,
+    Event,
+    InterruptRequested,
+    LeaseExpired,
+    ParentNotified,
+    Paused,
+    Redelivered,
+    RequestAnswered,
+    RequestAsked,
+    Resumed,
+    SignalReceived,
+    SlotGranted,
+    Spawned,
+    SteerRequested,
+    SteerSettled,
+    TimerFired,
+    TokenIssued,
+    VerificationFinished,
+)
+from subagents.domain.run.outcome import (
+    Outcome,
+    Reason,
+    Status,
+    Verdict,
+    VerificationState,
+)
+from subagents.domain.run.run import (
+    Answer,
+    Attempt,
+    BudgetStop,
+    Cancel,
+    Child,
+    Decision,
+    Message,
+    Phase,
+    Priority,
+    Request,
+    Run,
+    Steer,
+    StopCause,
+)
+from subagents.domain.run.signals import ProgressSeen
+from subagents.domain.run.spec import OnDependencyFailure, OnFailure
+from subagents.domain.run.values import (
+    MessageId,
+    RequestId,
+    attempt_id,
+    replace,
+)
+from subagents.domain.text import announcement
+from subagents.errors import IllegalTransition
+
+FOLLOW_UPS_MAX: Final = 20
+"""Further turns of one attempt. Each needs news (children that ended, messages); an agent that
+spawns in every one of them must come to an end all the same."""
+
+P = Phase
+_LIVE: Final = (P.SPAWNING, P.RUNNING)
+
+
+def reduce(run: Run | None, event: Event) -> Transition:
+    """Return the run after ``event``, and what must now be done about it.
+
+    Args:
+        run: The run so far; None only for ``Spawned``.
+        event: The next fact of this run.
+
+    Raises:
+        IllegalTransition: The phase neither expects the event nor knows it as stale.
+    """
+    if run is None:
+        if not isinstance(event, Spawned):
+            raise IllegalTransition("?", "none", type(event).__name__)
+        return _spawned(event)
+    if (run.phase, type(event)) not in TRANSITIONS:
+        if (run.phase, type(event)) in STALE:
+            return _stale(run)
+        raise IllegalTransition(run.id, run.phase, type(event).__name__)
+    step = _react(replace(run, seq=run.seq + 1), event)
+    return accounting.settle_up(run, step, event, stop=_stop_for_budget)
+
+
+def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one branch per event is the point of this function
+    match event:
+        case DependencySettled():
+            return _dependency_settled(run, event)
+        case SlotGranted():
+            return _slot_granted(run, event)
+        case TokenIssued():
+            return _token_issued(run, event)
+        case AttemptStarted():
+            return _attempt_started(run, event)
+        case AttemptStartFailed():
+            return _start_failed(run, event)
+        case AttemptTakenOver():
+            return Transition(run)
+        case SignalReceived():
+            return _signal_received(run, event)
+        case LeaseExpired():
+            return _lease_expired(run, event)
+        case TimerFired(at_ms=at_ms):
+            return _timer_fired(run, at_ms)
+        case VerificationFinished():
+            return _verified(run, event)
+        case CancelRequested():
+            return _cancel_requested(run, event)
+        case Paused():
+            return Transition(replace(run, paused=True))
+        case Resumed():
+            return _resumed(run, event.at_ms)
+        case SteerRequested():
+            return _steer_requested(run, event)
+        case SteerSettled():
+            return _steer_settled(run, event)
+        case InterruptRequested():
+            return _interrupt_requested(run, event)
+        case Continued(run_id=run_id):
+            return Transition(replace(run, continued_by=run_id))
+        case ChildSpawned(child=child):
+            return Transition(replace(run, children=(*run.children, child)))
+        case ChildSettled():
+            return _child_settled(run, event)
+        case ChildTold(child=child_id):
+            told = tuple(
+                replace(child, told=True) if child.run_id == child_id else child
+                for child in run.children
+            )
+            return Transition(replace(run, children=told))
+        case ChildSpent():
+            return accounting.child_spent(run, event)
+        case BudgetExhausted(at_ms=at_ms, stop=stop):
+            return _stop_for_budget(run, stop, at_ms)
+        case RequestAsked(request=request):
+            asked = replace(run, requests=(*run.requests, request))
+            return Transition(asked, messages=(announcement.question(asked, request),))
+        case RequestAnswered():
+            return _request_answered(run, event)
+        case ParentNotified():
+            return _parent_notified(run, event)
+        case Alerted():
+            return _alerted(run, event)
+        case ChildAlerted(at_ms=at_ms, child=child_id, text=text):
+            return _send(run, text, by=child_id, at_ms=at_ms)
+        case DeliverySettled():
+            return delivery_settled(run, event)
+        case AnnouncementConsumed():
+            return consumed(run, event)
+        case Redelivered(at_ms=at_ms):
+            return announce_again(run, at_ms)
+        case CallRefused():
+            return Transition(replace(run, refusals=run.refusals + 1))
+        case CleanedUp(at_ms=at_ms):
+            return Transition(enter(run, P.COMPLETED, at_ms))
+        case Archived(at_ms=at_ms):
+            return Transition(replace(run, archived_at_ms=at_ms))
+        case Spawned():
+            raise IllegalTransition(run.id, run.phase, "Spawned")
+        case _:
+            assert_never(event)
+
+
+# -- before the first attempt -------------------------------------------------------------------
+
+
+def _spawned(event: Spawned) -> Transition:
+    unsettled = any(dependency.outcome is None for dependency in event.dependencies)
+    run = Run(
+        id=event.run_id,
+        spec=event.spec,
+        resolved=event.resolved,
+        requester=event.requester,
+        requester_run=event.requester_run,
+        retry_from=event.retry_from,
+        continues=event.continues,
+        depth=event.depth,
+        created_at_ms=event.at_ms,
+        first_session_key=event.session_key,
+        dependencies=event.dependencies,
+        phase=P.WAITING if unsettled else P.QUEUED,
+        phase_since_ms=event.at_ms,
+        vacuous=event.vacuous,
+        verification_state=VerificationState.PENDING if event.spec.verification else None,
+        wait_deadline_ms=event.at_ms + int(event.spec.dependency_timeout_seconds * 1000)
+        if unsettled
+        else None,
+    )
+    step = _check_dependencies(run, event.at_ms)
+    return accounting.tell_spent(step) if step.run.is_settled else step
+
+
+def _dependency_settled(run: Run, event: DependencySettled) -> Transition:
+    settled = tuple(
+        replace(dependency, outcome=event.outcome, result=event.result)
+        if dependency.run_id == event.run_id and dependency.outcome is None
+        else dependency
+        for dependency in run.dependencies
+    )
+    return _check_dependencies(replace(run, dependencies=settled), event.at_ms)
+
+
+def _check_dependencies(run: Run, at_ms: int) -> Transition:
+    """Cancel on a failed dependency, queue when all are settled, else go on waiting."""
+    if run.spec.on_dependency_failure is OnDependencyFailure.CANCEL:
+        for dependency in run.dependencies:
+            outcome = dependency.outcome
+            if outcome is None or _is_usable(run, outcome):
+                continue
+            error = outcome.error or outcome.reason or "no error text"
+            text = f"Dependency run {dependency.run_id} {outcome.status}: {error}"
+            return settle(
+                run,
+                Outcome(status=Status.ERROR, reason=Reason.DEPENDENCY_FAILED, error=text),
+                at_ms,
+            )
+    if any(dependency.outcome is None for dependency in run.dependencies):
+        return Transition(run)
+    if run.phase is P.WAITING:
+        run = enter(replace(run, wait_deadline_ms=None), P.QUEUED, at_ms)
+    return Transition(run)
+
+
+def _is_usable(run: Run, outcome: Outcome) -> bool:
+    if outcome.status is Status.PARTIAL:
+        return run.spec.accept_partial_dependencies
+    return outcome.status is Status.OK
+
+
+def _slot_granted(run: Run, event: SlotGranted) -> Transition:
+    number = len(run.attempts) + 1
+    session = limits.resumes(run)
+    untold = tuple(child for child in run.children if not child.told) if session else ()
+    attempt = Attempt(
+        number=number,
+        session_key=event.session_key,
+        requested_at_ms=event.at_ms,
+        retry_of=attempt_id(run.id, number - 1) if number > 1 else None,
+        retry_reason=run.next_attempt_reason,
+        verification_retry=run.next_attempt_verifies,
+        token_hashes=(event.token_hash,) if event.token_hash else (),
+        resumes=session,
+        opening=limits.going_on(untold, run.steers) if session else None,
+    )
+    run = replace(
+        run,
+        attempts=(*run.attempts, attempt),
+        children=told(run) if untold else run.children,
+        started_at_ms=run.started_at_ms or event.at_ms,
+        next_attempt_reason=None,
+        next_attempt_verifies=False,
+        followed_up=False,
+    )
+    followups: tuple[FollowUp, ...] = (
+        (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
+    )
+    effect = StartAttempt(attempt=number)
+    return Transition(enter(run, P.SPAWNING, event.at_ms), effects=(effect,), followups=followups)
+
+
+# -- while an attempt lives ---------------------------------------------------------------------
+
+
+def _token_issued(run: Run, event: TokenIssued) -> Transition:
+    attempt = run.attempt
+    if event.attempt != attempt.number or event.token_hash in attempt.token_hashes:
+        return Transition(run, stale=True)
+    hashes = (*attempt.token_hashes, event.token_hash)
+    return Transition(with_attempt(run, replace(attempt, token_hashes=hashes)))
+
+
+def can_speak(run: Run, number: int) -> bool:
+    """Whether the worker of that attempt is one whose words count (3-tools "Who is calling")."""
+    if run.is_settled or number != len(run.attempts):
+        return False
+    # The process of a next turn may speak before its start is on record.
+    return run.attempt.outcome is None or (run.phase is P.ENDING and _awaits_turn(run))
+
+
+def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
+    attempt = run.attempt
+    is_first_turn = event.turn == 1
+    expected_turn = 1 if run.phase is P.SPAWNING else attempt.turns + 1
+    if event.attempt != attempt.number or event.turn != expected_turn:
+        return Transition(run, stale=True)
+    if run.phase is P.ENDING and not _awaits_turn(run):
+        return Transition(run, stale=True)
+    begun = turns.first if is_first_turn else turns.further
+    attempt = begun(run, event)
+    run = enter(
+        replace(
+            with_attempt(run, attempt),
+            vacuous=run.vacuous or event.vacuous,
+            followed_up=False,
+        ),
+        P.RUNNING,
+        event.at_ms,
+    )
+    # Messages from before the start were part of the prompt (or of the turn); later ones go in now.
+    pending = tuple(s for s in run.steers if s.at_ms > attempt.requested_at_ms or not is_first_turn)
+    run = replace(run, steers=pending)
+    effects: tuple[Effect, ...] = tuple(
+        SteerAttempt(attempt=attempt.number, number=steer.number, message=steer.message)
+        for steer in pending
+        if run.resolved.abilities.steer and not (steer.next_turn and is_first_turn)
+    )
+    if (ends := _ends(run)) is not None and attempt.evidence.stop is None:
+        # Cancelled, or out of budget, while its next turn was being started.
+        attempt, effects = _stop(run, ends, event.at_ms)
+        run = with_attempt(run, attempt)
+    return Transition(run, effects=effects)
+
+
+def _ends(run: Run) -> StopCause | None:
+    """Why a turn that starts now is stopped at once."""
+    if run.cancel is not None:
+        return _stop_cause(run.cancel)
+    return StopCause.BUDGET if run.budget_stop is not None else None
+
+
+def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
+    attempt = run.attempt
+    if event.attempt != attempt.number:
+        return Transition(run, stale=True)
+    if run.phase is P.ENDING:
+        if attempt.outcome is None or not _awaits_turn(run):
+            return Transition(run, stale=True)
+        # The follow-up turn could not start: the children's results are appended instead.
+        untold = tuple(replace(child, told=False) for child in run.children)
+        run = _append_children(replace(run, children=untold))
+        ended = attempt.outcome
+        if run.cancel is not None:
+            ended = _cancelled(run.cancel)
+        elif run.budget_stop is not None:
+            ended = budgets.stopped(run, run.budget_stop)
+        return _conclude(run, ended, event.at_ms)
+    outcome = Outcome(status=Status.ERROR, reason=Reason.START_FAILED, error=event.error)
+    if run.budget_stop is not None and attempt.evidence.stop is StopCause.BUDGET:
+        # It came first; a cancellation behind it changes nothing.
+        outcome = budgets.not_started(run, run.budget_stop)
+    elif run.cancel is not None:
+        outcome = _cancelled(run.cancel)
+    elif attempt.evidence.stop is StopCause.INTERRUPT:
+        text = "interrupted before it was started"
+        outcome = Outcome(status=Status.PARTIAL, reason=Reason.INTERRUPTED, error=text)
+    attempt = replace(attempt, ended_at_ms=event.at_ms, outcome=outcome)
+    # It can have asked: started before a crash, and impossible to start again after it.
+    run, resolved = questions.close(with_attempt(run, attempt), event.at_ms)
+    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    if run.active_children:
+        # Nor does it announce before what it spawned then.
+        return join(_after_children(run, event.at_ms), followups)
+    end = settle if event.permanent else _conclude
+    return join(end(run, outcome, event.at_ms), followups)
+
+
+def _signal_received(run: Run, event: SignalReceived) -> Transition:
+    if event.attempt != run.attempt.number or run.attempt.outcome is not None:
+        return Transition(run, stale=True)
+    if isinstance(event.signal, ProgressSeen):
+        progress = replace(event.signal.progress, updated_at_ms=event.at_ms)
+        lines = max(run.progress_lines, progress.number)
+        paced_ms = event.at_ms if event.signal.is_paced else run.progress_paced_ms
+        shown = replace(run, progress=progress, progress_lines=lines, progress_paced_ms=paced_ms)
+        return Transition(shown)
+    attempt = merge(run.attempt, event.signal, at_ms=event.at_ms)
+    return _weigh(with_attempt(run, attempt), event.at_ms)
+
+
+def _lease_expired(run: Run, event: LeaseExpired) -> Transition:
+    attempt = run.attempt
+    if event.attempt != attempt.number or attempt.outcome is not None:
+        return Transition(run, stale=True)
+    evidence = replace(attempt.evidence, lease_lost=True)
+    return _weigh(with_attempt(run, replace(attempt, evidence=evidence)), event.at_ms)
+
+
+def _weigh(run: Run, at_ms: int) -> Transition:
+    """Ask the reconciler whether the attempt is over, and go on from there."""
+    attempt = run.attempt
+    outcome = decide(attempt, at_ms=at_ms)
+    if outcome is None:
+        settling = attempt.evidence.exit is not None and run.phase is not P.ENDING
+        return Transition(enter(run, P.ENDING, at_ms) if settling else run)
+    attempt = with_report_from_text(attempt)
+    outcome = decide(attempt, at_ms=at_ms) or outcome
+    if outcome.status is Status.CANCELLED and run.cancel is not None:
+        outcome = _cancelled(run.cancel)
+    elif outcome.reason is Reason.BUDGET and run.budget_stop is not None:
+        outcome = budgets.stopped(run, run.budget_stop)
+    run = with_attempt(run, replace(attempt, ended_at_ms=at_ms, outcome=outcome))
+    run, resolved = questions.close(run, at_ms)
+    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    is_interrupted = outcome.reason is Reason.INTERRUPTED
+    ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT} or is_interrupted
+    if run.active_children and ended_by_us:
+        followups += (CancelChildren(by=run.id, reason=f"parent run ended: {_end_word(outcome)}"),)
+    step = join(_after_children(run, at_ms), followups)
+    if run.resolved.abilities.survives_daemon:
+        # A worker that ended by itself can leave children behind; before anything is verified or
+        # tried again they end too.
+        reap = StopAttempt(attempt=attempt.number, grace_ms=run.resolved.grace_ms)
+        step = step._replace(effects=(reap, *step.effects))
+    return step
+
+
+def _end_word(outcome: Outcome) -> str:
+    return "interrupted" if outcome.reason is Reason.INTERRUPTED else str(outcome.status)
+
+
+def _after_children(run: Run, at_ms: int) -> Transition:
+    """The attempt is over: wait for live descendants, tell the agent of ended ones, or go on."""
+    outcome = run.attempt.outcome
+    if outcome is None or run.active_children:
+        return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
+    if run.cancel is not None and outcome.status is not Status.CANCELLED:
+        outcome = _cancelled(run.cancel)
+    untold = tuple(child for child in run.children if not child.told)
+    # Whoever interrupted it wants no further turn, but for what was said to it since.
+    news = run.steers if outcome.reason is Reason.INTERRUPTED else (*untold, *run.steers)
+    wants_turn = bool(news) and outcome.status in {Status.OK, Status.PARTIAL}
+    may_follow_up = wants_turn and _may_follow_up(run, at_ms)
+    if run.budget_stop is not None and wants_turn and (untold or may_follow_up):
+        # Its agent cannot be told of them any more: what there is goes up as it is.
+        return _conclude(_append_children(run), budgets.stopped(run, run.budget_stop), at_ms)
+    if may_follow_up:
+        if run.paused:
+            return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
+        return _follow_up(run, untold, at_ms)
+    return _conclude(_append_children(run), outcome, at_ms)
+
+
+def _may_follow_up(run: Run, at_ms: int) -> bool:
+    """Where the session can be resumed, and not only to be stopped at its deadline."""
+    deadline_ms = run.attempt.deadline_ms
+    in_time = deadline_ms is None or at_ms < deadline_ms
+    is_left = run.attempt.turns <= FOLLOW_UPS_MAX
+    return run.resolved.abilities.resume and is_left and in_time
+
+
+def _awaits_turn(run: Run) -> bool:
+    """A follow-up turn was asked for and neither started nor failed yet."""
+    return run.followed_up and run.attempt.outcome is not None and not run.active_children
+
+
+def _resumed(run: Run, at_ms: int) -> Transition:
+    if not run.paused:
+        return Transition(run, stale=True)
+    run = replace(run, paused=False)
+    is_held = run.phase is P.ENDING and run.attempt.outcome is not None
+    return _after_children(run, at_ms) if is_held else Transition(run)
+
+
+def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
+    """One more turn in the same session, with all the children's results and waiting messages."""
+    message = announcement.follow_up(untold, run.steers)
+    run = replace(enter(run, P.ENDING, at_ms), followed_up=True, steers=(), children=told(run))
+    attempt = run.attempt
+    effect = ResumeAttempt(attempt=attempt.number, turn=attempt.turns + 1, message=message)
+    consumed: tuple[FollowUp, ...] = (
+        (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
+    )
+    return Transition(run, effects=(effect,), followups=consumed)
+
+
+def _append_children(run: Run) -> Run:
+    """Without a turn to tell it in, the children's results become part of this run's result."""
+    untold = tuple(
+        child
+        for child in run.children
+        if not child.told and child.outcome and child.outcome.status is not Status.CANCELLED
+    )
+    if not untold or run.attempt.outcome is None or run.attempt.outcome.status is Status.CANCELLED:
+        return run
+    evidence = run.attempt.evidence
+    text = announcement.append_children(evidence.result, untold)
+    attempt = replace(run.attempt, evidence=replace(evidence, result=text, result_bytes=0))
+    return with_attempt(run, attempt)
+
+
+def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
+    """The attempt came to ``outcome``: try again, verify, or settle the run."""
+    if outcome.reason is Reason.PROVIDER_LIMIT and run.cancel is None:
+        return _provider_refused(run, outcome, at_ms)
+    if run.limited is not None:
+        run = replace(run, limited=None)
+    delay = retry_delay_ms(
+        run.spec,
+        outcome,
+        retries_used=run.retries_used,
+        first_start_ms=run.started_at_ms or run.created_at_ms,
+        now_ms=at_ms,
+    )
+    if delay is not None and run.cancel is None:
+        run = replace(run, next_attempt_reason=outcome.error or str(outcome.reason))
+        used = run.retries_used + 1
+        return _try_again(run, at_ms, due_ms=at_ms + delay, retries_used=used)
+    is_checkable = outcome.status in {Status.OK, Status.PARTIAL} and (
+        outcome.reason not in {Reason.BUDGET, Reason.INTERRUPTED}
+    )
+    if run.spec.verification is not None and is_checkable:
+        run = replace(enter(run, P.VERIFYING, at_ms), verification_state=VerificationState.RUNNING)
+        return Transition(run, effects=(Verify(attempt=run.attempt.number),))
+    return settle(run, outcome, at_ms)
+
+
+def _provider_refused(run: Run, outcome: Outcome, at_ms: int) -> Transition:
+    """Waiting is not failing: no retry is counted, and none is needed in its policy."""
+    waits = limits.limited(run, outcome, at_ms)
+    if waits is None:
+        return settle(run, limits.given_up(run, outcome, at_ms), at_ms)
+    run, due_ms = waits
+    return _try_again(run, at_ms, due_ms=due_ms)
+
+
+def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = None) -> Transition:
+    """One more attempt at ``due_ms``: it needs budget, not only a count."""
+    if run.budget_stop is not None:
+        return _settle_unstarted(run, run.budget_stop, at_ms)
+    if run.next_attempt_verifies:
+        pending = VerificationState.PENDING
+        run = replace(run, retry_attempted_at_ms=at_ms, verification_state=pending)
+    if retries_used is not None:
+        run = replace(run, retries_used=retries_used)
+    return Transition(replace(enter(run, P.RETRY_WAIT, at_ms), retry_due_ms=due_ms))
+
+
+def _timer_fired(run: Run, at_ms: int) -> Transition:
+    match run.phase:
+        case P.WAITING:
+            return _wait_timed_out(run, at_ms)
+        case P.RETRY_WAIT | P.QUEUED if (late := limits.past_deadline(run, at_ms)) is not None:
+            return settle(run, late, at_ms)
+        case P.RETRY_WAIT:
+            if run.paused or run.retry_due_ms is None or at_ms < run.retry_due_ms:
+                return Transition(run, stale=True)
+            return Transition(enter(replace(run, retry_due_ms=None), P.QUEUED, at_ms))
+        case P.ANNOUNCE_DEFERRED:
+            due = run.delivery.due_ms if run.delivery else None
+            if due is None or at_ms < due:
+                return Transition(run, stale=True)
+            return announce_again(run, at_ms)
+        case P.QUEUED:
+            return Transition(run, stale=True)
+        case P.ENDING:
+            if run.attempt.outcome is not None:
+                return Transition(run, stale=True)
+            return _weigh(run, at_ms)
+        case _:
+            return _live_timer(run, at_ms)
+
+
+def _wait_timed_out(run: Run, at_ms: int) -> Transition:
+    if run.wait_deadline_ms is None or at_ms < run.wait_deadline_ms:
+        return Transition(run, stale=True)
+    late = next(d for d in run.dependencies if d.outcome is None)
+    waited_ms = int(run.spec.dependency_timeout_seconds * 1000)
+    text = f"Timed out after {waited_ms}ms waiting for run {late.run_id}"
+    outcome = Outcome(status=Status.TIMEOUT, reason=Reason.DEPENDENCY_TIMEOUT, error=text)
+    return settle(run, outcome, at_ms)
+
+
+def _live_timer(run: Run, at_ms: int) -> Transition:
+    run, resolved = questions.expire(run, at_ms)
+    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    attempt = run.attempt
+    effects: tuple[Effect, ...] = ()
+    warn = warn_at_ms(run, attempt)
+    deadline = attempt.deadline_ms
+    if deadline is not None and attempt.evidence.stop is None:
+        if at_ms >= deadline:
+            attempt, effects = _stop(run, StopCause.DEADLINE, at_ms)
+        elif warn is not None and at_ms >= warn:
+            text = announcement.deadline_warning(deadline - at_ms)
+            attempt = replace(attempt, warned=True)
+            number = run.steers_total + 1
+            run = replace(run, steers_total=number)
+            effects = (SteerAttempt(attempt=attempt.number, number=number, message=text),)
+    run, digest = noise.roll(with_attempt(run, attempt), at_ms=at_ms)
+    followups += _passed_on(run, digest)
+    if attempt.evidence.exit is not None:
+        step = join(_weigh(run, at_ms), followups)
+        return step._replace(messages=(*digest, *step.messages))
+    return Transition(run, effects=effects, followups=followups, messages=digest)
+
+
+def _stop(run: Run, cause: StopCause, at_ms: int) -> tuple[Attempt, tuple[Effect, ...]]:
+    evidence = replace(run.attempt.evidence, stop=cause, stop_at_ms=at_ms)
+    attempt = replace(run.attempt, evidence=evidence)
+    return attempt, (StopAttempt(attempt=attempt.number, grace_ms=run.resolved.grace_ms),)
+
+
+def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
+    cancel = Cancel(at_ms=event.at_ms, by=event.by, reason=event.reason, cascaded=event.cascaded)
+    if run.cancel is not None:
+        return Transition(run, stale=True)
+    run = replace(run, cancel=cancel)
+    followups: tuple[FollowUp, ...] = ()
+    if run.active_children:
+        reason = event.reason or "parent run cancelled"
+        followups = (CancelChildren(by=event.by, reason=reason),)
+    if run.phase in _LIVE:
+        if run.attempt.evidence.stop is not None:
+            return Transition(run, followups=followups)
+        attempt, effects = _stop(run, _stop_cause(cancel), event.at_ms)
+        return Transition(with_attempt(run, attempt), effects=effects, followups=followups)
+    if run.phase is P.ENDING:
+        if run.paused and run.attempt.outcome is not None:
+            return join(_after_children(run, event.at_ms), followups)
+        # The worker is gone; only its descendants (or a stream's last words) are awaited.
+        return Transition(run, followups=followups)
+    return join(settle(run, _cancelled(cancel), event.at_ms), followups)
+
+
+def _interrupt_requested(run: Run, event: InterruptRequested) -> Transition:
+    """Politely first: what its program says at a turn's end is worth the seconds."""
+    if run.attempt.evidence.stop is not None:
+        return Transition(run, stale=True)
+    attempt, effects = _stop(run, StopCause.INTERRUPT, event.at_ms)
+    polite = InterruptAttempt(attempt=attempt.number)
+    return Transition(with_attempt(run, attempt), effects=(polite, *effects))
+
+
+def _stop_cause(cancel: Cancel) -> StopCause:
+    return StopCause.PARENT if cancel.cascaded else StopCause.CANCEL
+
+
+def _cancelled(cancel: Cancel) -> Outcome:
+    reason = Reason.PARENT_ENDED if cancel.cascaded else Reason.CANCELLED_BY_CALLER
+    return Outcome(status=Status.CANCELLED, reason=reason, error=cancel.reason)
+
+
+def _steer_requested(run: Run, event: SteerRequested) -> Transition:
+    """Whoever writes to the worker has heard its notices: the message answers them all."""
+    run = replace(run, last_steer_ms=event.at_ms)
+    notices = tuple(each for each in run.pending_requests if each.priority is not None)
+    given = Answer(decision=Decision.ANSWER, text=event.message, by=event.by, at_ms=event.at_ms)
+    for notice in notices:
+        run = questions.answer(run, notice.id, given)
+    step = _send(run, event.message, by=event.by, at_ms=event.at_ms, next_turn=event.next_turn)
+    heard = tuple(MessageId(notice.id) for notice in notices)
+    return join(step, (ResolveMessages(messages=heard),) if heard else ())
+
+
+def _send(run: Run, message: str, *, by: str, at_ms: int, next_turn: bool = False) -> Transition:
+    """A message for the worker: into the live attempt where its runtime can, else kept."""
+    number = run.steers_total + 1
+    steer = Steer(number=number, message=message, by=by, at_ms=at_ms, next_turn=next_turn)
+    run = replace(run, steers=(*run.steers, steer), steers_total=number)
+    if run.phase is P.RUNNING and run.resolved.abilities.steer and not next_turn:
+        effect = SteerAttempt(attempt=run.attempt.number, number=number, message=message)
+        return Transition(run, effects=(effect,))
+    return Transition(run)
+
+
+def _steer_settled(run: Run, event: SteerSettled) -> Transition:
+    if not event.taken:
+        return Transition(run)
+    return Transition(replace(run, steers=tuple(s for s in run.steers if s.number != event.number)))
+
+
+def _child_settled(run: Run, event: ChildSettled) -> Transition:
+    if all(child.run_id != event.child for child in run.active_children):
+        return Transition(run, stale=True)
+    settled = tuple(
+        replace(child, outcome=event.outcome, result=event.result)
+        if child.run_id == event.child and child.outcome is None
+        else child
+        for child in run.children
+    )
+    run = replace(run, children=settled)
+    return _after_children(run, event.at_ms) if run.phase is P.ENDING else Transition(run)
+
+
+# -- budgets ------------------------------------------------------------------------------------
+
+
+def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
+    """End the run with what it has so far; what is being verified or announced goes on."""
+    if run.budget_stop is not None:
+        return Transition(run, stale=True)
+    run = replace(run, budget_stop=stop)
+    below: tuple[FollowUp, ...] = (StopChildren(stop=stop),) if run.active_children else ()
+    if run.phase in _LIVE:
+        if run.attempt.evidence.stop is not None:
+            return Transition(run, followups=below)
+        attempt, effects = _stop(run, StopCause.BUDGET, at_ms)
+        return Transition(with_attempt(run, attempt), effects=effects, followups=below)
+    if run.phase is P.ENDING:
+        is_held = run.paused and run.attempt.outcome is not None
+        return (
+            join(_after_children(run, at_ms), below)
+            if is_held
+            else Transition(run, followups=below)
+        )
+    if run.phase is P.VERIFYING:
+        return Transition(run)
+    return _settle_unstarted(run, stop, at_ms)
+
+
+def _settle_unstarted(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
+    outcome = budgets.not_started(run, stop)
+    if run.next_attempt_verifies:
+        run = replace(run, verification_state=VerificationState.FAILED)
+    return settle(run, outcome, at_ms)
+
+
+# -- questions ----------------------------------------------------------------------------------
+
+
+def _request_answered(run: Run, event: RequestAnswered) -> Transition:
+    asked = {request.id: request for request in run.pending_requests}
+    request = asked.get(event.request_id)  # type: ignore[call-overload]  # str on the wire, RequestId here
+    if request is None:
+        return Transition(run, stale=True)
+    run = questions.answer(run, request.id, event.answer)
+    step = Transition(run)
+    abilities = run.resolved.abilities
+    if request.priority is not None and (abilities.steer or abilities.resume):
+        # Nobody holds the line for a notice's answer: it goes to the worker as a message.
+        text = announcement.answer_to(request, event.answer)
+        step = _send(run, text, by=event.answer.by, at_ms=event.at_ms)
+    return join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
+
+
+def _parent_notified(run: Run, event: ParentNotified) -> Transition:
+    run = replace(run, notices=run.notices + 1)
+    message = announcement.notice(run, event)
+    if event.priority is not Priority.INFO:
+        request = Request(
+            id=RequestId(message.id),
+            attempt=len(run.attempts),
+            question=event.message,
+            asked_at_ms=event.at_ms,
+            deadline_ms=None,
+            priority=event.priority,
+        )
+        run = replace(run, requests=(*run.requests, request))
+    return Transition(run, messages=(message,))
+
+
+def _alerted(run: Run, event: Alerted) -> Transition:
+    if run.is_settled:
+        # The announcement is out: what comes behind it is for the record.
+        return Transition(run)
+    run, messages = noise.admit(run, event.alert, at_ms=event.at_ms)
+    return Transition(run, followups=_passed_on(run, messages), messages=messages)
+
+
+def _passed_on(run: Run, messages: tuple[Message, ...]) -> tuple[FollowUp, ...]:
+    """A requester that is a run hears of them where it works, not only in its inbox."""
+    if run.requester_run is None:
+        return ()
+    return tuple(PassOn(message=each.id, text=each.text) for each in messages)
+
+
+# -- after the last attempt ---------------------------------------------------------------------
+
+
+def _verified(run: Run, event: VerificationFinished) -> Transition:
+    attempt_outcome = run.attempt.outcome
+    if event.attempt != run.attempt.number or attempt_outcome is None:
+        return Transition(run, stale=True)
+    contract = run.spec.verification
+    verification = event.verification
+    passed = verification.verdict is Verdict.PASSED
+    run = replace(
+        run,
+        verification=verification,
+        verification_state=VerificationState.PASSED if passed else VerificationState.FAILED,
+    )
+    if passed or contract is None:
+        return settle(run, attempt_outcome, event.at_ms)
+    text = "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
+    if verification.verdict is Verdict.COULD_NOT_CHECK:
+        # Says nothing about the work, so the worker is not paid to do it again.
+        outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)
+        return settle(run, outcome, event.at_ms)
+    if contract.on_failure is OnFailure.RETRY_ONCE and run.retry_attempted_at_ms is None:
+        run = replace(run, next_attempt_reason=text, next_attempt_verifies=True)
+        return _try_again(run, event.at_ms, due_ms=event.at_ms)
+    outcome = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=text)
+    step = settle(run, outcome, event.at_ms)
+    if contract.on_failure is OnFailure.ESCALATE:
+        step = step._replace(messages=(*step.messages, announcement.escalation(step.run)))
+    return step
+
+
+def _stale(run: Run) -> Transition:
+    return Transition(replace(run, seq=run.seq + 1), stale=True)

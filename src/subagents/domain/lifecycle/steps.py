@@ -1,0 +1,30 @@
+"""Small steps that every part of the reducer takes."""
+
+from subagents.domain.run.effects import FollowUp, Transition
+from subagents.domain.run.run import (
+    Attempt,
+    Child,
+    Phase,
+    Run,
+)
+from subagents.domain.run.values import replace
+
+
+def enter(run: Run, phase: Phase, at_ms: int) -> Run:
+    """The run in ``phase`` since now."""
+    return replace(run, phase=phase, phase_since_ms=at_ms)
+
+
+def with_attempt(run: Run, attempt: Attempt) -> Run:
+    """The run with its newest attempt replaced."""
+    return replace(run, attempts=(*run.attempts[:-1], attempt))
+
+
+def told(run: Run) -> tuple[Child, ...]:
+    """Its children, as those whose results reached it."""
+    return tuple(replace(child, told=True) for child in run.children)
+
+
+def join(step: Transition, followups: tuple[FollowUp, ...]) -> Transition:
+    """The step, with these follow-ups before its own."""
+    return step._replace(followups=(*followups, *step.followups))

@@ -1,0 +1,151 @@
+"""Which event may come in which phase, and where it may lead: data, not code.
+
+docs/lifecycle.md is drawn from ``TRANSITIONS``; the tests walk it. A pair in ``STALE`` is a late
+or doubled fact. A pair in neither is a broken promise and raises.
+
+Source: 2-lifecycle §1.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from subagents.domain.run.events import (
+    Alerted,
+    AnnouncementConsumed,
+    Archived,
+    AttemptStarted,
+    AttemptStartFailed,
+    AttemptTakenOver,
+    BudgetExhausted,
+    CallRefused,
+    CancelRequested,
+    ChildAlerted,
+    ChildSettled,
+    ChildSpawned,
+    ChildSpent,
+    ChildTold,
+    CleanedUp,
+    Continued,
+    DeliverySettled,
+    DependencySettled,
+    InterruptRequested,
+    LeaseExpired,
+    ParentNotified,
+    Paused,
+    Redelivered,
+    RequestAnswered,
+    RequestAsked,
+    Resumed,
+    SignalReceived,
+    SlotGranted,
+    SteerRequested,
+    SteerSettled,
+    TimerFired,
+    TokenIssued,
+    VerificationFinished,
+)
+from subagents.domain.run.run import SETTLED, Phase
+
+P = Phase
+_ENDS: Final = frozenset({P.ENDING, P.VERIFYING, P.RETRY_WAIT, P.ANNOUNCING})
+_HELD: Final = (P.WAITING, P.QUEUED, P.RETRY_WAIT)
+_LIVE: Final = (P.SPAWNING, P.RUNNING)
+
+TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
+    (P.WAITING, DependencySettled): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
+    (P.WAITING, TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
+    (P.QUEUED, SlotGranted): frozenset({P.SPAWNING}),
+    (P.QUEUED, TimerFired): frozenset({P.QUEUED, P.ANNOUNCING}),
+    (P.SPAWNING, AttemptStarted): frozenset({P.RUNNING}),
+    (P.SPAWNING, AttemptStartFailed): _ENDS,
+    (P.ENDING, AttemptStarted): frozenset({P.RUNNING}),
+    (P.ENDING, AttemptStartFailed): _ENDS,
+    (P.ENDING, SignalReceived): _ENDS,
+    (P.ENDING, TimerFired): _ENDS,
+    (P.ENDING, ChildSettled): _ENDS,
+    (P.ENDING, ChildTold): frozenset({P.ENDING}),
+    (P.ENDING, ChildSpent): frozenset({P.ENDING}),
+    (P.ENDING, BudgetExhausted): _ENDS,
+    (P.ENDING, CancelRequested): frozenset({P.ENDING, P.ANNOUNCING}),
+    (P.ENDING, SteerRequested): frozenset({P.ENDING}),
+    (P.ENDING, Resumed): _ENDS,
+    (P.VERIFYING, Resumed): frozenset({P.VERIFYING}),
+    (P.VERIFYING, VerificationFinished): frozenset({P.RETRY_WAIT, P.ANNOUNCING}),
+    (P.VERIFYING, BudgetExhausted): frozenset({P.VERIFYING}),
+    (P.RETRY_WAIT, TimerFired): frozenset({P.RETRY_WAIT, P.QUEUED, P.ANNOUNCING}),
+    (P.ANNOUNCING, DeliverySettled): frozenset(
+        {P.CLEANUP_PENDING, P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}
+    ),
+    (P.ANNOUNCING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.ANNOUNCE_DEFERRED, TimerFired): frozenset({P.ANNOUNCE_DEFERRED, P.ANNOUNCING}),
+    (P.ANNOUNCE_DEFERRED, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.ANNOUNCE_DEFERRED, Redelivered): frozenset({P.ANNOUNCING}),
+    (P.CLEANUP_PENDING, CleanedUp): frozenset({P.COMPLETED}),
+    (P.CLEANUP_PENDING, DeliverySettled): frozenset({P.CLEANUP_PENDING}),
+    (P.CLEANUP_PENDING, AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
+    (P.COMPLETED, AnnouncementConsumed): frozenset({P.COMPLETED}),
+    (P.COMPLETED, DeliverySettled): frozenset({P.COMPLETED}),
+    (P.COMPLETED, Archived): frozenset({P.COMPLETED}),
+    (P.COMPLETED_GIVEUP, AnnouncementConsumed): frozenset({P.COMPLETED_GIVEUP}),
+    (P.COMPLETED_GIVEUP, Redelivered): frozenset({P.ANNOUNCING}),
+    (P.COMPLETED_GIVEUP, Archived): frozenset({P.COMPLETED_GIVEUP}),
+    **{(phase, CancelRequested): frozenset({P.ANNOUNCING}) for phase in (*_HELD, P.VERIFYING)},
+    **{(phase, CancelRequested): frozenset({phase}) for phase in _LIVE},
+    **{(phase, BudgetExhausted): frozenset({P.ANNOUNCING}) for phase in _HELD},
+    **{(phase, BudgetExhausted): frozenset({phase}) for phase in _LIVE},
+    **{(phase, InterruptRequested): frozenset({phase}) for phase in _LIVE},
+    **{(phase, Continued): frozenset({phase}) for phase in P if phase in SETTLED},
+    **{(phase, Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
+    **{(phase, SteerSettled): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, AttemptTakenOver): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, TokenIssued): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
+    **{(phase, SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
+    **{(phase, LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
+    **{(phase, TimerFired): frozenset({phase}) | _ENDS for phase in _LIVE},
+    **{
+        (phase, kind): frozenset({phase})
+        for phase in _LIVE
+        for kind in (
+            *(ChildSpawned, ChildSpent, ChildSettled, ChildTold),
+            *(RequestAsked, RequestAnswered),
+        )
+    },
+    **{(phase, ParentNotified): frozenset({phase}) for phase in _LIVE},
+    **{(phase, Alerted): frozenset({phase}) for phase in P},
+    (P.RUNNING, ChildAlerted): frozenset({P.RUNNING}),
+    **{(phase, CallRefused): frozenset({phase}) for phase in P},
+}
+"""Every legal ``(phase, event)`` and the phases it may lead to."""
+
+_LATE: Final[Mapping[type, frozenset[Phase]]] = {
+    DependencySettled: frozenset(P) - {P.WAITING},
+    ChildAlerted: frozenset(P) - {P.WAITING},
+    AttemptStarted: frozenset(P) - {P.WAITING},
+    AttemptStartFailed: frozenset(P) - {P.WAITING},
+    AttemptTakenOver: frozenset(P) - {P.WAITING},
+    TokenIssued: frozenset(P) - {P.WAITING},
+    SignalReceived: frozenset(P) - {P.WAITING},
+    LeaseExpired: frozenset(P) - {P.WAITING},
+    TimerFired: frozenset(P),
+    VerificationFinished: frozenset(P) - {P.WAITING},
+    SteerSettled: frozenset(P) - {P.WAITING},
+    ChildSettled: frozenset(P) - {P.WAITING},
+    ChildTold: frozenset(P) - {P.WAITING},
+    ChildSpent: frozenset(P) - {P.WAITING},
+    BudgetExhausted: frozenset(P),
+    RequestAnswered: frozenset(P) - {P.WAITING},
+    DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
+    CleanedUp: frozenset({P.COMPLETED}),
+    CancelRequested: frozenset(
+        {P.ANNOUNCING, P.ANNOUNCE_DEFERRED, P.CLEANUP_PENDING, P.COMPLETED, P.COMPLETED_GIVEUP}
+    ),
+}
+STALE: Final = frozenset(
+    (phase, kind)
+    for kind, phases in _LATE.items()
+    for phase in phases
+    if (phase, kind) not in TRANSITIONS
+)
+"""Late or doubled facts: journaled, and nothing else."""

@@ -1,0 +1,45 @@
+"""An attempt as its turns begin; a part of the reducer (``lifecycle``)."""
+
+from subagents.domain.rules import provider_limits as limits
+from subagents.domain.run.events import AttemptStarted
+from subagents.domain.run.run import Attempt, Run, StopCause
+from subagents.domain.run.values import replace
+
+
+def first(run: Run, event: AttemptStarted) -> Attempt:
+    """Its deadline counts from here; one that goes on after a limit keeps the old one."""
+    attempt, timeout_ms = run.attempt, run.resolved.timeout_ms
+    deadline = event.at_ms + timeout_ms if timeout_ms else None
+    return replace(
+        attempt,
+        started_at_ms=event.at_ms,
+        pid=event.pid,
+        deadline_ms=limits.inherited_deadline_ms(run.attempts) or deadline,
+        native_session=event.native_session or attempt.native_session,
+    )
+
+
+def further(run: Run, event: AttemptStarted) -> Attempt:
+    """Judged by its own end, not by the exit of the turn before, nor by what ended only that."""
+    attempt = run.attempt
+    before = attempt.evidence
+    is_over = before.stop is StopCause.INTERRUPT
+    evidence = replace(
+        before,
+        exit=None,
+        exit_at_ms=None,
+        drained=False,
+        is_error=False,
+        error=None,
+        is_limit=False,
+        stop=None if is_over else before.stop,
+        stop_at_ms=None if is_over else before.stop_at_ms,
+    )
+    return replace(
+        attempt,
+        turns=event.turn,
+        pid=event.pid,
+        evidence=evidence,
+        outcome=None,
+        ended_at_ms=None,
+    )

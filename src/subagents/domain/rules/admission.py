@@ -1,0 +1,301 @@
+"""May this spawn happen? Pure answers; the engine asks them in the order of 2-lifecycle §2."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
+
+from subagents.domain.run.run import (
+    HOLDS_SLOT,
+    Phase,
+    Priority,
+    Request,
+    Run,
+)
+from subagents.domain.run.spec import Abilities, Mode, RunSpec
+from subagents.domain.run.values import RunId
+from subagents.errors import Forbidden, RateLimited, UsageError
+
+ANY_AGENT: Final = "*"
+REQUESTS_PER_MINUTE_MAX: Final = 5
+REQUESTS_PENDING_MAX: Final = 3
+REQUESTS_PENDING_AT_REQUESTER_MAX: Final = 20
+NOTICES_MAX: Final = 1_000
+NOTICES_PENDING_MAX: Final = 20
+MINUTE_MS: Final = 60_000
+PROGRESS_INTERVAL_MS: Final = 30_000
+PROGRESS_LINES_MAX: Final = 100
+"""In a run's progress log, over all its attempts."""
+STEER_CHARS_MAX: Final = 4_000
+STEER_INTERVAL_MS: Final = 2_000
+
+
+def resolve_mode(spec: RunSpec) -> Mode:
+    """Explicit wins; else ``thread: true`` means session; else run (seed 001 "Two Spawn Modes").
+
+    Raises:
+        UsageError: A session without a thread to stay bound to.
+    """
+    mode = spec.mode or (Mode.SESSION if spec.thread else Mode.RUN)
+    if mode is Mode.SESSION and not spec.thread:
+        raise UsageError(
+            'mode="session" requires thread=true so the subagent can stay bound to a thread.'
+        )
+    return mode
+
+
+def check_depth(depth: int, max_spawn_depth: int) -> None:
+    """``depth`` is the requester's; top-level callers have 0.
+
+    Raises:
+        Forbidden: Guardrail ``depth``.
+    """
+    if depth >= max_spawn_depth:
+        raise Forbidden(
+            "sessions_spawn is not allowed at this depth "
+            f"(current depth: {depth}, max: {max_spawn_depth}; "
+            "agents.defaults.subagents.max_spawn_depth)",
+            guardrail="depth",
+        )
+
+
+def check_children(active: int, max_children: int) -> None:
+    """``active`` counts the requester's runs that are not yet announcing or later.
+
+    Raises:
+        Forbidden: Guardrail ``children``.
+    """
+    if active >= max_children:
+        raise Forbidden(
+            "sessions_spawn has reached max active children for this session "
+            f"({active}/{max_children}; agents.defaults.subagents.max_children_per_agent)",
+            guardrail="children",
+            hint="wait for a child to end, or raise the limit in subagents.toml",
+        )
+
+
+def check_allowed(agent_id: str, *, requester_agent: str, allow_agents: Iterable[str]) -> None:
+    """An agent may always spawn itself; others must be on its list (seed 001 "Agent Allowlist").
+
+    Raises:
+        Forbidden: Guardrail ``allow_agents``; names what is allowed.
+    """
+    allowed = {name.strip().lower() for name in allow_agents}
+    if agent_id == requester_agent or ANY_AGENT in allowed or agent_id in allowed:
+        return
+    listed = ", ".join(sorted(allowed)) or "none"
+    raise Forbidden(
+        f'agent "{requester_agent}" may not spawn "{agent_id}" (allowed: {listed}; '
+        f"agents.{requester_agent}.subagents.allow_agents)",
+        guardrail="allow_agents",
+        hint=f"name an allowed one, or ask the user to add it to "
+        f"agents.{requester_agent}.subagents.allow_agents in subagents.toml",
+    )
+
+
+def effective_tools(
+    agent_tools: tuple[str, ...] | None,
+    *,
+    allow: tuple[str, ...] | None,
+    deny: Collection[str],
+    inherited_allow: tuple[str, ...] | None,
+) -> tuple[str, ...] | None:
+    """``(agent's tools ∩ toolsAllow) − toolsDeny``; None = unscoped, the runtime's own tools.
+
+    Args:
+        agent_tools: From the configuration; None = the agent has no list.
+        allow: The spawn's ``toolsAllow``.
+        deny: The spawn's ``toolsDeny`` and everything inherited.
+        inherited_allow: The requester's set, when it spawns its own agent id.
+
+    Raises:
+        Forbidden: Guardrail ``tools``: ``toolsAllow`` names tools beyond the agent's.
+    """
+    base = agent_tools
+    if inherited_allow is not None:
+        kept = inherited_allow if base is None else tuple(t for t in base if t in inherited_allow)
+        base = kept
+    if allow is not None:
+        offenders = [] if base is None else [tool for tool in allow if tool not in base]
+        if offenders:
+            raise Forbidden(
+                f"toolsAllow can only narrow: {', '.join(offenders)} not among the agent's tools "
+                f"({', '.join(base or ()) or 'none'})",
+                guardrail="tools",
+            )
+        base = allow
+    return None if base is None else tuple(tool for tool in base if tool not in deny)
+
+
+def check_usable(spec: RunSpec, runtime: str, abilities: Abilities) -> None:
+    """Refuse what this runtime, or this version, could only ignore (2-lifecycle §2 item 6)."""
+    for name, value in (("model", spec.model), ("thinking", spec.thinking)):
+        if value is not None and not abilities.model:
+            raise UsageError(f'runtime "{runtime}" takes no {name}')
+
+
+def find_path(
+    start: Sequence[RunId],
+    waits_for: Callable[[RunId], Iterable[RunId]],
+    targets: Collection[RunId],
+) -> tuple[RunId, ...] | None:
+    """A path from ``start`` along ``waits_for`` that ends at one of ``targets``, or None.
+
+    Iterative, each run once: a chain of a thousand runs is no recursion and no square.
+    """
+    came_from: dict[RunId, RunId | None] = dict.fromkeys(start)
+    pending = list(reversed(start))
+    while pending:
+        current = pending.pop()
+        if current in targets:
+            path: list[RunId] = []
+            step: RunId | None = current
+            while step is not None:
+                path.append(step)
+                step = came_from[step]
+            return tuple(reversed(path))
+        for following in waits_for(current):
+            if following not in came_from:
+                came_from[following] = current
+                pending.append(following)
+    return None
+
+
+def circular(path: Iterable[str]) -> UsageError:
+    """``Circular dependency: a → b → a``."""
+    return UsageError(f"Circular dependency: {' → '.join(path)}")
+
+
+def check_request(run: Run, *, pending_at_requester: int, now_ms: int) -> None:
+    """The limits of ``request_orchestrator`` (seed 000 §1; 3-tools).
+
+    Args:
+        run: Whose worker asks.
+        pending_at_requester: Unanswered questions of all runs in the inbox this one goes to.
+        now_ms: Now; a clock that was set back forgets the minute before.
+
+    Raises:
+        RateLimited: Names the limit; nothing was stored.
+    """
+    recent = [
+        question.asked_at_ms
+        for question in _questions(run.requests)
+        if 0 <= now_ms - question.asked_at_ms < MINUTE_MS
+    ]
+    if len(recent) >= REQUESTS_PER_MINUTE_MAX:
+        raise RateLimited(
+            f"at most {REQUESTS_PER_MINUTE_MAX} questions per minute and run",
+            retry_after_s=_seconds(recent[-REQUESTS_PER_MINUTE_MAX] + MINUTE_MS - now_ms),
+        )
+    if len(_questions(run.pending_requests)) >= REQUESTS_PENDING_MAX:
+        raise RateLimited(f"at most {REQUESTS_PENDING_MAX} unanswered questions per run")
+    if pending_at_requester >= REQUESTS_PENDING_AT_REQUESTER_MAX:
+        raise RateLimited(
+            f"at most {REQUESTS_PENDING_AT_REQUESTER_MAX} unanswered questions at one requester"
+        )
+
+
+def check_notice(run: Run, priority: Priority) -> None:
+    """The limits of ``notify_parent``: an inbox that one worker floods is read by nobody.
+
+    Raises:
+        RateLimited: Names the limit; nothing was stored.
+    """
+    if run.notices >= NOTICES_MAX:
+        raise RateLimited(f"at most {NOTICES_MAX} notices per run")
+    unanswered = len(run.pending_requests) - len(_questions(run.pending_requests))
+    if priority is not Priority.INFO and unanswered >= NOTICES_PENDING_MAX:
+        raise RateLimited(
+            f"at most {NOTICES_PENDING_MAX} unanswered question or blocker notices per run"
+        )
+
+
+def progress_wait_s(run: Run, now_ms: int) -> int:
+    """Whole seconds until the attempt's next progress is taken; 0 = now.
+
+    One per 30 s and worker: a new attempt does not wait for the one before, and a clock that was
+    set back makes nobody wait longer.
+    """
+    last_ms = run.progress_paced_ms
+    if last_ms is None or last_ms < run.attempt.requested_at_ms:
+        return 0
+    passed_ms = now_ms - last_ms
+    return _seconds(PROGRESS_INTERVAL_MS - passed_ms) if passed_ms >= 0 else 0
+
+
+def repeated_question(run: Run, asked: Request) -> Request | None:
+    """The same question of the same attempt that nobody answered yet, or the very same call.
+
+    A worker, or its bridge, that died while it waited asks again; its requester is asked once. A
+    call that is repeated finds its question also when the answer came meanwhile.
+    """
+    for known in _questions(run.requests):
+        is_same_call = asked.call_id is not None and known.call_id == asked.call_id
+        if is_same_call and known.attempt == asked.attempt:
+            return known
+    for known in _questions(run.pending_requests):
+        same_words = (known.question, known.context, known.options, known.default_answer) == (
+            *(asked.question, asked.context, asked.options, asked.default_answer),
+        )
+        if same_words and known.attempt == asked.attempt:
+            return known
+    return None
+
+
+def _questions(requests: Iterable[Request]) -> tuple[Request, ...]:
+    """Without the notices, on which nobody waits."""
+    return tuple(request for request in requests if request.priority is None)
+
+
+def _seconds(milliseconds: int) -> int:
+    return max(-(-milliseconds // 1000), 0)
+
+
+def check_steer(run: Run, message: str, *, by: str, now_ms: int) -> None:
+    """At most 4,000 characters, one per 2 s, never by the run itself (2-lifecycle §10).
+
+    Raises:
+        UsageError: Too long or empty.
+        Forbidden: A run that steers itself.
+        RateLimited: Too soon.
+    """
+    if not message.strip():
+        raise UsageError("message must not be empty")
+    if len(message) > STEER_CHARS_MAX:
+        raise UsageError(f"message has {len(message)} characters, at most {STEER_CHARS_MAX}")
+    if by in {run.id, run.session_key}:
+        raise Forbidden("a run cannot steer itself", guardrail="steer")
+    if run.last_steer_ms is not None and now_ms - run.last_steer_ms < STEER_INTERVAL_MS:
+        left_ms = STEER_INTERVAL_MS - (now_ms - run.last_steer_ms)
+        raise RateLimited("one message per 2 seconds", retry_after_s=_seconds(left_ms))
+
+
+def question_count(runs: Iterable[Run]) -> int:
+    """How many questions of these runs nobody answered yet; notices are none."""
+    return sum(len(_questions(run.pending_requests)) for run in runs)
+
+
+def pending_requests(runs: Iterable[Run]) -> tuple[tuple[Run, Request], ...]:
+    """Everything these runs want answered, notices too, oldest first."""
+    found = [(run, request) for run in runs for request in run.pending_requests]
+    return tuple(sorted(found, key=lambda pair: pair[1].asked_at_ms))
+
+
+def queue_order(run: Run) -> tuple[int, int, str]:
+    """Higher priority first, then whoever has waited longest."""
+    return (-run.spec.priority, run.phase_since_ms, run.id)
+
+
+def holds_slot(run: Run) -> bool:
+    """Whether the run counts against its lane: its agent works, or will again in one more turn."""
+    if run.phase is Phase.ENDING:
+        # Also without children or messages yet: a message can still come, and with it a turn.
+        return run.resolved.abilities.resume
+    return run.phase in HOLDS_SLOT
+
+
+def lane_key(run: Run) -> tuple[str, int]:
+    """The pool of slots a run waits for: its lane, apart for each depth.
+
+    A child never waits for a slot that its own ancestor holds while it waits for the child:
+    with one shared pool a lane of 1 would deadlock at the first nested spawn.
+    """
+    return (run.resolved.lane, run.depth)

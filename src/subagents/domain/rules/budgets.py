@@ -1,0 +1,361 @@
+"""Budgets: what a run and everything below it may use together, and what follows at its edges.
+
+- Three dimensions are *used*: tokens (input + output), US dollars, and wall-clock seconds from the
+  first attempt's start. One is *counted*: runs, of which each is taken at its spawn, for good.
+- ``RESERVE`` percent of what is used is kept for the run that holds the budget: when no more than
+  that is left, everything below it is stopped, so that its own report is always possible; what
+  calls under way still add below is not charged to it. At 100 % the run itself is stopped too.
+- A spawn reserves the budgets of its runs with the nearest run above that holds one (``check``).
+  What a run without a budget uses is bounded by the stop, not by a reservation.
+- What nobody reports cannot be bounded; unknown is never taken for 0.
+
+Source: 2-lifecycle §9; 4-observability §4 (``budget_alert``); docs/decisions/0020.
+"""
+
+from typing import Final, NamedTuple, TypeVar
+
+from subagents.domain.run import spending
+from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.outcome import Outcome, Reason, Status
+from subagents.domain.run.run import (
+    BudgetStop,
+    Phase,
+    Reserve,
+    Run,
+    Spent,
+)
+from subagents.domain.run.spec import Budget
+from subagents.domain.run.spending import money, tokens_text
+from subagents.domain.run.values import Value, replace
+from subagents.domain.text.announcement import duration
+
+N = TypeVar("N", int, float)
+
+RESERVE: Final = 10
+"""Percent of a budget that only the run that holds it may use."""
+
+DUST: Final = 1e-9
+"""US dollars below which a difference is one of floating point."""
+
+
+# -- how much of it is used ---------------------------------------------------------------------
+
+
+class Share(NamedTuple):
+    """How much of one dimension of a budget is used."""
+
+    percent: int
+    """Rounded down; 100 and more = used up."""
+    is_below_reserve: bool
+    """Only what is kept for the holder's own report is left."""
+    text: str
+    """``80k of 100k tokens``."""
+    is_cost: bool = False
+
+
+def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
+    """What is known to be used, the largest share first; runs are counted, not used."""
+    budget = run.spec.budget
+    if budget is None:
+        return ()
+    used = spending.spent(run)
+    found = []
+    tokens, limit = spending.tokens(used), budget.max_tokens
+    if tokens is not None and limit is not None:
+        text = f"{tokens_text(tokens)} of {tokens_text(limit)} tokens"
+        found.append(Share(_percent(tokens, limit), tokens >= limit - kept_tokens(limit), text))
+    cost, most = used.cost_usd, budget.max_cost_usd
+    if cost is not None and most is not None:
+        text = f"{money(cost)} of {money(most)}"
+        found.append(
+            Share(
+                _percent(cost + DUST, most),
+                cost >= most - kept_cost(most) - DUST,
+                text,
+                is_cost=True,
+            )
+        )
+    if (limit_ms := limit_ms_of(budget)) is not None and run.started_at_ms is not None:
+        passed_ms = max(now_ms - run.started_at_ms, 0)
+        text = f"{duration(passed_ms)} of {duration(limit_ms)}"
+        is_late = passed_ms >= part_ms(limit_ms, 100 - RESERVE)
+        found.append(Share(_percent(passed_ms, limit_ms), is_late, text))
+    return tuple(sorted(found, key=lambda share: -share.percent))
+
+
+def _percent(used: float, limit: float) -> int:
+    return int(used * 100 // limit) if limit > 0 else 100
+
+
+def kept_tokens(limit: int) -> int:
+    return limit * RESERVE // 100
+
+
+def kept_cost(limit: float) -> float:
+    return limit * RESERVE / 100
+
+
+def limit_ms_of(budget: Budget) -> int | None:
+    return None if budget.max_seconds is None else max(round(budget.max_seconds * 1000), 1)
+
+
+def part_ms(limit_ms: int, percent: int) -> int:
+    """The first millisecond in which so many percent of the time are over."""
+    return -(-limit_ms * percent // 100)
+
+
+def is_used(budget: Budget | None) -> bool:
+    """Whether anything of it is used up over time; a number of runs is not."""
+    return budget is not None and (
+        budget.max_tokens is not None
+        or budget.max_cost_usd is not None
+        or budget.max_seconds is not None
+    )
+
+
+def is_timed(run: Run) -> bool:
+    return run.spec.budget is not None and run.spec.budget.max_seconds is not None
+
+
+def due_ms(run: Run) -> int | None:
+    """When time alone will next pass an edge of the run's budget: an alert, the reserve, the end.
+
+    Only while something of it can be stopped; the clock runs from the first attempt on, through
+    waits and retries.
+    """
+    budget = run.spec.budget
+    if budget is None or run.started_at_ms is None or run.budget_stop is not None:
+        return None
+    limit_ms = limit_ms_of(budget)
+    if limit_ms is None:
+        return None
+    edges = [100]
+    if run.reserve is None:
+        edges.append(100 - RESERVE)
+    edges += [edge for edge in run.resolved.alerts.budget_percent if run.budget_mark < edge < 100]
+    return run.started_at_ms + part_ms(limit_ms, min(edges))
+
+
+# -- what follows -------------------------------------------------------------------------------
+
+
+class Weighed(NamedTuple):
+    """What a change of a subtree's spending leads to."""
+
+    run: Run
+    """With its marks: what was said or done once is not repeated."""
+    alerts: tuple[Alert, ...] = ()
+    stop: BudgetStop | None = None
+    """The budget is used up: the run and everything below it ends."""
+    stop_below: BudgetStop | None = None
+    """What is left is kept for the run's own report: everything below it ends."""
+
+
+def weigh(before: Run, run: Run, at_ms: int) -> Weighed:
+    """Look at the budget of an open run after something was used, or time passed.
+
+    Args:
+        before: The run before that.
+        run: The run now.
+        at_ms: Now.
+    """
+    budget = run.spec.budget
+    if budget is None or not is_used(budget):
+        return _weigh_cost(run)
+    found = shares(run, at_ms)
+    if not found or run.budget_stop is not None:
+        return Weighed(run)
+    late = next((share for share in found if share.is_below_reserve), None)
+    is_new = late is not None and run.reserve is None
+    if is_new:
+        run = replace(run, reserve=_reserve(budget, before, run, at_ms))
+    is_over = _is_over(budget, run, at_ms)
+    run, alerts = _alert(run, found[0], is_over=is_over)
+    if late is None or not (is_new or is_over):
+        return Weighed(run, alerts)
+    stop = BudgetStop(by=run.id, label=run.resolved.label, used=found[0].text, at_ms=at_ms)
+    if is_over:
+        return Weighed(run, alerts, stop)
+    stop = replace(stop, used=f"{late.text}, the rest is kept for its own report")
+    return Weighed(run, alerts, stop_below=stop)
+
+
+def _reserve(budget: Budget, before: Run, run: Run, at_ms: int) -> Reserve:
+    """A leap below is borne by the holder up to the edge, not into what is kept for its report."""
+    own, found = spending.total_usage(run), Reserve(at_ms=at_ms)
+    if (limit := budget.max_tokens) is not None:
+        room = max(limit - kept_tokens(limit) - (spending.tokens(own) or 0), 0)
+        below, known = _tokens_below(run), _tokens_below(before)
+        found = replace(found, tokens=max(known, min(below, room)))
+    if (most := budget.max_cost_usd) is not None:
+        rest = max(most - kept_cost(most) - (own.cost_usd or 0), 0)
+        cost, paid = _cost_below(run), _cost_below(before)
+        found = replace(found, cost_usd=max(paid, min(cost, rest)))
+    return found
+
+
+def _tokens_below(run: Run) -> int:
+    return sum(spending.tokens(child.spent) or 0 for child in run.children)
+
+
+def _cost_below(run: Run) -> float:
+    return sum(child.spent.cost_usd or 0 for child in run.children)
+
+
+def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
+    """Whether the holder itself must end: nothing is left, not even for its report."""
+    own, reserve = spending.total_usage(run), run.reserve
+    if reserve is None:
+        return False
+    limit, most, limit_ms = budget.max_tokens, budget.max_cost_usd, limit_ms_of(budget)
+    return (
+        (limit is not None and (spending.tokens(own) or 0) + reserve.tokens >= limit)
+        or (most is not None and (own.cost_usd or 0) + reserve.cost_usd >= most - DUST)
+        or (
+            limit_ms is not None
+            and run.started_at_ms is not None
+            and at_ms - run.started_at_ms >= limit_ms
+        )
+    )
+
+
+def _alert(run: Run, most: Share, *, is_over: bool) -> tuple[Run, tuple[Alert, ...]]:
+    """One alert for the highest threshold passed since the last one."""
+    rules = run.resolved.alerts
+    passed = [mark for mark in rules.budget_percent if run.budget_mark < mark <= most.percent]
+    if not passed:
+        return run, ()
+    used, of = most.text.split(" of ", 1)
+    text = f"{used} spent (budget: {of})"
+    if not most.is_cost:
+        text = f"{most.percent}% of the budget: {most.text}"
+    alert = Alert(
+        kind=AlertKind.BUDGET_ALERT,
+        text=f"💰 {text}{'; it is stopped' if is_over else ''}",
+        key=f"budget:{max(passed)}",
+        fields={**_fields(run), "percent": most.percent},
+    )
+    return replace(run, budget_mark=max(passed)), (alert,)
+
+
+def _weigh_cost(run: Run) -> Weighed:
+    """Without a budget the requester hears what the run and all below it cost."""
+    cost = spending.spent(run).cost_usd
+    marks = run.resolved.alerts.cost_usd
+    passed = [mark for mark in marks if run.budget_mark < mark <= (cost or 0) + DUST]
+    if cost is None or not passed:
+        return Weighed(run)
+    alert = Alert(
+        kind=AlertKind.BUDGET_ALERT,
+        text=f"💰 {money(cost)} spent (no budget)",
+        key=f"budget:${max(passed):g}",
+        fields=_fields(run),
+    )
+    return Weighed(replace(run, budget_mark=max(passed)), (alert,))
+
+
+def _fields(run: Run) -> dict[str, str | int | float | bool | None]:
+    """As in seed 003 §1, and the same of tokens."""
+    used, budget = spending.spent(run), run.spec.budget or Budget()
+    return {
+        "costUsd": used.cost_usd,
+        "budgetUsd": budget.max_cost_usd,
+        "tokens": spending.tokens(used),
+        "budgetTokens": budget.max_tokens,
+    }
+
+
+def why(run: Run, stop: BudgetStop) -> str:
+    """``its budget is used up: 101k of 100k tokens``, or whose."""
+    whose = "its budget" if stop.by == run.id else f'the budget of run "{stop.label}" ({stop.by})'
+    return f"{whose} is used up: {stop.used}"
+
+
+def stopped(run: Run, stop: BudgetStop) -> Outcome:
+    """Of a run that had begun: what exists so far is its result, and never a success."""
+    return Outcome(status=Status.PARTIAL, reason=Reason.BUDGET, error=f"stopped: {why(run, stop)}")
+
+
+def not_started(run: Run, stop: BudgetStop) -> Outcome:
+    """Of a run whose next attempt was still to come: nothing usable exists.
+
+    A contract that failed stays the reason: the worker did its work, and it was found wrong.
+    """
+    because = why(run, stop)
+    attempt = run.attempts[-1] if run.attempts else None
+    before = run.next_attempt_reason or (attempt.retry_reason if attempt is not None else None)
+    if run.next_attempt_verifies:
+        error = f"{before} (not tried again: {because})"
+        return Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=error)
+    error = f"not started: {because}"
+    if before:
+        error = f"not tried again: {because}; the attempt before: {before}"
+    return Outcome(status=Status.ERROR, reason=Reason.BUDGET, error=error)
+
+
+# -- as it is shown -----------------------------------------------------------------------------
+
+
+class Left(Value, frozen=True):
+    """What is not used yet; None = no limit, or nobody reports what is used."""
+
+    tokens: int | None = None
+    cost_usd: float | None = None
+    runs: int | None = None
+    seconds: float | None = None
+
+
+class BudgetView(Value, frozen=True):
+    """A run's budget with what it and everything below it used."""
+
+    budget: Budget
+    spent: Spent
+    left: Left
+    percent: int | None
+    """Of the dimension that is used most; None = nothing is known to be used of any."""
+    text: str
+    """``80k of 100k tokens, ? of $1.00, 3 of 10 runs``; ? = nobody reported it."""
+    exhausted: bool
+
+
+def view(run: Run, now_ms: int) -> BudgetView | None:
+    """The run's own budget for status and tree; None = it has none."""
+    budget = run.spec.budget
+    if budget is None:
+        return None
+    at_ms = run.ended_at_ms or now_ms
+    used, found = spending.spent(run), shares(run, at_ms)
+    parts = [share.text for share in found]
+    if spending.tokens(used) is None and budget.max_tokens is not None:
+        parts.append(f"? of {tokens_text(budget.max_tokens)} tokens")
+    if used.cost_usd is None and budget.max_cost_usd is not None:
+        parts.append(f"? of {money(budget.max_cost_usd)}")
+    if budget.max_runs is not None:
+        parts.append(f"{used.runs} of {budget.max_runs} runs")
+    return BudgetView(
+        budget=budget,
+        spent=used,
+        left=_view_left(run, budget, used, at_ms),
+        percent=found[0].percent if found else None,
+        text=", ".join(parts),
+        exhausted=run.budget_stop is not None and run.budget_stop.by == run.id,
+    )
+
+
+def _view_left(run: Run, budget: Budget, used: Spent, at_ms: int) -> Left:
+    is_fresh = run.phase in {Phase.WAITING, Phase.QUEUED} and not run.attempts
+    tokens = 0 if is_fresh else spending.tokens(used)
+    cost = 0 if is_fresh else used.cost_usd
+    seconds = budget.max_seconds
+    if seconds is not None and run.started_at_ms is not None:
+        seconds = max(seconds - (at_ms - run.started_at_ms) / 1000, 0)
+    return Left(
+        tokens=_rest(budget.max_tokens, tokens),
+        cost_usd=_rest(budget.max_cost_usd, cost),
+        runs=_rest(budget.max_runs, spending.promised(run).runs),
+        seconds=seconds,
+    )
+
+
+def _rest(limit: N | None, used: N | None) -> N | None:
+    return None if limit is None or used is None else max(limit - used, 0)

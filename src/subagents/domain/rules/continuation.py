@@ -1,0 +1,86 @@
+"""Going on with an ended run's session: what a later run takes over, and when there is nothing to.
+
+A session is a conversation that can be resumed, not a live process: each message to one that nobody
+works in starts a run of its own, with its own result. It is never wider than the run before it.
+
+Source: 2-lifecycle §2, §8; seed 001 "Two Spawn Modes"; docs/decisions/0024.
+"""
+
+from subagents.domain.run.outcome import VerificationState
+from subagents.domain.run.run import Run
+from subagents.domain.run.spec import Cleanup, RunSpec
+from subagents.domain.run.values import replace
+from subagents.errors import Conflict, UsageError
+
+
+def check_resumable(run: Run) -> str:
+    """What the worker's program calls the session of an ended run.
+
+    Raises:
+        Conflict: There is nothing to go on with; says why, and what to do instead.
+    """
+    again = f"start again: subagents retry {run.id}"
+    if not run.resolved.abilities.resume:
+        raise Conflict(
+            f'runtime "{run.resolved.runtime}" cannot go on with a session: it has none', hint=again
+        )
+    if run.spec.cleanup is Cleanup.DELETE:
+        raise Conflict(
+            f"the session of run {run.id} was deleted when it ended (cleanup: delete)", hint=again
+        )
+    native = run.native_session
+    if native is None:
+        raise Conflict(
+            f"run {run.id} has no session to go on with: its worker's program never named one",
+            hint=again,
+        )
+    return native
+
+
+def inherited(spec: RunSpec, run: Run) -> RunSpec:
+    """The parameters of a run that goes on with ``run``: what it does not say is as before.
+
+    The tools are not taken over here but narrowed where they are resolved. A contract that was not
+    met goes on to hold; one that was met is done with.
+
+    Raises:
+        UsageError: It asks for another directory; programs keep sessions by theirs.
+    """
+    before, resolved = run.spec, run.resolved
+    if spec.cwd is not None and spec.cwd != resolved.cwd:
+        raise UsageError(
+            f'cwd must be that of the session, "{resolved.cwd}", not "{spec.cwd}"',
+            hint="leave cwd out, or start a run of its own there",
+            details={"field": "cwd"},
+        )
+    takes_model = resolved.abilities.model
+    is_met = run.verification_state in {None, VerificationState.PASSED}
+    return replace(
+        spec,
+        continues=run.id,
+        label=spec.label or resolved.label,
+        agent_id=spec.agent_id or resolved.agent_id,
+        cwd=resolved.cwd,
+        model=spec.model or (resolved.model if takes_model else None),
+        thinking=spec.thinking or (resolved.thinking if takes_model else None),
+        run_timeout_seconds=before.run_timeout_seconds
+        if spec.run_timeout_seconds is None
+        else spec.run_timeout_seconds,
+        mode=spec.mode or resolved.mode,
+        thread=spec.thread or before.thread,
+        lane=spec.lane or before.lane,
+        tags=spec.tags or before.tags,
+        budget=spec.budget or before.budget,
+        verification=spec.verification or (None if is_met else before.verification),
+        completion_report=spec.completion_report or before.completion_report,
+        progress_reporting=spec.progress_reporting or before.progress_reporting,
+    )
+
+
+def narrowest(
+    mine: tuple[str, ...] | None, before: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    """The tools that both have; None = all."""
+    if mine is None or before is None:
+        return before if mine is None else mine
+    return tuple(tool for tool in mine if tool in before)

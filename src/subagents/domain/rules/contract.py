@@ -1,0 +1,151 @@
+"""What a verification contract may ask for, and how it reads to the worker.
+
+A contract that could never be checked, or that checks nothing, is refused at the spawn: finding
+that out after the work is paid for helps nobody (pi-subagents #849). Compiling a JSON Schema needs
+a library and is done by ``engine.verification.check_schemas``.
+"""
+
+import re
+from typing import Final
+
+import msgspec
+
+from subagents.domain.run.spec import Artifact, Contract
+from subagents.errors import ContractError
+
+VERIFICATION_TIMEOUT_MS_MAX: Final = 3_600_000
+ARTIFACTS_MAX: Final = 1000
+COMMANDS_MAX: Final = 100
+REQUIRED_KEYS_MAX: Final = 1000
+PATH_BYTES_MAX: Final = 4096
+"""PATH_MAX of Linux, so no longer path can be opened."""
+COMMAND_BYTES_MAX: Final = 64 * 1024
+"""Half of what Linux takes as one argument, so ``/bin/sh -c`` can always be started."""
+SCHEMA_BYTES_MAX: Final = 256 * 1024
+DESCRIBED_SCHEMA_BYTES_MAX: Final = 4096
+"""A longer schema is named but not spelled out in the prompt."""
+
+_SHA256: Final = re.compile(r"[0-9a-fA-F]{64}\Z")
+
+
+def parses_json(artifact: Artifact) -> bool:
+    """Whether the file must be JSON: ``json`` says so, and a ``schema`` implies it."""
+    return artifact.json or artifact.schema is not None
+
+
+def validate(contract: Contract, *, commands_allowed: bool) -> None:
+    """Refuse a contract that checks nothing or that could never be checked.
+
+    Args:
+        contract: As given in the spawn.
+        commands_allowed: The config's ``verification.dangerously_allow_validation_commands``.
+
+    Raises:
+        ContractError: Names the first wrong field, e.g. ``verification.artifacts[0].minItems needs
+            json: true``; nothing was stored.
+
+    Source: 2-lifecycle §2 item 8, §6; 5-surfaces §7; seed 000 §2.1.
+    """
+    if not (contract.artifacts or contract.commands or contract.require_completion_report):
+        raise ContractError(
+            "verification has nothing to check",
+            hint="give it artifacts, commands or requireCompletionReport: true",
+        )
+    if not 1 <= contract.verification_timeout_ms <= VERIFICATION_TIMEOUT_MS_MAX:
+        raise ContractError(
+            f"verification.verificationTimeoutMs must be 1 to {VERIFICATION_TIMEOUT_MS_MAX},"
+            f" not {contract.verification_timeout_ms}"
+        )
+    _at_most("verification.artifacts", len(contract.artifacts), ARTIFACTS_MAX)
+    for index, artifact in enumerate(contract.artifacts):
+        _validate_artifact(f"verification.artifacts[{index}]", artifact)
+    if contract.commands and not commands_allowed:
+        raise ContractError(
+            "verification.commands needs verification.dangerously_allow_validation_commands = true"
+            " in the configuration",
+            hint="check files instead, or let the operator allow commands",
+        )
+    _at_most("verification.commands", len(contract.commands), COMMANDS_MAX)
+    for index, command in enumerate(contract.commands):
+        _validate_text(f"verification.commands[{index}]", command, bytes_max=COMMAND_BYTES_MAX)
+
+
+def _validate_artifact(field: str, artifact: Artifact) -> None:
+    _validate_text(f"{field}.path", artifact.path, bytes_max=PATH_BYTES_MAX)
+    for name, value in (("minItems", artifact.min_items), ("minBytes", artifact.min_bytes)):
+        if value is not None and value < 0:
+            raise ContractError(f"{field}.{name} must be 0 or more, not {value}")
+    if not parses_json(artifact):
+        if artifact.min_items is not None:
+            raise ContractError(f"{field}.minItems needs json: true")
+        if artifact.required_keys:
+            raise ContractError(f"{field}.requiredKeys needs json: true")
+    _at_most(f"{field}.requiredKeys", len(artifact.required_keys), REQUIRED_KEYS_MAX)
+    if artifact.sha256 is not None and not _SHA256.match(artifact.sha256):
+        raise ContractError(f"{field}.sha256 must be 64 hexadecimal digits")
+    if artifact.schema is not None:
+        size = len(msgspec.json.encode(artifact.schema))
+        if size > SCHEMA_BYTES_MAX:
+            raise ContractError(
+                f"{field}.schema must be at most {SCHEMA_BYTES_MAX} bytes, not {size}"
+            )
+
+
+def _validate_text(field: str, text: str, *, bytes_max: int) -> None:
+    if not text.strip():
+        raise ContractError(f"{field} must not be empty")
+    if "\0" in text:
+        raise ContractError(f"{field} must not contain a NUL byte")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise ContractError(f"{field} must be valid UTF-8") from error
+    if size > bytes_max:
+        raise ContractError(f"{field} must be at most {bytes_max} bytes, not {size}")
+
+
+def _at_most(field: str, count: int, most: int) -> None:
+    if count > most:
+        raise ContractError(f"{field} must have at most {most} entries, not {count}")
+
+
+def describe(contract: Contract) -> list[str]:
+    """Say in one line each what the work must leave behind, for the worker's prompt.
+
+    Names and values of the contract are quoted as JSON, so that none can break out of its line.
+    """
+    lines = [_describe_artifact(artifact) for artifact in contract.artifacts]
+    lines += [
+        f"the command {_quote(command)} must exit with 0 in the working directory"
+        for command in contract.commands
+    ]
+    if contract.require_completion_report:
+        lines.append(
+            "your last tool call must be report_completion, or your last message must hold that"
+            ' report as text; its status must not be "failed"'
+        )
+    return lines
+
+
+def _describe_artifact(artifact: Artifact) -> str:
+    parts: list[str] = []
+    if artifact.min_bytes:
+        parts.append(f"at least {artifact.min_bytes} bytes")
+    if parses_json(artifact):
+        parts.append("valid JSON")
+    if artifact.min_items is not None:
+        parts.append(f"a top-level array of at least {artifact.min_items} items")
+    if artifact.required_keys:
+        keys = ", ".join(_quote(key) for key in artifact.required_keys)
+        parts.append(f"every item (or the top-level object) has the keys {keys}")
+    if artifact.schema is not None:
+        schema = msgspec.json.encode(artifact.schema)
+        fits = len(schema) <= DESCRIBED_SCHEMA_BYTES_MAX
+        parts.append(f"matches the JSON Schema {schema.decode()}" if fits else "matches its schema")
+    if artifact.sha256 is not None:
+        parts.append(f"SHA-256 {artifact.sha256.lower()}")
+    return f"the file {_quote(artifact.path)} must exist" + "".join(f"; {part}" for part in parts)
+
+
+def _quote(text: str) -> str:
+    return msgspec.json.encode(text).decode()

@@ -1,0 +1,57 @@
+"""What is wrong with a run at work *now*: alerts whose cause still stands.
+
+An alert is news and stays in the inbox; this is the present. A worker that speaks again, a tool
+that succeeds, take it away.
+
+Source: 4-observability §4; 5-surfaces §2 (``attention``).
+"""
+
+from typing import Final, NamedTuple
+
+from subagents.domain.alerts.detectors import Watch
+from subagents.domain.rules import budgets
+from subagents.domain.run.alert import AlertKind
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.text.announcement import duration
+
+USED_UP_PERCENT: Final = 100
+
+
+class Concern(NamedTuple):
+    """One of them."""
+
+    kind: AlertKind
+    text: str
+    since_ms: int
+    """The last sign of life for ``stuck``, else the beginning of the phase."""
+
+
+def concerns(run: Run, watch: Watch, *, now_ms: int) -> tuple[Concern, ...]:
+    """What stands now; nothing for a run that is not at work.
+
+    Args:
+        run: As it is.
+        watch: What the detectors know of it.
+        now_ms: Now.
+    """
+    if run.phase is not Phase.RUNNING:
+        return ()
+    found: list[Concern] = []
+    rules, since_ms = run.resolved.alerts, run.phase_since_ms
+    if watch.is_silence_told and watch.last_at_ms is not None:
+        silent = duration(max(now_ms - watch.last_at_ms, 0))
+        last = f" (last: {watch.last_activity})" if watch.last_activity else ""
+        text = f"no sign of life for {silent}{last}"
+        found.append(Concern(AlertKind.STUCK, text, watch.last_at_ms))
+    if watch.failures >= rules.failures:
+        what = watch.failed_tool or "tool"
+        text = f"{watch.failures} {what} failures in a row"
+        found.append(Concern(AlertKind.FAILURE_LOOP, text, since_ms))
+    if watch.api_errors:
+        text = "nothing has succeeded since its model's provider, program or a permission refused"
+        found.append(Concern(AlertKind.API_ERROR, text, since_ms))
+    shares = budgets.shares(run, now_ms)
+    if shares and shares[0].percent >= USED_UP_PERCENT:
+        text = f"its budget is used up: {shares[0].text}"
+        found.append(Concern(AlertKind.BUDGET_ALERT, text, since_ms))
+    return tuple(found)

@@ -1,0 +1,38 @@
+"""Who hears of a run's end, and by which doors in which order (seed 004 "Delivery arbitration")."""
+
+from subagents.domain.run.outcome import Reason, Skipped, SkipReason
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import Value
+from subagents.domain.text.announcement import SILENT_TEXTS
+
+
+class Route(Value, frozen=True):
+    """Doors to try, in order; each is the name of a delivery phase in the trace."""
+
+    phases: tuple[str, ...]
+    mode: str
+    """``internal`` = injected into a run of ours, ``fallback`` = the requester's inbox; a try that
+    found a courier bound to the requester's agent is on record as ``bound``."""
+
+
+def skip_reason(run: Run) -> Skipped | None:
+    """Whether nobody is to be pushed; the inbox row exists all the same."""
+    if run.outcome is not None and run.outcome.reason is Reason.PARENT_ENDED:
+        return Skipped(reason=SkipReason.NOT_EXPECTED)
+    silent = SILENT_TEXTS.get((run.result or "").strip())
+    return None if silent is None else Skipped(reason=silent)
+
+
+def route(run: Run) -> Route:
+    """``expectsCompletionMessage``: direct first, then queue/steer; else the other way round.
+
+    A nested requester is told by internal injection only: nothing of a child's child goes to an
+    outside channel, not even when its parent is gone and the message bubbled up to a session that
+    has one. What cannot be steered waits in the inbox, and the reducer's follow-up turn
+    (``lifecycle._follow_up``) reads it to the agent: that turn is the direct door inside.
+    """
+    if run.requester_run is not None:
+        return Route(phases=("steer-internal", "queue-internal"), mode="internal")
+    if run.spec.expects_completion_message:
+        return Route(phases=("direct-primary", "steer-fallback", "queue-fallback"), mode="fallback")
+    return Route(phases=("steer-primary", "queue-primary", "direct-fallback"), mode="fallback")

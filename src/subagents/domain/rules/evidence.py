@@ -1,0 +1,266 @@
+"""Many signals of one attempt → one terminal outcome (2-lifecycle §5; seed 004 part 3).
+
+Signals may come late, doubled or in any order. They are merged into ``Evidence``, and ``decide``
+looks only at the merged evidence, so their order cannot matter. Rules, strongest first:
+
+1. A stop that we asked for (cancel, deadline, budget) stays the outcome, also when the process
+   then exits 0.
+2. Exit evidence beats text: a non-zero exit is an error whatever the worker wrote.
+3. A worker's report can lower an outcome (it says itself that it failed), never raise one.
+4. No exit evidence and the lease over: lost.
+"""
+
+import signal as _signals
+from typing import Final
+
+from subagents.domain.run.outcome import (
+    OK,
+    Outcome,
+    Reason,
+    Status,
+)
+from subagents.domain.run.run import (
+    Attempt,
+    Evidence,
+    Exit,
+    Report,
+    ReportStatus,
+    StopCause,
+    Usage,
+)
+from subagents.domain.run.signals import (
+    Exited,
+    ProgressSeen,
+    RemainsSeen,
+    ReportSeen,
+    ResultSeen,
+    SessionSeen,
+    Signal,
+    ToolSeen,
+    UsageSeen,
+    Vanished,
+)
+from subagents.domain.run.values import replace
+from subagents.domain.text.report_text import Unreadable, find_report
+
+SETTLE_MS: Final = 2_000
+"""After the exit, so long a stream's final result still counts when the stream was not drained."""
+
+ERROR_CHARS_MAX: Final = 2_000
+REPORT_TOOL: Final = "report_completion"
+
+
+def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
+    """Return the attempt with one more signal; merging the same one twice changes nothing."""
+    evidence = attempt.evidence
+    match signal:
+        case Exited():
+            if evidence.exit is not None and evidence.exit != Exit():
+                return attempt if evidence.drained else _with(attempt, drained=signal.drained)
+            return _with(
+                attempt,
+                exit=signal.exit,
+                exit_at_ms=evidence.exit_at_ms or at_ms,
+                drained=signal.drained or evidence.drained,
+                stderr_tail=signal.stderr_tail or evidence.stderr_tail,
+            )
+        case Vanished():
+            if evidence.exit is not None:
+                return attempt
+            return _with(attempt, lease_lost=True, error=evidence.error or signal.error)
+        case ResultSeen():
+            return _with(
+                replace(attempt, result_is_last=True),
+                result=signal.text,
+                result_bytes=signal.bytes_total,
+                is_error=signal.is_error,
+                error=signal.error if signal.is_error else evidence.error,
+                is_limit=signal.is_limit,
+                retry_after_ms=signal.retry_after_ms if signal.is_limit else None,
+            )
+        case RemainsSeen():
+            return replace(attempt, remains=signal.remains)
+        case SessionSeen():
+            return replace(attempt, native_session=signal.session_id)
+        case ReportSeen():
+            return replace(
+                attempt,
+                report=signal.report,
+                report_is_last=True,
+                report_is_text=False,
+                report_problem=None,
+                last_tool=REPORT_TOOL,
+            )
+        case ToolSeen():
+            return _tool_seen(attempt, signal.name)
+        case UsageSeen():
+            return replace(attempt, usage=most(attempt.usage or Usage(), signal.usage))
+        case ProgressSeen():
+            return attempt
+
+
+def most(known: Usage, seen: Usage) -> Usage:
+    """Totals only grow: an older one that comes late takes nothing back."""
+    return Usage(
+        tokens_in=max(
+            (n for n in (known.tokens_in, seen.tokens_in) if n is not None), default=None
+        ),
+        tokens_out=max(
+            (n for n in (known.tokens_out, seen.tokens_out) if n is not None), default=None
+        ),
+        cost_usd=max((n for n in (known.cost_usd, seen.cost_usd) if n is not None), default=None),
+    )
+
+
+def added(known: Usage | None, more: Usage | None) -> Usage | None:
+    """Both together; a cost that is not known for one is not known at all."""
+    if known is None or more is None:
+        return known or more
+    costs = (known.cost_usd, more.cost_usd)
+    return Usage(
+        tokens_in=(known.tokens_in or 0) + (more.tokens_in or 0),
+        tokens_out=(known.tokens_out or 0) + (more.tokens_out or 0),
+        cost_usd=None if None in costs else sum(each or 0 for each in costs),
+    )
+
+
+def _tool_seen(attempt: Attempt, name: str) -> Attempt:
+    """The stream may tell of the report's own call later than the call itself did."""
+    is_report = name.endswith(REPORT_TOOL)  # clients put their name of the server before it
+    by_tool = attempt.report is not None and not attempt.report_is_text
+    return replace(
+        attempt,
+        last_tool=REPORT_TOOL if is_report else name,
+        report_is_last=is_report and by_tool,
+        result_is_last=False,
+    )
+
+
+def with_report_from_text(attempt: Attempt) -> Attempt:
+    """The attempt with the report its result text holds, unless it reported by tool.
+
+    For an attempt that is over: before that, the text may not be its last message. A worker that
+    gives its next turn's message no report keeps the one of the turn before.
+
+    Source: 3-tools "Completion report as text".
+    """
+    if attempt.report is not None and not attempt.report_is_text:
+        return attempt
+    match find_report(attempt.evidence.result or ""):
+        case None:
+            return attempt
+        case Unreadable(reason=reason):
+            return replace(attempt, report=None, report_is_last=False, report_problem=reason)
+        case Report() as report:
+            return replace(
+                attempt,
+                report=report,
+                report_is_text=True,
+                report_is_last=attempt.result_is_last,
+                report_problem=None,
+            )
+
+
+def _with(attempt: Attempt, **changes: object) -> Attempt:
+    return replace(attempt, evidence=replace(attempt.evidence, **changes))
+
+
+def settle_due_ms(evidence: Evidence) -> int | None:
+    """When an exit whose stream was not drained stops waiting for the stream."""
+    if evidence.exit_at_ms is None or evidence.drained:
+        return None
+    return evidence.exit_at_ms + SETTLE_MS
+
+
+def decide(attempt: Attempt, *, at_ms: int) -> Outcome | None:
+    """The attempt's one outcome, or None while more evidence must be awaited."""
+    evidence = attempt.evidence
+    if evidence.exit is None:
+        return _lost(evidence) if evidence.lease_lost else None
+    due = settle_due_ms(evidence)
+    if due is not None and at_ms < due:
+        return None
+    return _stopped(evidence) or _exited(evidence, evidence.exit) or _reported(attempt.report)
+
+
+def _lost(evidence: Evidence) -> Outcome:
+    stopped = _stopped(evidence)
+    if stopped is not None:
+        return stopped
+    text = evidence.error or "the worker is gone and its exit was never seen"
+    return Outcome(status=Status.LOST, reason=Reason.LEASE_LOST, error=text[:ERROR_CHARS_MAX])
+
+
+def _stopped(evidence: Evidence) -> Outcome | None:
+    match evidence.stop:
+        case None:
+            return None
+        case StopCause.CANCEL:
+            return Outcome(status=Status.CANCELLED, reason=Reason.CANCELLED_BY_CALLER)
+        case StopCause.PARENT:
+            return Outcome(status=Status.CANCELLED, reason=Reason.PARENT_ENDED)
+        case StopCause.DEADLINE:
+            return Outcome(
+                status=Status.TIMEOUT,
+                reason=Reason.DEADLINE,
+                error="stopped at its deadline (runTimeoutSeconds)",
+            )
+        case StopCause.BUDGET:
+            return Outcome(
+                status=Status.PARTIAL, reason=Reason.BUDGET, error="stopped: budget used up"
+            )
+        case StopCause.INTERRUPT:
+            return Outcome(
+                status=Status.PARTIAL, reason=Reason.INTERRUPTED, error="interrupted at work"
+            )
+
+
+def _exited(evidence: Evidence, exit_: Exit) -> Outcome | None:
+    if evidence.is_limit and evidence.is_error:
+        # Said by the program itself; however it then ended, waiting is all that helps.
+        text = evidence.error or "the model's provider refused for now"
+        error = text[:ERROR_CHARS_MAX]
+        return Outcome(status=Status.ERROR, reason=Reason.PROVIDER_LIMIT, error=error)
+    if exit_.signal is not None:
+        return _error(
+            Reason.SIGNAL, f"signal:{exit_.signal} ({signal_name(exit_.signal)})", evidence
+        )
+    if exit_.code is None:
+        return Outcome(
+            status=Status.LOST, reason=Reason.EXIT_UNKNOWN, error="its exit status was not recorded"
+        )
+    if exit_.code != 0:
+        return _error(Reason.EXIT_CODE, f"exit code {exit_.code}", evidence)
+    if evidence.is_error:
+        return _error(
+            Reason.RUNTIME_ERROR, evidence.error or "the worker ended with an error", evidence
+        )
+    return None
+
+
+def _error(reason: Reason, text: str, evidence: Evidence) -> Outcome:
+    tail = (evidence.stderr_tail or "").strip()
+    error = f"{text}: {tail}" if tail else text
+    return Outcome(status=Status.ERROR, reason=reason, error=error[:ERROR_CHARS_MAX])
+
+
+def _reported(report: Report | None) -> Outcome:
+    if report is None or report.status is ReportStatus.COMPLETE:
+        return OK
+    if report.status is ReportStatus.PARTIAL:
+        return Outcome(
+            status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error=_blockers(report)
+        )
+    return Outcome(status=Status.ERROR, reason=Reason.REPORTED_FAILED, error=_blockers(report))
+
+
+def _blockers(report: Report) -> str:
+    return "; ".join(report.blockers)[:ERROR_CHARS_MAX] or report.summary[:ERROR_CHARS_MAX]
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9; the number's own text when it has no name here."""
+    try:
+        return _signals.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,175 @@
+"""When a model's provider takes no more for now: waiting is not failing.
+
+An attempt that the provider ended (429, 529) is no failed one: its run waits, uncounted, and then
+goes on in the same session where its program can, else from the beginning. Its deadline and its
+budgets hold meanwhile. The first wait is 15 s, each further one in a row twice as long up to
+5 min, or what the provider asked for; after 6 h in a row the run ends.
+
+``Gate`` is the other half: what all runs of one provider and key have learned together. While it
+is closed none of them starts; when it opens one goes first, and the others after it got through.
+
+Source: 8-field-failures "provider limits"; 7-runtimes (``llm``: wait, not failure).
+"""
+
+from typing import Final
+
+from subagents.domain.run.outcome import Outcome, Reason, Status
+from subagents.domain.run.run import (
+    Attempt,
+    Child,
+    Limited,
+    Run,
+    Steer,
+)
+from subagents.domain.run.values import RunId, Value, replace
+from subagents.domain.text.announcement import duration, follow_up
+
+FIRST_WAIT_MS: Final = 15_000
+WAIT_MS_MAX: Final = 300_000
+TOTAL_MS_MAX: Final = 6 * 3_600_000
+PROBE_MS: Final = 30_000
+"""The first start behind a closed gate that was not refused within so long got through."""
+LIMIT_STATUSES: Final = frozenset({429, 529})
+TEXT_CHARS_MAX: Final = 300
+
+GO_ON: Final = (
+    "[System Message] The model's provider refused for a while and takes requests again. "
+    "Go on where you stopped."
+)
+
+
+def wait_ms(number: int, retry_after_ms: int | None) -> int:
+    """How long to wait before try ``number`` (1, 2, …) after a refusal."""
+    if retry_after_ms is not None and retry_after_ms > 0:
+        return retry_after_ms
+    return min(FIRST_WAIT_MS << min(number - 1, 10), WAIT_MS_MAX)
+
+
+# -- one run ------------------------------------------------------------------------------------
+
+
+def limited(run: Run, outcome: Outcome, at_ms: int) -> tuple[Run, int] | None:
+    """The run that waits for its provider, and when it tries again; None = it waited enough."""
+    has_worked = run.attempt.usage is not None and bool(run.attempt.usage.tokens_out)
+    before = None if has_worked else run.limited
+    before = before or Limited(since_ms=at_ms, waits=0, text="")
+    delay = wait_ms(before.waits + 1, run.attempt.evidence.retry_after_ms)
+    if at_ms + delay > before.since_ms + TOTAL_MS_MAX:
+        return None
+    text = (outcome.error or "provider limit")[:TEXT_CHARS_MAX]
+    again = run.attempt
+    run = replace(
+        run,
+        limited=Limited(since_ms=before.since_ms, waits=before.waits + 1, text=text),
+        next_attempt_reason=again.retry_reason,
+        next_attempt_verifies=again.verification_retry,
+    )
+    return run, at_ms + delay
+
+
+def given_up(run: Run, outcome: Outcome, at_ms: int) -> Outcome:
+    """The end of a run that its provider kept waiting for too long."""
+    since_ms = run.limited.since_ms if run.limited else at_ms
+    asked = run.attempt.evidence.retry_after_ms
+    why = f"waited {duration(at_ms - since_ms)}"
+    if asked is not None:
+        why += f", and the provider asks for {duration(asked)} more"
+    return replace(outcome, error=f"{outcome.error or 'provider limit'} ({why})")
+
+
+def deadline_ms(run: Run) -> int | None:
+    """The deadline of the attempt before, which holds while the run waits for its provider."""
+    if run.limited is None or not run.attempts:
+        return None
+    return run.attempt.deadline_ms
+
+
+def past_deadline(run: Run, at_ms: int) -> Outcome | None:
+    """How a run ends whose deadline passed while it waited for its provider."""
+    due = deadline_ms(run)
+    if due is None or at_ms < due or run.limited is None:
+        return None
+    return Outcome(
+        status=Status.TIMEOUT,
+        reason=Reason.DEADLINE,
+        error=f"its deadline passed while it waited for the provider: {run.limited.text}",
+    )
+
+
+def resumes(run: Run) -> str | None:
+    """The program's own session in which the next attempt goes on; None = from the beginning."""
+    if run.limited is None or not run.attempts or not run.resolved.abilities.resume:
+        return None
+    return run.attempt.native_session
+
+
+def going_on(children: tuple[Child, ...], steers: tuple[Steer, ...]) -> str:
+    """What the session is told when it goes on: that, and what came for it meanwhile."""
+    news = follow_up(children, steers) if children or steers else ""
+    return f"{GO_ON}\n\n{news}" if news else GO_ON
+
+
+def inherited_deadline_ms(attempts: tuple[Attempt, ...]) -> int | None:
+    """Of the attempt before the newest one, when that one was ended by its provider."""
+    before = attempts[-2] if len(attempts) > 1 else None
+    if before is None or before.outcome is None:
+        return None
+    is_limit = before.outcome.reason is Reason.PROVIDER_LIMIT
+    return before.deadline_ms if is_limit else None
+
+
+# -- all runs of one provider and key -----------------------------------------------------------
+
+
+class Provider(Value, frozen=True):
+    """Whose limits an attempt shares."""
+
+    name: str
+    """For people; never a key."""
+    key: str
+    """The same for all attempts that share a limit; tells nothing of the secret in it."""
+
+
+class Gate(Value, frozen=True):
+    """What is known of one provider and key while it refuses."""
+
+    provider: str
+    """For people: ``anthropic``."""
+    until_ms: int
+    status: int | None = None
+    waits: int = 1
+    """Refusals in a row, each learned after the wait before was over."""
+    probe: RunId | None = None
+    """The one that went first, after ``until_ms``."""
+    probe_at_ms: int = 0
+
+    def is_closed(self, now_ms: int) -> bool:
+        """Nobody may start."""
+        return now_ms < self.until_ms
+
+    def is_probing(self, now_ms: int) -> bool:
+        """One went first, and it is not known yet whether it got through."""
+        return self.probe is not None and now_ms < self.probe_at_ms + PROBE_MS
+
+
+def refused(
+    gate: Gate | None,
+    *,
+    provider: str,
+    now_ms: int,
+    status: int | None,
+    retry_after_ms: int | None,
+) -> Gate:
+    """The gate after one more refusal; those that come while it is closed add nothing but time."""
+    if gate is not None and gate.is_closed(now_ms):
+        until_ms = max(gate.until_ms, now_ms + (retry_after_ms or 0))
+        return replace(gate, until_ms=until_ms, status=status or gate.status)
+    waits = 1 if gate is None else gate.waits + 1
+    asked = None if retry_after_ms is None else min(retry_after_ms, TOTAL_MS_MAX)
+    until_ms = now_ms + wait_ms(waits, asked)
+    return Gate(provider=provider, until_ms=until_ms, status=status, waits=waits)
+
+
+def refusal_text(provider: str, status: int | None) -> str:
+    """``anthropic: 429``."""
+    return f"{provider}: {status}" if status is not None else f"{provider}: refused"

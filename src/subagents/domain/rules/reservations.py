@@ -1,0 +1,238 @@
+"""May these runs be spawned under the budgets above them? Reserved in the spawn's own step.
+
+What a child's own budget names is taken from the nearest run above that limits the same, and from
+no run above that one: there it is part of what was reserved before. What a child does not name is
+not reserved, but something must be left. Each run counts as one, or as its own ``maxRuns``.
+
+Source: 2-lifecycle §2 item 9, §9; docs/decisions/0020.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from subagents.domain.rules import budgets
+from subagents.domain.run import spending
+from subagents.domain.run.run import Committed, Run
+from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.text.announcement import duration
+from subagents.errors import Forbidden
+
+
+class _Dimension(NamedTuple):
+    """One amount that a budget can name, and that a spawn reserves."""
+
+    name: str
+    limit: Callable[[Budget], float | None]
+    gone: Callable[[Committed], float]
+    kept: Callable[[float], float]
+    """For the holder's own report."""
+    text: Callable[[float], str]
+    unit: str = ""
+    each: int = 0
+    """Reserved for a run that names no limit of its own."""
+
+
+_TOKENS: Final = _Dimension(
+    "tokens",
+    limit=lambda budget: budget.max_tokens,
+    gone=lambda found: found.tokens,
+    kept=lambda limit: budgets.kept_tokens(int(limit)),
+    text=lambda amount: spending.tokens_text(int(amount)),
+    unit=" tokens",
+)
+_COST: Final = _Dimension(
+    "costUsd",
+    limit=lambda budget: budget.max_cost_usd,
+    gone=lambda found: found.cost_usd,
+    kept=budgets.kept_cost,
+    text=spending.money,
+)
+_RUNS: Final = _Dimension(
+    "runs",
+    limit=lambda budget: budget.max_runs,
+    gone=lambda found: found.runs,
+    kept=lambda _limit: 0,
+    text=lambda amount: f"{amount:.0f}",
+    unit=" runs",
+    each=1,
+)
+_RESERVED: Final = (_TOKENS, _COST, _RUNS)
+
+
+def check(above: Sequence[Run], wanted: Sequence[Budget | None], *, now_ms: int) -> None:
+    """Refuse a spawn that the budgets above it have no room for.
+
+    Args:
+        above: The run that spawns, then the run that spawned it, and so on to the top.
+        wanted: The budgets of the runs it would spawn: all of them, or none is stored.
+        now_ms: Now.
+
+    Raises:
+        Forbidden: Guardrail ``budget``: whose it is, what is left of it, and what to do.
+    """
+    if not above:
+        return
+    stop = above[0].budget_stop
+    if stop is not None:
+        raise _refused(
+            f"{budgets.why(above[0], stop)}: no more sub-agents are started", holder=stop.by, left=0
+        )
+    for holder in above:
+        if holder.reserve is not None:
+            used = budgets.shares(holder, now_ms)[0].text
+            raise _refused(
+                f"{_of(holder)} is used up but for its own report ({used}): no more sub-agents "
+                "are started",
+                holder=holder.id,
+                left=0,
+            )
+        _check_time(holder, wanted, now_ms)
+    for dimension in _RESERVED:
+        _check_amount(dimension, above, wanted)
+
+
+def _check_amount(
+    dimension: _Dimension, above: Sequence[Run], wanted: Sequence[Budget | None]
+) -> None:
+    """The nearest run that names this limit decides: its own limit is reserved above already."""
+    left = _left(dimension, above)
+    if left is None:
+        return
+    limits = [dimension.limit(budget) if budget is not None else None for budget in wanted]
+    asked = sum(dimension.each if limit is None else limit for limit in limits)
+    is_open = dimension.each == 0 and None in limits
+    is_room = asked <= left.amount + budgets.DUST
+    if is_room and (not is_open or left.amount - asked > budgets.DUST):
+        return
+    text, unit = dimension.text, dimension.unit
+    kept = dimension.kept(left.limit)
+    reserve = f" ({text(kept)} more are kept for its own report)" if kept else ""
+    found = f"{text(max(left.amount, 0))} of {text(left.limit)}{unit} left for sub-agents{reserve}"
+    wants = f"{text(asked)}{unit} are asked for" if asked else "nothing is left for this one"
+    raise _refused(
+        f"{_of(left.holder)} has {found}, and {wants}",
+        holder=left.holder.id,
+        left=max(left.amount, 0),
+        dimension=dimension.name,
+    )
+
+
+class _Left(NamedTuple):
+    """What sub-agents may still reserve, and with whom."""
+
+    holder: Run
+    limit: float
+    amount: float
+
+
+def _left(dimension: _Dimension, above: Sequence[Run]) -> _Left | None:
+    for holder in above:
+        limit = dimension.limit(holder.spec.budget) if holder.spec.budget is not None else None
+        if limit is not None:
+            gone = dimension.gone(spending.promised(holder))
+            return _Left(holder, limit, limit - dimension.kept(limit) - gone)
+    return None
+
+
+def _check_time(holder: Run, wanted: Iterable[Budget | None], now_ms: int) -> None:
+    """Time is not divided: every run below ends by the same clock."""
+    left_ms = _left_ms(holder, now_ms)
+    if left_ms is None:
+        return
+    limits = (budgets.limit_ms_of(budget) for budget in wanted if budget is not None)
+    asked_ms = max((limit for limit in limits if limit is not None), default=0)
+    if left_ms > 0 and asked_ms <= left_ms:
+        return
+    wants = f"{duration(asked_ms)} are asked for" if asked_ms else "no sub-agent is started in it"
+    raise _refused(
+        f"{_of(holder)} has {duration(left_ms)} left for sub-agents, and {wants}",
+        holder=holder.id,
+        left=max(left_ms, 0) / 1000,
+        dimension="seconds",
+    )
+
+
+def _left_ms(holder: Run, now_ms: int) -> int | None:
+    limit_ms = budgets.limit_ms_of(holder.spec.budget) if holder.spec.budget is not None else None
+    if limit_ms is None or holder.started_at_ms is None:
+        return None
+    return holder.started_at_ms + budgets.part_ms(limit_ms, 100 - budgets.RESERVE) - now_ms
+
+
+def _of(holder: Run) -> str:
+    return f'the budget of run "{holder.resolved.label}" ({holder.id})'
+
+
+def _refused(text: str, *, holder: str, left: float, dimension: str | None = None) -> Forbidden:
+    error = Forbidden(
+        text,
+        guardrail="budget",
+        hint="ask for less, wait until a sub-agent ends and gives back what it did not use, or "
+        "finish with what there is",
+    )
+    known = {"runId": holder, "left": left}
+    error.details = {**error.details, **known, **({"of": dimension} if dimension else {})}
+    return error
+
+
+def left_for(above: Sequence[Run], spec: RunSpec, *, now_ms: int) -> Budget | None:
+    """What a new run shares with others, in the dimensions for which it has no limit of its own."""
+    own = spec.budget or Budget()
+    tokens, cost, runs = (_left(dimension, above) for dimension in _RESERVED)
+    times = [left for holder in above if (left := _left_ms(holder, now_ms)) is not None]
+    shared = Budget(
+        max_tokens=int(tokens.amount) if tokens and own.max_tokens is None else None,
+        max_cost_usd=round(cost.amount, 6) if cost and own.max_cost_usd is None else None,
+        max_runs=int(runs.amount) if runs and own.max_runs is None else None,
+        max_seconds=min(times) / 1000 if times and own.max_seconds is None else None,
+    )
+    return None if shared == Budget() else shared
+
+
+def reserved(spec: RunSpec) -> Committed:
+    """What a spawn takes from the budgets above, until the run itself tells more."""
+    budget = spec.budget or Budget()
+    return Committed(
+        tokens=budget.max_tokens or 0,
+        cost_usd=budget.max_cost_usd or 0,
+        runs=budget.max_runs or 1,
+    )
+
+
+def warning(spec: RunSpec, *, runtime: str, reports_usage: bool) -> str | None:
+    """What a receipt must say of a limit that may not hold; None = it holds."""
+    budget = spec.budget
+    if budget is None or (budget.max_tokens is None and budget.max_cost_usd is None):
+        return None
+    names = (("maxTokens", budget.max_tokens), ("maxCostUsd", budget.max_cost_usd))
+    named = " and ".join(name for name, limit in names if limit is not None)
+    if not reports_usage:
+        return (
+            f'runtime "{runtime}" reports no usage: {named} cannot stop this run itself, only what '
+            "it spawns in runtimes that report it (maxSeconds and maxRuns hold everywhere)"
+        )
+    if runtime == COMMAND:
+        return (
+            f"against {named} counts only what the command itself reports, by lines of JSON "
+            '{"subagents":"usage","tokensIn":…,"tokensOut":…,"costUsd":…} on its standard output'
+        )
+    return None
+
+
+COMMAND: Final = "command"
+"""The runtime of plain programs: it passes usage on, but a program need not report any."""
+
+
+def warnings(run: Run) -> tuple[str, ...]:
+    """What its requester should know of a run that was just accepted: each one sentence."""
+    warnings = []
+    if run.vacuous:
+        warnings.append(
+            "the verification contract is met already, before any work: it proves nothing (vacuous)"
+        )
+    unsure = warning(
+        run.spec, runtime=run.resolved.runtime, reports_usage=run.resolved.abilities.usage
+    )
+    if unsure is not None:
+        warnings.append(unsure)
+    return tuple(warnings)

@@ -1,0 +1,63 @@
+"""Alerts: short news of a run, one line per cause, and the rules when they are due.
+
+What finds them is in ``detectors`` (lines) and ``budgets`` (usage); what keeps them from flooding
+the requester's context is in ``noise``.
+
+Source: 4-observability §4; seed 003 §1.
+"""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from subagents.domain.run.values import Value
+
+
+class AlertKind(StrEnum):
+    """The structured events of seed 003 §1 that are alerts.
+
+    ``completion`` is the announcement and ``cc_message`` a worker's notice: both have messages of
+    their own.
+    """
+
+    API_ERROR = "api_error"
+    STUCK = "stuck"
+    BUDGET_ALERT = "budget_alert"
+    TASK_MILESTONE = "task_milestone"
+    BUILD_RESULT = "build_result"
+    GIT_COMMIT = "git_commit"
+    CONTEXT_PRESSURE = "context_pressure"
+    SUBAGENT_SPAWN = "subagent_spawn"
+    FAILURE_LOOP = "failure_loop"
+
+
+Field: TypeAlias = str | int | float | bool | None
+
+
+class Alert(Value, frozen=True):
+    """One piece of news."""
+
+    kind: AlertKind
+    text: str
+    """What stands behind ``[subagent:<label>] ``, on one line, its sign included."""
+    key: str
+    """Unique within the run, and the same when the same lines are looked at again."""
+    fields: dict[str, Field] = {}
+    """As in seed 003 §1, in camelCase, without ``type``, ``event`` and ``agentId``."""
+
+
+class AlertRules(Value, frozen=True):
+    """When alerts are due, as configured for the agent at the spawn."""
+
+    stuck_ms: int = 300_000
+    stuck_tool_ms: int = 1_200_000
+    """While a tool runs."""
+    budget_percent: tuple[int, ...] = (50, 80, 100)
+    cost_usd: tuple[float, ...] = (1.0, 5.0, 10.0, 25.0)
+    """Without a budget."""
+    context_percent: tuple[int, ...] = (50, 75, 90)
+    failures: int = 3
+    commit_batch_ms: int = 30_000
+    tokens_per_hour: int = 600
+    """So much of alerts is pushed to the requester per run; more becomes one digest line."""
+    off: tuple[AlertKind, ...] = ()
+    """Never pushed; they are on the event stream all the same."""

@@ -1,0 +1,215 @@
+"""Everything a transition may ask for.
+
+``Effect``s are performed from the outbox after the commit, at least once, in the order of their
+run, under the key ``<runId>/<seq>/<i>``; each says who performs it and which event answers.
+``FollowUp``s are events for other runs (or inboxes) that belong to the *same* commit: the engine
+applies them in memory before the batch is written, so a dependency's end and the release of its
+dependants can never come apart.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from subagents.domain.run.alert import Alert
+from subagents.domain.run.outcome import Outcome
+from subagents.domain.run.run import (
+    BudgetStop,
+    Committed,
+    Message,
+    Run,
+    Spent,
+)
+from subagents.domain.run.values import (
+    MessageId,
+    RunId,
+    SessionKey,
+    Value,
+)
+
+
+class StartAttempt(Value, frozen=True, tag=True):
+    """Start (or adopt) the worker. Answered by ``AttemptStarted`` or ``AttemptStartFailed``."""
+
+    attempt: int
+
+
+class ResumeAttempt(Value, frozen=True, tag=True):
+    """Give the ended attempt's session one more turn. Answered by ``AttemptStarted``."""
+
+    attempt: int
+    turn: int
+    message: str
+
+
+class StopAttempt(Value, frozen=True, tag=True):
+    """TERM, grace, KILL for all of the attempt's processes. Answered by its exit signal."""
+
+    attempt: int
+    grace_ms: int
+
+
+class SteerAttempt(Value, frozen=True, tag=True):
+    """Put a message into the live attempt. Answered by ``SteerSettled``."""
+
+    attempt: int
+    number: int
+    message: str
+
+
+class InterruptAttempt(Value, frozen=True, tag=True):
+    """End the turn that is under way, politely; ``StopAttempt`` stands behind it.
+
+    Answered by nothing: the attempt's exit signal follows. The same key is one interruption.
+    """
+
+    attempt: int
+
+
+class Verify(Value, frozen=True, tag=True):
+    """Run the contract. Answered by ``VerificationFinished``; checks are safe to repeat."""
+
+    attempt: int
+
+
+class Announce(Value, frozen=True, tag=True):
+    """Tell the requester; the inbox row is there already. Answered by ``DeliverySettled``.
+
+    Safe to repeat: couriers treat ``delivery_id`` as an idempotency key.
+    """
+
+    delivery_id: MessageId
+    number: int
+
+
+class CleanUp(Value, frozen=True, tag=True):
+    """Delete the child sessions when asked; never run, result, usage or journal.
+
+    Answered by ``CleanedUp``.
+    """
+
+    delete: bool
+
+
+Effect: TypeAlias = (
+    StartAttempt
+    | ResumeAttempt
+    | StopAttempt
+    | SteerAttempt
+    | InterruptAttempt
+    | Verify
+    | Announce
+    | CleanUp
+)
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Effect] = msgspec.json.Decoder(Effect)
+
+
+def encode_effect(effect: Effect) -> bytes:
+    return _encoder.encode(effect)
+
+
+def decode_effect(data: bytes) -> Effect:
+    return _decoder.decode(data)
+
+
+class TellDependants(Value, frozen=True, tag=True):
+    """Every run that waits for this one hears of its outcome."""
+
+    outcome: Outcome
+    result: str | None
+
+
+class TellParent(Value, frozen=True, tag=True):
+    """The run that spawned this one hears of its outcome."""
+
+    outcome: Outcome
+    result: str | None
+
+
+class CancelChildren(Value, frozen=True, tag=True):
+    """Everything this run spawned ends with it."""
+
+    by: str
+    reason: str
+
+
+class ConsumeChildren(Value, frozen=True, tag=True):
+    """These children's announcements reached this run's agent or result."""
+
+    children: tuple[RunId, ...]
+
+
+class MoveInbox(Value, frozen=True, tag=True):
+    """The session ended: what it never read goes to the nearest living ancestor."""
+
+    source: SessionKey
+
+
+class ResolveMessages(Value, frozen=True, tag=True):
+    """Questions that were answered are no longer news."""
+
+    messages: tuple[MessageId, ...]
+
+
+class MarkTold(Value, frozen=True, tag=True):
+    """The announcement was read: the run that spawned this one knows its result."""
+
+
+class TellSpent(Value, frozen=True, tag=True):
+    """The run that spawned this one hears what it and everything below it used: totals."""
+
+    spent: Spent
+    committed: Committed
+
+
+class StopChildren(Value, frozen=True, tag=True):
+    """A budget is used up: everything below this run is stopped, with what it has so far."""
+
+    stop: BudgetStop
+
+
+class OutdateAlerts(Value, frozen=True, tag=True):
+    """The end of the run was read: what was told on the way is no news now."""
+
+    reader: str
+
+
+class Raise(Value, frozen=True, tag=True):
+    """The event itself was news: these become ``Alerted`` events of the same run."""
+
+    alerts: tuple[Alert, ...]
+
+
+class PassOn(Value, frozen=True, tag=True):
+    """A message for a requester that is a run: into its live attempt, where its runtime can."""
+
+    message: MessageId
+    text: str
+
+
+FollowUp: TypeAlias = (
+    TellDependants
+    | TellParent
+    | CancelChildren
+    | ConsumeChildren
+    | MoveInbox
+    | ResolveMessages
+    | MarkTold
+    | TellSpent
+    | StopChildren
+    | OutdateAlerts
+    | Raise
+    | PassOn
+)
+
+
+class Transition(NamedTuple):
+    """The run after an event, and what must now be done about it."""
+
+    run: Run
+    effects: tuple[Effect, ...] = ()
+    followups: tuple[FollowUp, ...] = ()
+    messages: tuple[Message, ...] = ()
+    stale: bool = False

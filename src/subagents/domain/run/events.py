@@ -1,0 +1,322 @@
+"""Everything that can have happened to a run: facts, in the past tense, with their time inside.
+
+Journaled as ``(runId, seq, atMs, type, data)``; folding a run's events in order gives the run.
+New fields need defaults: journals written by older versions must still fold.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from subagents.domain.run.alert import Alert
+from subagents.domain.run.outcome import DeliveryPath, Outcome, Verification
+from subagents.domain.run.run import (
+    Answer,
+    BudgetStop,
+    Child,
+    Committed,
+    Continues,
+    DeliveryTry,
+    Dependency,
+    Priority,
+    Request,
+    Spent,
+)
+from subagents.domain.run.signals import Signal
+from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.values import RunId, SessionKey, Value
+
+
+class Fact(Value, frozen=True):
+    """Base of all events."""
+
+    at_ms: int
+
+
+class Spawned(Fact, frozen=True, tag=True):
+    """A spawn passed every guardrail; the first event of every run."""
+
+    run_id: RunId
+    spec: RunSpec
+    resolved: Resolved
+    requester: SessionKey
+    depth: int
+    session_key: SessionKey
+    requester_run: RunId | None = None
+    retry_from: RunId | None = None
+    dependencies: tuple[Dependency, ...] = ()
+    vacuous: bool = False
+    continues: Continues | None = None
+
+
+class DependencySettled(Fact, frozen=True, tag=True):
+    """A run this one waits for reached its outcome; written in the same commit as that outcome."""
+
+    run_id: RunId
+    outcome: Outcome
+    result: str | None = None
+
+
+class SlotGranted(Fact, frozen=True, tag=True):
+    """The lane has room; a new attempt begins in a new child session."""
+
+    session_key: SessionKey
+    token_hash: str = ""
+    """SHA-256 (hex) of the token its worker will present; the token itself is stored nowhere."""
+
+
+class TokenIssued(Fact, frozen=True, tag=True):
+    """One more token for the attempt: the one before was lost in a crash, or a new turn begins."""
+
+    attempt: int
+    token_hash: str
+
+
+class AttemptStarted(Fact, frozen=True, tag=True):
+    """The runtime confirmed that the worker (or its next turn) is there."""
+
+    attempt: int
+    turn: int = 1
+    pid: int | None = None
+    adopted: bool = False
+    vacuous: bool = False
+    native_session: str | None = None
+    """What the program calls its session, where its runtime knows that from the start."""
+
+
+class AttemptStartFailed(Fact, frozen=True, tag=True):
+    """Nothing was started. ``permanent`` = the same launch can never start, so no retry."""
+
+    attempt: int
+    error: str
+    permanent: bool = False
+
+
+class AttemptTakenOver(Fact, frozen=True, tag=True):
+    """After a restart a node watches the attempt on, under its own epoch; nothing was started."""
+
+    attempt: int
+    epoch: int
+    cursor: int = 0
+    """How far its stream had been read."""
+
+
+class SignalReceived(Fact, frozen=True, tag=True):
+    """A runtime saw something of an attempt."""
+
+    attempt: int
+    signal: Signal
+
+
+class LeaseExpired(Fact, frozen=True, tag=True):
+    """Nobody has vouched for the attempt until its lease ran out."""
+
+    attempt: int
+
+
+class TimerFired(Fact, frozen=True, tag=True):
+    """Time passed; which deadlines that means is decided by the reducer."""
+
+
+class VerificationFinished(Fact, frozen=True, tag=True):
+    attempt: int
+    verification: Verification
+
+
+class CancelRequested(Fact, frozen=True, tag=True):
+    """A durable intent, in every phase before ``announcing``; repeating it is harmless."""
+
+    by: str
+    reason: str | None = None
+    cascaded: bool = False
+
+
+class Paused(Fact, frozen=True, tag=True):
+    by: str
+
+
+class Resumed(Fact, frozen=True, tag=True):
+    by: str
+
+
+class SteerRequested(Fact, frozen=True, tag=True):
+    """A message for the worker: into the live attempt where the runtime can, else its next turn."""
+
+    by: str
+    message: str
+    next_turn: bool = False
+    """Kept for the next turn also where the runtime could take it now."""
+
+
+class InterruptRequested(Fact, frozen=True, tag=True):
+    """The turn that is under way is to end, and its session to be kept; what it spawned ends."""
+
+    by: str
+    reason: str | None = None
+
+
+class Continued(Fact, frozen=True, tag=True):
+    """A later run goes on with this one's session; written in the commit that stores that run."""
+
+    run_id: RunId
+
+
+class SteerSettled(Fact, frozen=True, tag=True):
+    """The runtime took the message, or the attempt was gone (then it waits for the next turn)."""
+
+    number: int
+    taken: bool
+
+
+class ChildSpawned(Fact, frozen=True, tag=True):
+    child: Child
+
+
+class ChildSettled(Fact, frozen=True, tag=True):
+    child: RunId
+    outcome: Outcome
+    result: str | None = None
+
+
+class ChildTold(Fact, frozen=True, tag=True):
+    """The child's announcement was consumed by this run's own agent."""
+
+    child: RunId
+
+
+class ChildSpent(Fact, frozen=True, tag=True):
+    """What a child and everything below it used by now: totals, so a doubled one is harmless."""
+
+    child: RunId
+    spent: Spent
+    committed: Committed
+
+
+class BudgetExhausted(Fact, frozen=True, tag=True):
+    """Of a budget above this run only what is kept for the holder's report is left."""
+
+    stop: BudgetStop
+
+
+class RequestAsked(Fact, frozen=True, tag=True):
+    request: Request
+
+
+class RequestAnswered(Fact, frozen=True, tag=True):
+    """Stored before it is delivered; the first answer counts."""
+
+    request_id: str
+    answer: Answer
+
+
+class ParentNotified(Fact, frozen=True, tag=True):
+    """The worker sent a one-way message (``notify_parent``)."""
+
+    message: str
+    priority: Priority = Priority.INFO
+
+
+class DeliverySettled(Fact, frozen=True, tag=True):
+    """One delivery try came to an outcome."""
+
+    record: DeliveryTry
+
+
+class AnnouncementConsumed(Fact, frozen=True, tag=True):
+    """A reader took the announcement over; at most once per run."""
+
+    reader: str
+    path: DeliveryPath
+
+
+class Redelivered(Fact, frozen=True, tag=True):
+    """Somebody asked for a given-up delivery to be tried again."""
+
+    by: str
+
+
+class Alerted(Fact, frozen=True, tag=True):
+    """Something the requester may want to know; whether it is pushed is decided by ``noise``."""
+
+    alert: Alert
+
+
+class ChildAlerted(Fact, frozen=True, tag=True):
+    """News of a run that this one's agent spawned, for its live attempt."""
+
+    child: RunId
+    text: str
+
+
+class CallRefused(Fact, frozen=True, tag=True):
+    """Somebody who named this run, or spoke as its worker, was turned away."""
+
+    call: str
+    reason: str
+    by: str
+
+
+class CleanedUp(Fact, frozen=True, tag=True):
+    """Child sessions were deleted or kept, as asked."""
+
+
+class Archived(Fact, frozen=True, tag=True):
+    """Hidden from lists; nothing was deleted."""
+
+
+Event: TypeAlias = (
+    Spawned
+    | DependencySettled
+    | SlotGranted
+    | TokenIssued
+    | AttemptStarted
+    | AttemptStartFailed
+    | AttemptTakenOver
+    | SignalReceived
+    | LeaseExpired
+    | TimerFired
+    | VerificationFinished
+    | CancelRequested
+    | Paused
+    | Resumed
+    | SteerRequested
+    | SteerSettled
+    | InterruptRequested
+    | Continued
+    | ChildSpawned
+    | ChildSettled
+    | ChildTold
+    | ChildSpent
+    | BudgetExhausted
+    | RequestAsked
+    | RequestAnswered
+    | ParentNotified
+    | DeliverySettled
+    | AnnouncementConsumed
+    | Redelivered
+    | Alerted
+    | ChildAlerted
+    | CallRefused
+    | CleanedUp
+    | Archived
+)
+"""Every event; the union is closed, a new member without a case in the reducer is a type error."""
+
+EVENT_TYPES: Final[tuple[type[Fact], ...]] = Event.__args__
+
+_encoder = msgspec.json.Encoder()
+_decoder: Final[msgspec.json.Decoder[Event]] = msgspec.json.Decoder(Event)
+
+
+def encode_event(event: Event) -> bytes:
+    """The journal's form: JSON with the event's name under ``type``."""
+    return _encoder.encode(event)
+
+
+def decode_event(data: bytes) -> Event:
+    """The reverse of ``encode_event``.
+
+    Raises:
+        msgspec.ValidationError: Not an event of this version.
+    """
+    return _decoder.decode(data)

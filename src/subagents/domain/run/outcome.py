@@ -1,0 +1,142 @@
+"""How things end: attempts, runs, checks, deliveries. Closed types; a ``bool`` is no outcome."""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from subagents.domain.run.values import Value
+
+
+class Status(StrEnum):
+    OK = "ok"
+    PARTIAL = "partial"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+
+class Reason(StrEnum):
+    """Why an outcome is not plain ``ok``; stable codes."""
+
+    EXIT_CODE = "exit_code"
+    SIGNAL = "signal"
+    START_FAILED = "start_failed"
+    DEADLINE = "deadline"
+    CANCELLED_BY_CALLER = "cancelled_by_caller"
+    PARENT_ENDED = "parent_ended"
+    BUDGET = "budget"
+    INTERRUPTED = "interrupted"
+    DEPENDENCY_FAILED = "dependency_failed"
+    DEPENDENCY_TIMEOUT = "dependency_timeout"
+    VERIFICATION_FAILED = "verification_failed"
+    COULD_NOT_CHECK = "could_not_check"
+    REPORTED_PARTIAL = "reported_partial"
+    REPORTED_FAILED = "reported_failed"
+    RUNTIME_ERROR = "runtime_error"
+    LEASE_LOST = "lease_lost"
+    EXIT_UNKNOWN = "exit_unknown"
+    PROVIDER_LIMIT = "provider_limit"
+
+
+class Outcome(Value, frozen=True):
+    """The typed end of an attempt or run."""
+
+    status: Status
+    reason: Reason | None = None
+    error: str | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        return self.status is Status.OK
+
+
+OK = Outcome(status=Status.OK)
+
+
+class CheckType(StrEnum):
+    ARTIFACT = "artifact"
+    COMPLETION_REPORT = "completion_report"
+    COMMAND = "command"
+
+
+class Check(Value, frozen=True):
+    """One test of a contract against the evidence (seed 000 §2.3)."""
+
+    type: CheckType
+    target: str
+    passed: bool
+    reason: str | None = None
+    evidence: str | None = None
+    could_not_check: bool = False
+    """The checker itself failed: says nothing about the work and never causes a retry."""
+
+
+class Verdict(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    COULD_NOT_CHECK = "could_not_check"
+
+
+class Verification(Value, frozen=True):
+    """What the contract found."""
+
+    verdict: Verdict
+    checks: tuple[Check, ...] = ()
+    verified_at_ms: int = 0
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if not check.passed)
+
+
+class VerificationState(StrEnum):
+    """Persisted before the checks start, so that a restart in the middle runs them again."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    PASSED = "passed"
+    FAILED = "failed"
+
+
+class DeliveryPath(StrEnum):
+    DIRECT = "direct"
+    QUEUED = "queued"
+    STEERED = "steered"
+    PULLED = "pulled"
+
+
+class DeferReason(StrEnum):
+    CHILD_ACTIVE = "child-active"
+    DESCENDANTS_ACTIVE = "descendants-active"
+    MISSING_REQUESTER = "missing-requester"
+    REQUESTER_BUSY = "requester-busy"
+    QUIET = "quiet"
+
+
+class SkipReason(StrEnum):
+    ANNOUNCE_SKIP = "announce-skip"
+    SILENT = "silent"
+    NOT_EXPECTED = "not-expected"
+
+
+class Delivered(Value, frozen=True, tag="delivered", tag_field="kind"):
+    path: DeliveryPath
+
+
+class Deferred(Value, frozen=True, tag="deferred", tag_field="kind"):
+    reason: DeferReason
+
+
+class Skipped(Value, frozen=True, tag="skipped", tag_field="kind"):
+    reason: SkipReason
+
+
+class DeliveryFailed(Value, frozen=True, tag="failed", tag_field="kind"):
+    retryable: bool
+    error: str
+    retry_after_ms: int | None = None
+    """The receiver said how long to wait."""
+
+
+DeliveryOutcome: TypeAlias = Delivered | Deferred | Skipped | DeliveryFailed
+"""What one delivery try came to (seed 004 part 2)."""

@@ -1,0 +1,523 @@
+"""A run and its parts, as the reducer sees them and the store keeps them."""
+
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from subagents.domain.run.outcome import (
+    DeliveryOutcome,
+    Outcome,
+    Status,
+    Verification,
+    VerificationState,
+)
+from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.values import (
+    AttemptId,
+    MessageId,
+    RequestId,
+    RunId,
+    SessionKey,
+    Value,
+)
+from subagents.domain.run.values import attempt_id as make_attempt_id
+from subagents.domain.run.workspace import Remains
+
+
+class Phase(StrEnum):
+    """Where the run is in its life (2-lifecycle §1)."""
+
+    __hash__ = str.__hash__  # Enum's own is written in Python; every table here is asked by phase
+
+    WAITING = "waiting"
+    QUEUED = "queued"
+    SPAWNING = "spawning"
+    RUNNING = "running"
+    ENDING = "ending"
+    VERIFYING = "verifying"
+    RETRY_WAIT = "retry_wait"
+    ANNOUNCING = "announcing"
+    ANNOUNCE_DEFERRED = "announce_deferred"
+    CLEANUP_PENDING = "cleanup_pending"
+    COMPLETED = "completed"
+    COMPLETED_GIVEUP = "completed_giveup"
+
+
+SETTLED: Final = frozenset(
+    {
+        Phase.ANNOUNCING,
+        Phase.ANNOUNCE_DEFERRED,
+        Phase.CLEANUP_PENDING,
+        Phase.COMPLETED,
+        Phase.COMPLETED_GIVEUP,
+    }
+)
+"""The outcome is known: dependants are released, the requester's slot is free."""
+
+OVER: Final = frozenset({Phase.COMPLETED, Phase.COMPLETED_GIVEUP})
+HOLDS_SLOT: Final = frozenset({Phase.SPAWNING, Phase.RUNNING})
+
+
+class Usage(Value, frozen=True):
+    """Summed over the attempts; None = unknown, never 0."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+
+
+class Spent(Value, frozen=True):
+    """What a run and everything below it used so far; None = nobody reported it, never 0."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+    runs: int = 1
+    """The run itself and every run below it, also those that are over."""
+
+
+class Committed(Value, frozen=True):
+    """The most a run and everything below it may still come to, as far as it was promised.
+
+    Never less than ``Spent``: what was used, and what active runs below have reserved for them.
+    """
+
+    tokens: int = 0
+    cost_usd: float = 0
+    runs: int = 1
+
+
+class Reserve(Value, frozen=True):
+    """Of a budget, when everything below its holder was stopped: what of it the holder must bear.
+
+    What calls that were under way then still add below does not count against its own report.
+    """
+
+    at_ms: int
+    tokens: int = 0
+    """Used below the holder."""
+    cost_usd: float = 0
+
+
+class BudgetStop(Value, frozen=True):
+    """Why nothing of a run may start any more: a budget, its own or one above it, is used up."""
+
+    by: RunId
+    """The run that holds the budget."""
+    label: str
+    used: str
+    """In words: ``92k of 100k tokens``."""
+    at_ms: int
+
+
+class ReportStatus(StrEnum):
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+class Confidence(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class ReportedArtifact(Value, frozen=True):
+    path: str
+    description: str | None = None
+
+
+class Report(Value, frozen=True):
+    """The worker's own claim of completion: evidence, never the outcome."""
+
+    summary: str
+    status: ReportStatus = ReportStatus.COMPLETE
+    confidence: Confidence | None = None
+    artifacts: tuple[ReportedArtifact, ...] = ()
+    blockers: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class ProgressLevel(StrEnum):
+    """How far up an update is of interest (seed 000 §5.1)."""
+
+    OPERATIONAL = "L0_operational"
+    PLAN_UPDATE = "L1_plan_update"
+    DETAIL = "L2_detail"
+
+
+Metric: TypeAlias = str | int | float
+
+
+class Progress(Value, frozen=True):
+    """One update; the run keeps the latest only, the others are in its progress log."""
+
+    phase: str
+    percent_complete: float | None = None
+    updated_at_ms: int = 0
+    level: ProgressLevel | None = None
+    metrics: dict[str, Metric] = {}
+    number: int = 0
+    """Its place in the run's progress log, from 1; 0 = it is not in there."""
+
+
+class Exit(Value, frozen=True):
+    """How the process ended; both None = it is gone and nobody recorded how."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+class StopCause(StrEnum):
+    """Why we asked the attempt to stop; stays the outcome even when it then exits 0."""
+
+    CANCEL = "cancel"
+    DEADLINE = "deadline"
+    BUDGET = "budget"
+    PARENT = "parent"
+    INTERRUPT = "interrupt"
+    """Its turn was ended, so that its session can be gone on with."""
+
+
+class Evidence(Value, frozen=True):
+    """All that is known about one attempt's end, in whatever order it came."""
+
+    exit: Exit | None = None
+    exit_at_ms: int | None = None
+    drained: bool = False
+    """The stream was read to its end, so nothing more can come."""
+    result: str | None = None
+    result_bytes: int = 0
+    """Of the whole result; more than ``len(result)`` when it had to be cut."""
+    is_error: bool = False
+    """The stream's own final message said error."""
+    error: str | None = None
+    stderr_tail: str | None = None
+    is_limit: bool = False
+    """The stream's final message said that the model's provider refused for now."""
+    retry_after_ms: int | None = None
+    """How long the provider asked to wait."""
+    stop: StopCause | None = None
+    stop_at_ms: int | None = None
+    lease_lost: bool = False
+
+
+class Attempt(Value, frozen=True):
+    """One try at the run in its runtime."""
+
+    number: int
+    session_key: SessionKey
+    requested_at_ms: int
+    retry_of: AttemptId | None = None
+    retry_reason: str | None = None
+    verification_retry: bool = False
+    started_at_ms: int | None = None
+    ended_at_ms: int | None = None
+    deadline_ms: int | None = None
+    warned: bool = False
+    turns: int = 1
+    native_session: str | None = None
+    """What the worker's program calls its session; a later attempt can go on with it."""
+    resumes: str | None = None
+    """The program's own session, of the attempt before, in which this one goes on."""
+    opening: str | None = None
+    """What that session is told first; None = the whole prompt, in a new session."""
+    pid: int | None = None
+    evidence: Evidence = Evidence()
+    remains: Remains | None = None
+    """What it left besides its result; None = nothing, or nobody looked."""
+    outcome: Outcome | None = None
+    usage: Usage | None = None
+    report: Report | None = None
+    report_is_last: bool = False
+    """No tool was used after the report (2-lifecycle §6, ``requireCompletionReport``)."""
+    report_is_text: bool = False
+    """It was read from the result text; a report by tool beats it."""
+    report_problem: str | None = None
+    """Why the report in the result text is none."""
+    last_tool: str | None = None
+    """The last tool it used (seed 000 §4.2)."""
+    result_is_last: bool = False
+    """No tool was used after the result text."""
+    token_hashes: tuple[str, ...] = ()
+    """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
+
+
+class Dependency(Value, frozen=True):
+    """A run this one waits for, and what it came to once settled."""
+
+    run_id: RunId
+    label: str
+    outcome: Outcome | None = None
+    result: str | None = None
+
+
+class Child(Value, frozen=True):
+    """A run this one spawned; ``outcome`` is None while it is active."""
+
+    run_id: RunId
+    label: str
+    outcome: Outcome | None = None
+    result: str | None = None
+    told: bool = False
+    """Its result reached this run's agent or result text."""
+    spent: Spent = Spent()
+    """By it and everything below it, as it told last."""
+    committed: Committed = Committed()
+
+
+class Decision(StrEnum):
+    ANSWER = "answer"
+    APPROVE = "approve"
+    DENY = "deny"
+    DEFAULT = "default"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
+class Answer(Value, frozen=True):
+    decision: Decision
+    text: str | None
+    by: str
+    at_ms: int
+
+
+class Priority(StrEnum):
+    """Of a notice: the last two want an answer."""
+
+    INFO = "info"
+    QUESTION = "question"
+    BLOCKER = "blocker"
+
+
+class Request(Value, frozen=True):
+    """What a worker wants its requester to answer; durable on both sides."""
+
+    id: RequestId
+    attempt: int
+    question: str
+    asked_at_ms: int
+    deadline_ms: int | None
+    """None for a notice: nobody holds the line for its answer."""
+    context: str | None = None
+    options: tuple[str, ...] = ()
+    default_answer: str | None = None
+    answer: Answer | None = None
+    priority: Priority | None = None
+    """Of a notice (``notify_parent``), which its sender does not wait on; None = a question."""
+    call_id: str | None = None
+    """Of the call that asked, when its door may repeat it."""
+
+
+class Steer(Value, frozen=True):
+    """A message for the worker, until its runtime took it."""
+
+    number: int
+    message: str
+    by: str
+    at_ms: int
+    next_turn: bool = False
+    """Not for the turn that was under way when it was sent."""
+
+
+class Continues(Value, frozen=True):
+    """Whose session a run goes on with; one session has one run at work at a time."""
+
+    run_id: RunId
+    """The run before it."""
+    root: RunId
+    """The first run of the session; it names the session for ever."""
+    native_session: str
+    """What the worker's program calls the session, as the run before left it."""
+
+
+class DeliveryTry(Value, frozen=True):
+    """One try at telling the requester; ``subagents why`` prints these (seed 004 part 4)."""
+
+    at_ms: int
+    target: SessionKey
+    requester_depth: int
+    nested: bool
+    route_mode: str
+    phases: tuple[str, ...]
+    outcome: DeliveryOutcome
+    idempotency_key: str
+
+
+class Delivery(Value, frozen=True):
+    """The delivery of the announcement, over all tries."""
+
+    target: SessionKey
+    tries: tuple[DeliveryTry, ...] = ()
+    tries_total: int = 0
+    first_failure_ms: int | None = None
+    failures: int = 0
+    due_ms: int | None = None
+
+
+class AlertLedger(Value, frozen=True):
+    """What was pushed to the requester in this hour, and what was held back (``noise``)."""
+
+    number: int = 0
+    """Of alert messages so far."""
+    since_ms: int | None = None
+    """When the present hour began: with the first alert after the one before ended."""
+    tokens: int = 0
+    """Pushed since then."""
+    held: dict[str, int] = {}
+    """Kind → how many wait for the digest line."""
+
+
+class Limited(Value, frozen=True):
+    """The model's provider takes no more for now: attempts in a row that ended so (``limits``)."""
+
+    since_ms: int
+    waits: int
+    text: str
+    """What the last of them ended with."""
+
+
+class Cancel(Value, frozen=True):
+    """A durable intent to end the run."""
+
+    at_ms: int
+    by: str
+    reason: str | None = None
+    cascaded: bool = False
+
+
+class Run(Value, frozen=True):
+    """One delegated task from spawn to cleanup; exactly one phase; the id never changes."""
+
+    id: RunId
+    spec: RunSpec
+    resolved: Resolved
+    requester: SessionKey
+    depth: int
+    created_at_ms: int
+    phase: Phase
+    phase_since_ms: int
+    seq: int = 1
+    first_session_key: SessionKey = SessionKey("")
+    requester_run: RunId | None = None
+    retry_from: RunId | None = None
+    dependencies: tuple[Dependency, ...] = ()
+    wait_deadline_ms: int | None = None
+    attempts: tuple[Attempt, ...] = ()
+    started_at_ms: int | None = None
+    ended_at_ms: int | None = None
+    retries_used: int = 0
+    retry_due_ms: int | None = None
+    limited: Limited | None = None
+    """It waits for its provider; such waits are not retries."""
+    next_attempt_reason: str | None = None
+    next_attempt_verifies: bool = False
+    """The next attempt repeats one that failed its contract (not its retry policy)."""
+    outcome: Outcome | None = None
+    result: str | None = None
+    result_bytes: int = 0
+    report: Report | None = None
+    progress: Progress | None = None
+    progress_lines: int = 0
+    """How many updates are in its progress log."""
+    progress_paced_ms: int | None = None
+    """When the last update came that the next one has to keep its distance from."""
+    vacuous: bool = False
+    verification_state: VerificationState | None = None
+    verification: Verification | None = None
+    retry_attempted_at_ms: int | None = None
+    children: tuple[Child, ...] = ()
+    continues: Continues | None = None
+    """The run whose session this one goes on with."""
+    continued_by: RunId | None = None
+    """The newest run known that goes on with this one's session."""
+    followed_up: bool = False
+    """A follow-up turn was asked for and has not started yet."""
+    requests: tuple[Request, ...] = ()
+    steers: tuple[Steer, ...] = ()
+    steers_total: int = 0
+    last_steer_ms: int | None = None
+    notices: int = 0
+    paused: bool = False
+    cancel: Cancel | None = None
+    delivery: Delivery | None = None
+    announcement_consumed_ms: int | None = None
+    archived_at_ms: int | None = None
+    settled_seq: int | None = None
+    """Number of the event that gave it its outcome."""
+    alerts: AlertLedger = AlertLedger()
+    budget_mark: float = 0
+    """The highest alert threshold passed: percent of its budget, or US dollars without one."""
+    reserve: Reserve | None = None
+    """Only what is kept for its own report is left of its budget."""
+    budget_stop: BudgetStop | None = None
+    refusals: int = 0
+    """Calls in its worker's name that were refused and journaled."""
+
+    @property
+    def attempt(self) -> Attempt:
+        """The newest attempt; only in phases that have one."""
+        return self.attempts[-1]
+
+    @property
+    def attempt_id(self) -> AttemptId:
+        return make_attempt_id(self.id, len(self.attempts))
+
+    @property
+    def session_key(self) -> SessionKey:
+        """The child session of the newest attempt, or the one promised in the receipt."""
+        return self.attempts[-1].session_key if self.attempts else self.first_session_key
+
+    @property
+    def root(self) -> RunId:
+        """The first run of the session; the session's name, and that of its thread."""
+        return self.id if self.continues is None else self.continues.root
+
+    @property
+    def native_session(self) -> str | None:
+        """What the worker's program calls the session, as it was heard last."""
+        heard = (each.native_session for each in reversed(self.attempts))
+        before = None if self.continues is None else self.continues.native_session
+        return next((name for name in heard if name is not None), before)
+
+    @property
+    def active_children(self) -> tuple[Child, ...]:
+        return tuple(child for child in self.children if child.outcome is None)
+
+    @property
+    def pending_requests(self) -> tuple[Request, ...]:
+        return tuple(request for request in self.requests if request.answer is None)
+
+    @property
+    def remains(self) -> Remains:
+        """What its newest attempt that left anything left besides its result."""
+        found = (each.remains for each in reversed(self.attempts) if each.remains is not None)
+        return next(found, Remains())
+
+    @property
+    def is_settled(self) -> bool:
+        return self.phase in SETTLED
+
+    @property
+    def has_failed(self) -> bool:
+        return self.outcome is not None and self.outcome.status not in {Status.OK, Status.PARTIAL}
+
+
+class MessageKind(StrEnum):
+    ANNOUNCEMENT = "announcement"
+    QUESTION = "question"
+    BLOCKER = "blocker"
+    NOTICE = "notice"
+    ALERT = "alert"
+
+
+class Message(Value, frozen=True):
+    """One row of a session's inbox."""
+
+    id: MessageId
+    session_key: SessionKey
+    run_id: RunId
+    kind: MessageKind
+    created_at_ms: int
+    text: str
+    consumed: bool = False
+    """Written as consumed already: kept for the record, pushed to nobody."""

@@ -1,0 +1,111 @@
+"""What a worker says while it works: pieces of its stream, as its runtime decoded them.
+
+The engine redacts, numbers and keeps them as lines of the run's transcript (``transcript``) and
+shows them to the detectors (``detectors``). Nothing of it decides anything of the run: a
+transcript that cannot be kept never holds up the work.
+
+Source: 4-observability §1; seed 003 "Log Line Types".
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from subagents.domain.run.values import Value
+
+THINKING_CHARS_MAX: Final = 300
+LINE_CHARS_MAX: Final = 8_000
+"""Of one line's text; a longer one is cut and says by how much."""
+OUTPUT_CHARS_MAX: Final = 32_000
+"""Of a tool's output that detectors see: its beginning and its end."""
+
+
+class LineType(StrEnum):
+    """Seed 003 "Log Line Types"."""
+
+    TEXT = "text"
+    THINKING = "thinking"
+    TOOL = "tool"
+    ERROR = "error"
+    SYSTEM = "system"
+    USER = "user"
+
+
+class PlanStatus(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+class PlanItem(Value, frozen=True):
+    """One item of the worker's own plan (TodoWrite, plan updates)."""
+
+    text: str
+    status: PlanStatus = PlanStatus.PENDING
+
+
+class ToolUse(Value, frozen=True):
+    """A tool that began (``is_end`` false) or ended; a stream may tell only of the end."""
+
+    name: str
+    call_id: str | None = None
+    is_end: bool = True
+    input: str = ""
+    """Short: what it was asked, on one line."""
+    command: str | None = None
+    """Of a shell tool: the whole command line."""
+    path: str | None = None
+    """The file it works on."""
+    plan: tuple[PlanItem, ...] | None = None
+    """The whole plan, when the tool writes one."""
+    agents: int = 0
+    """How many sub-agents of its own harness this call starts."""
+    team: str | None = None
+    exit_code: int | None = None
+    is_error: bool = False
+    output: str = ""
+    """At most ``OUTPUT_CHARS_MAX``; for the detectors, the line shows a summary."""
+    duration_ms: int | None = None
+
+
+class ApiError(Value, frozen=True):
+    """The model's provider, the program or a permission refused."""
+
+    message: str
+    retry: str | None = None
+    """``2/5`` when the program says which try this was."""
+    status: int | None = None
+    """The HTTP status; 429 and 529 say that the provider takes no more for now."""
+    retry_after_ms: int | None = None
+    """How long the program, or its provider, waits before the next try."""
+
+
+class ContextUse(Value, frozen=True):
+    """How full the model's window is."""
+
+    tokens: int
+    window: int | None = None
+    """None = by the model's name, else unknown."""
+    model: str | None = None
+
+
+class Said(Value, frozen=True):
+    """One piece of an attempt's stream, as its runtime decoded it."""
+
+    type: LineType
+    text: str = ""
+    """Empty = for the detectors only; no line is kept of it."""
+    tool: ToolUse | None = None
+    api_error: ApiError | None = None
+    context: ContextUse | None = None
+    waits_ms: int | None = None
+    """So long it waits for its model's provider, which refused another worker."""
+
+
+class Heard(Value, frozen=True):
+    """Pieces in the order they came, and how far each of the attempt's files was read for them.
+
+    Positions are the runtime's own: names and numbers that it gets back after a restart.
+    """
+
+    said: tuple[Said, ...]
+    positions: dict[str, int] = {}

@@ -1,0 +1,146 @@
+"""Where a run works when it has a place of its own, and what it left there.
+
+A worktree is planned at the spawn (its path and branch are in the receipt), made before the first
+attempt, and looked at when an attempt ends: before the end is journaled, so that whoever hears of
+it hears of what was changed, too.
+
+Source: 7-runtimes (``isolation``); 8-field-failures (a delegate that silently deleted tests).
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from subagents.domain.run.values import RunId, Value
+
+LABEL_CHARS_MAX: Final = 40
+ID_CHARS: Final = 10
+FILES_MAX: Final = 200
+"""Changed files kept by name; the numbers count all."""
+NAMED_MAX: Final = 5
+"""Files named in one line."""
+WORDS_CHARS_MAX: Final = 4_000
+LEFT_MAX: Final = 50
+
+
+class Worktree(Value, frozen=True):
+    """A git worktree and branch that belong to one run."""
+
+    repository: str
+    """Root of the checkout it comes from, absolute."""
+    path: str
+    """Root of the worktree; the run works in it, or in the same place below it as asked for."""
+    branch: str
+    origin: str
+    """The working directory that was asked for."""
+
+
+class ChangeKind(StrEnum):
+    ADDED = "added"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+
+
+class FileChange(Value, frozen=True):
+    """One file, compared with the commit that the run began from."""
+
+    path: str
+    """From the root of the repository."""
+    kind: ChangeKind
+    insertions: int | None = None
+    """Lines; None for a binary file, or a large one that git does not know yet."""
+    deletions: int | None = None
+
+
+class Changes(Value, frozen=True):
+    """What a run changed in its worktree, committed or not."""
+
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    deleted: int = 0
+    """Of ``files``: those that are gone."""
+    commits: int = 0
+    ignored: int = 0
+    """Files and directories that git ignores, without the caches of known tools."""
+    changed: tuple[FileChange, ...] = ()
+    """At most ``FILES_MAX``, the deleted ones first."""
+    kept_branches: tuple[str, ...] = ()
+    """Where the work of attempts before this one is kept."""
+    error: str | None = None
+    """Why it could not be looked at; then nothing else is known."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Nothing was changed or committed, as far as it is known."""
+        return not (self.files or self.commits or self.ignored or self.error)
+
+
+class Remains(Value, frozen=True):
+    """What an attempt left besides its result."""
+
+    words: str | None = None
+    """The end of what it said, when it gave no result."""
+    files: tuple[str, ...] = ()
+    """Files of its contract that exist, when it ended badly."""
+    changes: Changes | None = None
+    """Only of a run with a worktree."""
+
+
+def branch_of(run_id: RunId, label: str) -> str:
+    """``subagents/<label>-<short id>``: unique, and readable in ``git branch``."""
+    return f"subagents/{place_of(run_id, label)}"
+
+
+def place_of(run_id: RunId, label: str) -> str:
+    """The last part of the worktree's path and branch."""
+    letters = (c if c.isascii() and c.isalnum() else "-" for c in label.lower())
+    words = "-".join(filter(None, "".join(letters).split("-")))[:LABEL_CHARS_MAX].strip("-")
+    short = run_id.removeprefix("r-")[:ID_CHARS]
+    return f"{words}-{short}" if words else short
+
+
+def summary(changes: Changes) -> str:
+    """``3 files changed, +40 -2, 1 commit; deleted: tests/test_a.py``."""
+    if changes.error is not None:
+        return f"changes unknown: {changes.error}"
+    if changes.is_clean:
+        return "no changes"
+    parts = []
+    if changes.files:
+        noun = "file" if changes.files == 1 else "files"
+        parts.append(f"{changes.files} {noun} changed, +{changes.insertions} -{changes.deletions}")
+    if changes.commits:
+        parts.append(f"{changes.commits} commit{'' if changes.commits == 1 else 's'}")
+    if changes.ignored:
+        parts.append(f"{changes.ignored} ignored by git")
+    gone = [each.path for each in changes.changed if each.kind is ChangeKind.DELETED]
+    text = ", ".join(parts)
+    return f"{text}; deleted: {listed(gone, changes.deleted)}" if gone else text
+
+
+def listed(paths: list[str], total: int) -> str:
+    """Some names, and how many there are besides."""
+    shown = ", ".join(" ".join(path.split()) for path in paths[:NAMED_MAX])
+    more = max(total, len(paths)) - min(len(paths), NAMED_MAX)
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def out_of_scope(changes: Changes, artifacts: Sequence[str], prefix: str) -> tuple[str, ...]:
+    """Changed files that the contract does not name, of those that are known by name.
+
+    Args:
+        changes: Of the run.
+        artifacts: Paths in its contract; one that names none says nothing of what is in scope.
+        prefix: Of the working directory below the repository's root: ``""`` or ``"sub/dir/"``.
+    """
+    if not artifacts:
+        return ()
+    named = {f"{prefix}{path.removeprefix('./')}" for path in artifacts}
+    return tuple(each.path for each in changes.changed if each.path not in named)
+
+
+def prefix_of(tree: Worktree, cwd: str) -> str:
+    """The part of the working directory below the worktree's root, with a slash at its end."""
+    below = cwd.removeprefix(tree.path).strip("/")
+    return f"{below}/" if below else ""

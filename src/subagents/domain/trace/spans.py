@@ -1,0 +1,473 @@
+"""A run as spans of a distributed trace, from nothing but the run and its journal.
+
+- One ``invoke_agent`` span per attempt. A retry is a span of its own, linked to the first attempt.
+  A run that ended before any attempt is one span with attempt 0.
+- A child's spans lie under the attempt that spawned it. One that outlived its parent is linked to
+  it instead: a span must not end after the one it lies in.
+- ``execute_tool`` per tool and ``verify`` per contract that was checked lie under the attempt.
+- Deliveries, questions, alerts, stops are events of the attempt's span, by name and without texts.
+
+Ids are hashes (``trace``): what is sent twice has the same ones. Content is left out unless it is
+asked for.
+
+Pure. Who sends them: ``telemetry``. Why so: docs/decisions/0022.
+
+Source: 4-observability §9; notes on OpenTelemetry's GenAI conventions (names: ``genai``).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import msgspec
+
+from subagents.domain.redaction.redact import redact
+from subagents.domain.run.events import (
+    Alerted,
+    AnnouncementConsumed,
+    AttemptTakenOver,
+    BudgetExhausted,
+    CancelRequested,
+    ChildSettled,
+    DeliverySettled,
+    Event,
+    InterruptRequested,
+    LeaseExpired,
+    RequestAnswered,
+    RequestAsked,
+    SignalReceived,
+    SlotGranted,
+    SteerRequested,
+    VerificationFinished,
+)
+from subagents.domain.run.outcome import (
+    Deferred,
+    Delivered,
+    DeliveryOutcome,
+    Outcome,
+    Reason,
+    Skipped,
+    Status,
+    Verdict,
+    Verification,
+)
+from subagents.domain.run.run import Attempt, Run
+from subagents.domain.run.signals import ToolSeen
+from subagents.domain.run.values import Value
+from subagents.domain.trace import span_names as genai
+from subagents.domain.trace.trace_ids import (
+    UNTRIED,
+    Lineage,
+    span_id,
+    trace_id,
+)
+
+TOOLS_MAX: Final = 1_000
+"""Tool spans of one run; how many more there were stands on the attempt's span."""
+TOOL_CHARS_MAX: Final = 100
+EVENTS_MAX: Final = 128
+"""Of one span, as OpenTelemetry's own libraries keep at most."""
+CONTENT_CHARS_MAX: Final = 32 * 1024
+
+Attribute: TypeAlias = str | int | float | bool
+
+
+class SpanEvent(Value, frozen=True):
+    """Something that happened at one moment of a span."""
+
+    name: str
+    at_ms: int
+    attributes: dict[str, Attribute] = {}
+
+
+class Link(Value, frozen=True):
+    """To a span this one belongs to without lying in it."""
+
+    span_id: str
+    kind: str
+
+
+class Span(Value, frozen=True):
+    """One piece of work in the trace of its tree of runs."""
+
+    trace_id: str
+    """32 hexadecimal digits, the same for the whole tree."""
+    span_id: str
+    """16 hexadecimal digits."""
+    parent_id: str | None
+    name: str
+    start_ms: int
+    end_ms: int
+    is_remote_call: bool = False
+    """Another process did the work (OpenTelemetry's kind CLIENT)."""
+    attributes: dict[str, Attribute] = {}
+    events: tuple[SpanEvent, ...] = ()
+    links: tuple[Link, ...] = ()
+    has_failed: bool = False
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What the journal says of one attempt, while it is read."""
+
+    end_ms: int = 0
+    """Its own end, or that of what it waited for."""
+    events: list[SpanEvent] = field(default_factory=list)
+    events_left_out: int = 0
+    tools: list[tuple[str, int]] = field(default_factory=list)
+    tools_left_out: int = 0
+    verification: Verification | None = None
+    verified_ms: int = 0
+
+    def note(
+        self, name: str, at_ms: int, attributes: Mapping[str, Attribute] | None = None
+    ) -> None:
+        if len(self.events) >= EVENTS_MAX:
+            self.events_left_out += 1
+            return
+        self.events.append(SpanEvent(name=name, at_ms=at_ms, attributes=dict(attributes or {})))
+
+
+@dataclass(slots=True)
+class _Story:
+    """What the journal says of the whole run, while it is read."""
+
+    drafts: dict[int, _Draft]
+    current: int = UNTRIED
+    tools: int = 0
+    path: str | None = None
+
+
+# -- the spans ----------------------------------------------------------------------------------
+
+
+def spans_of(
+    run: Run,
+    journal: Iterable[Event],
+    where: Lineage,
+    *,
+    description: str | None = None,
+    content: bool = False,
+) -> list[Span]:
+    """All spans of a settled run: its attempts in order, each before what lies in it.
+
+    Args:
+        run: Has an outcome.
+        journal: Its events, in order; read once, none is kept.
+        where: See ``lineage``.
+        description: Of its agent.
+        content: Task, result and error texts too, redacted and cut; else none of them.
+    """
+    story = _read(run, journal)
+    if not run.attempts:
+        return [_untried(run, story, where, description=description, content=content)]
+    found: list[Span] = []
+    for attempt in run.attempts:
+        draft = story.drafts[attempt.number]
+        span = _of_attempt(run, attempt, story, where, description=description, content=content)
+        found.append(span)
+        found += _tools(span, run, attempt.number, draft)
+        if draft.verification is not None:
+            found.append(_verification(span, run, attempt, draft, draft.verification))
+    return found
+
+
+def _read(run: Run, journal: Iterable[Event]) -> _Story:
+    numbers = [UNTRIED, *(attempt.number for attempt in run.attempts)]
+    story = _Story(drafts={number: _Draft() for number in numbers})
+    for event in journal:
+        _take(story, event)
+    # What came before the first attempt is shown on it.
+    before = story.drafts[UNTRIED].events
+    if run.attempts and before:
+        first = story.drafts[run.attempts[0].number]
+        first.events[:0] = before
+    return story
+
+
+def _take(story: _Story, event: Event) -> None:  # noqa: C901, PLR0912 - one case per event
+    draft = story.drafts[story.current]
+    match event:
+        case SlotGranted():
+            story.current += 1
+        case SignalReceived(signal=ToolSeen(name=name), attempt=number) if number in story.drafts:
+            _take_tool(story, story.drafts[number], name, event.at_ms)
+        case VerificationFinished(attempt=number) if number in story.drafts:
+            checked = story.drafts[number]
+            checked.verification, checked.verified_ms = event.verification, event.at_ms
+        case ChildSettled():
+            draft.end_ms = max(draft.end_ms, event.at_ms)
+        case AttemptTakenOver():
+            draft.note("taken over after a restart", event.at_ms)
+        case LeaseExpired():
+            draft.note("lease expired", event.at_ms)
+        case CancelRequested():
+            draft.note("cancel requested", event.at_ms)
+        case InterruptRequested():
+            draft.note("interrupt requested", event.at_ms)
+        case BudgetExhausted():
+            draft.note("budget exhausted", event.at_ms)
+        case SteerRequested():
+            draft.note("steered", event.at_ms)
+        case RequestAsked(request=request):
+            draft.note("question", event.at_ms, {genai.REQUEST_ID: request.id})
+        case RequestAnswered(request_id=request_id, answer=answer):
+            known = {genai.REQUEST_ID: request_id, genai.DECISION: str(answer.decision)}
+            draft.note("answer", event.at_ms, known)
+        case Alerted(alert=alert):
+            draft.note("alert", event.at_ms, {genai.ALERT_KIND: str(alert.kind)})
+        case DeliverySettled(record=record):
+            known = {
+                genai.DELIVERY_TARGET: record.target,
+                genai.DELIVERY_OUTCOME: delivery_word(record.outcome),
+            }
+            if isinstance(record.outcome, Delivered):
+                known[genai.DELIVERY_PATH] = str(record.outcome.path)
+                story.path = story.path or str(record.outcome.path)
+            draft.note("delivery", event.at_ms, known)
+        case AnnouncementConsumed(path=path):
+            story.path = str(path)
+            draft.note("consumed", event.at_ms, {genai.DELIVERY_PATH: str(path)})
+        case _:
+            pass
+
+
+def _take_tool(story: _Story, draft: _Draft, name: str, at_ms: int) -> None:
+    if story.tools >= TOOLS_MAX:
+        draft.tools_left_out += 1
+        return
+    story.tools += 1
+    draft.tools.append((redact(name)[:TOOL_CHARS_MAX], at_ms))
+
+
+def delivery_word(outcome: DeliveryOutcome) -> str:
+    """``delivered``, ``failed``, or why not yet (``deferred: …``) or never (``skipped: …``)."""
+    match outcome:
+        case Delivered():
+            return "delivered"
+        case Deferred(reason=reason):
+            return f"deferred: {reason}"
+        case Skipped(reason=why):
+            return f"skipped: {why}"
+        case _:
+            return "failed"
+
+
+def _of_attempt(
+    run: Run,
+    attempt: Attempt,
+    story: _Story,
+    where: Lineage,
+    *,
+    description: str | None,
+    content: bool,
+) -> Span:
+    draft = story.drafts[attempt.number]
+    is_last = attempt is run.attempts[-1]
+    outcome = _outcome(run, attempt, draft)
+    ended_ms = attempt.ended_at_ms or attempt.requested_at_ms
+    end_ms = max(ended_ms, draft.end_ms, draft.verified_ms)
+    if is_last:
+        end_ms = max(end_ms, run.ended_at_ms or end_ms)
+    attributes = _about(run, description=description)
+    attributes[genai.ATTEMPT] = attempt.number
+    attributes[genai.CONVERSATION_ID] = attempt.session_key
+    _put_outcome(attributes, outcome)
+    if attempt.retry_of is not None:
+        attributes[genai.RETRY_OF] = attempt.retry_of
+    if attempt.number == 1:
+        attributes[genai.QUEUED_MS] = max(attempt.requested_at_ms - run.created_at_ms, 0)
+    usage = attempt.usage
+    if usage is not None:
+        counts = {
+            genai.INPUT_TOKENS: usage.tokens_in,
+            genai.OUTPUT_TOKENS: usage.tokens_out,
+            genai.COST_USD: usage.cost_usd,
+        }
+        attributes |= {name: count for name, count in counts.items() if count is not None}
+    if run.spec.verification is not None:
+        attributes[genai.CONTRACT_STATUS] = _contract(draft.verification)
+    if is_last and story.path is not None:
+        attributes[genai.DELIVERY_PATH] = story.path
+    if draft.tools_left_out:
+        attributes[genai.TOOLS_LEFT_OUT] = draft.tools_left_out
+    if draft.events_left_out:
+        attributes[genai.EVENTS_LEFT_OUT] = draft.events_left_out
+    if content:
+        said = run.result if is_last else attempt.evidence.result
+        attributes |= _content(run.spec.task, said, outcome)
+    first = (Link(span_id=span_id(run.id, 1), kind="retry_of"),) if attempt.number > 1 else ()
+    times = (attempt.requested_at_ms, end_ms)
+    return _span(run, where, draft, attributes, outcome, times=times, links=first)
+
+
+def _untried(
+    run: Run, story: _Story, where: Lineage, *, description: str | None, content: bool
+) -> Span:
+    """A run that ended while it waited: cancelled, or its dependencies failed."""
+    attributes = _about(run, description=description)
+    attributes[genai.ATTEMPT] = UNTRIED
+    attributes[genai.CONVERSATION_ID] = run.first_session_key
+    _put_outcome(attributes, run.outcome)
+    if story.path is not None:
+        attributes[genai.DELIVERY_PATH] = story.path
+    if content:
+        attributes |= _content(run.spec.task, run.result, run.outcome)
+    times = (run.created_at_ms, run.ended_at_ms or run.created_at_ms)
+    return _span(run, where, story.drafts[UNTRIED], attributes, run.outcome, times=times)
+
+
+def _span(
+    run: Run,
+    where: Lineage,
+    draft: _Draft,
+    attributes: dict[str, Attribute],
+    outcome: Outcome | None,
+    *,
+    times: tuple[int, int],
+    links: tuple[Link, ...] = (),
+) -> Span:
+    begun_ms, end_ms = times
+    parent, apart = _parent(run, where)
+    number = attributes[genai.ATTEMPT]
+    return Span(
+        trace_id=trace_id(where.root),
+        span_id=span_id(run.id, int(number)),
+        parent_id=parent,
+        name=f"{genai.INVOKE_AGENT} {run.resolved.agent_id}",
+        start_ms=begun_ms,
+        end_ms=max(end_ms, begun_ms),
+        is_remote_call=True,
+        attributes=attributes,
+        events=tuple(draft.events),
+        links=(*links, *apart),
+        has_failed=_has_failed(outcome),
+    )
+
+
+def _about(run: Run, *, description: str | None) -> dict[str, Attribute]:
+    """What every span of an attempt says of its run."""
+    resolved = run.resolved
+    found: dict[str, Attribute] = {
+        genai.OPERATION_NAME: genai.INVOKE_AGENT,
+        genai.PROVIDER_NAME: genai.PROVIDERS.get(resolved.runtime, resolved.runtime),
+        genai.AGENT_ID: resolved.agent_id,
+        genai.AGENT_NAME: resolved.agent_id,
+        genai.RUN_ID: run.id,
+        genai.LABEL: redact(resolved.label),
+        genai.RUNTIME: resolved.runtime,
+        genai.DEPTH: run.depth,
+    }
+    if description:
+        found[genai.AGENT_DESCRIPTION] = description
+    if resolved.model is not None:
+        found[genai.REQUEST_MODEL] = resolved.model
+    if run.requester_run is not None:
+        found[genai.PARENT_ID] = run.requester_run
+    if run.retry_from is not None:
+        found[genai.RETRY_OF] = run.retry_from
+    return found
+
+
+def _outcome(run: Run, attempt: Attempt, draft: _Draft) -> Outcome | None:
+    """What the attempt came to, with what its contract said of it."""
+    if attempt is run.attempts[-1]:
+        return run.outcome
+    verdict = draft.verification.verdict if draft.verification is not None else None
+    if verdict is Verdict.FAILED:
+        return Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED)
+    return attempt.outcome
+
+
+def _put_outcome(attributes: dict[str, Attribute], outcome: Outcome | None) -> None:
+    if outcome is None:
+        return
+    attributes[genai.OUTCOME] = str(outcome.status)
+    if _has_failed(outcome):
+        attributes[genai.ERROR_TYPE] = str(outcome.reason or outcome.status)
+
+
+def _has_failed(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.status not in {Status.OK, Status.PARTIAL}
+
+
+def _contract(verification: Verification | None) -> str:
+    """``passed``, ``failed`` or ``skipped`` (never ran, or could not check)."""
+    if verification is None or verification.verdict is Verdict.COULD_NOT_CHECK:
+        return "skipped"
+    return str(verification.verdict)
+
+
+def _parent(run: Run, where: Lineage) -> tuple[str | None, tuple[Link, ...]]:
+    """The span it lies in, or a link to the one it should have lain in."""
+    parent = where.parent
+    if parent is None:
+        return None, ()
+    spawner = UNTRIED
+    for attempt in parent.attempts:
+        if attempt.requested_at_ms <= run.created_at_ms or spawner == UNTRIED:
+            spawner = attempt.number
+    found = span_id(parent.id, spawner)
+    over_ms, ended_ms = parent.ended_at_ms, run.ended_at_ms
+    if over_ms is not None and ended_ms is not None and over_ms < ended_ms:
+        return None, (Link(span_id=found, kind="parent"),)
+    return found, ()
+
+
+def _content(task: str, result: str | None, outcome: Outcome | None) -> dict[str, Attribute]:
+    found: dict[str, Attribute] = {genai.INPUT_MESSAGES: _messages("user", task)}
+    said = result or (outcome.error if outcome is not None else None)
+    if said:
+        found[genai.OUTPUT_MESSAGES] = _messages("assistant", said)
+    return found
+
+
+def _messages(role: str, text: str) -> str:
+    shown = redact(text)
+    if len(shown) > CONTENT_CHARS_MAX:
+        shown = f"{shown[:CONTENT_CHARS_MAX]}… ({len(shown) - CONTENT_CHARS_MAX} more characters)"
+    message = {"role": role, "parts": [{"type": "text", "content": shown}]}
+    return msgspec.json.encode([message]).decode()
+
+
+def _tools(span: Span, run: Run, number: int, draft: _Draft) -> list[Span]:
+    """The journal knows when a tool was seen, not how long it took: spans without a length."""
+    return [
+        Span(
+            trace_id=span.trace_id,
+            span_id=span_id(run.id, number, "tool", str(index)),
+            parent_id=span.span_id,
+            name=f"{genai.EXECUTE_TOOL} {name}",
+            start_ms=at_ms,
+            end_ms=at_ms,
+            attributes={
+                genai.OPERATION_NAME: genai.EXECUTE_TOOL,
+                genai.TOOL_NAME: name,
+                genai.RUN_ID: run.id,
+                genai.ATTEMPT: number,
+            },
+        )
+        for index, (name, at_ms) in enumerate(draft.tools)
+    ]
+
+
+def _verification(
+    span: Span, run: Run, attempt: Attempt, draft: _Draft, found: Verification
+) -> Span:
+    begun_ms = max(attempt.ended_at_ms or draft.verified_ms, draft.end_ms)
+    return Span(
+        trace_id=span.trace_id,
+        span_id=span_id(run.id, attempt.number, "verification"),
+        parent_id=span.span_id,
+        name="verify",
+        start_ms=min(begun_ms, draft.verified_ms),
+        end_ms=draft.verified_ms,
+        attributes={
+            genai.RUN_ID: run.id,
+            genai.ATTEMPT: attempt.number,
+            genai.CONTRACT_STATUS: _contract(found),
+            genai.CHECKS: len(found.checks),
+            genai.CHECKS_FAILED: len(found.failures),
+        },
+        has_failed=found.verdict is Verdict.FAILED,
+    )

@@ -1,0 +1,103 @@
+"""What those who follow the runs are shown of an event.
+
+Two kinds of document: the *structured events* of seed 003 §1, with exactly its fields, for callers
+that act on news; and one generic ``run`` event per journal entry, for dashboards. Beside the seed's
+fields stand ``seq`` (the number in the order of all runs, by which a follower goes on), ``runId``,
+``label`` and ``ts``. ``agentId`` is the name by which the caller knows the worker: the run's label.
+
+Source: 4-observability §4, §8, §9; seed 003 §1.
+"""
+
+from typing import Final
+
+from subagents.domain.redaction.redact import redact
+from subagents.domain.run.alert import AlertKind
+from subagents.domain.run.events import Alerted, Event, ParentNotified
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import Value
+
+Document = dict[str, object]
+
+COMPLETION: Final = "completion"
+CC_MESSAGE: Final = "cc_message"
+RUN: Final = "run"
+"""The generic event, of every journal entry."""
+NEWS: Final = (*(str(kind) for kind in AlertKind), CC_MESSAGE, COMPLETION)
+"""The structured events."""
+NAMES: Final = (*NEWS, RUN)
+
+
+class Told(Value, frozen=True):
+    """One document for a follower."""
+
+    number: int
+    """In the order of all runs; two documents of one entry share it."""
+    name: str
+    """One of ``NAMES``."""
+    document: Document
+
+
+def told(
+    run: Run, event: Event, *, number: int, seq: int, names: frozenset[str]
+) -> tuple[Told, ...]:
+    """The documents of one journal entry that are wanted; the structured one comes first.
+
+    Args:
+        run: As it is now, or was when the entry was written.
+        event: Of the entry.
+        number: Of the entry in the order of all runs.
+        seq: Of the entry within its run.
+        names: Which are wanted, of ``NAMES``.
+    """
+    found = []
+    news = _news(run, event, seq)
+    if news is not None and news[0] in names:
+        name, fields = news
+        document = {"type": "event", "event": name, "agentId": run.resolved.label, **fields}
+        about = {"runId": run.id, "label": run.resolved.label, "ts": event.at_ms}
+        found.append(Told(number=number, name=name, document={**document, "seq": number, **about}))
+    if RUN in names:
+        found.append(Told(number=number, name=RUN, document=_step(run, event, number)))
+    return tuple(found)
+
+
+def _news(run: Run, event: Event, seq: int) -> tuple[str, Document] | None:
+    """The name and the seed's own fields of the structured event; None for all other events."""
+    match event:
+        case Alerted(alert=alert):
+            return str(alert.kind), dict(alert.fields)
+        case ParentNotified(message=message, priority=priority):
+            return CC_MESSAGE, {"text": redact(message), "priority": priority}
+        case _:
+            is_end = seq == run.settled_seq and run.outcome is not None
+            return (COMPLETION, _end(run)) if is_end else None
+
+
+def _end(run: Run) -> Document:
+    """How the run ended; the whole result is in the announcement and in ``result``."""
+    outcome = run.outcome
+    if outcome is None:
+        return {}
+    text = None if run.result is None else redact(run.result)
+    most = run.resolved.max_announce_chars
+    return {
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "error": None if outcome.error is None else redact(outcome.error),
+        "result": text if text is None else text[:most],
+        "resultBytes": run.result_bytes or len((run.result or "").encode()),
+    }
+
+
+def _step(run: Run, event: Event, number: int) -> Document:
+    """The generic event: no texts of workers, nothing secret."""
+    return {
+        "seq": number,
+        "runId": run.id,
+        "label": run.resolved.label,
+        "agentId": run.resolved.agent_id,
+        "requester": run.requester,
+        "type": type(event).__name__,
+        "atMs": event.at_ms,
+        "phase": run.phase,
+    }

@@ -1,0 +1,73 @@
+"""A run's transcript: its lines, what may be asked of them, and where recording goes on.
+
+Source: 4-observability §1, §2; seed 003 §2.
+"""
+
+from typing import Final
+
+from subagents.domain.alerts.detectors import Watch
+from subagents.domain.redaction.redact import Redactor
+from subagents.domain.run.values import Value
+from subagents.domain.run.worker_output import LineType
+
+LOG_LINES: Final = 50
+LOG_LINES_MAX: Final = 10_000
+GREP_CHARS_MAX: Final = 1_000
+
+
+class Line(Value, frozen=True):
+    """One line of a run's transcript; ``seq`` grows by one over all its attempts, from 1."""
+
+    seq: int
+    ts: int
+    """When it was recorded, in milliseconds since the epoch; never less than the line before."""
+    type: LineType
+    text: str
+    attempt: int
+
+
+class LogQuery(Value, frozen=True):
+    """Which lines are wanted: the filters first, then the window."""
+
+    offset: int | None = None
+    """Among the lines that pass the filters, from 0; None = the newest ``limit``."""
+    limit: int = LOG_LINES
+    grep: str | None = None
+    """A regular expression, searched in the text."""
+    since_ms: int | None = None
+    """Lines recorded at or after this time, in milliseconds since the epoch."""
+    types: tuple[LineType, ...] = ()
+    """Empty = all."""
+    attempt: int | None = None
+    after_seq: int | None = None
+    """Only lines behind this one: the cursor of a reader that goes on."""
+
+
+class LogPage(Value, frozen=True):
+    """The answer (4-observability §2)."""
+
+    total_lines: int
+    """That pass the filters; without filters also those that were dropped."""
+    offset: int
+    """Of the first line of ``lines``."""
+    lines: tuple[Line, ...]
+    next_seq: int
+    """``after_seq`` of the next call: the newest line looked at, whether it passed or not."""
+    dropped_lines: int = 0
+    """The oldest ones, given up because the transcript was full."""
+
+
+class Checkpoint(Value, frozen=True):
+    """Where recording goes on after a restart; kept together with the lines it belongs to."""
+
+    seq: int = 0
+    """Of the last line."""
+    ts: int = 0
+    positions: dict[str, int] = {}
+    """``<attempt>/<name>`` → how far the runtime had read that file of the attempt."""
+    journal_seq: int = 0
+    """Events of the run up to here have their lines."""
+    watch: Watch = Watch()
+    """What the detectors know."""
+    redactor: Redactor = Redactor()
+    """Whether a private key is being printed."""

@@ -1,0 +1,64 @@
+"""What a runtime is handed: composed from the committed run, by value, for every attempt alike."""
+
+from collections.abc import Mapping
+
+from subagents.domain.rules import provider_limits as limits
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import attempt_id
+from subagents.domain.text import prompt
+from subagents.ports import AttemptRef, Launch
+
+
+def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
+    """The newest attempt of ``run``, ready to start."""
+    attempt, resolved = run.attempt, run.resolved
+    deadline = limits.inherited_deadline_ms(run.attempts)
+    if deadline is None and resolved.timeout_ms:
+        deadline = attempt.requested_at_ms + resolved.timeout_ms
+    return Launch(
+        attempt_id=run.attempt_id,
+        run_id=run.id,
+        number=attempt.number,
+        session_key=attempt.session_key,
+        requester=run.requester,
+        agent_id=resolved.agent_id,
+        label=resolved.label,
+        task=run.spec.task,
+        prompt=attempt.opening or prompt.compose(run),
+        previous_results=prompt.dependency_results(run),
+        system_prompt=prompt.system_prompt(run),
+        cwd=resolved.cwd,
+        options=resolved.options,
+        retry_reason=attempt.retry_reason,
+        deadline_ms=deadline,
+        model=resolved.model,
+        thinking=resolved.thinking,
+        tools=resolved.effective_tools,
+        tools_deny=resolved.tools_deny,
+        env=dict(env),
+        native_session=_going_on(run),
+    )
+
+
+def _going_on(run: Run) -> str | None:
+    """The session that this attempt goes on with; the first run of a session begins its own.
+
+    A retry of a run that goes on with one does so from where the attempt before left it.
+    """
+    if run.attempt.resumes is not None:
+        return run.attempt.resumes
+    return None if run.continues is None else run.native_session
+
+
+def ref_of(run: Run, number: int | None = None) -> AttemptRef:
+    """Names an attempt to its runtime; None = the newest."""
+    number = len(run.attempts) if number is None else number
+    return AttemptRef(
+        attempt_id=attempt_id(run.id, number),
+        run_id=run.id,
+        number=number,
+        options=run.resolved.options,
+        turns=run.attempts[number - 1].turns,
+        native_session=run.attempts[number - 1].native_session,
+        usage=run.attempts[number - 1].usage,
+    )

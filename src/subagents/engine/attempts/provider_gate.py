@@ -1,0 +1,209 @@
+"""What all runs of one model's provider and key learn together from its refusals.
+
+While a provider refuses, no new attempt that would ask it is started: the lanes pass such runs
+over (``admit``). When the time is over one goes first, and the others follow once it got through.
+Attempts that are live go on: their programs wait by themselves (``backing_off``).
+
+In memory only: after a restart the first refusal closes the gate again.
+
+Source: 8-field-failures "provider limits (thundering herd on 429)"; docs/decisions/0027.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules.provider_limits import (
+    LIMIT_STATUSES,
+    PROBE_MS,
+    Gate,
+    Provider,
+)
+from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
+from subagents.domain.run.signals import (
+    ResultSeen,
+    Signal,
+    ToolSeen,
+    UsageSeen,
+)
+from subagents.domain.run.values import RunId, replace
+from subagents.domain.run.worker_output import Heard, LineType
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.waiting import wait_at_most
+from subagents.ports import Batch, Clock
+
+FORGET_MS: Final = 600_000
+"""A gate that opened and that nobody went through for so long is forgotten."""
+LOOK_MS_MAX: Final = 60_000
+_ANSWERS: Final = frozenset({LineType.TEXT, LineType.THINKING, LineType.TOOL})
+
+
+ProviderOf = Callable[[Run], Provider]
+
+
+def own_provider(run: Run) -> Provider:
+    """Without more knowledge: what runs of the same agent share."""
+    name = run.resolved.agent_id
+    return Provider(name=name, key=f"{run.resolved.runtime}/{name}")
+
+
+@dataclass(frozen=True, slots=True)
+class _BackOff:
+    """A live attempt whose program waits before it asks its provider again."""
+
+    attempt: int
+    status: int | None
+    until_ms: int | None
+
+
+class Limits:
+    """One gate per provider and key.
+
+    Args:
+        ledger: Has the runs; its lanes ask ``admit``.
+        clock: Tells when a gate opens.
+        provider_of: Whose limits a run shares.
+    """
+
+    def __init__(self, ledger: Ledger, clock: Clock, provider_of: ProviderOf) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._provider_of = provider_of
+        self._gates: dict[str, Gate] = {}
+        self._backing_off: dict[RunId, _BackOff] = {}
+        self._changed = asyncio.Event()
+        ledger.may_start = self.admit
+
+    # -- what the lanes ask ----------------------------------------------------------------
+
+    def admit(self, run: Run) -> bool:
+        """Whether the run may start an attempt now; the first one behind a gate is its probe."""
+        if not self._gates:
+            return True
+        key, now = self._provider_of(run).key, self._clock.now_ms()
+        gate = self._gates.get(key)
+        if gate is None:
+            return True
+        if gate.is_closed(now):
+            return False
+        if gate.is_probing(now):
+            return gate.probe == run.id
+        if gate.probe is None:
+            self._gates[key] = replace(gate, probe=run.id, probe_at_ms=now)
+            self._changed.set()
+        else:
+            self._open(key)
+        return True
+
+    # -- what is learned -------------------------------------------------------------------
+
+    def see(self, run: Run, signal: Signal) -> None:
+        """Learn from a signal of the run's newest attempt."""
+        match signal:
+            case ResultSeen(is_limit=True):
+                self._refused(run, None, signal.retry_after_ms)
+            case ResultSeen() | UsageSeen() | ToolSeen():
+                self._got_through(run)
+
+    def hear(self, run: Run, heard: Heard) -> None:
+        """Learn from what the run's newest attempt says."""
+        for said in heard.said:
+            error = said.api_error
+            if error is not None and error.status in LIMIT_STATUSES:
+                now, wait_ms = self._clock.now_ms(), error.retry_after_ms
+                until_ms = None if wait_ms is None else now + wait_ms
+                self._backing_off[run.id] = _BackOff(len(run.attempts), error.status, until_ms)
+                self._refused(run, error.status, wait_ms)
+            elif said.waits_ms is not None:
+                known = self._backing_off.get(run.id)
+                status = None if known is None else known.status
+                until_ms = self._clock.now_ms() + said.waits_ms
+                self._backing_off[run.id] = _BackOff(len(run.attempts), status, until_ms)
+            elif error is None and said.type in _ANSWERS:
+                self._backing_off.pop(run.id, None)
+                if said.tool is not None:
+                    self._got_through(run)
+
+    def on_commit(self, batch: Batch) -> None:
+        """An attempt that is over backs off no more, and a probe that ended got through."""
+        if not self._gates and not self._backing_off:
+            return
+        for run in batch.runs.values():
+            live = self._ledger.live.get(run.id)
+            if live is None or live.phase not in HOLDS_SLOT:
+                self._backing_off.pop(run.id, None)
+                for key, gate in tuple(self._gates.items()):
+                    if gate.probe == run.id:
+                        self._open(key)
+
+    def _refused(self, run: Run, status: int | None, retry_after_ms: int | None) -> None:
+        provider = self._provider_of(run)
+        self._gates[provider.key] = limits.refused(
+            self._gates.get(provider.key),
+            provider=provider.name,
+            now_ms=self._clock.now_ms(),
+            status=status,
+            retry_after_ms=retry_after_ms,
+        )
+        self._changed.set()
+
+    def _got_through(self, run: Run) -> None:
+        self._backing_off.pop(run.id, None)
+        for key, gate in tuple(self._gates.items()):
+            if gate.probe == run.id:
+                self._open(key)
+
+    def _open(self, key: str) -> None:
+        del self._gates[key]
+        self._changed.set()
+
+    # -- what is shown ---------------------------------------------------------------------
+
+    def gate_of(self, run: Run) -> Gate | None:
+        """What keeps a queued run from starting; None = its provider does not."""
+        if run.phase is not Phase.QUEUED or not self._gates:
+            return None
+        now = self._clock.now_ms()
+        gate = self._gates.get(self._provider_of(run).key)
+        if gate is None or not (gate.is_closed(now) or gate.is_probing(now)):
+            return None
+        return gate
+
+    def backing_off(self, run: Run) -> str | None:
+        """``provider limit (429), next try in 4 s``: what a live attempt's program waits for."""
+        found = self._backing_off.get(run.id)
+        if found is None or found.attempt != len(run.attempts):
+            return None
+        text = "provider limit" if found.status is None else f"provider limit ({found.status})"
+        if found.until_ms is None:
+            return text
+        left_s = -(-max(found.until_ms - self._clock.now_ms(), 0) // 1000)
+        return f"{text}, next try in {left_s} s" if left_s else f"{text}, trying again"
+
+    # -- time ------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Let runs start as gates open, until cancelled."""
+        while True:
+            await wait_at_most(self._clock, self._wait_ms() / 1000, self._changed)
+            self._changed.clear()
+            self._forget()
+            if self._ledger.failure is None and self._ledger.index.unpark():
+                self._ledger.fill_lanes()
+
+    def _wait_ms(self) -> int:
+        now = self._clock.now_ms()
+        dues = [
+            gate.until_ms if gate.is_closed(now) else gate.probe_at_ms + PROBE_MS
+            for gate in self._gates.values()
+        ]
+        coming = [due - now for due in dues if due > now]
+        return min([LOOK_MS_MAX, *coming])
+
+    def _forget(self) -> None:
+        before = self._clock.now_ms() - FORGET_MS
+        for key, gate in tuple(self._gates.items()):
+            if max(gate.until_ms, gate.probe_at_ms) < before:
+                del self._gates[key]

@@ -1,0 +1,413 @@
+"""Watches live attempts and turns what their runtimes see into events; keeps their leases.
+
+One task per live attempt, restarted when its runtime fails. The lease is renewed only while the
+attempt is really being watched: a watcher that stays broken lets the lease run out, and then the
+attempt is lost instead of running for ever unseen.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from subagents.domain.run.events import AttemptTakenOver, LeaseExpired, SignalReceived
+from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
+from subagents.domain.run.signals import (
+    TERMINAL,
+    ProgressSeen,
+    RemainsSeen,
+    Signal,
+    Vanished,
+)
+from subagents.domain.run.values import AttemptId, RunId, attempt_id
+from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.workspace import Remains
+from subagents.engine.attempts.launch import ref_of
+from subagents.engine.attempts.provider_gate import Limits
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.tasks import Tasks
+from subagents.engine.records.recorder import Recorder
+from subagents.errors import StoreUnavailable, SubagentsError
+from subagents.ports import (
+    Batch,
+    Clock,
+    Lease,
+    Runtime,
+)
+
+log = logging.getLogger(__name__)
+
+COALESCE_S: Final = 1.0
+"""Of progress, usage and results only the newest within so long becomes an event: a worker that
+prints a million progress lines costs a million reads, not a million commits."""
+
+LET_GO_AFTER: Final = 8 * 1024 * 1024
+"""So much output may lie around that is kept elsewhere, in the runtime's own measure (bytes, of
+those that write files); then its runtime may let it go."""
+
+WATCH_AGAIN_S: Final = 1.0
+WATCH_WELL_MS: Final = 5_000
+"""A watch that has not failed for so long is well again."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    """One attempt (and turn) under watch."""
+
+    attempt: int
+    turns: int
+    cursor: int
+    seen_ms: int
+    held: dict[str, Signal] = field(default_factory=dict)
+    flush_at_ms: int = 0
+    begun_ms: int = 0
+    """When the runtime was last asked to watch."""
+    settled_cursor: int = 0
+    """Up to here all that was read became events; what is only held is read again after a crash."""
+    heard: dict[str, int] = field(default_factory=dict)
+    """Up to these positions what it said was recorded."""
+    let_go: int = 0
+    """The farthest place when its runtime was last told what it may let go."""
+    is_new: bool = False
+    """It was started by this process just now: nothing of it can have been recorded."""
+    broken_since_ms: int | None = None
+    """Since when watching it keeps failing."""
+
+    @property
+    def place(self) -> int:
+        """The farthest place that need not be read again."""
+        return max(self.settled_cursor, *self.heard.values(), 0)
+
+
+class Supervisor:
+    """Starts and ends watching as committed runs need it."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        runtimes: Mapping[str, Runtime],
+        recorder: Recorder,
+        *,
+        limits: Limits,
+        remains: Callable[[Run, Signal], Awaitable[Remains | None]],
+        lease_ms: int,
+        paced: Callable[[RunId, ProgressSeen], ProgressSeen],
+    ) -> None:
+        self._ledger = ledger
+        self._recorder = recorder
+        self._limits = limits
+        self._remains = remains
+        self._paced = paced
+        self._clock = clock
+        self._runtimes = runtimes
+        self._lease_ms = lease_ms
+        self._is_stopped = False
+        self._watched: dict[RunId, _Watched] = {}
+        self._cursors: dict[AttemptId, int] = {}
+        self._gone: set[AttemptId] = set()
+        """Ended attempts of open runs that have let go of their output."""
+        self._tasks = Tasks()
+
+    @property
+    def live_attempts(self) -> int:
+        return len(self._watched)
+
+    def adopt(self, leases: Mapping[RunId, Lease]) -> None:
+        """After a restart: go on watching where the leases say reading stopped, and keep them.
+
+        Watching and keeping the leases end together (``stop``): a keeper that outlives the
+        watchers, if only for one slow commit, would take every attempt for unseen.
+        """
+        self._is_stopped = False
+        self._cursors = {attempt_id(run_id, h.attempt): h.cursor for run_id, h in leases.items()}
+        for run in tuple(self._ledger.published.values()):
+            cursor = self._look_at(run, is_new=False)
+            if cursor is not None:
+                self._ledger.apply_now(
+                    run.id,
+                    AttemptTakenOver(
+                        at_ms=self._clock.now_ms(),
+                        attempt=len(run.attempts),
+                        epoch=self._ledger.epoch,
+                        cursor=cursor,
+                    ),
+                )
+        self.renew()
+        self._tasks.start(self._keep_leases(), "leases")
+
+    def on_commit(self, batch: Batch) -> None:
+        for run in batch.runs.values():
+            # A first turn of a first attempt: no transcript is looked for on the disk.
+            is_new = len(run.attempts) == 1 and run.attempt.turns == 1
+            self._look_at(run, is_new=is_new)
+            if self._gone and run.id not in self._ledger.live:
+                self._gone.difference_update(attempt_id(run.id, a.number) for a in run.attempts)
+
+    def _look_at(self, run: Run, *, is_new: bool) -> int | None:
+        """Watch the run's attempt if it needs it and nobody does; from where, else None."""
+        if self._is_stopped:
+            return None  # commits go on while the engine ends
+        if run.phase not in {Phase.RUNNING, Phase.ENDING} or run.attempt.outcome is not None:
+            return None
+        watched = self._watched.get(run.id)
+        if watched is not None and (watched.attempt, watched.turns) >= (
+            run.attempt.number,
+            run.attempt.turns,
+        ):
+            return None
+        if run.attempt.evidence.exit is not None or self._has_ended_since(run):
+            return None
+        cursor = self._cursors.pop(run.attempt_id, 0) if run.attempt.turns == 1 else 0
+        watched = _Watched(
+            attempt=run.attempt.number,
+            turns=run.attempt.turns,
+            cursor=cursor,
+            settled_cursor=cursor,
+            seen_ms=self._clock.now_ms(),
+            is_new=is_new,
+        )
+        self._watched[run.id] = watched
+        self._tasks.start(self._watch(run, watched), f"watch {run.attempt_id}")
+        return cursor
+
+    def _has_ended_since(self, run: Run) -> bool:
+        """Its end is in memory already, and not in the commit that is being looked at."""
+        live = self._ledger.live.get(run.id)
+        if live is None or not live.attempts:
+            return live is None
+        now, then = live.attempt, run.attempt
+        is_same = (now.number, now.turns) == (then.number, then.turns)
+        return not is_same or now.outcome is not None or now.evidence.exit is not None
+
+    async def stop(self) -> None:
+        """Stop watching; the workers go on."""
+        self._is_stopped = True
+        await self._tasks.stop()
+        self._watched.clear()
+
+    async def _watch(self, run: Run, watched: _Watched) -> None:
+        try:
+            while self._is_live(run) and not await self._watch_once(run, watched):
+                await self._clock.sleep(WATCH_AGAIN_S)
+        except StoreUnavailable:
+            return  # the ledger failed; after it is loaded again the attempt is looked at anew
+        finally:
+            if self._watched.get(run.id) is watched:
+                del self._watched[run.id]
+
+    async def _watch_once(self, run: Run, watched: _Watched) -> bool:
+        """Follow the attempt until it ended (True) or its runtime failed (False)."""
+        runtime = self._runtimes.get(run.resolved.runtime)
+        if runtime is None:
+            text = f'runtime "{run.resolved.runtime}" is not available here'
+            self._apply(run, Vanished(key=f"{run.attempt_id}:vanished", error=text))
+            return True
+        watched.begun_ms = self._clock.now_ms()
+        try:
+            heard = await self._recorder.positions(run, is_new=watched.is_new)
+            watched.is_new = False
+            async for seen, cursor in runtime.watch(
+                ref_of(run), cursor=watched.cursor, heard=heard
+            ):
+                if isinstance(seen, TERMINAL):
+                    # Before its cursor is taken: what waits here is no event yet, and whoever
+                    # takes over meanwhile has to see this signal again.
+                    await self._recorder.written(run)
+                    self._flush(run, watched)
+                    await self._look_at_remains(run, seen)
+                # A signal that comes again has the cursor it had before.
+                cursor = max(cursor, watched.cursor)  # noqa: PLW2901
+                watched.cursor = cursor
+                watched.seen_ms = self._clock.now_ms()
+                if isinstance(seen, Heard):
+                    self._limits.hear(run, seen)
+                    await self._recorder.hear(run, seen)
+                    watched.heard.update(seen.positions)
+                    if not watched.held:
+                        watched.settled_cursor = cursor
+                elif isinstance(seen, TERMINAL):
+                    self._flush(run, watched)
+                    self._apply(run, seen)
+                    if run.resolved.abilities.survives_daemon:
+                        # It has files; one that ends with us keeps nothing that could go.
+                        letting_go = self._let_go(
+                            run, watched.settled_cursor, dict(watched.heard), ended=True
+                        )
+                        self._tasks.start(letting_go, f"let go of {run.attempt_id}")
+                    return True
+                else:
+                    self._hold(run, watched, seen)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("watching %s failed", run.attempt_id)
+            watched.broken_since_ms = watched.broken_since_ms or self._clock.now_ms()
+            return False
+        if self._is_live(run):
+            # It ended without saying how the attempt did: as good as a failure.
+            watched.broken_since_ms = watched.broken_since_ms or self._clock.now_ms()
+            return False
+        return True
+
+    async def _look_at_remains(self, run: Run, seen: Signal) -> None:
+        """Before the end of the attempt is told: whoever hears of it hears of these, too."""
+        remains = await self._remains(self._ledger.live.get(run.id, run), seen)
+        if remains is not None:
+            self._apply(run, RemainsSeen(key=f"{run.attempt_id}:remains", remains=remains))
+
+    def _hold(self, run: Run, watched: _Watched, signal: Signal) -> None:
+        now = self._clock.now_ms()
+        if not watched.held:
+            watched.flush_at_ms = now + int(COALESCE_S * 1000)
+        watched.held.pop(type(signal).__name__, None)
+        watched.held[type(signal).__name__] = signal
+        if now >= watched.flush_at_ms:
+            self._flush(run, watched)
+
+    def _flush(self, run: Run, watched: _Watched) -> None:
+        held, watched.held = watched.held, {}
+        for signal in held.values():
+            self._apply(run, signal)
+        watched.settled_cursor = watched.cursor
+
+    def flush(self, run_id: RunId) -> None:
+        """What was seen of the attempt so far becomes events now, before something newer does."""
+        watched = self._watched.get(run_id)
+        run = self._ledger.published.get(run_id)
+        if watched is not None and run is not None:
+            self._flush(run, watched)
+
+    def flush_due(self) -> None:
+        """Signals held back long enough become events; asked regularly by the lease keeper."""
+        now = self._clock.now_ms()
+        for run_id, watched in tuple(self._watched.items()):
+            run = self._ledger.published.get(run_id)
+            if run is not None and watched.held and now >= watched.flush_at_ms:
+                self._flush(run, watched)
+
+    async def _let_go(
+        self, run: Run, cursor: int, heard: Mapping[str, int], *, ended: bool
+    ) -> None:
+        """Tell the runtime what is durable here; what fails is told again, or when the run ends.
+
+        Both places are those of the lease that was renewed for it: reading may be further by now.
+        """
+        runtime = self._runtimes[run.resolved.runtime]
+        try:
+            if not await self._recorder.sync(run):
+                return
+            await self._ledger.committed()
+            await runtime.discard(ref_of(run), cursor=cursor, heard=heard, ended=ended)
+            if ended and run.id in self._ledger.live:
+                self._gone.add(run.attempt_id)
+        except StoreUnavailable:
+            return  # it is not durable; after the recovery it is read again from the old place
+        except SubagentsError as error:
+            log.warning("output of %s stays where it is: %s", run.attempt_id, error)
+        except Exception:
+            log.exception("output of %s stays where it is", run.attempt_id)
+
+    async def let_go_of(self, run: Run) -> None:
+        """Of all attempts of a run that is over; mostly that was done when each of them ended.
+
+        Attempts whose end nobody saw keep their output: not all of it may have been read.
+        """
+        runtime = self._runtimes.get(run.resolved.runtime)
+        ended = [each.number for each in run.attempts if each.evidence.exit is not None]
+        left = [number for number in ended if attempt_id(run.id, number) not in self._gone]
+        if runtime is None or not left or not run.resolved.abilities.survives_daemon:
+            return
+        if not await self._recorder.sync(run):
+            return
+        for number in left:
+            try:
+                await runtime.discard(ref_of(run, number), cursor=0, heard={}, ended=True)
+            except SubagentsError as error:
+                log.warning("output of %s#%s stays where it is: %s", run.id, number, error)
+
+    def _let_go_due(self) -> None:
+        """Where much was read since: renew the lease with its cursor, then let go."""
+        for run_id, watched in tuple(self._watched.items()):
+            run = self._ledger.live.get(run_id)
+            if run is None or run.phase is not Phase.RUNNING or self._unseen_ms(run, watched):
+                continue
+            # The cursor of a further turn is kept by nobody: it is read from its beginning.
+            if watched.turns == 1 and watched.place - watched.let_go >= LET_GO_AFTER:
+                watched.let_go = watched.place
+                self._ledger.renew_lease(run, watched.settled_cursor)
+                letting_go = self._let_go(
+                    run, watched.settled_cursor, dict(watched.heard), ended=False
+                )
+                self._tasks.start(letting_go, f"let go of {run.attempt_id}")
+
+    def _apply(self, run: Run, signal: Signal) -> None:
+        if run.id not in self._ledger.live:
+            return
+        self._limits.see(run, signal)
+        if isinstance(signal, ProgressSeen):
+            signal = self._paced(run.id, signal)
+        event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
+        # A follow-up turn ends with signals of its own under the keys of the turn before.
+        turn = "" if run.attempt.turns == 1 else f"/turn{run.attempt.turns}"
+        self._ledger.apply_now(run.id, event, key=f"{signal.key}{turn}")
+
+    def _is_live(self, run: Run) -> bool:
+        live = self._ledger.live.get(run.id)
+        return (
+            live is not None
+            and live.phase in HOLDS_SLOT
+            and len(live.attempts) == len(run.attempts)
+        )
+
+    # -- leases ----------------------------------------------------------------------------
+
+    async def _keep_leases(self) -> None:
+        """Renew at a third of the lease's time, until cancelled."""
+        beat_s = min(self._lease_ms / 3000, COALESCE_S)
+        renewed_ms = self._clock.now_ms()
+        while True:
+            await self._clock.sleep(beat_s)
+            self.flush_due()
+            self._let_go_due()
+            if self._clock.now_ms() - renewed_ms >= self._lease_ms // 3:
+                renewed_ms = self._clock.now_ms()
+                self.renew()
+
+    def renew(self) -> None:
+        """Extend the lease of every attempt that is being watched; end those that nobody watches.
+
+        An attempt that is still being started has no watcher yet and keeps its lease.
+        """
+        for run in tuple(self._ledger.live.values()):
+            if run.phase is Phase.SPAWNING or self._is_unpublished(run):
+                self._ledger.renew_lease(run, 0)
+            elif run.phase is Phase.RUNNING:
+                watched = self._watched.get(run.id)
+                unseen_ms = self._unseen_ms(run, watched)
+                if watched is not None and unseen_ms == 0:
+                    self._ledger.renew_lease(run, watched.settled_cursor)
+                elif unseen_ms > self._lease_ms:
+                    expired = LeaseExpired(at_ms=self._clock.now_ms(), attempt=len(run.attempts))
+                    self._ledger.apply_now(run.id, expired)
+
+    def _is_unpublished(self, run: Run) -> bool:
+        """Its start is still being committed (a slow disk): watching begins after that."""
+        known = self._ledger.published.get(run.id)
+        return run.phase is Phase.RUNNING and (
+            known is None
+            or known.phase is not Phase.RUNNING
+            or known.attempt.number != run.attempt.number
+        )
+
+    def _unseen_ms(self, run: Run, watched: _Watched | None) -> int:
+        """For how long nobody could see the attempt; 0 = it is being watched."""
+        now = self._clock.now_ms()
+        if watched is None:
+            return now - run.phase_since_ms + 1
+        if watched.broken_since_ms is None:
+            return 0
+        if now - watched.begun_ms > WATCH_WELL_MS:
+            watched.broken_since_ms = None
+            return 0
+        return now - watched.broken_since_ms + 1

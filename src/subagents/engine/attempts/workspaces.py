@@ -1,0 +1,269 @@
+"""Where runs work, and what they leave there: worktrees, last words, files of a contract.
+
+Nothing here decides anything of a run. What cannot be looked at is left out, and what cannot be
+tidied up stays where it is.
+
+Source: 2-lifecycle §5 ("partial output is kept"); 7-runtimes (``isolation``); 8-field-failures.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Final
+
+from subagents.domain.run.outcome import Reason
+from subagents.domain.run.run import Attempt, Run
+from subagents.domain.run.signals import Exited, Signal, Vanished
+from subagents.domain.run.spec import Isolation, RunSpec
+from subagents.domain.run.values import RunId, Value
+from subagents.domain.run.worker_output import LineType
+from subagents.domain.run.workspace import (
+    LEFT_MAX,
+    WORDS_CHARS_MAX,
+    Changes,
+    Remains,
+    Worktree,
+)
+from subagents.domain.transcript.transcript_query import LogQuery
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.records.recorder import Recorder
+from subagents.errors import StoreUnavailable, SubagentsError, UsageError
+from subagents.ports import (
+    Clock,
+    OffLoop,
+    Planned,
+    Store,
+    Worktrees,
+)
+
+log = logging.getLogger(__name__)
+
+LOOK_S_MAX: Final = 20.0
+"""So long the end of an attempt waits for a look at what it left."""
+LAST_LINES: Final = 60
+LOOK_AGAIN_MS: Final = 3_600_000
+"""A worktree of a pruned run that has changes is looked at again after so long."""
+
+
+class Place(Value, frozen=True):
+    """Where a run will work."""
+
+    cwd: str
+    tree: Worktree | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Places:
+    """One node's worktrees, and its looks at what attempts left.
+
+    Args:
+        ledger: Has the open runs.
+        store: Has the others.
+        off_loop: Carries looks at the disk.
+        clock: Tells when to look again.
+        recorder: Has what workers said.
+        worktrees: None = none can be made here.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        store: Store,
+        off_loop: OffLoop,
+        clock: Clock,
+        recorder: Recorder,
+        worktrees: Worktrees | None,
+    ) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._off_loop = off_loop
+        self._clock = clock
+        self._recorder = recorder
+        self._worktrees = worktrees
+        self._looked_at_ms: dict[str, int] = {}
+
+    # -- before an attempt -----------------------------------------------------------------
+
+    async def plan(
+        self, spec: RunSpec, cwd: str, *, run_id: RunId, label: str, previous: Run | None
+    ) -> Place:
+        """Where a run that wants to work in ``cwd`` will do so.
+
+        Args:
+            spec: What was asked for.
+            cwd: Absolute and there, unless it is in the worktree of ``previous``.
+            run_id: Of the new run.
+            label: Of the new run.
+            previous: The run whose session, and worktree, it goes on with.
+
+        Raises:
+            UsageError: No worktree can be made of that directory; says the way out.
+        """
+        before = None if previous is None else previous.resolved
+        if before is not None and before.worktree is not None and cwd == before.cwd:
+            return Place(cwd=cwd, tree=before.worktree)
+        if spec.isolation is Isolation.NONE:
+            return Place(cwd=cwd)
+        if self._worktrees is None:
+            raise UsageError(
+                f'isolation "{spec.isolation}" is not available here',
+                details={"field": "isolation"},
+            )
+        planned: Planned = await self._worktrees.plan(cwd, run_id=run_id, label=label)
+        return Place(cwd=planned.cwd, tree=planned.tree, warnings=planned.warnings)
+
+    async def prepare(self, run: Run) -> None:
+        """Make the place of the run's newest attempt ready; safe to repeat.
+
+        Raises:
+            RuntimeUnavailable: Not now.
+            UsageError: Never.
+        """
+        tree = run.resolved.worktree
+        if tree is None:
+            return
+        if self._worktrees is None:
+            raise UsageError("worktrees are not available here", details={"field": "isolation"})
+        number = run.attempt.number
+        afresh = begins_afresh(run.attempts)
+        await self._worktrees.prepare(run.id, tree, attempt=number, afresh=afresh)
+
+    # -- after an attempt ------------------------------------------------------------------
+
+    async def remains(self, run: Run, seen: Signal) -> Remains | None:
+        """What the newest attempt left besides its result; None = nothing worth a word.
+
+        Args:
+            run: As it is now, before its end.
+            seen: The signal of its end.
+        """
+        if not run.attempts:
+            return None
+        attempt = run.attempt
+        try:
+            async with asyncio.timeout(LOOK_S_MAX):
+                found = Remains(
+                    words=await self._words(run, attempt),
+                    files=await self._files(run) if _ended_badly(attempt, seen) else (),
+                    changes=await self._changes(run),
+                )
+        except StoreUnavailable as error:
+            log.warning("what %s left was not looked at: %s", run.attempt_id, error)
+            return None
+        except TimeoutError:
+            late = Changes(error=f"not looked at within {LOOK_S_MAX:.0f} s")
+            found = Remains(changes=late if run.resolved.worktree is not None else None)
+        return None if found == Remains() else found
+
+    async def _words(self, run: Run, attempt: Attempt) -> str | None:
+        """The end of what it said, when it gave no result."""
+        if (attempt.evidence.result or "").strip():
+            return None
+        query = LogQuery(limit=LAST_LINES, types=(LineType.TEXT,), attempt=attempt.number)
+        page = await self._recorder.read(run, query)
+        text = "\n".join(line.text for line in page.lines).strip()
+        if len(text) <= WORDS_CHARS_MAX:
+            return text or None
+        return f"…{text[-WORDS_CHARS_MAX:]}"
+
+    async def _files(self, run: Run) -> tuple[str, ...]:
+        """Artifacts of its contract that exist."""
+        contract = run.spec.verification
+        names = [each.path for each in contract.artifacts] if contract is not None else []
+        return await self._existing(run, names[:LEFT_MAX])
+
+    async def _existing(self, run: Run, names: list[str]) -> tuple[str, ...]:
+        if not names:
+            return ()
+        root = Path(run.resolved.cwd)
+        return await self._off_loop(lambda: tuple(each for each in names if _is_file(root / each)))
+
+    async def _changes(self, run: Run) -> Changes | None:
+        tree = run.resolved.worktree
+        if tree is None or self._worktrees is None:
+            return None
+        return await self._worktrees.changes(run.id, tree)
+
+    # -- when it is over -------------------------------------------------------------------
+
+    async def tidy(self, run: Run) -> None:
+        """Remove the run's worktree if nothing is in it that somebody may want."""
+        tree = run.resolved.worktree
+        if tree is None or self._worktrees is None or self._is_used(tree, besides=run.id):
+            return
+        try:
+            contract = run.spec.verification
+            named = [each.path for each in contract.artifacts] if contract is not None else []
+            named += [each.path for each in (run.report.artifacts if run.report else ())]
+            if not await self._existing(run, named):
+                await self._worktrees.remove_clean(run.id, tree)
+        except SubagentsError as error:
+            log.warning("worktree %s stays: %s", tree.path, error)
+
+    def _is_used(self, tree: Worktree, *, besides: RunId | None) -> bool:
+        """A run that is not over works there: one that goes on with the session of another."""
+        return any(
+            run.id != besides
+            and not run.is_settled
+            and run.resolved.worktree is not None
+            and run.resolved.worktree.path == tree.path
+            for run in self._ledger.live.values()
+        )
+
+    async def sweep(self) -> None:
+        """Remove the clean worktrees of runs that are deleted; the others stay, with their work."""
+        if self._worktrees is None:
+            return
+        now = self._clock.now_ms()
+        for kept in await self._worktrees.kept():
+            path = kept.tree.path
+            if now - self._looked_at_ms.get(path, -LOOK_AGAIN_MS) < LOOK_AGAIN_MS:
+                continue
+            self._looked_at_ms[path] = now
+            if kept.run_id in self._ledger.live or self._is_used(kept.tree, besides=None):
+                continue
+            if await self._is_stored(kept.run_id):
+                continue
+            try:
+                is_gone = await self._worktrees.remove_clean(kept.run_id, kept.tree)
+            except SubagentsError as error:
+                log.warning("worktree %s stays: %s", path, error)
+                continue
+            if not is_gone:
+                log.warning("worktree %s of a deleted run has changes and stays", path)
+
+    async def _is_stored(self, run_id: RunId) -> bool:
+        return await self._off_loop(lambda: self._store.run(run_id)) is not None
+
+
+def begins_afresh(attempts: tuple[Attempt, ...]) -> bool:
+    """Whether the newest attempt starts where the first one did.
+
+    A retry of something that failed does. One that mends what its contract found, and one that
+    goes on after a provider's limit, find their work as it was.
+    """
+    if len(attempts) < 2:
+        return False
+    newest, before = attempts[-1], attempts[-2].outcome
+    is_limited = before is not None and before.reason is Reason.PROVIDER_LIMIT
+    return not (newest.verification_retry or newest.resumes or is_limited)
+
+
+def _ended_badly(attempt: Attempt, seen: Signal) -> bool:
+    if attempt.evidence.stop is not None or attempt.evidence.is_error:
+        return True
+    match seen:
+        case Exited(exit=exit_):
+            return exit_.code != 0
+        case Vanished():
+            return True
+        case _:
+            return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

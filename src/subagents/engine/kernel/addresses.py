@@ -1,0 +1,75 @@
+"""Whose inbox a message goes to, when the agent that spawned its run may have ended.
+
+The end of a run is for whoever will still make something of it: an agent that waits for its
+children gets one more turn, or their results become its own. What a worker *asks* is for somebody
+who can answer now: an agent whose turn is over cannot, and waits for the very run that asks.
+
+Source: 2-lifecycle §7 "bubbles"; 3-tools ``request_orchestrator``.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from subagents.domain.run.run import HOLDS_SLOT, Message, Run
+from subagents.domain.run.values import (
+    MessageId,
+    RunId,
+    SessionKey,
+    replace,
+)
+
+Runs = Mapping[RunId, Run]
+"""All open runs; a parent stays among them as long as its children."""
+
+
+def living_inbox(live: Runs, run: Run) -> SessionKey:
+    """The inbox of the nearest ancestor that is not settled, in the end the top-level session."""
+    current = run
+    for parent in _ancestors(live, run):
+        if not parent.is_settled:
+            return parent.first_session_key
+        current = parent
+    return current.requester
+
+
+def answering_inbox(live: Runs, run: Run) -> SessionKey:
+    """The inbox of the nearest ancestor whose agent is at work, in the end the top-level one."""
+    current = run
+    for parent in _ancestors(live, run):
+        if parent.phase in HOLDS_SLOT:
+            return parent.first_session_key
+        current = parent
+    return current.requester
+
+
+def addressed(live: Runs, run: Run, message: Message) -> Message:
+    """The message, to whoever can answer it when it wants an answer."""
+    if all(str(request.id) != message.id for request in run.pending_requests):
+        return message
+    return replace(message, session_key=answering_inbox(live, run))
+
+
+def left_open(live: Runs, ended: Run) -> Iterator[tuple[MessageId, SessionKey]]:
+    """What was asked of an agent that just ended, and who is asked instead."""
+    for child in ended.active_children:
+        run = live.get(child.run_id)
+        if run is None:
+            continue
+        inbox = answering_inbox(live, run)
+        for request in run.pending_requests:
+            yield MessageId(request.id), inbox
+        if run.phase not in HOLDS_SLOT:
+            # What its own children asked went past it.
+            yield from left_open(live, run)
+
+
+def spoken_under(run: Run) -> frozenset[SessionKey]:
+    """Every session a worker of this run speaks or spoke under."""
+    return frozenset({run.first_session_key, *(each.session_key for each in run.attempts)})
+
+
+def _ancestors(live: Runs, run: Run) -> Iterator[Run]:
+    """From the nearest on."""
+    above = run.requester_run
+    while above is not None and (parent := live.get(above)) is not None:
+        yield parent
+        above = parent.requester_run

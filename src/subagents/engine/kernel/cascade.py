@@ -1,0 +1,169 @@
+"""What a transition causes for other runs and inboxes, in the same commit.
+
+Source: 2-lifecycle §12 (one atomic write per transition); ``domain.effects``.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, assert_never
+
+from subagents.domain.run.alert import Alert
+from subagents.domain.run.effects import (
+    CancelChildren,
+    ConsumeChildren,
+    FollowUp,
+    MarkTold,
+    MoveInbox,
+    OutdateAlerts,
+    PassOn,
+    Raise,
+    ResolveMessages,
+    StopChildren,
+    TellDependants,
+    TellParent,
+    TellSpent,
+)
+from subagents.domain.run.events import (
+    Alerted,
+    AnnouncementConsumed,
+    BudgetExhausted,
+    CancelRequested,
+    ChildAlerted,
+    ChildSettled,
+    ChildSpent,
+    ChildTold,
+    DependencySettled,
+    Event,
+)
+from subagents.domain.run.outcome import DeliveryPath
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.values import RunId, SessionKey, announcement_id
+from subagents.engine.kernel.lanes import Index
+from subagents.ports import Batch
+
+
+class Books(Protocol):
+    """What follow-ups need of the ledger."""
+
+    live: dict[RunId, Run]
+    index: Index
+    batch: Batch
+
+    def step(self, run_id: RunId, event: Event) -> list[tuple[Run, FollowUp]]:
+        """Reduce one event of a live run into the present batch."""
+        ...
+
+    def living_inbox(self, run: Run) -> SessionKey:
+        """Where messages to the run's requester go now."""
+        ...
+
+
+def follow(  # noqa: C901, PLR0912 - one branch per follow-up
+    books: Books, source: Run, followup: FollowUp, at_ms: int
+) -> Iterable[tuple[Run, FollowUp]]:
+    """Apply one follow-up and return those it causes in turn."""
+    match followup:
+        case TellDependants():
+            return _tell_dependants(books, source, followup, at_ms)
+        case TellParent(outcome=outcome, result=result):
+            event = ChildSettled(at_ms=at_ms, child=source.id, outcome=outcome, result=result)
+            return _tell_parent(books, source, event)
+        case CancelChildren():
+            return _cancel_children(books, source, followup, at_ms)
+        case ConsumeChildren():
+            return _consume_children(books, source, followup, at_ms)
+        case MoveInbox(source=session):
+            books.batch.moved.append((session, books.living_inbox(source)))
+            return ()
+        case ResolveMessages(messages=messages):
+            books.batch.consumed.extend((m, at_ms, "answered") for m in messages)
+            return ()
+        case MarkTold():
+            return _tell_parent(books, source, ChildTold(at_ms=at_ms, child=source.id))
+        case TellSpent(spent=spent, committed=committed):
+            used = ChildSpent(at_ms=at_ms, child=source.id, spent=spent, committed=committed)
+            return _tell_parent(books, source, used)
+        case StopChildren(stop=stop):
+            return _stop_children(books, source, BudgetExhausted(at_ms=at_ms, stop=stop))
+        case OutdateAlerts(reader=reader):
+            books.batch.outdated.append((source.id, at_ms, reader))
+            return ()
+        case Raise(alerts=alerts):
+            return _raise_alerts(books, source, alerts, at_ms)
+        case PassOn():
+            return _pass_on(books, source, followup, at_ms)
+        case _:
+            assert_never(followup)
+
+
+def _tell_dependants(
+    books: Books, source: Run, told: TellDependants, at_ms: int
+) -> Iterator[tuple[Run, FollowUp]]:
+    event = DependencySettled(
+        at_ms=at_ms, run_id=source.id, outcome=told.outcome, result=told.result
+    )
+    for dependant in books.index.take_dependants(source.id):
+        # One that was cancelled, or failed with another dependency, may be gone.
+        if dependant in books.live:
+            yield from books.step(dependant, event)
+
+
+def _tell_parent(
+    books: Books, source: Run, event: ChildSettled | ChildTold | ChildSpent
+) -> Iterable[tuple[Run, FollowUp]]:
+    parent = books.live.get(source.requester_run) if source.requester_run else None
+    if parent is None or parent.is_settled:
+        return ()
+    return books.step(parent.id, event)
+
+
+def _cancel_children(
+    books: Books, source: Run, wanted: CancelChildren, at_ms: int
+) -> Iterator[tuple[Run, FollowUp]]:
+    event = CancelRequested(at_ms=at_ms, by=wanted.by, reason=wanted.reason, cascaded=True)
+    for child in source.active_children:
+        if child.run_id in books.live:
+            yield from books.step(child.run_id, event)
+
+
+def _stop_children(
+    books: Books, source: Run, event: BudgetExhausted
+) -> Iterator[tuple[Run, FollowUp]]:
+    for child in source.active_children:
+        found = books.live.get(child.run_id)
+        if found is not None and not found.is_settled:
+            yield from books.step(child.run_id, event)
+
+
+def _consume_children(
+    books: Books, source: Run, wanted: ConsumeChildren, at_ms: int
+) -> Iterator[tuple[Run, FollowUp]]:
+    read = AnnouncementConsumed(at_ms=at_ms, reader=source.session_key, path=DeliveryPath.PULLED)
+    for child_id in wanted.children:
+        child = books.live.get(child_id)
+        if child is not None and child.announcement_consumed_ms is None:
+            yield from consume(books, child, read)
+
+
+def _raise_alerts(
+    books: Books, source: Run, alerts: Iterable[Alert], at_ms: int
+) -> Iterator[tuple[Run, FollowUp]]:
+    for alert in alerts:
+        yield from books.step(source.id, Alerted(at_ms=at_ms, alert=alert))
+
+
+def _pass_on(books: Books, source: Run, said: PassOn, at_ms: int) -> Iterable[tuple[Run, FollowUp]]:
+    """Into the requester's live attempt, where its runtime takes it; its inbox row is read."""
+    requester = books.live.get(source.requester_run) if source.requester_run else None
+    if requester is None or requester.phase is not Phase.RUNNING:
+        return ()
+    if not requester.resolved.abilities.steer:
+        return ()
+    books.batch.consumed.append((said.message, at_ms, requester.session_key))
+    event = ChildAlerted(at_ms=at_ms, child=source.id, text=said.text)
+    return books.step(requester.id, event)
+
+
+def consume(books: Books, run: Run, event: AnnouncementConsumed) -> Iterable[tuple[Run, FollowUp]]:
+    """The run's event and the inbox row's mark, in one commit."""
+    books.batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
+    return books.step(run.id, event)

@@ -1,0 +1,138 @@
+"""What the open runs look like from four sides: by requester, dependency, session and lane.
+
+Derived from the runs alone, in memory, kept by ``put`` at every change; the lane part answers
+who gets the next slot. One reservation rule for caps: the same pass that reduces a spawn counts
+it here, so racing spawns cannot both see the last free place.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from subagents.domain.rules.admission import holds_slot, lane_key, queue_order
+from subagents.domain.run.run import SETTLED, Phase, Run
+from subagents.domain.run.values import RunId, SessionKey
+
+LaneKey = tuple[str, int]
+
+
+class Index:
+    """Secondary views of the ledger's ``live`` runs."""
+
+    def __init__(self) -> None:
+        self._active: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
+        self._dependants: defaultdict[RunId, list[RunId]] = defaultdict(list)
+        self._session: dict[SessionKey, RunId] = {}
+        self._held: defaultdict[LaneKey, set[RunId]] = defaultdict(set)
+        self._queued: defaultdict[LaneKey, list[tuple[tuple[int, int, str], RunId]]] = defaultdict(
+            list
+        )
+        self._waiting: dict[RunId, tuple[tuple[int, int, str], LaneKey]] = {}
+        self._slots: dict[RunId, int] = {}
+        self._touched: set[LaneKey] = set()
+        self._parked: list[tuple[LaneKey, tuple[tuple[int, int, str], RunId]]] = []
+        """Runs that were passed over; asked again after ``unpark``."""
+
+    def put(self, before: Run | None, after: Run) -> None:
+        """Take over one change of one run."""
+        if before is None or before.phase is not after.phase:
+            self._place_requester(after)
+        if before is None:
+            for dependency in after.dependencies:
+                if dependency.outcome is None:
+                    self._dependants[dependency.run_id].append(after.id)
+            self._session[after.first_session_key] = after.id
+        if before is None or len(before.attempts) != len(after.attempts):
+            self._session[after.session_key] = after.id
+        self._place_lane(before, after)
+
+    def drop(self, run: Run) -> None:
+        """The run left memory."""
+        self._active[run.requester].discard(run.id)
+        if not self._active[run.requester]:
+            del self._active[run.requester]
+        self._dependants.pop(run.id, None)
+        for key in {run.first_session_key, *(a.session_key for a in run.attempts)}:
+            self._session.pop(key, None)
+
+    def _place_requester(self, run: Run) -> None:
+        if run.phase in SETTLED:
+            self._active[run.requester].discard(run.id)
+        else:
+            self._active[run.requester].add(run.id)
+
+    def _place_lane(self, before: Run | None, after: Run) -> None:
+        lane = lane_key(after)
+        held = before is not None and holds_slot(before)
+        holds = holds_slot(after)
+        if holds and not held:
+            self._held[lane].add(after.id)
+        elif held and not holds:
+            self._held[lane].discard(after.id)
+            self._touched.add(lane)
+        waits = after.phase is Phase.QUEUED and not after.paused
+        if waits and after.id not in self._waiting:
+            order = queue_order(after)
+            self._waiting[after.id] = (order, lane)
+            self._slots[after.id] = after.resolved.lane_slots
+            heapq.heappush(self._queued[lane], (order, after.id))
+            self._touched.add(lane)
+        elif not waits and after.id in self._waiting:
+            del self._waiting[after.id]
+            del self._slots[after.id]
+
+    # -- questions -------------------------------------------------------------------------
+
+    def active(self, requester: SessionKey) -> frozenset[RunId]:
+        """The requester's runs that count against its cap."""
+        return frozenset(self._active.get(requester, ()))
+
+    def active_count(self, requester: SessionKey) -> int:
+        return len(self._active.get(requester, ()))
+
+    def take_dependants(self, run_id: RunId) -> list[RunId]:
+        """Runs that wait for this one; asked once, when it settles."""
+        return self._dependants.pop(run_id, [])
+
+    def run_of(self, session: SessionKey) -> RunId | None:
+        """The open run whose agent speaks under this session key."""
+        return self._session.get(session)
+
+    def held(self, lane: LaneKey) -> int:
+        """Slots in use."""
+        return len(self._held.get(lane, ()))
+
+    def held_by_lane(self) -> dict[LaneKey, int]:
+        """Slots in use, per lane and depth."""
+        return {lane: len(runs) for lane, runs in self._held.items() if runs}
+
+    def unpark(self) -> bool:
+        """Ask again for those that were passed over; False = there are none."""
+        parked, self._parked = self._parked, []
+        for lane, entry in parked:
+            heapq.heappush(self._queued[lane], entry)
+            self._touched.add(lane)
+        return bool(parked)
+
+    def grants(self, may_start: Callable[[RunId], bool]) -> Iterator[RunId]:
+        """Runs that get a slot now, best first; each must be granted before the next is asked.
+
+        A run counts its own configuration's slots: two projects with different limits share the
+        lane without overriding each other. The head of the queue is never overtaken, but when
+        ``may_start`` says no: then it is passed over until ``unpark``.
+        """
+        while self._touched:
+            lane = self._touched.pop()
+            queue = self._queued[lane]
+            while queue:
+                order, run_id = queue[0]
+                if self._waiting.get(run_id) != (order, lane):
+                    heapq.heappop(queue)  # granted, paused or settled meanwhile
+                    continue
+                if len(self._held[lane]) >= self._slots[run_id]:
+                    break
+                heapq.heappop(queue)
+                if may_start(run_id):
+                    yield run_id
+                else:
+                    self._parked.append((lane, (order, run_id)))

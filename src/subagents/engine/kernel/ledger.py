@@ -1,0 +1,433 @@
+"""The one door: every change to a run goes through ``apply``.
+
+Reduce in memory, commit in groups, act after the commit (2-lifecycle §12; docs/decisions/0002):
+
+- ``apply_now`` reduces at once, in memory, with all follow-ups for other runs and the lanes that
+  this may fill: they belong to the same commit.
+- One task writes the collected batch; what arrives meanwhile forms the next one. A lone event
+  costs one fsync, a thousand together cost one fsync.
+- Nothing is observable before its commit: callers wait for ``committed``, readers see
+  ``published``, effects start from ``on_commit``.
+- What workers and programs say is redacted here, before it is reduced (``redact_facts``).
+- A failed commit means memory is ahead of the disk. Everything in memory is then thrown away:
+  ``on_failure`` hears of it once, and every call raises until somebody loads the ledger again.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.redaction.redact_events import SPOKEN, redact_event, secrets_of
+from subagents.domain.run.effects import FollowUp, Transition
+from subagents.domain.run.events import AnnouncementConsumed, Event, SlotGranted
+from subagents.domain.run.outcome import DeliveryPath
+from subagents.domain.run.run import HOLDS_SLOT, OVER, Run
+from subagents.domain.run.values import RunId, SessionKey
+from subagents.engine.kernel import addresses
+from subagents.engine.kernel import cascade as followups_of
+from subagents.engine.kernel.lanes import Index
+from subagents.engine.kernel.worker_tokens import Issued
+from subagents.errors import NotFound, StoreUnavailable, SubagentsError
+from subagents.ports import (
+    Batch,
+    Clock,
+    Ids,
+    JournalEntry,
+    Lease,
+    OffLoop,
+    OutboxEntry,
+    Store,
+)
+
+log = logging.getLogger(__name__)
+
+CommitListener = Callable[[Batch], None]
+FailureListener = Callable[[StoreUnavailable], None]
+
+
+class Ledger:
+    """All open runs in memory, and the group commit that makes their changes durable."""
+
+    def __init__(
+        self,
+        store: Store,
+        off_loop: OffLoop,
+        clock: Clock,
+        ids: Ids,
+        *,
+        lease_ms: int,
+        secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of,
+    ) -> None:
+        self.secrets_of = secrets_of
+        """What a run's worker must not repeat besides what looks like a secret."""
+        self._store = store
+        self._off_loop = off_loop
+        self._clock = clock
+        self._ids = ids
+        self._lease_ms = lease_ms
+        self._on_commit: list[CommitListener] = []
+        self._on_failure: list[FailureListener] = []
+        self._evictions = 0
+        self.may_start: Callable[[Run], bool] = lambda _run: True
+        """Whether a run may have a slot now; asked again after ``Index.unpark``."""
+        self.commit_s = 0.0
+        """How long the newest commit took."""
+        self.loads = 0  # grows when memory was thrown away: who acted on it before must not go on
+        self._reset()
+
+    def _reset(self) -> None:
+        self.owner = ""
+        self.epoch = 0
+        self.live: dict[RunId, Run] = {}
+        """Reduced; may be ahead of the disk. For decisions of the engine only."""
+        self.published: dict[RunId, Run] = {}
+        """Committed. For everything that somebody can see."""
+        self.index = Index()
+        self.tokens = Issued()
+        self._keys: dict[RunId, set[str]] = {}
+        self.batch = Batch()
+        self._writing = Batch()
+        """What is being committed; memory is ahead of the disk by this and by ``_batch``."""
+        self._committed: asyncio.Future[None] | None = None
+        self._has_work = asyncio.Event()
+        self._in_flight: asyncio.Future[None] | None = None
+        self._failure: StoreUnavailable | None = None
+
+    def listen(self, *, on_commit: CommitListener, on_failure: FailureListener) -> None:
+        """``on_commit`` hears of every durable batch, in order, before its callers do."""
+        self._on_commit.append(on_commit)
+        self._on_failure.append(on_failure)
+
+    @property
+    def failure(self) -> StoreUnavailable | None:
+        """Why nothing can be changed now; None while all is well."""
+        return self._failure
+
+    # -- loading ---------------------------------------------------------------------------
+
+    async def load(self, owner: str, epoch: int) -> None:
+        """Forget everything in memory and read the open runs from the store."""
+        runs = await self._off_loop(self._store.load_open)
+        keys = await self._off_loop(self._store.load_keys)
+        # No await from here on: until everything is there, every call is refused.
+        self._reset()
+        self._evictions += 1
+        self.loads += 1
+        self.owner, self.epoch = owner, epoch
+        for run in runs:
+            self.live[run.id] = self.published[run.id] = run
+            self.index.put(None, run)
+        self._keys = {run_id: set(found) for run_id, found in keys.items()}
+
+    async def bring(self, run_id: RunId) -> Run:
+        """Return the run, loading it back into memory when it was over and gone from there.
+
+        Raises:
+            NotFound: No such run.
+        """
+        while run_id not in self.live:
+            evictions = self._evictions
+            stored = await self._off_loop(lambda: self._store.run(run_id))
+            if stored is None:
+                raise NotFound(f"run {run_id} does not exist")
+            keys = await self._off_loop(lambda: self._store.load_keys([run_id]))
+            # While this call waited, somebody else may have brought the run, or even brought it,
+            # changed it and let it go again: what was read is the newest only if nothing left.
+            if run_id not in self.live and self._evictions == evictions:
+                self.live[run_id] = self.published[run_id] = stored
+                self._keys[run_id] = set(keys.get(run_id, ()))
+                self.index.put(None, stored)
+        return self.live[run_id]
+
+    def let_go(self, run: Run) -> None:
+        """Undo ``bring`` for a run that turned out to need no change."""
+        self._evict(run)
+
+    # -- the door --------------------------------------------------------------------------
+
+    async def apply(self, run_id: RunId, event: Event, *, key: str | None = None) -> Run:
+        """Apply one event durably and return the run as it then was.
+
+        Args:
+            run_id: An open run, or one that ``bring`` returned.
+            event: What happened.
+            key: Unique within the run; the same key again changes nothing.
+
+        Raises:
+            IllegalTransition: Nothing was changed.
+            StoreUnavailable: The commit failed; nothing of it is durable.
+        """
+        brought = await self.bring(run_id)
+        try:
+            run = self.apply_now(run_id, event, key=key)
+        except SubagentsError:
+            self.let_go(brought)
+            raise
+        await self.committed()
+        return run
+
+    def apply_now(
+        self,
+        run_id: RunId,
+        event: Event,
+        *,
+        key: str | None = None,
+        performed: OutboxEntry | None = None,
+    ) -> Run:
+        """Reduce in memory and put all that follows into the next commit; see ``apply``.
+
+        ``performed`` is the effect that ``event`` answers: it leaves the outbox in that commit.
+        """
+        self._require_usable()
+        if performed is not None:
+            self.mark_performed(performed)
+        run = self.live.get(run_id)
+        if key is not None and key in self._keys.get(run_id, ()):
+            return self._known(run_id)
+        if run is not None and type(event) in SPOKEN:
+            event = redact_event(event, self.secrets_of(run))
+        step = reduce(run, event)
+        try:
+            self._record(step, event, key=key, is_new=run is None)
+            self._settle_followups(((step.run, f) for f in step.followups), event.at_ms)
+        except Exception as error:
+            # Half of what belongs together is in memory: only the disk can be trusted now.
+            log.exception("%s of run %s broke", type(event).__name__, step.run.id)
+            self._fail(StoreUnavailable(f"an event could not be applied: {error!r}"))
+            raise
+        return self.live[step.run.id]
+
+    def consume(self, run: Run, *, reader: str, path: DeliveryPath) -> bool:
+        """Hand the announcement of a settled live run over to ``reader``; False = it was before."""
+        self._require_usable()
+        if run.announcement_consumed_ms is not None:
+            return False
+        now = self._clock.now_ms()
+        event = AnnouncementConsumed(at_ms=now, reader=reader, path=path)
+        self._settle_followups(followups_of.consume(self, run, event), now)
+        return True
+
+    def _settle_followups(self, followups: Iterable[tuple[Run, FollowUp]], at_ms: int) -> None:
+        """Apply all that follows for other runs, and give out the slots this made free."""
+        pending = deque(followups)
+        while pending:
+            source, followup = pending.popleft()
+            pending.extend(followups_of.follow(self, source, followup, at_ms))
+        self._fill_lanes(at_ms)
+
+    def mark_performed(self, entry: OutboxEntry) -> None:
+        """The effect is done and needs no event (any more)."""
+        self._require_usable()
+        self.batch.performed.append((entry.run_id, entry.seq, entry.index))
+        self._has_work.set()
+
+    def consume_message(self, message_id: str, reader: str) -> None:
+        """Record that a message other than an announcement was taken over."""
+        self._require_usable()
+        self.batch.consumed.append((message_id, self._clock.now_ms(), reader))
+        self._has_work.set()
+
+    def move_inbox(self, source: SessionKey, target: SessionKey) -> None:
+        """Unread messages change hands in the next commit."""
+        self._require_usable()
+        self.batch.moved.append((source, target))
+        self._has_work.set()
+
+    def remember(self, requester: SessionKey, key: str, run_id: RunId) -> None:
+        """Store an idempotency key with the run it made."""
+        self.batch.idempotency.append((requester, key, run_id, self._clock.now_ms()))
+
+    def renew_lease(self, run: Run, cursor: int) -> None:
+        """Extend this node's right to act for the run's attempt."""
+        if self._failure is None:
+            self.batch.leases[run.id] = self._lease(run, cursor)
+            self._has_work.set()
+
+    def _lease(self, run: Run, cursor: int) -> Lease:
+        return Lease(
+            run_id=run.id,
+            attempt=len(run.attempts),
+            owner=self.owner,
+            epoch=self.epoch,
+            until_ms=self._clock.now_ms() + self._lease_ms,
+            cursor=cursor,
+        )
+
+    def _require_usable(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _known(self, run_id: RunId) -> Run:
+        run = self.live.get(run_id)
+        if run is None:
+            raise NotFound(f"run {run_id} does not exist")
+        return run
+
+    def _record(self, step: Transition, event: Event, *, key: str | None, is_new: bool) -> None:
+        run, batch = step.run, self.batch
+        before = None if is_new else self.live[run.id]
+        self.live[run.id] = run
+        batch.runs[run.id] = run
+        if is_new:
+            batch.created.add(run.id)
+        batch.journal.append(
+            JournalEntry(run_id=run.id, seq=run.seq, at_ms=event.at_ms, event=event, key=key)
+        )
+        if key is not None:
+            self._keys.setdefault(run.id, set()).add(key)
+        for number, effect in enumerate(step.effects):
+            batch.outbox.append(
+                OutboxEntry(run_id=run.id, seq=run.seq, index=number, effect=effect)
+            )
+        batch.messages += (addresses.addressed(self.live, run, each) for each in step.messages)
+        self._track_lease(before, run)
+        self.index.put(before, run)
+        self._has_work.set()
+
+    def _track_lease(self, before: Run | None, run: Run) -> None:
+        held = before is not None and before.phase in HOLDS_SLOT
+        holds = run.phase in HOLDS_SLOT
+        if holds and not held:
+            self.batch.leases[run.id] = self._lease(run, 0)
+        elif held and not holds:
+            self.batch.leases[run.id] = None
+            self.batch.readdressed += addresses.left_open(self.live, run)
+
+    def step(self, run_id: RunId, event: Event) -> list[tuple[Run, FollowUp]]:
+        step = reduce(self.live[run_id], event)
+        self._record(step, event, key=None, is_new=False)
+        return [(step.run, followup) for followup in step.followups]
+
+    def living_inbox(self, run: Run) -> SessionKey:
+        """See ``addresses.living_inbox``."""
+        return addresses.living_inbox(self.live, run)
+
+    def fill_lanes(self) -> None:
+        """Give out free slots; needed once after loading."""
+        self._fill_lanes(self._clock.now_ms())
+
+    def _fill_lanes(self, at_ms: int) -> None:
+        for run_id in self.index.grants(lambda run_id: self.may_start(self.live[run_id])):
+            run = self.live[run_id]
+            session = (
+                SessionKey(f"agent:{run.resolved.agent_id}:subagent:{self._ids.session_uuid()}")
+                if run.attempts
+                else run.first_session_key
+            )
+            hashed = self.new_token(run_id, len(run.attempts) + 1)
+            granted = SlotGranted(at_ms=at_ms, session_key=session, token_hash=hashed)
+            self.step(run_id, granted)
+
+    def new_token(self, run_id: RunId, attempt: int) -> str:
+        """Make a token for the attempt, kept in ``tokens``; returns the hash that is journaled."""
+        return self.tokens.issue(run_id, attempt, self._ids.token_secret())
+
+    def unsettled(self, requester: SessionKey) -> list[Run]:
+        """The requester's runs without an outcome, as everybody can see them.
+
+        The index is ahead of the disk: what it has dropped may not be visible as settled yet.
+        """
+        ahead = (*self._writing.runs.values(), *self.batch.runs.values())
+        wanted = {run.id for run in ahead if run.requester == requester}
+        found = (self.published.get(each) for each in wanted | self.index.active(requester))
+        return [run for run in found if run is not None and not run.is_settled]
+
+    # -- the group commit ------------------------------------------------------------------
+
+    async def committed(self) -> None:
+        """Return once everything applied so far is durable.
+
+        Raises:
+            StoreUnavailable: It is not, and never will be.
+        """
+        self._require_usable()
+        if not self._has_work.is_set() and self._in_flight is None:
+            return
+        if not self._has_work.is_set() and self._in_flight is not None:
+            await asyncio.shield(self._in_flight)
+            return
+        if self._committed is None:
+            self._committed = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._committed)
+
+    async def run(self) -> None:
+        """Write batches until cancelled or until one fails."""
+        while self._failure is None:
+            await self._has_work.wait()
+            batch, done = self._swap()
+            self._in_flight = done
+            begun_s = time.perf_counter()
+            try:
+                await self._off_loop(lambda batch=batch: self._store.commit(batch))  # type: ignore[misc]  # the default binds this batch
+                self.commit_s = time.perf_counter() - begun_s
+                self._publish(batch)
+            except StoreUnavailable as error:
+                self._fail(error)
+                return
+            except Exception as error:
+                # A value that cannot be written, a listener that broke: memory cannot be trusted.
+                log.exception("a commit could not be made")
+                self._fail(StoreUnavailable(f"a commit could not be made: {error!r}"))
+                return
+            self._in_flight = None
+            if not done.done():
+                done.set_result(None)
+
+    def _swap(self) -> tuple[Batch, asyncio.Future[None]]:
+        batch, self.batch = self.batch, Batch()
+        self._writing = batch
+        done = self._committed or asyncio.get_running_loop().create_future()
+        self._committed = None
+        self._has_work.clear()
+        return batch, done
+
+    def _publish(self, batch: Batch) -> None:
+        self.published.update(batch.runs)
+        for listener in self._on_commit:
+            listener(batch)
+        for run in batch.runs.values():
+            self._evict(run)
+
+    def _evict(self, run: Run) -> None:
+        """Runs that are over leave memory, a parent and its children together."""
+        if run.phase not in OVER or self.live.get(run.id) is not run:
+            return
+        parent = self.live.get(run.requester_run) if run.requester_run else None
+        if parent is not None:
+            self._evict(parent)
+            return
+        family = [run]
+        for child in run.children:
+            member = self.live.get(child.run_id)
+            if member is not None:
+                family.append(member)
+        # One that is ahead of the disk would be brought back as it was before.
+        if any(m.phase not in OVER or self.published.get(m.id) is not m for m in family):
+            return
+        self._evictions += 1
+        for member in family:
+            self.index.drop(member)
+            self.live.pop(member.id)
+            self.published.pop(member.id)
+            self._keys.pop(member.id, None)
+            self.tokens.throw_away(member.id)
+        for member in family[1:]:
+            for child in member.children:
+                grandchild = self.live.get(child.run_id)
+                if grandchild is not None:
+                    self._evict(grandchild)
+
+    def _fail(self, error: StoreUnavailable) -> None:
+        if self._failure is not None:
+            return
+        self._failure = error
+        for future in (self._in_flight, self._committed):
+            if future is not None and not future.done():
+                future.set_exception(error)
+                future.exception()  # nobody may be waiting
+        self._in_flight = None
+        for listener in self._on_failure:
+            listener(error)

@@ -1,0 +1,107 @@
+"""Run-scoped tokens: by one of these a worker proves which attempt of which run it belongs to.
+
+Form: ``sa_<runId>_<attempt>_<43 url-safe characters>``. The store keeps its SHA-256 only; the token
+itself is in this process's memory until its worker is started, then in the worker's environment.
+A crash in between loses it, so that a new one is issued before the runtime is asked again.
+
+Source: 3-tools "Who is calling"; docs/decisions/0014.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from subagents.domain.lifecycle.reduce import can_speak
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import RunId, SessionKey
+from subagents.errors import Unauthorized
+
+VARIABLE: Final = "SUBAGENTS_TOKEN"
+SECRET_BYTES: Final = 32
+RANDOM_PART: Final = r"[A-Za-z0-9_-]{43}"
+"""32 random bytes in url-safe base64."""
+_TOKEN: Final = re.compile(
+    rf"sa_(?P<run>[a-z0-9-]{{1,64}})_(?P<attempt>[1-9][0-9]{{0,5}})_{RANDOM_PART}"
+)
+_HINT: Final = "a worker's token dies with its attempt; end this process, its work is over"
+
+
+class Identity(NamedTuple):
+    """Whom a valid token stands for."""
+
+    run_id: RunId
+    attempt: int
+    session_key: SessionKey
+
+
+class Issued:
+    """Tokens whose workers are not started yet, by run; in memory only."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[RunId, tuple[int, str]] = {}
+
+    def issue(self, run_id: RunId, attempt: int, secret: str) -> str:
+        """Make the attempt's next token and return its hash; ``secret`` has 43 characters."""
+        token = f"sa_{run_id}_{attempt}_{secret}"
+        self._tokens[run_id] = (attempt, token)
+        return digest(token)
+
+    def get(self, run_id: RunId, attempt: int) -> str | None:
+        """The attempt's token; None when this process never issued one, or threw it away."""
+        number, token = self._tokens.get(run_id, (0, ""))
+        return token if number == attempt else None
+
+    def throw_away(self, run_id: RunId, attempt: int | None = None) -> None:
+        """Its worker has it now, or nobody ever will; None = whatever the run has."""
+        if attempt is None or self.get(run_id, attempt) is not None:
+            self._tokens.pop(run_id, None)
+
+
+def digest(token: str) -> str:
+    """What is stored of a token: 64 hexadecimal digits."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def named_run(token: str) -> RunId | None:
+    """The run that a token names, genuine or not; None when it has not the form of one."""
+    found = _TOKEN.fullmatch(token)
+    return RunId(found["run"]) if found else None
+
+
+def identify(token: str, runs: Mapping[RunId, Run]) -> Identity:
+    """Whom ``token`` stands for.
+
+    Args:
+        token: As it was presented.
+        runs: Every open run, as committed.
+
+    Raises:
+        Unauthorized: It is no token, unknown, or its attempt is over.
+    """
+    found = _TOKEN.fullmatch(token)
+    if found is None:
+        raise Unauthorized(
+            "the bearer token is no token of this daemon",
+            hint=f"a worker sends what is in its {VARIABLE}, unchanged",
+        )
+    run, number = runs.get(RunId(found["run"])), int(found["attempt"])
+    if run is None or not _is_issued(run, number, digest(token)):
+        raise Unauthorized("the token is unknown, or its run is over", hint=_HINT)
+    if number < len(run.attempts):
+        raise Unauthorized(
+            f"the token belongs to attempt {number} of run {run.id};"
+            f" attempt {len(run.attempts)} is under way",
+            hint=_HINT,
+        )
+    if not can_speak(run, number):
+        raise Unauthorized(f"attempt {number} of run {run.id} is over", hint=_HINT)
+    return Identity(run.id, number, run.attempt.session_key)
+
+
+def _is_issued(run: Run, number: int, presented: str) -> bool:
+    if number > len(run.attempts):
+        return False
+    known = run.attempts[number - 1].token_hashes
+    return any(hmac.compare_digest(presented, each) for each in known)

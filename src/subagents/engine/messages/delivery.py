@@ -1,0 +1,160 @@
+"""Walks a route once: direct, steered, queued; every door tried is on record.
+
+Transport only. What the outcome means for the run is decided in ``domain.delivery_policy``.
+
+A courier takes the same lease as a reader before it tries (``offers``), and steps back where
+somebody holds the message or the line: a requester that waits is told by its wait, not twice.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from subagents.domain.rules import delivery_route as routing
+from subagents.domain.run.outcome import (
+    DeferReason,
+    Deferred,
+    Delivered,
+    DeliveryFailed,
+    DeliveryOutcome,
+    DeliveryPath,
+)
+from subagents.domain.run.run import DeliveryTry, Message, Run
+from subagents.domain.run.values import SessionKey, announcement_id, replace
+from subagents.domain.text import announcement
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.messages.mailbox import Mailbox
+from subagents.errors import StoreUnavailable, SubagentsError
+from subagents.ports import Clock, Courier
+
+log = logging.getLogger(__name__)
+
+LEASE_MARGIN_MS: Final = 5_000
+"""A courier's lease outlasts the longest try."""
+BUSY: Final = Deferred(reason=DeferReason.REQUESTER_BUSY)
+
+
+class Delivering:
+    """One delivery try at a time per run; couriers by the first word of the phase's name."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        mailbox: Mailbox,
+        clock: Clock,
+        couriers: Mapping[str, Sequence[Courier]],
+        *,
+        timeout_ms: int,
+    ) -> None:
+        self._ledger = ledger
+        self._mailbox = mailbox
+        self._clock = clock
+        self._couriers = couriers
+        self._timeout_ms = timeout_ms
+
+    async def deliver(self, run: Run, number: int) -> DeliveryTry:
+        """Try every door of the run's route until one is certain; returns the trace of this try."""
+        target = self._ledger.living_inbox(run)
+        if target != run.requester:
+            # The session that asked is gone: the message goes to whoever asked for *it*.
+            self._ledger.move_inbox(run.requester, target)
+        requester = self._requester(target)
+        route = routing.route(run)
+        outcome, tried = await self._outcome(run, target, requester, route)
+        return DeliveryTry(
+            at_ms=self._clock.now_ms(),
+            target=target,
+            requester_depth=run.depth - 1,
+            nested=run.requester_run is not None,
+            route_mode="bound" if any(p.startswith("direct") for p in tried) else route.mode,
+            phases=tried,
+            outcome=outcome,
+            idempotency_key=f"{announcement_id(run.id)}/{number}",
+        )
+
+    def _requester(self, target: SessionKey) -> Run | None:
+        run_id = self._ledger.index.run_of(target)
+        return None if run_id is None else self._ledger.published.get(run_id)
+
+    async def _outcome(
+        self, run: Run, target: SessionKey, requester: Run | None, route: routing.Route
+    ) -> tuple[DeliveryOutcome, tuple[str, ...]]:
+        if run.announcement_consumed_ms is not None:
+            return Delivered(path=DeliveryPath.PULLED), ("consumed-already",)
+        skipped = routing.skip_reason(run)
+        if skipped is not None:
+            return skipped, ()
+        tried: list[str] = []
+        refused: DeliveryOutcome | None = None
+        for phase in route.phases:
+            door = phase.partition("-")[0]
+            if door == "queue":
+                # The inbox row was committed with the outcome: it cannot fail any more. After a
+                # courier that failed for now, the try is repeated while the row waits.
+                tried.append(phase)
+                if refused is not None and _is_retryable(refused):
+                    return refused, tuple(tried)
+                return Delivered(path=DeliveryPath.QUEUED), tuple(tried)
+            for courier in self._couriers.get(door, ()):
+                if not courier.serves(target, requester):
+                    continue
+                tried.append(phase)
+                outcome = await self._hand_over(courier, run, target, requester)
+                if isinstance(outcome, Delivered):
+                    return outcome, tuple(tried)
+                refused = outcome
+        return refused or Delivered(path=DeliveryPath.QUEUED), tuple(tried)
+
+    async def _hand_over(
+        self, courier: Courier, run: Run, target: SessionKey, requester: Run | None
+    ) -> DeliveryOutcome:
+        """One courier's try under a lease, and the consumption that follows a good one."""
+        message_id, reader = announcement_id(run.id), f"courier:{courier.name}"
+        offers = self._mailbox.offers
+        if self._mailbox.is_awaited(run.id, target):
+            return BUSY
+        if not offers.lend(message_id, reader, for_ms=self._timeout_ms + LEASE_MARGIN_MS):
+            return BUSY
+        try:
+            # Written anew here, not kept: most deliveries have no courier to read it.
+            message = replace(_message(run), session_key=target)
+            outcome = await self._try(courier, run, message, requester)
+            if isinstance(outcome, Delivered):
+                self._consumed(run, outcome.path, target if requester else courier.name)
+        finally:
+            offers.give_back(message_id, reader)
+        return outcome
+
+    async def _try(
+        self, courier: Courier, run: Run, message: Message, requester: Run | None
+    ) -> DeliveryOutcome:
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                return await courier.deliver(run, message, requester)
+        except StoreUnavailable:
+            raise
+        except TimeoutError:
+            limit = f"announce_timeout_ms = {self._timeout_ms}"
+            text = f"courier {courier.name} did not end within {limit}"
+            return DeliveryFailed(retryable=True, error=text)
+        except SubagentsError as error:
+            return DeliveryFailed(retryable=error.retryable, error=error.message)
+        except Exception as error:
+            log.exception("courier %s failed for %s", courier.name, run.id)
+            return DeliveryFailed(retryable=True, error=repr(error))
+
+    def _consumed(self, run: Run, path: DeliveryPath, reader: str) -> None:
+        """A courier that carried the text has handed it over: no other door does so again."""
+        live = self._ledger.live.get(run.id)
+        if live is not None and live.announcement_consumed_ms is None:
+            self._ledger.consume(live, reader=reader, path=path)
+
+
+def _message(run: Run) -> Message:
+    return announcement.announcement(run, consumed=False)
+
+
+def _is_retryable(outcome: DeliveryOutcome) -> bool:
+    failed_for_now = isinstance(outcome, DeliveryFailed) and outcome.retryable
+    return failed_for_now or isinstance(outcome, Deferred)

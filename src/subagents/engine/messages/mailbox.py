@@ -1,0 +1,355 @@
+"""Waiting and the inbox: the doors through which agents hear of each other.
+
+A message is *offered* to one reader at a time (``offers``), the consumption is a commit
+(2-lifecycle §7).
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from subagents.domain.run.outcome import DeliveryPath
+from subagents.domain.run.run import Message, MessageKind, Run
+from subagents.domain.run.values import (
+    MessageId,
+    RunId,
+    SessionKey,
+    Value,
+    announcement_id,
+)
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.waiting import wait_at_most
+from subagents.engine.messages.leases import Offers
+from subagents.errors import NotFound, StoreUnavailable, UsageError
+from subagents.ports import (
+    Batch,
+    Clock,
+    InboxRow,
+    OffLoop,
+    Store,
+)
+
+WAIT_S_MAX: Final = 600.0
+WAIT_RUNS_MAX: Final = 1_000
+ANNOUNCE_SUFFIX: Final = ":announce"
+UNREAD_HELD_MAX: Final = 1_000
+"""So many messages that others hold are looked past when unread ones are counted."""
+
+
+class WaitResult(Value, frozen=True):
+    """What ``wait`` found; a timeout is no error, what is missing is named."""
+
+    completed: tuple[Run, ...] = ()
+    pending: tuple[Run, ...] = ()
+    missing: tuple[str, ...] = ()
+    offered: tuple[MessageId, ...] = ()
+    """Announcements leased to this reader: acknowledge them to consume them."""
+    lent_until_ms: int | None = None
+    """When the first of those that other readers hold will be free again; for the engine."""
+
+
+class _Unread(NamedTuple):
+    """A session's unread messages as one reader finds them."""
+
+    free: Sequence[InboxRow]
+    lent_until_ms: int | None
+    """See ``WaitResult``."""
+
+
+class Mailbox:
+    """Everything between a session and its runs that is not spawning."""
+
+    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, clock: Clock) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._off_loop = off_loop
+        self._clock = clock
+        self.offers = Offers(clock)
+        self._waiters: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
+        """In the order of their calls: who waited longest is woken first."""
+        self._expected: dict[str, int] = {}
+        """Messages that a client comes to look for, and until when it should have come."""
+
+    def on_commit(self, batch: Batch) -> None:
+        """Wake everybody who waits for one of these runs, or for anything of their requester."""
+        for message_id, _, _ in batch.consumed:
+            self.offers.close(message_id)
+        if not self._waiters:
+            return
+        for run in batch.runs.values():
+            for name in (run.id, run.requester):
+                for waiter in self._waiters.get(name, ()):
+                    waiter.set()
+
+    def wake_all(self) -> None:
+        """The ledger failed: let every waiter find out."""
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                waiter.set()
+
+    # -- waiting ---------------------------------------------------------------------------
+
+    async def wait(
+        self,
+        run_ids: Sequence[RunId],
+        *,
+        session: SessionKey,
+        until: str,
+        timeout_s: float,
+        reader: str,
+    ) -> WaitResult:
+        """Wait until any or all of the runs have their outcome, at most ``timeout_s`` seconds.
+
+        Args:
+            run_ids: At most 1,000; empty = all of the session's: the active ones and those whose
+                announcement nobody has read.
+            session: Who waits.
+            until: ``any`` or ``all``.
+            timeout_s: 0 to 600; 0 = look once.
+            reader: To whom announcements are offered.
+
+        Raises:
+            UsageError: A bound was broken; nothing was offered.
+        """
+        if until not in {"any", "all"}:
+            raise UsageError(f'until must be "any" or "all", not "{until}"')
+        if len(run_ids) > WAIT_RUNS_MAX:
+            raise UsageError(f"runIds has {len(run_ids)} entries, at most {WAIT_RUNS_MAX}")
+        deadline_ms = self._clock.now_ms() + int(min(max(timeout_s, 0), WAIT_S_MAX) * 1000)
+        names: list[str] = [*run_ids] if run_ids else [session]
+        woken = asyncio.Event()
+        for name in names:
+            self._waiters[name][woken] = None
+        try:
+            while True:
+                woken.clear()
+                found = await self._look(run_ids, session, reader)
+                left_ms = deadline_ms - self._clock.now_ms()
+                if left_ms <= 0 or _is_enough(found, until):
+                    return self._offer_completed(found, session, reader)
+                if found.lent_until_ms is not None:
+                    # Nothing happens when a lease runs out: whoever waits has to look again.
+                    left_ms = min(left_ms, found.lent_until_ms - self._clock.now_ms())
+                await wait_at_most(self._clock, max(left_ms, 0) / 1000, woken)
+        finally:
+            for name in names:
+                self._waiters[name].pop(woken, None)
+                if not self._waiters[name]:
+                    del self._waiters[name]
+
+    async def _look(self, run_ids: Sequence[RunId], session: SessionKey, reader: str) -> WaitResult:
+        if not run_ids:
+            return await self._look_at_session(session, reader)
+        completed: list[Run] = []
+        pending: list[Run] = []
+        missing: list[str] = []
+        for run_id in dict.fromkeys(run_ids):
+            run = self._ledger.published.get(run_id)
+            if run is None:
+                run = await self._off_loop(lambda wanted=run_id: self._store.run(wanted))  # type: ignore[misc]  # the default binds this id
+            if run is None:
+                missing.append(run_id)
+            else:
+                (completed if run.is_settled else pending).append(run)
+        return WaitResult(
+            completed=tuple(completed), pending=tuple(pending), missing=tuple(missing)
+        )
+
+    async def _look_at_session(self, session: SessionKey, reader: str) -> WaitResult:
+        # First what is open, then what is unread: one that settles in between is in both, and
+        # none falls between the two looks.
+        open_runs = self._ledger.unsettled(session)
+        unread = await self._unread(session, reader, limit=WAIT_RUNS_MAX)
+        completed: list[Run] = []
+        for row in unread.free:
+            if row.message.kind is not MessageKind.ANNOUNCEMENT:
+                continue
+            run = self._ledger.published.get(row.message.run_id)
+            if run is None:
+                run_id = row.message.run_id
+                run = await self._off_loop(lambda wanted=run_id: self._store.run(wanted))  # type: ignore[misc]  # the default binds this id
+            if run is not None and run.is_settled:
+                completed.append(run)
+        ended = frozenset(run.id for run in completed)
+        return WaitResult(
+            completed=tuple(completed),
+            pending=tuple(run for run in open_runs if run.id not in ended),
+            lent_until_ms=unread.lent_until_ms,
+        )
+
+    def _offer_completed(self, found: WaitResult, session: SessionKey, reader: str) -> WaitResult:
+        offered = tuple(
+            announcement_id(run.id)
+            for run in found.completed
+            if self.is_told_to(run, session)
+            and not self._is_consumed(run)
+            and self._lend(announcement_id(run.id), reader)
+        )
+        return WaitResult(
+            completed=found.completed,
+            pending=found.pending,
+            missing=found.missing,
+            offered=offered,
+        )
+
+    def is_told_to(self, run: Run, session: SessionKey) -> bool:
+        """Whether the run's announcement is in this inbox: its requester's, or an ancestor's.
+
+        Whoever else waits for the run sees its end and takes nothing from that inbox.
+        """
+        moved_to = run.delivery.target if run.delivery is not None else None
+        return session in {moved_to, self._ledger.living_inbox(run)}
+
+    def _is_consumed(self, run: Run) -> bool:
+        newest = self._ledger.live.get(run.id, run)
+        return newest.announcement_consumed_ms is not None
+
+    # -- the inbox -------------------------------------------------------------------------
+
+    async def offer_inbox(
+        self,
+        session: SessionKey,
+        *,
+        reader: str,
+        limit: int = 100,
+        only: Collection[str] | None = None,
+    ) -> tuple[InboxRow, ...]:
+        """Lease the session's unread messages to ``reader``, oldest first.
+
+        Args:
+            session: Whose inbox.
+            reader: Who gets them.
+            limit: Of the messages looked at.
+            only: Ids of those that are wanted; None = all.
+        """
+        unread = await self._unread(session, reader, limit=limit)
+        wanted = (row for row in unread.free if only is None or row.message.id in only)
+        return tuple(row for row in wanted if self._lend(row.message.id, reader))
+
+    async def _unread(self, session: SessionKey, reader: str, *, limit: int) -> _Unread:
+        wanted = limit
+        while True:
+            found = await self._off_loop(
+                lambda most=wanted: self._store.inbox(session, unconsumed=True, limit=most)  # type: ignore[misc]  # the default binds this number
+            )
+            free = [row for row in found if self._is_free(row.message.id, reader)]
+            if len(free) >= limit or len(found) < wanted:
+                held = {row.message.id for row in found} - {row.message.id for row in free}
+                ends = [
+                    self.offers.lent_until_ms(name)
+                    for name in held
+                    if name.endswith(ANNOUNCE_SUFFIX)
+                ]
+                return _Unread(
+                    free[:limit], min((end for end in ends if end is not None), default=None)
+                )
+            # Those that other readers hold must not hide the ones behind them.
+            wanted *= 4
+
+    async def unread_count(self, session: SessionKey, *, most: int) -> int:
+        """How many unread messages nobody holds, at most ``most``; none is offered by it."""
+        found = await self._off_loop(lambda: self._store.unread(session, most + UNREAD_HELD_MAX))
+        return min(sum(self._is_free(each, None) for each in found), most)
+
+    def give_back(self, message_ids: Iterable[str], *, reader: str) -> None:
+        """The reader does not get these after all: whoever asks next is offered them.
+
+        What was consumed or is held by another stays so; repeating it is harmless.
+        """
+        for message_id in message_ids:
+            self.offers.give_back(message_id, reader)
+            run = self._ledger.published.get(RunId(message_id.partition(":")[0]))
+            names = () if run is None else (run.id, self._ledger.living_inbox(run))
+            for name in names:
+                for waiter in self._waiters.get(name, ()):
+                    waiter.set()
+
+    def is_awaited(self, run_id: RunId, session: SessionKey) -> bool:
+        """Somebody holds the line for this run or for anything of this session, or looks often."""
+        if self._waiters.get(run_id) or self._waiters.get(session):
+            return True
+        return self._is_expected(announcement_id(run_id))
+
+    def is_under_way(self, message: Message) -> bool:
+        """Whether a call that waits, or a client that looks often, is about to bring it."""
+        if message.kind is MessageKind.ANNOUNCEMENT:
+            return self.is_awaited(message.run_id, message.session_key)
+        return self._is_expected(message.id)
+
+    def _is_expected(self, message_id: str) -> bool:
+        return self._expected.get(message_id, 0) > self._clock.now_ms()
+
+    def expect(self, message_ids: Iterable[str], *, for_ms: int) -> None:
+        """A client polls and will bring these to whoever spawned the runs.
+
+        Args:
+            message_ids: Questions, and announcements, also of runs that have not ended.
+            for_ms: So soon it looks again, unless it is gone.
+        """
+        now = self._clock.now_ms()
+        self._expected = {name: until for name, until in self._expected.items() if until > now}
+        self._expected.update(dict.fromkeys(message_ids, now + for_ms))
+
+    def _is_free(self, message_id: str, reader: str | None) -> bool:
+        if message_id.endswith(ANNOUNCE_SUFFIX):
+            run = self._ledger.live.get(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
+            if run is not None and run.announcement_consumed_ms is not None:
+                return False
+        return self.offers.is_free(message_id, reader)
+
+    def _lend(self, message_id: str, reader: str) -> bool:
+        return self._is_free(message_id, reader) and self.offers.lend(message_id, reader)
+
+    async def acknowledge(self, message_ids: Iterable[str], *, reader: str) -> int:
+        """Consume messages for good; returns how many this call consumed.
+
+        A message that somebody consumed before is left alone: repeating is harmless. Questions
+        are consumed by their answer, not by being read.
+
+        Raises:
+            NotFound: No such message; those before it in the list were consumed.
+            StoreUnavailable: A commit failed on the way; some may not be consumed, so call again.
+        """
+        consumed, loads = 0, self._ledger.loads
+        for message_id in dict.fromkeys(message_ids):
+            if message_id.endswith(ANNOUNCE_SUFFIX):
+                run = await self._ledger.bring(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
+                if not run.is_settled:
+                    raise NotFound(f"message {message_id} does not exist")
+                if self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED):
+                    consumed += 1
+                else:
+                    self._ledger.let_go(run)
+            elif await self._consume_other(message_id, reader):
+                consumed += 1
+            else:
+                self.offers.give_back(message_id, reader)
+        await self._ledger.committed()
+        if self._ledger.loads != loads:
+            # The first ones were in a commit that failed; the last ones came after the recovery.
+            raise StoreUnavailable(
+                "a commit failed while messages were acknowledged",
+                hint="acknowledge them again: it is harmless",
+            )
+        return consumed
+
+    async def _consume_other(self, message_id: str, reader: str) -> int:
+        row = await self._off_loop(lambda: self._store.message(message_id))
+        if row is None:
+            raise NotFound(f"message {message_id} does not exist")
+        if row.consumed_at_ms is not None or row.message.kind is MessageKind.QUESTION:
+            return 0
+        if self.offers.is_closed(message_id):
+            return 0  # by another call, whose commit this row did not show yet
+        self.offers.close(message_id)
+        self._ledger.consume_message(message_id, reader)
+        return 1
+
+
+def _is_enough(found: WaitResult, until: str) -> bool:
+    """Whether a wait has what it waits for, or nothing is left that it could wait for."""
+    if found.completed and (until == "any" or not found.pending):
+        return True
+    # What another reader holds and never acknowledges comes back when its lease is over.
+    return not found.pending and found.lent_until_ms is None

@@ -1,0 +1,242 @@
+"""What a worker wants of its requester: questions, notices and their answers.
+
+A question is durable on both sides: in the run of who asks, with its deadline, and in the inbox of
+who answers. Whoever waits for the answer may die; it asks again and finds the same question.
+
+Source: 3-tools ``request_orchestrator``, ``notify_parent``; seed 000 §1.
+"""
+
+import asyncio
+from collections import defaultdict
+from typing import Final
+
+from subagents.domain.redaction.redact_events import redact_request
+from subagents.domain.rules import admission
+from subagents.domain.run.events import ParentNotified, RequestAnswered, RequestAsked
+from subagents.domain.run.run import (
+    HOLDS_SLOT,
+    Answer,
+    Decision,
+    Priority,
+    Request,
+    Run,
+)
+from subagents.domain.run.values import RequestId, RunId
+from subagents.engine.kernel.addresses import answering_inbox
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.waiting import wait_at_most
+from subagents.errors import Conflict, NotFound, UsageError
+from subagents.ports import (
+    Batch,
+    Clock,
+    OffLoop,
+    Store,
+)
+
+ANSWER_WAIT_S_MAX: Final = 600.0
+REQUEST_TIMEOUT_S_MAX: Final = 7 * 24 * 3600.0
+
+
+class Requests:
+    """Asking upwards and answering downwards."""
+
+    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, clock: Clock) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._off_loop = off_loop
+        self._clock = clock
+        self._waiters: defaultdict[RunId, dict[asyncio.Event, None]] = defaultdict(dict)
+        """Of those who wait for an answer to this run."""
+
+    def on_commit(self, batch: Batch) -> None:
+        """Let everybody look again whose run changed."""
+        for run_id in batch.runs:
+            for waiter in self._waiters.get(run_id, ()):
+                waiter.set()
+
+    def wake_all(self) -> None:
+        """The ledger failed: let every waiter find out."""
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                waiter.set()
+
+    async def ask(
+        self,
+        run_id: RunId,
+        question: str,
+        *,
+        context: str | None = None,
+        options: tuple[str, ...] = (),
+        timeout_s: float = 600.0,
+        default_answer: str | None = None,
+        call_id: str | None = None,
+    ) -> Request:
+        """Put a question into the requester's inbox; it is durable when this returns.
+
+        The same question asked again by the same attempt, before anybody answered it, is the
+        question that stands already, with the deadline it has.
+
+        Args:
+            run_id: Whose worker asks.
+            question: For the requester, word for word.
+            context: What the requester must know to answer.
+            options: Possible answers.
+            timeout_s: Over 0, at most 7 days; then the default answer holds, or none does.
+            default_answer: Taken at the deadline.
+            call_id: The same one never asks twice, also after the answer.
+
+        Raises:
+            UsageError: Empty question, or a timeout outside its bounds.
+            Conflict: The run's attempt is not live.
+            RateLimited: 5 per minute and run, 3 unanswered per run, 20 at one requester.
+        """
+        if not question.strip():
+            raise UsageError("question must not be empty")
+        if not 0 < timeout_s <= REQUEST_TIMEOUT_S_MAX:
+            raise UsageError(f"timeoutSeconds must be in (0, {REQUEST_TIMEOUT_S_MAX:.0f}]")
+        run = speaking(self._ledger, run_id)
+        now = self._clock.now_ms()
+        number = sum(1 for each in run.requests if each.priority is None) + 1
+        asked = Request(
+            id=RequestId(f"{run_id}:q{number}"),
+            attempt=len(run.attempts),
+            question=question,
+            context=context,
+            options=options,
+            asked_at_ms=now,
+            deadline_ms=now + int(timeout_s * 1000),
+            default_answer=default_answer,
+            call_id=call_id,
+        )
+        # As it will stand there, or it would not be known again.
+        asked = redact_request(asked, self._ledger.secrets_of(run))
+        known = admission.repeated_question(run, asked)
+        if known is not None:
+            await self._ledger.committed()
+            return known
+        waiting = self._waiting_where(run)
+        admission.check_request(run, pending_at_requester=waiting, now_ms=now)
+        await self._ledger.apply(run_id, RequestAsked(at_ms=now, request=asked))
+        return asked
+
+    def _waiting_where(self, run: Run) -> int:
+        """Unanswered questions in the inbox that a question of this run goes to.
+
+        That is the nearest ancestor's that is at work: the questions to a requester that ended
+        count where they really are.
+        """
+        live = self._ledger.live
+        inbox = answering_inbox(live, run)
+        return admission.question_count(
+            other
+            for other in live.values()
+            if other.pending_requests and answering_inbox(live, other) == inbox
+        )
+
+    async def answer_of(self, request_id: RequestId, *, wait_s: float) -> Request:
+        """The question as it stands, after waiting at most ``wait_s`` seconds for its answer.
+
+        Raises:
+            NotFound: No such question.
+        """
+        run_id = _run_of(request_id)
+        deadline_ms = self._clock.now_ms() + int(min(max(wait_s, 0), ANSWER_WAIT_S_MAX) * 1000)
+        woken = asyncio.Event()
+        self._waiters[run_id][woken] = None
+        try:
+            while True:
+                woken.clear()
+                request = await self._request(request_id)
+                left_ms = deadline_ms - self._clock.now_ms()
+                if request.answer is not None or left_ms <= 0:
+                    return request
+                await wait_at_most(self._clock, left_ms / 1000, woken)
+        finally:
+            self._waiters[run_id].pop(woken, None)
+            if not self._waiters[run_id]:
+                del self._waiters[run_id]
+
+    async def _request(self, request_id: str) -> Request:
+        run_id = _run_of(request_id)
+        run = self._ledger.published.get(run_id)
+        if run is None:
+            run = await self._off_loop(lambda: self._store.run(run_id))
+        for request in run.requests if run is not None else ():
+            if request.id == request_id:
+                return request
+        raise NotFound(f"request {request_id} does not exist", hint="see: subagents attention")
+
+    async def answer(
+        self, request_id: RequestId, text: str, *, decision: Decision, by: str
+    ) -> bool:
+        """Store an answer; False = somebody (or the deadline) answered before.
+
+        The answer to a notice (``<runId>:n<k>``), on which nobody waits, also goes to the worker
+        as a message where its runtime takes one.
+
+        Raises:
+            NotFound: No such question.
+        """
+        request = await self._request(request_id)
+        if request.answer is not None:
+            return False
+        now = self._clock.now_ms()
+        answer = Answer(decision=decision, text=text, by=by, at_ms=now)
+        event = RequestAnswered(at_ms=now, request_id=request_id, answer=answer)
+        run = await self._ledger.apply(_run_of(request_id), event)
+        stored = next(r for r in run.requests if r.id == request_id)
+        return stored.answer == answer
+
+    async def notify(self, run_id: RunId, message: str, *, priority: str = "info") -> None:
+        """One way, into the requester's inbox (3-tools ``notify_parent``).
+
+        A question or blocker marks the run as blocked until somebody answers it, writes to the
+        worker, or the attempt ends.
+
+        Raises:
+            UsageError: Empty message or unknown priority.
+            Conflict: The run's attempt is not live.
+            RateLimited: 1,000 per run; 20 unanswered questions and blockers per run.
+        """
+        if not message.strip():
+            raise UsageError("message must not be empty")
+        if priority not in [*Priority]:
+            raise UsageError(f'priority must be info, question or blocker, not "{priority}"')
+        run = speaking(self._ledger, run_id)
+        admission.check_notice(run, Priority(priority))
+        event = ParentNotified(
+            at_ms=self._clock.now_ms(), message=message, priority=Priority(priority)
+        )
+        await self._ledger.apply(run_id, event)
+
+
+def speaking(ledger: Ledger, run_id: RunId) -> Run:
+    """A run whose worker has not ended yet.
+
+    Raises:
+        NotFound: The run is over, or there is none.
+        Conflict: It has no attempt that could say anything.
+    """
+    run = live_attempt(ledger, run_id)
+    if run.phase not in HOLDS_SLOT:
+        raise Conflict(f"run {run_id} is {run.phase}: its worker has ended")
+    return run
+
+
+def live_attempt(ledger: Ledger, run_id: RunId) -> Run:
+    """A run whose attempt has no outcome yet: also one whose last words are just being read.
+
+    Raises:
+        NotFound: The run is over, or there is none.
+        Conflict: It has no such attempt.
+    """
+    run = ledger.live.get(run_id)
+    if run is None:
+        raise NotFound(f"run {run_id} is not open")
+    if not run.attempts or run.attempt.outcome is not None or run.is_settled:
+        raise Conflict(f"run {run_id} has no live attempt (phase {run.phase})")
+    return run
+
+
+def _run_of(request_id: str) -> RunId:
+    return RunId(request_id.rpartition(":")[0])

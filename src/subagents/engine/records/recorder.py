@@ -1,0 +1,429 @@
+"""Keeps what workers say as lines, and shows it to the detectors.
+
+Apart from the one door: a transcript decides nothing, and one that cannot be kept never holds up
+a run. Lines and what the detectors know are kept together with how far the stream was read, so
+that after a crash reading goes on there; alerts become durable *before* that, under keys that are
+the same when the same pieces are looked at again. So none is lost and none is told twice.
+
+What only the journal knows (starts, messages to the worker, verdicts) gets its lines when
+something is recorded or read next.
+
+Source: 4-observability §1, §2, §4.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from subagents.domain.alerts import detectors
+from subagents.domain.alerts.detectors import Watch
+from subagents.domain.rules.current_alerts import Concern, concerns
+from subagents.domain.run.alert import Alert
+from subagents.domain.run.events import Alerted
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.values import RunId
+from subagents.domain.run.worker_output import Heard
+from subagents.domain.transcript.transcript_query import Checkpoint, LogPage, LogQuery
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.waiting import wait_at_most
+from subagents.engine.records.writer import Page, Pieces, Scribe
+from subagents.errors import StoreUnavailable
+from subagents.ports import (
+    Batch,
+    Clock,
+    OffLoop,
+    Store,
+    TranscriptLog,
+)
+
+log = logging.getLogger(__name__)
+
+GATHER_S: Final = 0.1
+"""What all runs say within so long is written together."""
+PENDING_MAX: Final = 4_000
+"""Pieces of one run that wait to be written; who says more waits until they are."""
+LOOK_S: Final = 1.0
+"""Between two looks at the clock for silence and batches that are due."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """One run's transcript while somebody writes it."""
+
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    is_read: bool = False
+    """The checkpoint is what the log says, or newer."""
+    pieces: list[Pieces] = field(default_factory=list)
+    pending: int = 0
+    """Number of pieces in ``pieces``."""
+    is_idle: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when all that was heard was written, or could not be."""
+    ends: bool = False
+    """The attempt is over: see ``Page.ends``."""
+    is_synced: bool = True
+    lost: int = 0
+    """Lines that nobody will see; the next that is written says so."""
+    is_kept: bool = True
+    """False once lines were lost: the stream they come from must not be given up."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def rest(self, *, is_waiting: bool) -> None:
+        """A write is over: tell who waits for it, unless there is more to be written."""
+        if not self.pieces and not is_waiting:
+            self.is_idle.set()
+
+
+class Recorder:
+    """One writer per run; readers bring the transcript up to date first.
+
+    Args:
+        ledger: Takes the alerts.
+        store: Has the journal.
+        transcripts: Keep the lines.
+        off_loop: Carries reading and writing them.
+        clock: Gives lines their times.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        store: Store,
+        transcripts: TranscriptLog,
+        off_loop: OffLoop,
+        clock: Clock,
+    ) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._transcripts = transcripts
+        self._scribe = Scribe(store, transcripts)
+        self._off_loop = off_loop
+        self._clock = clock
+        self._open: dict[RunId, _Open] = {}
+        self._waiting: dict[RunId, Run] = {}
+        """Runs with pieces that are not written yet."""
+        self._has_work = asyncio.Event()
+        self._hurry = asyncio.Event()
+        """Somebody waits for what was heard: it is not gathered any longer."""
+        self._listeners: dict[RunId, set[asyncio.Event]] = {}
+        self._is_paused = False
+
+    def on_commit(self, batch: Batch) -> None:
+        """Runs that left memory leave this one, too."""
+        for run in batch.runs.values():
+            self._tell(run.id)
+            self._close(run.id)
+
+    def _close(self, run_id: RunId) -> None:
+        opened = self._open.get(run_id)
+        is_over = run_id not in self._ledger.live and run_id not in self._waiting
+        if is_over and opened is not None and not opened.pieces and not opened.lock.locked():
+            del self._open[run_id]
+
+    async def pause(self) -> None:
+        """Return when nobody writes; from here until ``reset`` nobody does, readers included."""
+        self._is_paused = True
+        for opened in tuple(self._open.values()):
+            async with opened.lock:
+                pass
+
+    def reset(self) -> None:
+        """Forget what is in memory; the log is read again."""
+        self._open.clear()
+        self._waiting.clear()
+        self._is_paused = False
+
+    # -- writing ---------------------------------------------------------------------------
+
+    async def positions(self, run: Run, *, is_new: bool) -> Mapping[str, int]:
+        """How far the newest attempt's stream is kept; ``is_new`` = it cannot be, nothing is read.
+
+        A transcript that cannot be read is begun anew, behind what the stream already gave.
+        """
+        opened = self._of(run.id)
+        if is_new and not opened.is_read:
+            opened.is_read = True
+            return {}
+        found = (await self._write_one(run)).positions
+        prefix = f"{len(run.attempts)}/"
+        return {n.removeprefix(prefix): at for n, at in found.items() if n.startswith(prefix)}
+
+    async def hear(self, run: Run, heard: Heard) -> None:
+        """Take over what the run's newest attempt said; it is written within ``GATHER_S``.
+
+        Who says much waits until there is room.
+        """
+        opened = self._of(run.id)
+        seq = self._ledger.live.get(run.id, run).seq
+        opened.pieces.append(Pieces(len(run.attempts), self._clock.now_ms(), seq, heard))
+        opened.pending += len(heard.said)
+        opened.is_idle.clear()
+        self._waiting[run.id] = run
+        self._has_work.set()
+        if opened.pending >= PENDING_MAX:
+            await self._write_one(run)
+
+    async def written(self, run: Run) -> None:
+        """Return when all that was heard of the run is written; those who wait share one write.
+
+        Whoever says that an attempt is over says it after this: nobody reads its stream again.
+        """
+        opened = self._open.get(run.id)
+        if opened is None:
+            return
+        if detectors.is_gathering(opened.checkpoint.watch):
+            self._waiting[run.id] = run
+            opened.is_idle.clear()
+        elif not opened.pieces and not opened.lock.locked():
+            return
+        opened.ends = True
+        self._hurry.set()
+        self._has_work.set()
+        await opened.is_idle.wait()
+
+    async def sync(self, run: Run) -> bool:
+        """Return when all that was heard outlives a power cut; False = some of it is lost."""
+        opened = self._open.get(run.id)
+        if opened is None:
+            return True
+        if opened.pieces or opened.lock.locked():
+            await self._write_one(run)
+        if opened.is_synced:
+            return opened.is_kept
+        try:
+            async with opened.lock:
+                await self._off_loop(lambda: self._transcripts.sync(run.id))
+        except OSError as error:
+            log.warning("the transcript of %s may not outlive a power cut: %s", run.id, error)
+            return False
+        opened.is_synced = True
+        self._close(run.id)
+        return opened.is_kept
+
+    async def forget(self, run_id: RunId) -> None:
+        """Delete the run's transcript; it goes with its run."""
+        self._waiting.pop(run_id, None)
+        opened = self._open.pop(run_id, None)
+        if opened is not None:
+            opened.is_idle.set()
+        await self._off_loop(lambda: self._transcripts.forget(run_id))
+
+    async def write_on(self) -> None:
+        """Write what was heard, of all runs together, until cancelled."""
+        while True:
+            await self._has_work.wait()
+            await wait_at_most(self._clock, GATHER_S, self._hurry)
+            self._has_work.clear()
+            self._hurry.clear()
+            ready = [
+                run
+                for run_id, run in tuple(self._waiting.items())
+                if (opened := self._open.get(run_id)) is not None and not opened.lock.locked()
+            ]
+            try:
+                await self._write(ready)
+            except StoreUnavailable as error:
+                if self._ledger.failure is not None:
+                    return  # memory is thrown away; the streams are read again from the log
+                log.warning("what %s runs said is written later: %s", len(ready), error)
+            except Exception:
+                log.exception("what %s runs said could not be written", len(ready))
+            if self._waiting:
+                self._has_work.set()
+
+    # -- reading ---------------------------------------------------------------------------
+
+    async def read(self, run: Run, query: LogQuery) -> LogPage:
+        """The run's lines that are wanted, everything known so far included.
+
+        Raises:
+            UsageError: ``grep`` is no regular expression, or one that takes too long.
+            StoreUnavailable: The transcript cannot be read.
+        """
+        await self._write_one(run)
+        try:
+            return await self._off_loop(lambda: self._transcripts.read(run.id, query))
+        except OSError as error:
+            raise StoreUnavailable(f"the transcript of {run.id} cannot be read: {error}") from error
+
+    @contextmanager
+    def listening(self, run_id: RunId) -> Iterator[asyncio.Event]:
+        """An event that is set whenever the run may have lines that it had not before."""
+        heard = asyncio.Event()
+        listeners = self._listeners.setdefault(run_id, set())
+        listeners.add(heard)
+        try:
+            yield heard
+        finally:
+            listeners.discard(heard)
+            if not listeners and self._listeners.get(run_id) is listeners:
+                del self._listeners[run_id]
+
+    def _tell(self, run_id: RunId) -> None:
+        for heard in self._listeners.get(run_id, ()):
+            heard.set()
+
+    async def watch_of(self, run: Run) -> Watch:
+        """What the detectors know of the run: tools used, last activity, context."""
+        opened = self._open.get(run.id)
+        if opened is not None and opened.is_read:
+            return opened.checkpoint.watch
+        return (await self._write_one(run)).watch
+
+    def concerns(self, run: Run) -> tuple[Concern, ...]:
+        """What is wrong with a run at work now, as far as it is in memory; reads nothing."""
+        opened = self._open.get(run.id)
+        watch = opened.checkpoint.watch if opened is not None and opened.is_read else Watch()
+        return concerns(run, watch, now_ms=self._clock.now_ms())
+
+    # -- time ------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Look for silence until cancelled."""
+        while True:
+            await self._clock.sleep(LOOK_S)
+            due = [
+                run
+                for run in tuple(self._ledger.published.values())
+                if run.phase is Phase.RUNNING and self._is_due(run)
+            ]
+            for run in due:
+                try:
+                    await self._write_one(run, looks=True)
+                except StoreUnavailable as error:
+                    if self._ledger.failure is not None:
+                        return
+                    log.warning("silence of %s is looked for later: %s", run.id, error)
+                except Exception:
+                    log.exception("looking for silence of %s failed", run.id)
+
+    def _is_due(self, run: Run) -> bool:
+        opened, rules = self._open.get(run.id), run.resolved.alerts
+        if opened is not None and opened.checkpoint.watch.last_at_ms is not None:
+            due = detectors.next_due_ms(opened.checkpoint.watch, rules)
+        else:
+            due = (run.attempt.started_at_ms or run.phase_since_ms) + rules.stuck_ms
+        return due is not None and self._clock.now_ms() >= due
+
+    # -- steps -----------------------------------------------------------------------------
+
+    def _of(self, run_id: RunId) -> _Open:
+        return self._open.setdefault(run_id, _Open())
+
+    async def _write_one(self, run: Run, *, looks: bool = False) -> Checkpoint:
+        """Write all that is known of one run now, and return where its transcript stands."""
+        opened = self._of(run.id)
+        async with opened.lock:
+            if self._is_paused:
+                return opened.checkpoint
+            page = self._page(run, opened, looks=looks)
+            try:
+                await self._write_pages({run.id: (opened, page)})
+            finally:
+                opened.rest(is_waiting=run.id in self._waiting)
+        self._close(run.id)
+        return opened.checkpoint
+
+    async def _write(self, runs: Iterable[Run]) -> None:
+        """Write what these runs said; none of them is being written by anybody."""
+        taken: dict[RunId, tuple[_Open, Page]] = {}
+        for run in runs:
+            opened = self._of(run.id)
+            await opened.lock.acquire()  # free: nobody came between
+            taken[run.id] = (opened, self._page(run, opened))
+        try:
+            await self._write_pages(taken)
+        finally:
+            for run_id, (opened, _) in taken.items():
+                opened.lock.release()
+                opened.rest(is_waiting=run_id in self._waiting)
+                self._close(run_id)
+
+    def _page(self, run: Run, opened: _Open, *, looks: bool = False) -> Page:
+        pieces, opened.pieces, opened.pending = opened.pieces, [], 0
+        ends, opened.ends = opened.ends, False
+        self._waiting.pop(run.id, None)
+        known = self._ledger.published.get(run.id, run)
+        return Page(
+            run=known,
+            pieces=pieces,
+            checkpoint=opened.checkpoint,
+            secrets=self._ledger.secrets_of(known),
+            is_read=opened.is_read,
+            lost=opened.lost,
+            looks_at_ms=self._clock.now_ms() if looks else None,
+            ends=ends,
+        )
+
+    async def _write_pages(self, taken: Mapping[RunId, tuple[_Open, Page]]) -> None:
+        """Write them; whatever happens, each page is taken over, or its pieces are pending again.
+
+        What is given back is written again soon, from the same place; after ``StoreUnavailable``
+        mostly by whoever reads the streams anew. What failed for no known reason is lost: the end
+        of a run must not wait for it.
+        """
+        pages = [page for _, page in taken.values()]
+        try:
+            await _finished(self._off_loop(lambda: self._scribe.write(pages)))
+            with_news = [page for page in pages if page.alerts]
+            if with_news:
+                for page in with_news:
+                    self._raise(page.run.id, page.alerts)
+                await self._ledger.committed()
+                await _finished(self._off_loop(lambda: self._scribe.keep(with_news)))
+        except StoreUnavailable:
+            raise
+        except Exception:
+            for opened, page in taken.values():
+                if not page.is_done:
+                    page.checkpoint, page.is_kept, page.is_done = opened.checkpoint, False, True
+            raise
+        finally:
+            for run_id, (opened, page) in taken.items():
+                if page.is_done:
+                    _take_over(opened, page)
+                else:
+                    self._give_back(opened, page)
+                self._tell(run_id)
+
+    def _give_back(self, opened: _Open, page: Page) -> None:
+        opened.pieces[:0] = page.pieces
+        opened.pending += sum(len(each.heard.said) for each in page.pieces)
+        opened.ends = opened.ends or page.ends
+        if page.pieces or page.ends:
+            # Who is cancelled here may be a reader only, and the end of the run still waits.
+            self._waiting.setdefault(page.run.id, page.run)
+            self._has_work.set()
+
+    def _raise(self, run_id: RunId, alerts: Sequence[Alert]) -> None:
+        """Put them into the next commit; those that are known already change nothing."""
+        for alert in alerts:
+            live = self._ledger.live.get(run_id)
+            if live is None or live.is_settled:
+                return
+            event = Alerted(at_ms=self._clock.now_ms(), alert=alert)
+            self._ledger.apply_now(run_id, event, key=f"alert:{alert.key}")
+
+
+def _take_over(opened: _Open, page: Page) -> None:
+    if page.checkpoint is not opened.checkpoint:
+        opened.is_synced = False
+    opened.checkpoint, opened.is_read = page.checkpoint, True
+    opened.is_kept = opened.is_kept and page.is_kept
+    opened.lost = page.lost
+
+
+async def _finished(work: Awaitable[None]) -> None:
+    """Wait for a thread to its end, also when whoever waits is told to stop.
+
+    Else it would write on while somebody else reads the log to go on from it.
+    """
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait({working})
+        raise

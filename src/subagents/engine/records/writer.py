@@ -1,0 +1,196 @@
+"""The blocking half of recording: from what was heard to lines on the disk, for many runs at once.
+
+Source: 4-observability §1; docs/decisions/0019.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from subagents.domain.alerts import detectors
+from subagents.domain.redaction.redact import redact
+from subagents.domain.redaction.redact_events import redact_said
+from subagents.domain.run.alert import Alert
+from subagents.domain.run.events import AttemptStarted
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import replace
+from subagents.domain.run.worker_output import (
+    LINE_CHARS_MAX,
+    THINKING_CHARS_MAX,
+    Heard,
+    LineType,
+    Said,
+)
+from subagents.domain.transcript.journal_lines import said_of
+from subagents.domain.transcript.transcript_query import Checkpoint, Line
+from subagents.errors import StoreUnavailable
+from subagents.ports import Store, TranscriptLog
+
+log = logging.getLogger(__name__)
+
+JOURNAL_PAGE: Final = 500
+MEGABYTE: Final = 1_000_000
+
+
+class Pieces(NamedTuple):
+    """What one attempt said together."""
+
+    attempt: int
+    at_ms: int
+    after_seq: int
+    """Events of the run up to here came before."""
+    heard: Heard
+
+
+@dataclass(slots=True)
+class Page:
+    """One run's share of the work; written by one thread at a time."""
+
+    run: Run
+    pieces: Sequence[Pieces]
+    checkpoint: Checkpoint
+    secrets: tuple[str, ...]
+    is_read: bool
+    """The checkpoint is known; else the log is asked for it."""
+    looks_at_ms: int | None = None
+    """Now, when the clock itself may be news."""
+    ends: bool = False
+    """The attempt is over: what is gathered is told now, not when its time comes."""
+    lines: list[Line] = field(default_factory=list)
+    alerts: list[Alert] = field(default_factory=list)
+    lost: int = 0
+    """Lines that could not be written before: the next that can say so."""
+    is_done: bool = False
+    """All of it was dealt with: kept, or lost for good."""
+    is_kept: bool = True
+    """False: the lines could not be written, and are lost."""
+
+
+class Scribe:
+    """Blocking; called off the loop."""
+
+    def __init__(self, store: Store, transcripts: TranscriptLog) -> None:
+        self._store = store
+        self._transcripts = transcripts
+
+    def write(self, pages: Iterable[Page]) -> None:
+        """Prepare every page, and keep those without alerts: alerts are made durable first."""
+        for page in pages:
+            before = page.checkpoint
+            try:
+                self._prepare(page)
+            except StoreUnavailable:
+                raise
+            except Exception:
+                # One run's words must not keep the others', nor its own end, waiting.
+                log.exception("what %s said cannot be recorded", page.run.id)
+                page.checkpoint, page.is_kept, page.is_done = before, False, True
+                page.alerts.clear()
+                continue
+            if page.alerts:
+                continue
+            if page.checkpoint is not before:
+                self.keep([page])
+            page.is_done = True
+
+    def keep(self, pages: Iterable[Page]) -> None:
+        """Write what was prepared; what fails is logged and lost."""
+        for page in pages:
+            run, lines = page.run, page.lines
+            try:
+                self._transcripts.append(
+                    run.id,
+                    lines,
+                    page.checkpoint,
+                    bytes_max=int(run.resolved.max_transcript_mb * MEGABYTE),
+                )
+            except OSError as error:
+                log.warning("%s lines of %s could not be kept: %s", len(lines), run.id, error)
+                # Lines that nobody has need no numbers: those that follow leave no gap.
+                page.checkpoint = replace(page.checkpoint, seq=page.checkpoint.seq - len(lines))
+                page.lost += len(lines) - (page.lost > 0)
+                page.is_kept = False
+            else:
+                page.lost = 0
+            page.is_done = True
+
+    def _prepare(self, page: Page) -> None:
+        if not page.is_read:
+            try:
+                page.checkpoint = self._transcripts.resume(page.run.id)
+            except OSError as error:
+                log.warning("the transcript of %s is begun anew: %s", page.run.id, error)
+            page.is_read = True
+        if page.lost and page.pieces:
+            hole = Said(type=LineType.ERROR, text=f"{page.lost} lines could not be kept here")
+            _number(page, (hole,), page.pieces[0].attempt, page.pieces[0].at_ms)
+        for pieces in page.pieces:
+            self._add_journal(page, until=pieces.after_seq)
+            self._add_pieces(page, pieces)
+        self._add_journal(page, until=page.run.seq)
+        if page.ends:
+            watch, alerts = detectors.ended(page.checkpoint.watch)
+            page.alerts += alerts
+            if alerts:
+                page.checkpoint = replace(page.checkpoint, watch=watch)
+        if page.looks_at_ms is not None:
+            known = page.checkpoint.watch
+            watch, alerts = detectors.elapsed(
+                known, now_ms=page.looks_at_ms, rules=page.run.resolved.alerts
+            )
+            page.alerts += alerts
+            if watch is not known:
+                page.checkpoint = replace(page.checkpoint, watch=watch)
+
+    def _add_journal(self, page: Page, *, until: int) -> None:
+        """Lines of the events since the last ones, up to number ``until``."""
+        run = page.run
+        while until > page.checkpoint.journal_seq:
+            known = page.checkpoint.journal_seq
+            most = min(until - known, JOURNAL_PAGE)
+            entries = self._store.journal(run.id, after_seq=known, limit=most)
+            if not entries:
+                return
+            for entry in entries:
+                number = max(page.checkpoint.watch.attempt, 1)
+                if isinstance(entry.event, AttemptStarted):
+                    number = entry.event.attempt
+                    before = page.checkpoint.watch
+                    watch = detectors.begin(before, attempt=number, at_ms=entry.at_ms)
+                    page.checkpoint = replace(page.checkpoint, watch=watch)
+                said = said_of(run, entry.seq, entry.event)
+                if said is not None:
+                    clean = replace(said, text=redact(said.text, page.secrets))
+                    _number(page, (clean,), number, entry.at_ms)
+            page.checkpoint = replace(page.checkpoint, journal_seq=entries[-1].seq)
+
+    def _add_pieces(self, page: Page, pieces: Pieces) -> None:
+        before = page.checkpoint
+        said, redactor = redact_said(pieces.heard.said, before.redactor, page.secrets)
+        watch, alerts = detectors.observe(
+            before.watch, said, at_ms=pieces.at_ms, rules=page.run.resolved.alerts
+        )
+        places = {f"{pieces.attempt}/{name}": at for name, at in pieces.heard.positions.items()}
+        page.alerts += alerts
+        page.checkpoint = replace(
+            before, watch=watch, redactor=redactor, positions={**before.positions, **places}
+        )
+        _number(page, said, pieces.attempt, pieces.at_ms)
+
+
+def _number(page: Page, said: Iterable[Said], attempt: int, at_ms: int) -> None:
+    """Make the lines of these pieces; the checkpoint stands behind them."""
+    seq, ts = page.checkpoint.seq, max(page.checkpoint.ts, at_ms)
+    for each in said:
+        if each.text:
+            seq += 1
+            text = _shown(each.type, each.text)
+            page.lines.append(Line(seq=seq, ts=ts, type=each.type, text=text, attempt=attempt))
+    page.checkpoint = replace(page.checkpoint, seq=seq, ts=ts)
+
+
+def _shown(kind: LineType, text: str) -> str:
+    """Not longer than a line may be."""
+    most = THINKING_CHARS_MAX if kind is LineType.THINKING else LINE_CHARS_MAX
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters)"

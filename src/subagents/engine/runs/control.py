@@ -1,0 +1,172 @@
+"""What callers do to runs that are under way: cancel, steer, pause, resume, redeliver.
+
+Source: 2-lifecycle §10.
+"""
+
+from collections.abc import Callable
+
+from subagents.domain.rules import admission
+from subagents.domain.run.events import (
+    Archived,
+    CancelRequested,
+    Event,
+    InterruptRequested,
+    Paused,
+    Redelivered,
+    Resumed,
+    SteerRequested,
+)
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.values import RunId
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.runs.queries import Queries
+from subagents.errors import Conflict, IllegalTransition
+from subagents.ports import Clock
+
+
+class Control:
+    """Durable intents; what becomes of them is decided by the reducer."""
+
+    def __init__(self, ledger: Ledger, queries: Queries, clock: Clock) -> None:
+        self._ledger = ledger
+        self._queries = queries
+        self._clock = clock
+
+    async def cancel(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
+        """Store the intent to end the run and all its descendants; repeating it is harmless.
+
+        Returns:
+            The run: settled ones are returned as they are.
+        """
+        run = await self._queries.run(run_id)
+        if run.is_settled:
+            return run
+        event = CancelRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
+        return await self._apply(run_id, event)
+
+    async def interrupt(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
+        """End the turn that is under way, and keep its session: what it spawned is cancelled.
+
+        The run then ends ``partial`` (``interrupted``) with its last words, and can be gone on
+        with; or takes up what was sent to it meanwhile. Repeating it is harmless.
+
+        Raises:
+            Conflict: It is not at work, or its runtime cannot end a turn.
+        """
+        run = await self._queries.run(run_id)
+        if run.phase not in {Phase.SPAWNING, Phase.RUNNING}:
+            hint = f"subagents cancel {run.id}" if not run.is_settled else None
+            raise Conflict(f"run {run_id} is {run.phase}: there is no turn to interrupt", hint=hint)
+        if not run.resolved.abilities.interrupt:
+            raise Conflict(
+                f'runtime "{run.resolved.runtime}" cannot interrupt a turn: it lacks the ability '
+                '"interrupt"',
+                hint=f"end the run: subagents cancel {run.id}",
+            )
+        event = InterruptRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
+        return await self._apply(run_id, event)
+
+    async def steer(
+        self,
+        run_id: RunId,
+        message: str,
+        *,
+        by: str,
+        next_turn: bool = False,
+        before: Callable[[], None] | None = None,
+    ) -> str:
+        """Put a message into the live attempt (``steered``), or keep it for the next (``queued``).
+
+        With ``next_turn`` it is kept in any case (``accepted``): for the first turn of a run that
+        has not started, else for the one after the present turn. ``before`` is called when all
+        checks passed, in the same commit.
+
+        Raises:
+            UsageError: Empty or longer than 4,000 characters.
+            Forbidden: Sooner than 2 s after the last, or a run that steers itself.
+            Conflict: The run has ended, or its runtime takes no messages and no turn will follow.
+        """
+        run = await self._queries.run(run_id)
+        now = self._clock.now_ms()
+        if run.is_settled or run.phase is Phase.VERIFYING:
+            raise Conflict(f"run {run_id} is {run.phase}: there is no attempt to steer")
+        admission.check_steer(run, message, by=by, now_ms=now)
+        abilities = run.resolved.abilities
+        is_live = run.phase in {Phase.SPAWNING, Phase.RUNNING, Phase.ENDING}
+        if is_live and next_turn and not abilities.resume:
+            raise Conflict(
+                f'runtime "{run.resolved.runtime}" takes no further turn',
+                hint="steer it while it works, or start another run after it (chainAfter)",
+            )
+        if is_live and not (abilities.steer or abilities.resume):
+            raise Conflict(
+                f'runtime "{run.resolved.runtime}" takes no messages while it runs',
+                hint="cancel the run and start it again with another task",
+            )
+        event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn)
+        if before is not None:
+            before()
+        await self._apply(run_id, event)
+        if next_turn:
+            return "accepted"
+        return "steered" if is_live and abilities.steer else "queued"
+
+    async def pause(self, run_id: RunId, *, by: str) -> Run:
+        """Hold a waiting or queued run, or a live one before its next turn.
+
+        Raises:
+            Conflict: Too late, or its runtime has no turns.
+        """
+        run = await self._queries.run(run_id)
+        held = {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}
+        if run.phase not in held and not (
+            run.phase in {Phase.SPAWNING, Phase.RUNNING} and run.resolved.abilities.resume
+        ):
+            raise Conflict(f"run {run_id} is {run.phase} and cannot be paused")
+        return await self._apply(run_id, Paused(at_ms=self._clock.now_ms(), by=by))
+
+    async def resume(self, run_id: RunId, *, by: str) -> Run:
+        """Let a paused run go on; harmless for one that is not paused.
+
+        Raises:
+            Conflict: The run has ended.
+        """
+        run = await self._queries.run(run_id)
+        if not run.paused:
+            if run.is_settled:
+                raise Conflict(f"run {run_id} is {run.phase}")
+            return run
+        return await self._apply(run_id, Resumed(at_ms=self._clock.now_ms(), by=by))
+
+    async def redeliver(self, run_id: RunId, *, by: str) -> Run:
+        """Try a given-up (or deferred) delivery again now.
+
+        Raises:
+            Conflict: Nothing was given up.
+        """
+        run = await self._queries.run(run_id)
+        if run.phase not in {Phase.COMPLETED_GIVEUP, Phase.ANNOUNCE_DEFERRED}:
+            raise Conflict(f"run {run_id} is {run.phase}: its delivery was not given up")
+        return await self._apply(run_id, Redelivered(at_ms=self._clock.now_ms(), by=by))
+
+    async def archive(self, run_id: RunId) -> Run:
+        """Hide a run that is over from lists now; harmless when it is hidden already.
+
+        Raises:
+            Conflict: It is not over.
+        """
+        run = await self._queries.run(run_id)
+        if run.archived_at_ms is not None:
+            return run
+        return await self._apply(run_id, Archived(at_ms=self._clock.now_ms()))
+
+    async def _apply(self, run_id: RunId, event: Event) -> Run:
+        """Apply what a caller asked for; the run may have moved on since it was looked at.
+
+        Raises:
+            Conflict: It is in a phase in which this is not possible; nothing was changed.
+        """
+        try:
+            return await self._ledger.apply(run_id, event)
+        except IllegalTransition as error:
+            raise Conflict(f"run {run_id} is {error.phase}: it is too late for this") from error

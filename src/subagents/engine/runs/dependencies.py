@@ -1,0 +1,163 @@
+"""What a spawn waits for: found by name, refused in circles, taken over as it is at the commit.
+
+Source: 2-lifecycle §2 item 7, §3; seed 002 "Edge Cases".
+"""
+
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from subagents.domain.rules import admission
+from subagents.domain.run.run import Dependency, Run
+from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.values import RunId, SessionKey, Value
+from subagents.domain.text.announcement import result_for_others
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.runs.queries import Queries
+from subagents.errors import NotFound, UsageError
+
+
+class Draft(Value, frozen=True):
+    """A spec that passed every guardrail but the counted ones."""
+
+    spec: RunSpec
+    run_id: RunId
+    session_key: SessionKey
+    resolved: Resolved
+    labels: tuple[str, ...]
+    """Dependencies as asked, in order."""
+    vacuous: bool = False
+    warnings: tuple[str, ...] = ()
+    """For the receipt."""
+    previous: Run | None = None
+    """The run whose session this one goes on with."""
+
+
+class Dependencies:
+    """Looks dependencies up among the open runs, the ended ones and those of the same batch."""
+
+    def __init__(self, ledger: Ledger, queries: Queries) -> None:
+        self._ledger = ledger
+        self._queries = queries
+
+    async def find(self, drafts: Sequence[Draft], requester: SessionKey) -> dict[str, Dependency]:
+        """Every dependency asked for, by the name it was asked by; ended ones have an outcome.
+
+        Raises:
+            UsageError: A name fits no run of this requester, a label is used twice, or the batch
+                waits for itself in a circle.
+        """
+        named = [draft for draft in drafts if draft.spec.label]
+        here = {draft.resolved.label: draft.run_id for draft in named}
+        if len(here) != len(named):
+            labels = [draft.resolved.label for draft in named]
+            twice = next(label for label in labels if labels.count(label) > 1)
+            raise UsageError(f'label "{twice}" is used twice in this batch')
+
+        async def is_own(run: Run) -> bool:
+            return run.requester == requester
+
+        found: dict[str, Dependency] = {}
+        for name in dict.fromkeys(name for draft in drafts for name in draft.labels):
+            if name in here:
+                found[name] = Dependency(run_id=here[name], label=name)
+                continue
+            try:
+                run_id = await self._queries.resolve(name, requester, may_see=is_own)
+                run = await self._queries.run(run_id)
+            except NotFound as error:
+                raise UsageError(f"Dependency run not found: {name}") from error
+            if run.requester != requester:
+                raise UsageError(f"Dependency run not found: {name}")
+            found[name] = _dependency(run)
+        dependencies_first(drafts, found)
+        return found
+
+    async def look_again(self, drafts: Sequence[Draft], found: dict[str, Dependency]) -> None:
+        """Complete what ended, and left memory, while the caller was looking other things up."""
+        while gone := self._gone(drafts, found):
+            found[gone] = _dependency(await self._queries.run(found[gone].run_id))
+
+    def _gone(self, drafts: Sequence[Draft], found: Mapping[str, Dependency]) -> str | None:
+        """The name of a dependency that is neither open nor known to have ended."""
+        here = {draft.run_id for draft in drafts}
+        for name, dependency in found.items():
+            is_known = dependency.outcome is not None or dependency.run_id in here
+            if not is_known and dependency.run_id not in self._ledger.live:
+                return name
+        return None
+
+    def newest(self, dependency: Dependency) -> Dependency:
+        """The dependency as it is at this instant: it may have ended since it was looked up."""
+        run = self._ledger.live.get(dependency.run_id)
+        return dependency if run is None else _dependency(run)
+
+    def refuse_waiting_ancestors(
+        self, parent: Run | None, draft: Draft, found: Mapping[str, Dependency]
+    ) -> None:
+        """A run may not wait for an ancestor, which itself waits for this run to end.
+
+        Raises:
+            UsageError: ``Circular dependency: a → b → a``.
+        """
+        ancestors: set[RunId] = set()
+        current = parent
+        while current is not None:
+            ancestors.add(current.id)
+            current = self._ledger.live.get(current.requester_run or RunId(""))
+        if not ancestors:
+            return
+
+        def waits_for(run_id: RunId) -> list[RunId]:
+            run = self._ledger.live.get(run_id)
+            if run is None:
+                return []
+            unsettled = [d.run_id for d in run.dependencies if d.outcome is None]
+            return unsettled + [child.run_id for child in run.active_children]
+
+        wanted = [self.newest(found[name]) for name in draft.labels]
+        start = [dependency.run_id for dependency in wanted if dependency.outcome is None]
+        path = admission.find_path(start, waits_for, ancestors)
+        if path is not None:
+            own = draft.resolved.label
+            raise admission.circular((own, *(self._label(run_id) for run_id in path), own))
+
+    def _label(self, run_id: RunId) -> str:
+        run = self._ledger.live.get(run_id)
+        return run.resolved.label if run is not None else run_id
+
+
+def dependencies_first(drafts: Sequence[Draft], found: Mapping[str, Dependency]) -> list[Draft]:
+    """An order in which every run of the batch comes after those it waits for.
+
+    Raises:
+        UsageError: ``Circular dependency: a → b → a``.
+    """
+    if not any(draft.labels for draft in drafts):
+        return list(drafts)
+    by_id = {draft.run_id: draft for draft in drafts}
+    graph = {
+        draft.run_id: [found[name].run_id for name in draft.labels if found[name].run_id in by_id]
+        for draft in drafts
+    }
+    try:
+        return [by_id[run_id] for run_id in TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        # graphlib names each run before the one that waits for it.
+        circle: list[RunId] = list(reversed(error.args[1]))
+        raise admission.circular(by_id[run_id].resolved.label for run_id in circle) from error
+
+
+def asked_dependencies(spec: RunSpec) -> tuple[str, ...]:
+    """Names of the runs to wait for, each once, in the order given."""
+    chained = (spec.chain_after,) if spec.chain_after is not None else ()
+    return tuple(dict.fromkeys((*chained, *spec.depends_on)))
+
+
+def _dependency(run: Run) -> Dependency:
+    settled = run.outcome if run.is_settled else None
+    return Dependency(
+        run_id=run.id,
+        label=run.resolved.label,
+        outcome=settled,
+        result=result_for_others(run) if settled is not None else None,
+    )

@@ -1,0 +1,233 @@
+"""Everything that happens to any run, in one order, for those who follow.
+
+The journal is the feed: a follower is a number, and what comes behind it is read from the store.
+So nothing is kept for a follower, a slow one reads later, and one that comes back goes on where it
+was, also after a restart. A commit only wakes; the store is the truth.
+
+Source: 4-observability §4, §8, §9; docs/decisions/0021.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import RunId, SessionKey, Value
+from subagents.domain.transcript.feed_entry import Told, told
+from subagents.engine.kernel.addresses import spoken_under
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.waiting import wait_at_most
+from subagents.ports import (
+    Batch,
+    Clock,
+    FeedEntry,
+    OffLoop,
+    Store,
+)
+
+PAGE: Final = 200
+"""Entries read at once: the largest, a spawn with its task, has a quarter of a megabyte."""
+PACE_S: Final = 0.02
+"""Between a commit and the look at it: in a burst one look finds many."""
+DEPTH_MAX: Final = 64
+"""More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
+
+Known = dict[RunId, Run]
+"""Runs looked up for one page of entries."""
+
+
+class Scope(Value, frozen=True):
+    """Which runs somebody follows; everything that is given must fit."""
+
+    run: RunId | None = None
+    tree: RunId | None = None
+    """This run and all below it."""
+    session: SessionKey | None = None
+    """The trees that this session spawned, and its own run when it is a worker's."""
+    requester: SessionKey | None = None
+    """Runs that this session itself spawned."""
+    label: str | None = None
+
+
+ALL: Final = Scope()
+
+
+class Happened(Value, frozen=True):
+    """An entry with its run as it is now."""
+
+    found: FeedEntry
+    run: Run
+
+    def told(self, names: frozenset[str]) -> tuple[Told, ...]:
+        """See ``domain.feed.told``."""
+        entry = self.found.entry
+        return told(self.run, entry.event, number=self.found.number, seq=entry.seq, names=names)
+
+
+class Page(Value, frozen=True):
+    """What came behind a number."""
+
+    number: int
+    """Of the last entry looked at: where the next page begins."""
+    happened: tuple[Happened, ...] = ()
+    """Without the entries of runs that were pruned meanwhile."""
+    known: Known = {}
+    is_last: bool = True
+    """Nothing more was there."""
+
+
+class Feed:
+    """Reads the journal of all runs by number, and wakes those who wait for more of it."""
+
+    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, clock: Clock) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._off_loop = off_loop
+        self.clock = clock
+        self._waiting: set[asyncio.Event] = set()
+
+    def on_commit(self, batch: Batch) -> None:
+        """Wake everybody when there are new events."""
+        if batch.journal:
+            for each in self._waiting:
+                each.set()
+
+    @contextmanager
+    def woken(self, event: asyncio.Event) -> Iterator[None]:
+        """``event`` is set at every commit, as long as the block lasts."""
+        self._waiting.add(event)
+        try:
+            yield
+        finally:
+            self._waiting.discard(event)
+
+    async def newest(self) -> int:
+        """The number of the newest event.
+
+        Raises:
+            StoreUnavailable: It cannot be read now.
+        """
+        return await self._off_loop(self._store.newest_number)
+
+    async def begin(self, after: int | None) -> tuple[int, bool]:
+        """Where a follower really begins who has seen everything up to ``after``.
+
+        Args:
+            after: A number that it was told before; None = only what is new.
+
+        Returns:
+            The number, and whether the one given lies in the future: then it is of another
+            database (a restored backup), and following goes on from the newest.
+        """
+        newest = await self.newest()
+        if after is None:
+            return newest, False
+        return (newest, True) if after > newest else (after, False)
+
+    async def page(self, after: int) -> Page:
+        """What happened behind ``after``, at most ``PAGE`` entries.
+
+        Raises:
+            StoreUnavailable: It cannot be read now.
+        """
+        found = await self._off_loop(lambda: self._store.feed(after=after, limit=PAGE))
+        known: Known = {}
+        happened = []
+        for each in found:
+            run = await self._run(each.entry.run_id, known, seq_min=each.entry.seq)
+            if run is not None:
+                happened.append(Happened(found=each, run=run))
+        number = found[-1].number if found else after
+        is_last = len(found) < PAGE
+        return Page(number=number, happened=tuple(happened), known=known, is_last=is_last)
+
+    async def _run(self, run_id: RunId, known: Known, *, seq_min: int = 0) -> Run | None:
+        """The run, not older than its event ``seq_min``; None = it was pruned."""
+        run = known.get(run_id) or self._ledger.published.get(run_id)
+        if run is None or run.seq < seq_min:
+            # A commit is in the store before it is published here.
+            run = await self._off_loop(lambda: self._store.run(run_id))
+        if run is not None:
+            known[run_id] = run
+        return run
+
+    async def fits(self, run: Run, scope: Scope, known: Known) -> bool:
+        """Whether a follower of ``scope`` hears of this run.
+
+        Args:
+            run: Which.
+            scope: Of the follower.
+            known: Of the page that the run came with; ancestors are added.
+        """
+        is_one = (
+            scope.run in (None, run.id)
+            and scope.label in (None, run.resolved.label)
+            and scope.requester in (None, run.requester)
+        )
+        if not is_one:
+            return False
+        is_below, is_theirs = scope.tree is None, scope.session is None
+        current = run
+        for _ in range(DEPTH_MAX):
+            is_below = is_below or current.id == scope.tree
+            is_theirs = is_theirs or scope.session in {current.requester, *spoken_under(current)}
+            if is_below and is_theirs:
+                return True
+            if current.requester_run is None:
+                return False
+            above = await self._run(current.requester_run, known)
+            if above is None:
+                return False
+            current = above
+        return False
+
+
+class Follower:
+    """One reader with one scope; it goes on behind ``number``.
+
+    Args:
+        feed: What is followed.
+        after: Everything up to this number is known already.
+        scope: Which runs.
+        names: Which documents, of ``domain.feed.NAMES``.
+    """
+
+    def __init__(self, feed: Feed, *, after: int, scope: Scope, names: frozenset[str]) -> None:
+        self._feed = feed
+        self._scope = scope
+        self._names = names
+        self.number = after
+
+    async def more(self, wait_s: float) -> Sequence[Told]:
+        """What came, in order; empty when nothing did within ``wait_s`` seconds.
+
+        Safe to cancel: what was not returned comes again.
+
+        Raises:
+            StoreUnavailable: It cannot be read now.
+        """
+        clock = self._feed.clock
+        due_ms = clock.now_ms() + int(wait_s * 1000)
+        woken = asyncio.Event()
+        with self._feed.woken(woken):
+            while True:
+                woken.clear()
+                page = await self._feed.page(self.number)
+                found = await self._wanted(page)
+                self.number = page.number
+                left_ms = due_ms - clock.now_ms()
+                if found or left_ms <= 0:
+                    return found
+                if page.is_last:
+                    await wait_at_most(clock, left_ms / 1000, woken)
+                    if woken.is_set():
+                        await clock.sleep(PACE_S)
+
+    async def _wanted(self, page: Page) -> list[Told]:
+        found: list[Told] = []
+        for each in page.happened:
+            documents = each.told(self._names)
+            if documents and await self._feed.fits(each.run, self._scope, page.known):
+                found += documents
+        return found

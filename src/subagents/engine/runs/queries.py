@@ -1,0 +1,304 @@
+"""Read models. Open runs are answered from what was committed last, ended ones from the store."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from subagents.domain.rules.admission import pending_requests
+from subagents.domain.rules.current_alerts import Concern
+from subagents.domain.run.run import (
+    SETTLED,
+    MessageKind,
+    Phase,
+    Run,
+)
+from subagents.domain.run.values import (
+    RequestId,
+    RunId,
+    SessionKey,
+    Value,
+    agent_of,
+)
+from subagents.engine.kernel.addresses import answering_inbox
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.quarantine import Quarantine
+from subagents.engine.messages.leases import UNREAD_LAPSES, Offers
+from subagents.errors import NotFound, UsageError
+from subagents.ports import (
+    InboxRow,
+    JournalEntry,
+    OffLoop,
+    RunFilter,
+    Store,
+)
+
+TREE_NODES_MAX: Final = 1_000
+SESSIONS_PAGE: Final = 200
+SESSIONS_SEARCHED_MAX: Final = 5_000
+"""Newest runs of an agent among which an ended session is looked for."""
+PREFIX_CHARS_MIN: Final = 3
+"""After ``r-``. A shorter word is a label somebody mistyped sooner than an id."""
+SAME_LABEL_MAX: Final = 200
+"""Newest runs of one label among which the one is looked for that may be seen."""
+
+MaySee = Callable[[Run], Awaitable[bool]]
+
+
+class RunNode(Value, frozen=True):
+    """A run with the runs its agent spawned."""
+
+    run: Run
+    children: tuple["RunNode", ...] = ()
+
+
+class AttentionItem(Value, frozen=True):
+    """Something a person should look at."""
+
+    kind: str
+    """``question``, ``blocker``, ``quarantined`` (we keep failing at it), ``undelivered``,
+    ``failed``, or ``unread``: offered again and again, and never acknowledged. Of a run at work:
+    ``stuck``, ``failure_loop``, ``api_error`` or ``budget_alert`` (``concerns``).
+    """
+    run: Run
+    text: str
+    since_ms: int
+    request_id: RequestId | None = None
+
+
+class Queries:
+    """Everything that looks and changes nothing."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        store: Store,
+        off_loop: OffLoop,
+        offers: Offers,
+        quarantine: Quarantine,
+        *,
+        concerns: Callable[[Run], Sequence[Concern]],
+    ) -> None:
+        self._concerns = concerns
+        self._ledger = ledger
+        self._quarantine = quarantine
+        self._offers = offers
+        self._store = store
+        self._off_loop = off_loop
+
+    async def run(self, run_id: RunId) -> Run:
+        """One run by id.
+
+        Raises:
+            NotFound: No such run.
+        """
+        run = self._ledger.published.get(run_id)
+        if run is None:
+            run = await self._off_loop(lambda: self._store.run(run_id))
+        if run is None:
+            raise NotFound(f"run {run_id} does not exist", hint="see: subagents list")
+        return run
+
+    async def resolve(
+        self, selector: str, session: SessionKey | None, *, may_see: MaySee | None = None
+    ) -> RunId:
+        """The run meant by an id, a session key, ``last``, a label or a unique id prefix.
+
+        A whole id means that run and no other, also when somebody took it for a label. A label
+        means its newest run.
+
+        Labels and ``last`` look at the caller's own runs first, then at everybody's.
+
+        Args:
+            selector: As it was given.
+            session: Whose runs come first; None = nobody's.
+            may_see: What others have does not hide what passes this. When nothing passes, one of
+                theirs is the answer, for the caller to be refused; None = everything passes.
+
+        Raises:
+            NotFound: Nothing fits.
+            UsageError: A prefix fits several runs; the message lists them.
+        """
+        if selector in self._ledger.published:
+            return RunId(selector)
+        if selector.startswith("agent:"):
+            return await self._run_of_session(SessionKey(selector))
+        if selector.startswith("r-"):
+            run = await self._off_loop(lambda: self._store.run(RunId(selector)))
+            if run is not None:
+                return run.id
+        for requester in dict.fromkeys((session, None)):
+            label = None if selector == "last" else selector
+            limit = 1 if requester is not None or may_see is None else SAME_LABEL_MAX
+            found = await self.runs(
+                RunFilter(requester=requester, label=label, limit=limit, archived=True)
+            )
+            if found:
+                seen = found if limit == 1 else await _seen(found, may_see)
+                return (seen or found)[0].id
+        by_prefix: Sequence[RunId] = ()
+        typed = selector.removeprefix("r-")
+        if len(typed) >= PREFIX_CHARS_MIN:
+            by_prefix = await self._off_loop(lambda: self._store.find(f"r-{typed}"))
+        if by_prefix and may_see is not None:
+            fitting = [await self.run(run_id) for run_id in by_prefix]
+            by_prefix = [run.id for run in await _seen(fitting, may_see) or fitting[:1]]
+        if len(by_prefix) > 1:
+            raise UsageError(f'"{selector}" fits several runs: {", ".join(by_prefix)}')
+        if not by_prefix:
+            raise NotFound(f'no run "{selector}"', hint="see: subagents list")
+        return by_prefix[0]
+
+    async def _run_of_session(self, key: SessionKey) -> RunId:
+        """The run in whose child session, of whichever attempt, its agent speaks or spoke.
+
+        Raises:
+            NotFound: None of the newest ``SESSIONS_SEARCHED_MAX`` runs of that agent.
+        """
+        run_id = self._ledger.index.run_of(key)
+        if run_id is not None and run_id in self._ledger.published:
+            return run_id
+        for offset in range(0, SESSIONS_SEARCHED_MAX, SESSIONS_PAGE):
+            where = RunFilter(
+                agent_id=agent_of(key), archived=True, limit=SESSIONS_PAGE, offset=offset
+            )
+            page = await self.runs(where)
+            for run in page:
+                if key == run.first_session_key or any(key == a.session_key for a in run.attempts):
+                    return run.id
+            if len(page) < SESSIONS_PAGE:
+                break
+        raise NotFound(f"no run has the session {key}", hint="see: subagents list")
+
+    async def runs(self, where: RunFilter) -> tuple[Run, ...]:
+        """Newest first."""
+        return tuple(await self._off_loop(lambda: self._store.runs(where)))
+
+    async def count(self, where: RunFilter) -> int:
+        return await self._off_loop(lambda: self._store.count(where))
+
+    async def journal(
+        self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
+    ) -> tuple[JournalEntry, ...]:
+        """A page of the run's events, in order."""
+        return tuple(
+            await self._off_loop(
+                lambda: self._store.journal(run_id, after_seq=after_seq, limit=limit)
+            )
+        )
+
+    async def tree(self, run_id: RunId) -> RunNode:
+        """The run and all its descendants, at most 1,000.
+
+        Raises:
+            NotFound: No such run.
+        """
+        root = await self.run(run_id)
+        children: dict[RunId, list[Run]] = {}
+        pending, seen = [root], 1
+        while pending and seen < TREE_NODES_MAX:
+            parent = pending.pop()
+            if not parent.children:
+                continue
+            found = [await self.run(child.run_id) for child in parent.children]
+            children[parent.id] = found
+            pending.extend(found)
+            seen += len(found)
+        return _node(root, children)
+
+    async def roots(self, session: SessionKey) -> tuple[RunNode, ...]:
+        """The trees of a session's runs that are not archived, oldest first, at most 50."""
+        found = await self.runs(RunFilter(requester=session, limit=50))
+        return tuple([await self.tree(run.id) for run in reversed(found)])
+
+    async def inbox(
+        self, session: SessionKey | None, *, unconsumed: bool = False, limit: int = 200
+    ) -> tuple[InboxRow, ...]:
+        """Messages without taking or offering any."""
+        return tuple(
+            await self._off_loop(
+                lambda: self._store.inbox(session, unconsumed=unconsumed, limit=limit)
+            )
+        )
+
+    async def unread_total(self) -> int:
+        """Unread messages of all sessions."""
+        return await self._off_loop(self._store.unread_total)
+
+    async def attention(self, session: SessionKey | None = None) -> tuple[AttentionItem, ...]:
+        """What needs a person: questions, blockers, deliveries given up, failures nobody read.
+
+        And runs at work with which something is wrong now, in the words of its alert.
+        """
+        published = tuple(self._ledger.published.values())
+        mine = [
+            run
+            for run in published
+            # What a requester that ended was asked is for its nearest ancestor at work.
+            if session is None or answering_inbox(self._ledger.live, run) == session
+        ]
+        open_requests = pending_requests(mine)
+        items = [
+            AttentionItem(
+                kind=str(request.priority or "question"),
+                run=run,
+                text=request.question,
+                since_ms=request.asked_at_ms,
+                request_id=request.id,
+            )
+            for run, request in open_requests
+        ]
+        for run in mine:
+            held = self._quarantine.of(run.id)
+            if held is not None:
+                text = f"{held.effect} keeps failing: {held.error}"
+                items.append(
+                    AttentionItem(kind="quarantined", run=run, text=text, since_ms=held.since_ms)
+                )
+        items += [
+            AttentionItem(kind=each.kind, run=run, text=each.text, since_ms=each.since_ms)
+            for run in mine
+            for each in self._concerns(run)
+        ]
+        given_up = RunFilter(requester=session, phases=(Phase.COMPLETED_GIVEUP,), limit=100)
+        items += [
+            AttentionItem(
+                kind="undelivered",
+                run=run,
+                text="delivery was given up; the result is kept",
+                since_ms=run.phase_since_ms,
+            )
+            for run in await self.runs(given_up)
+            if run.announcement_consumed_ms is None
+        ]
+        shown = {str(request.id) for _, request in open_requests}
+        for row in await self.inbox(session, unconsumed=True, limit=500):
+            if row.message.id in shown:
+                continue
+            if row.message.kind is MessageKind.BLOCKER:
+                run = await self.run(row.message.run_id)
+                items.append(_unread(run, "blocker", row))
+            elif row.message.kind is MessageKind.ANNOUNCEMENT:
+                run = await self.run(row.message.run_id)
+                lapses = self._offers.lapses(row.message.id)
+                if run.phase in SETTLED and run.has_failed:
+                    items.append(_unread(run, "failed", row))
+                elif lapses >= UNREAD_LAPSES and run.phase is not Phase.COMPLETED_GIVEUP:
+                    text = f"offered to {lapses} readers, none of which took it"
+                    items.append(_unread(run, "unread", row, text=text))
+        return tuple(items)
+
+
+async def _seen(found: Sequence[Run], may_see: MaySee | None) -> list[Run]:
+    return [run for run in found if may_see is None or await may_see(run)]
+
+
+def _unread(run: Run, kind: str, row: InboxRow, *, text: str | None = None) -> AttentionItem:
+    text = row.message.text if text is None else text
+    if kind == "failed" and run.outcome is not None:
+        text = run.outcome.error or str(run.outcome.reason)
+    return AttentionItem(kind=kind, run=run, text=text, since_ms=row.message.created_at_ms)
+
+
+def _node(run: Run, children: dict[RunId, list[Run]]) -> RunNode:
+    return RunNode(
+        run=run, children=tuple(_node(child, children) for child in children.get(run.id, ()))
+    )

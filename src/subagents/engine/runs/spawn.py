@@ -1,0 +1,509 @@
+"""Spawning: every guardrail first, then one commit, then the receipt.
+
+The order is that of 2-lifecycle §2. What may need the disk or time (dependencies that ended long
+ago, schemas, the baseline of the contract) is asked first; the decisions that two racing spawns
+must not both win (children, idempotency) are taken and counted in one step without an ``await``.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from subagents.config import agent_cards as fleet
+from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.domain.rules import admission, contract, reservations
+from subagents.domain.rules import continuation as sessions
+from subagents.domain.run.events import ChildSpawned, Continued, Spawned
+from subagents.domain.run.run import (
+    Child,
+    Dependency,
+    Phase,
+    Run,
+)
+from subagents.domain.run.spec import (
+    BATCH_RUNS_MAX,
+    Mode,
+    Resolved,
+    RunSpec,
+)
+from subagents.domain.run.values import (
+    RunId,
+    SessionKey,
+    Value,
+    agent_of,
+    replace,
+)
+from subagents.domain.text.announcement import one_line
+from subagents.engine.attempts.workspaces import Place, Places
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.runs import session_resumption as going_on
+from subagents.engine.runs.dependencies import (
+    Dependencies,
+    Draft,
+    asked_dependencies,
+    dependencies_first,
+)
+from subagents.engine.runs.idempotency import Keys
+from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.scope_proofs import ProofOf, Proofs, no_proof_needed
+from subagents.engine.runs.sessions import previous
+from subagents.engine.runs.shared_probe import Looks
+from subagents.engine.verification.verifier import Verifier, check_schemas
+from subagents.errors import (
+    Conflict,
+    Forbidden,
+    StoreUnavailable,
+    SubagentsError,
+    UsageError,
+)
+from subagents.ports import (
+    Clock,
+    Ids,
+    OffLoop,
+    Runtime,
+    Store,
+    abilities_of,
+)
+
+LABEL_FROM_TASK_CHARS: Final = 32
+
+
+class Receipt(Value, frozen=True):
+    """What an accepted spawn answers."""
+
+    run: Run
+    warnings: tuple[str, ...] = ()
+    repeated: bool = False
+    """The idempotency key was known: this is the run of the first call."""
+
+
+class Spawner:
+    """Turns specs into runs."""
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        queries: Queries,
+        store: Store,
+        off_loop: OffLoop,
+        clock: Clock,
+        ids: Ids,
+        runtimes: Mapping[str, Runtime],
+        verifier: Verifier,
+        places: Places,
+        proof_of: ProofOf = no_proof_needed,
+    ) -> None:
+        self._proofs = Proofs(proof_of, off_loop)
+        self._ledger = ledger
+        self._queries = queries
+        self._store = store
+        self._off_loop = off_loop
+        self._clock = clock
+        self._ids = ids
+        self._runtimes = runtimes
+        self._verifier = verifier
+        self._places = places
+        self._dependencies = Dependencies(ledger, queries)
+        self.keys = Keys(ledger, store, off_loop, clock)
+        self._looks = Looks(off_loop, clock)
+
+    async def load(self) -> None:
+        """Read the idempotency keys that still count."""
+        await self.keys.load()
+
+    async def spawn(
+        self,
+        specs: Sequence[RunSpec],
+        *,
+        requester: SessionKey,
+        settings: Settings,
+        cwd: str,
+        is_operator: bool,
+        retry_from: RunId | None = None,
+    ) -> tuple[Receipt, ...]:
+        """Store all of these runs, or none, and return their receipts.
+
+        Args:
+            specs: At most 1,000; they may name each other by label.
+            requester: Who spawns and hears of the ends.
+            settings: The configuration that holds where the caller is.
+            cwd: Working directory of specs that name none; absolute.
+            is_operator: A person or their program: may use any agent.
+            retry_from: The run whose parameters are used again.
+
+        Raises:
+            UsageError: A parameter; nothing was stored.
+            Forbidden: A guardrail, named; nothing was stored.
+            NotFound: An agent or dependency; nothing was stored.
+            StoreUnavailable: The database cannot take new runs now; nothing was stored.
+
+        Source: 2-lifecycle §2, §3; seed 001 "Spawn Flow"; seed 002 "Edge Cases".
+        """
+        if not specs:
+            raise UsageError("nothing to spawn")
+        if len(specs) > BATCH_RUNS_MAX:
+            raise UsageError(f"batch has {len(specs)} runs, at most {BATCH_RUNS_MAX}")
+        if not await self._looks.is_well("room", self._store.has_room):
+            raise StoreUnavailable(
+                "the disk of the database is almost full: no new runs are accepted",
+                hint="free disk space; runs that were accepted go on",
+            )
+        parent = self._parent(requester)
+        inbox = parent.first_session_key if parent is not None else requester
+        keys = [spec.idempotency_key for spec in specs if spec.idempotency_key is not None]
+        if len(keys) != len(set(keys)):
+            raise UsageError("an idempotencyKey is used twice in this batch")
+
+        async def again(fresh: Sequence[RunSpec]) -> tuple[Receipt, ...]:
+            return await self.spawn(
+                fresh,
+                requester=requester,
+                settings=settings,
+                cwd=cwd,
+                is_operator=is_operator,
+                retry_from=retry_from,
+            )
+
+        if known := self.keys.of(specs, inbox):
+            return await self._repeated(specs, known, again)
+        before = [
+            None
+            if spec.continues is None
+            else await previous(
+                self._queries, spec.continues, requester=inbox, is_operator=is_operator
+            )
+            for spec in specs
+        ]
+        if parent is None:
+            inbox = going_on.bound_requester(before) or inbox
+        specs = [
+            spec if run is None else sessions.inherited(spec, run)
+            for spec, run in zip(specs, before, strict=True)
+        ]
+        modes = [admission.resolve_mode(spec) for spec in specs]
+        self._count(parent, inbox, settings, len(specs))
+        drafts = [
+            await self._draft(
+                spec,
+                mode,
+                parent=parent,
+                requester=inbox,
+                settings=settings,
+                cwd=cwd,
+                is_operator=is_operator,
+                previous=run,
+            )
+            for spec, mode, run in zip(specs, modes, before, strict=True)
+        ]
+        found = await self._dependencies.find(drafts, inbox)
+        drafts = [await self._check_contract(draft, settings) for draft in drafts]
+        await self._dependencies.look_again(drafts, found)
+        if known := self.keys.of(specs, inbox):
+            # The same key came in while this call was looking things up.
+            return await self._repeated(specs, known, again)
+        await going_on.bring(self._ledger, before)
+        try:
+            parent = self._parent(requester)
+            self._count(parent, inbox, settings, len(specs))
+            runs = self._store_all(
+                drafts, found, parent=parent, requester=inbox, retry_from=retry_from
+            )
+        except SubagentsError:
+            going_on.let_go(self._ledger, before)
+            raise
+        await self._ledger.committed()
+        said = {draft.run_id: draft.warnings for draft in drafts}
+        return tuple(
+            Receipt(
+                run=self._ledger.published.get(run.id, run),
+                warnings=(*reservations.warnings(run), *said.get(run.id, ())),
+            )
+            for run in runs
+        )
+
+    async def _repeated(
+        self,
+        specs: Sequence[RunSpec],
+        known: Mapping[str, RunId],
+        spawn: Callable[[Sequence[RunSpec]], Awaitable[tuple[Receipt, ...]]],
+    ) -> tuple[Receipt, ...]:
+        """The runs of earlier calls by their keys, once those are durable; the others are new."""
+        await self._ledger.committed()
+        fresh = [spec for spec in specs if spec.idempotency_key not in known]
+        spawned = iter(await spawn(fresh) if fresh else ())
+        receipts = []
+        for spec in specs:
+            run_id = known.get(spec.idempotency_key or "")
+            if run_id is None:
+                receipts.append(next(spawned))
+            else:
+                receipts.append(Receipt(run=await self._queries.run(run_id), repeated=True))
+        return tuple(receipts)
+
+    # -- guardrails, in order --------------------------------------------------------------
+
+    def _parent(self, requester: SessionKey) -> Run | None:
+        """The run whose agent spawns; None = a top-level session."""
+        run_id = self._ledger.index.run_of(requester)
+        parent = self._ledger.live.get(run_id) if run_id is not None else None
+        if parent is None:
+            if ":subagent:" in requester:
+                raise Forbidden(f"session {requester} has ended", guardrail="session")
+            return None
+        if parent.phase not in {Phase.SPAWNING, Phase.RUNNING} or parent.cancel is not None:
+            raise Conflict(f"run {parent.id} is {parent.phase}: it can spawn no more")
+        return parent
+
+    def _count(
+        self, parent: Run | None, requester: SessionKey, settings: Settings, asked: int
+    ) -> None:
+        depth = parent.depth if parent is not None else 0
+        admission.check_depth(depth, settings.defaults.max_spawn_depth)
+        most = settings.defaults.max_children_per_agent
+        active = self._ledger.index.active_count(requester)
+        admission.check_children(active + asked - 1, most)
+
+    async def _draft(
+        self,
+        spec: RunSpec,
+        mode: Mode,
+        *,
+        parent: Run | None,
+        requester: SessionKey,
+        settings: Settings,
+        cwd: str,
+        is_operator: bool,
+        previous: Run | None,
+    ) -> Draft:
+        agent_id, agent = self._agent(spec, parent, requester, settings, is_operator=is_operator)
+        runtime = self._runtime(agent_id, agent)
+        runtime.check(agent.options)
+        above = [run.resolved for run in (parent, previous) if run is not None]
+        deny = tuple(
+            dict.fromkeys((*spec.tools_deny, *(name for each in above for name in each.tools_deny)))
+        )
+        inherited = self._inherited_tools(parent, agent_id)
+        if previous is not None:
+            going_on.check_same_worker(previous, agent_id, runtime)
+            inherited = sessions.narrowest(inherited, previous.resolved.effective_tools)
+        tools = admission.effective_tools(
+            agent.tools,
+            allow=spec.tools_allow,
+            deny=deny,
+            inherited_allow=inherited,
+        )
+        abilities = abilities_of(runtime, agent.options)
+        if (tools is not None or deny) and not abilities.scope_tools:
+            own = spec.tools_allow is None and not deny
+            raise Forbidden(
+                f'runtime "{runtime.name}" cannot enforce tool scoping',
+                guardrail="tools",
+                hint=f"agents.{agent_id}.tools is set in the configuration" if own else None,
+            )
+        unproven: tuple[str, ...] = ()
+        if tools is not None or deny:
+            runtime.check_scope(agent.options, tools, deny)
+            unproven = await self._proofs.check(agent_id, agent)
+        admission.check_usable(spec, runtime.name, abilities)
+        lane = spec.lane or agent.lane or DEFAULT_LANE
+        run_id, label = self._ids.run_id(), spec.label or label_from(spec.task)
+        place = await self._place(spec, spec.cwd or (agent.cwd or cwd), run_id, label, previous)
+        timeout_ms = (
+            settings.run_timeout_ms(agent_id)
+            if spec.run_timeout_seconds is None
+            else round(spec.run_timeout_seconds * 1000)
+        )
+        may_spawn = going_on.depth(parent, previous) < settings.defaults.max_spawn_depth
+        resolved = Resolved(
+            agent_id=agent_id,
+            runtime=runtime.name,
+            mode=mode,
+            label=label,
+            cwd=place.cwd,
+            worktree=place.tree,
+            lane=lane,
+            lane_slots=settings.lane_slots(lane),
+            model=spec.model or agent.model,
+            thinking=spec.thinking or agent.thinking,
+            timeout_ms=timeout_ms,
+            effective_tools=tools,
+            tools_deny=deny,
+            max_spawn_depth=settings.defaults.max_spawn_depth,
+            max_announce_chars=settings.defaults.max_announce_chars,
+            grace_ms=round(agent.grace_seconds * 1000),
+            abilities=abilities,
+            alerts=agent.alerts.rules,
+            max_transcript_mb=settings.defaults.max_transcript_mb,
+            fleet=fleet.rows(settings, agent_id) if may_spawn else (),
+            options=agent.options,
+        )
+        return Draft(
+            spec=spec,
+            run_id=run_id,
+            session_key=SessionKey(f"agent:{agent_id}:subagent:{self._ids.session_uuid()}"),
+            resolved=resolved,
+            labels=asked_dependencies(spec),
+            previous=previous,
+            warnings=(*place.warnings, *unproven),
+        )
+
+    def _inherited_tools(self, parent: Run | None, agent_id: str) -> tuple[str, ...] | None:
+        """What an ancestor that runs the same agent was narrowed to, the nearest one's.
+
+        Not only the parent's: an agent must not get its tools back through another one.
+        """
+        ancestor = parent
+        while ancestor is not None and ancestor.resolved.agent_id != agent_id:
+            above = ancestor.requester_run
+            ancestor = self._ledger.live.get(above) if above is not None else None
+        return ancestor.resolved.effective_tools if ancestor is not None else None
+
+    def _agent(
+        self,
+        spec: RunSpec,
+        parent: Run | None,
+        requester: SessionKey,
+        settings: Settings,
+        *,
+        is_operator: bool,
+    ) -> tuple[str, Agent]:
+        own = parent.resolved.agent_id if parent is not None else agent_of(requester)
+        wanted = spec.agent_id
+        if wanted is None:
+            own_agent = settings.agents.get(own)
+            has_runtime = own_agent is not None and own_agent.runtime is not None
+            wanted = own if has_runtime else settings.defaults.agent
+        if wanted is None:
+            names = ", ".join(sorted(settings.agents)) or "none"
+            raise UsageError(
+                f"agentId is missing and agents.defaults.subagents.agent is not set "
+                f"(configured agents: {names})"
+            )
+        wanted = wanted.strip().lower()
+        if parent is not None or not is_operator:
+            own_section = settings.agents.get(own)
+            allow = own_section.subagents.allow_agents if own_section is not None else ()
+            admission.check_allowed(wanted, requester_agent=own, allow_agents=allow)
+        return wanted, settings.agent(wanted)
+
+    def _runtime(self, agent_id: str, agent: Agent) -> Runtime:
+        if agent.runtime is None:
+            raise UsageError(f"agents.{agent_id}.runtime is not set: it can call, but not work")
+        runtime = self._runtimes.get(agent.runtime)
+        if runtime is None:
+            known = ", ".join(sorted(self._runtimes))
+            raise UsageError(
+                f'agents.{agent_id}.runtime "{agent.runtime}" is not available in this version '
+                f"(available: {known})",
+                hint="subagents doctor says what is wrong with a plugin that is installed",
+            )
+        return runtime
+
+    async def _place(
+        self, spec: RunSpec, cwd: str, run_id: RunId, label: str, previous: Run | None
+    ) -> Place:
+        """Where the run works: in ``cwd``, or in a worktree of its own, made when it starts."""
+        before = None if previous is None else previous.resolved
+        is_same_tree = before is not None and before.worktree is not None and cwd == before.cwd
+        found = cwd if is_same_tree else await self._workspace(cwd)
+        return await self._places.plan(spec, found, run_id=run_id, label=label, previous=previous)
+
+    async def _workspace(self, cwd: str) -> str:
+        if not cwd:
+            raise UsageError(
+                "cwd is required: neither the call nor the agent's configuration names one",
+                hint="give cwd, or set agents.<id>.cwd",
+                details={"field": "cwd"},
+            )
+        path = Path(cwd)
+        if not path.is_absolute():
+            raise UsageError(f'cwd must be absolute, not "{cwd}"')
+        if not await self._looks.is_well(f"directory {path}", path.is_dir):
+            raise UsageError(f'cwd "{cwd}" is not a directory')
+        return str(path)
+
+    async def _check_contract(self, draft: Draft, settings: Settings) -> Draft:
+        """Refuse a contract that cannot run; mark one that is met already, before any work."""
+        wanted = draft.spec.verification
+        if wanted is None:
+            return draft
+        allowed = settings.verification.dangerously_allow_validation_commands
+        contract.validate(wanted, commands_allowed=allowed)
+        if any(artifact.schema is not None for artifact in wanted.artifacts):
+            await self._off_loop(lambda: check_schemas(wanted))
+        if draft.resolved.worktree is not None:
+            return draft  # not made yet: looked at when it is
+        vacuous = await self._verifier.baseline(wanted, draft.resolved.cwd)
+        return replace(draft, vacuous=vacuous)
+
+    # -- storing ---------------------------------------------------------------------------
+
+    def _store_all(
+        self,
+        drafts: Sequence[Draft],
+        found: Mapping[str, Dependency],
+        *,
+        parent: Run | None,
+        requester: SessionKey,
+        retry_from: RunId | None,
+    ) -> list[Run]:
+        """No await in here: what was counted and what is stored are one step."""
+        going_on.check_free(self._ledger, drafts)
+        for draft in drafts:
+            self._dependencies.refuse_waiting_ancestors(parent, draft, found)
+        now = self._clock.now_ms()
+        above = self._above(parent)
+        reservations.check(above, [draft.spec.budget for draft in drafts], now_ms=now)
+        runs: list[Run] = []
+        for draft in dependencies_first(drafts, found):
+            shared = reservations.left_for(above, draft.spec, now_ms=now)
+            event = Spawned(
+                at_ms=now,
+                run_id=draft.run_id,
+                spec=draft.spec,
+                resolved=replace(draft.resolved, shared_budget=shared),
+                requester=requester,
+                requester_run=parent.id if parent is not None else None,
+                depth=going_on.depth(parent, draft.previous),
+                session_key=draft.session_key,
+                retry_from=retry_from,
+                dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
+                vacuous=draft.vacuous,
+                continues=going_on.continues(draft.previous),
+            )
+            if event.continues is not None:
+                later = Continued(at_ms=now, run_id=draft.run_id)
+                for each in dict.fromkeys((event.continues.root, event.continues.run_id)):
+                    if each in self._ledger.live:
+                        self._ledger.apply_now(each, later)
+            if parent is not None:
+                child = Child(
+                    run_id=draft.run_id,
+                    label=draft.resolved.label,
+                    committed=reservations.reserved(draft.spec),
+                )
+                self._ledger.apply_now(parent.id, ChildSpawned(at_ms=now, child=child))
+            run = self._ledger.apply_now(draft.run_id, event)
+            runs.append(run)
+            if draft.spec.idempotency_key is not None:
+                self.keys.remember(requester, draft.spec.idempotency_key, run.id)
+        order = {draft.run_id: number for number, draft in enumerate(drafts)}
+        return sorted(runs, key=lambda run: order[run.id])
+
+    def _above(self, parent: Run | None) -> list[Run]:
+        """The run that spawns and the runs above it, the nearest first."""
+        found: list[Run] = []
+        while parent is not None:
+            found.append(parent)
+            upper = parent.requester_run
+            parent = self._ledger.live.get(upper) if upper is not None else None
+        return found
+
+
+def label_from(task: str) -> str:
+    """A label for a run that was given none: the beginning of its task, on one line."""
+    words = one_line(task)
+    if len(words) <= LABEL_FROM_TASK_CHARS:
+        return words or "task"
+    return words[: LABEL_FROM_TASK_CHARS - 1].rstrip() + "…"

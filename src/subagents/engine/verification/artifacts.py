@@ -1,0 +1,383 @@
+"""Checks of one file against what the contract says of it; blocking, never on the event loop.
+
+The file was made by an untrusted worker, the contract by an untrusted caller. So every read has a
+limit, nothing but a regular file is ever read, and what can burn time without letting go of the
+interpreter (JSON Schema: a few hundred bytes of nested ``allOf`` take hours; big JSON) is meant
+for a process of its own, which can be killed: ``main`` is that process.
+"""
+
+import errno
+import hashlib
+import itertools
+import os
+import resource
+import signal
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final, NoReturn
+
+import jsonschema_rs
+import msgspec
+
+from subagents.domain.rules.contract import parses_json
+from subagents.domain.run.outcome import Check, CheckType
+from subagents.domain.run.spec import Artifact
+from subagents.errors import ContractError
+
+JSON_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Decoded it takes up to 25 times as much memory."""
+JSON_BYTES_IN_PROCESS_MAX: Final = 1024 * 1024
+"""Decoding holds the interpreter: about 8 ms per MiB during which the daemon answers nobody."""
+CHECKER_MEMORY_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024
+REGEX_BYTES_MAX: Final = 1024 * 1024
+"""Compiled size of one ``pattern``; the linear engine refuses what would be larger."""
+SCHEMA_ERRORS_SHOWN: Final = 3
+SCHEMA_ERRORS_BYTES_MAX: Final = 4 * 1024 * 1024
+"""In a larger file only the first error is looked for: the library collects all (1 M: 10 s)."""
+PROBLEM_CHARS_MAX: Final = 300
+SHOWN_MAX: Final = 3
+_CHUNK_BYTES: Final = 1024 * 1024
+
+_NOT_THE_CHECKERS_FAULT: Final = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EISDIR,
+        errno.ENXIO,
+    }
+)
+"""What a worker can do to a path; any other error (EIO, EMFILE, …) says nothing about the work."""
+
+_KINDS: Final[Sequence[tuple[Callable[[int], bool], str]]] = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+
+
+class _Fault(Exception):
+    """The file cannot be what the contract asks for; the message completes ``File PATH …``."""
+
+
+class Abandoned(Exception):
+    """The time for all checks is over: the rest of this one would be thrown away."""
+
+
+def never() -> bool:
+    return False
+
+
+def check_artifact(
+    artifact: Artifact, workspace: Path, *, abandoned: Callable[[], bool] = never
+) -> Check:
+    """Look at one file, in this process.
+
+    Args:
+        artifact: Validated by ``domain.contract.validate``.
+        workspace: Absolute; relative paths are looked up in it and must stay in it. ``~`` and
+            ``$VAR`` mean nothing here. An absolute path is taken as given.
+        abandoned: Asked between reads; True ends the check early.
+
+    Returns:
+        Failed with every fault found, when the file is missing, unreadable or not as asked;
+        ``could_not_check`` when the checker itself failed (I/O error, out of memory).
+
+    Raises:
+        Abandoned: ``abandoned`` said so.
+
+    Source: 2-lifecycle §6; seed 000 §2.7 box 6.
+    """
+    findings = _Findings()
+    could_not_check = False
+    try:
+        with _open(artifact.path, workspace) as file:
+            _examine(file, artifact, findings, abandoned)
+    except _Fault as fault:
+        findings.problems.append(str(fault))
+    except OSError as error:
+        what = error.strerror or str(error)
+        if error.errno == errno.ENOENT:
+            what = "does not exist"
+        elif error.errno in _NOT_THE_CHECKERS_FAULT:
+            what = f"cannot be read: {what}"
+        else:
+            could_not_check = True
+            what = f"could not be checked: {what}"
+        findings.problems.append(what)
+    except MemoryError:
+        could_not_check = True
+        findings.problems.append("could not be checked: out of memory")
+    problems = "; ".join(findings.problems)
+    return Check(
+        type=CheckType.ARTIFACT,
+        target=artifact.path,
+        passed=not problems,
+        reason=f"File {artifact.path} {problems}" if problems else None,
+        evidence=", ".join(findings.evidence) or None,
+        could_not_check=could_not_check,
+    )
+
+
+def needs_own_process(artifact: Artifact, workspace: Path) -> bool:
+    """Whether ``check_artifact`` may hold the interpreter for long: then ask ``main`` instead."""
+    if artifact.schema is not None:
+        return True
+    if not artifact.json:
+        return False
+    try:
+        size = (workspace / artifact.path).stat().st_size
+    except (OSError, ValueError):
+        return False  # the check itself says it better
+    return JSON_BYTES_IN_PROCESS_MAX < size <= JSON_BYTES_MAX
+
+
+class _Findings:
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.evidence: list[str] = []
+
+
+def _open(path: str, workspace: Path) -> BinaryIO:
+    """Open a regular file; anything else, also outside the workspace, is a fault."""
+    real = _locate(path, workspace)
+    # Before opening: opening a device can do things (rewind a tape, reset a line).
+    _refuse_irregular(Path(real).stat().st_mode)
+    # O_NONBLOCK: a FIFO put there since does not hang us. O_NOFOLLOW: links are resolved already.
+    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    file = open(descriptor, "rb", buffering=0, closefd=True)  # noqa: SIM115, PTH123
+    try:
+        _refuse_irregular(os.fstat(descriptor).st_mode)
+    except _Fault:
+        file.close()
+        raise
+    return file
+
+
+def _locate(path: str, workspace: Path) -> str:
+    if os.path.isabs(path):  # noqa: PTH117  # the text as given, not a Path that tidies it
+        return os.path.realpath(path)
+    if os.path.normpath(path).split(os.sep, 1)[0] == os.pardir:
+        raise _Fault(f"leaves the workspace through '..' ({workspace})")
+    root = os.path.realpath(workspace)
+    real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118
+    if os.path.commonpath([root, real]) != root:
+        raise _Fault(f"leaves the workspace through a symlink to {real}")
+    return real
+
+
+def _refuse_irregular(mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    kind = next((name for test, name in _KINDS if test(mode)), "a special file")
+    raise _Fault(f"is {kind}, not a regular file")
+
+
+def _examine(
+    file: BinaryIO, artifact: Artifact, findings: _Findings, abandoned: Callable[[], bool]
+) -> None:
+    size = os.fstat(file.fileno()).st_size
+    findings.evidence.append(f"{size} bytes")
+    least = artifact.min_bytes
+    if least is not None and size < least:
+        state = "was empty" if size == 0 else "is too small"
+        findings.problems.append(f"{state} ({size} bytes, minimum {least} bytes required)")
+    if artifact.sha256 is not None:
+        digest = _sha256(file, abandoned)
+        findings.evidence.append(f"sha256 {digest[:12]}…")
+        if digest != artifact.sha256.lower():
+            findings.problems.append(f"has SHA-256 {digest}, expected {artifact.sha256.lower()}")
+    if not parses_json(artifact):
+        return
+    try:
+        document = _decode(file, size, abandoned)
+    except _Fault as fault:
+        findings.problems.append(str(fault))
+        return
+    if isinstance(document, list):
+        findings.evidence.append(f"{len(document)} items")
+    findings.problems += _shape_problems(document, artifact)
+    if artifact.schema is not None:
+        findings.problems += _schema_problems(document, artifact.schema, size=size)
+
+
+def _sha256(file: BinaryIO, abandoned: Callable[[], bool]) -> str:
+    digest = hashlib.sha256()
+    file.seek(0)
+    while chunk := file.read(_CHUNK_BYTES):
+        digest.update(chunk)
+        if abandoned():
+            raise Abandoned
+    return digest.hexdigest()
+
+
+def _decode(file: BinaryIO, size: int, abandoned: Callable[[], bool]) -> object:
+    data = bytearray()
+    file.seek(0)
+    # What is read counts as well: a size can lie (procfs) and grow while we read.
+    while max(size, len(data)) <= JSON_BYTES_MAX and (chunk := file.read(_CHUNK_BYTES)):
+        data += chunk
+        if abandoned():
+            raise Abandoned
+    if max(size, len(data)) > JSON_BYTES_MAX:
+        raise _Fault(f"is larger than the {JSON_BYTES_MAX} bytes that are checked as JSON")
+    if not data.strip():
+        raise _Fault("is not valid JSON: it is empty")
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _Fault(f"is not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise _Fault("is nested too deeply to be checked as JSON") from error
+
+
+def _shape_problems(document: object, artifact: Artifact) -> list[str]:
+    problems: list[str] = []
+    if artifact.min_items is not None:
+        if not isinstance(document, list):
+            problems.append(f"has {_kind(document)} at the top level, not an array")
+        elif len(document) < artifact.min_items:
+            problems.append(f"has {len(document)} items, minimum {artifact.min_items} required")
+    if artifact.required_keys:
+        problems += _missing_keys(document, artifact.required_keys)
+    return problems
+
+
+def _missing_keys(document: object, required: tuple[str, ...]) -> list[str]:
+    """Name the first few items that lack keys; the rest is counted."""
+    if isinstance(document, dict):
+        lacking = _lacking(document, required)
+        return [f"lacks {lacking} in the top-level object"] if lacking else []
+    if not isinstance(document, list):
+        kind = _kind(document)
+        return [f"has {kind} at the top level, not an array or object with the required keys"]
+    faults = (
+        (index, lacking if isinstance(item, dict) else f"everything: it is {_kind(item)}")
+        for index, item in enumerate(document)
+        if (lacking := _lacking(item, required))
+    )
+    shown = [
+        f"lacks {lacking} in item {index}" for index, lacking in itertools.islice(faults, SHOWN_MAX)
+    ]
+    rest = sum(1 for _ in faults)
+    return [*shown, f"lacks required keys in {rest} more items"] if rest else shown
+
+
+def _lacking(item: object, required: tuple[str, ...]) -> str:
+    missing = [key for key in required if not (isinstance(item, dict) and key in item)]
+    more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
+    return ", ".join(repr(key) for key in missing[:10]) + more
+
+
+def _kind(document: object) -> str:
+    match document:
+        case dict():
+            return "an object"
+        case list():
+            return "an array"
+        case str():
+            return "a string"
+        case bool():
+            return "a boolean"
+        case None:
+            return "null"
+        case _:
+            return "a number"
+
+
+def compile_schema(schema: dict[str, object] | bool) -> jsonschema_rs.Validator:  # noqa: FBT001
+    """Make a validator that fetches nothing and whose patterns take linear time.
+
+    Raises:
+        ContractError: The schema is malformed or needs another document; the message completes
+            the name of the field.
+    """
+    try:
+        return jsonschema_rs.validator_for(
+            schema,
+            retriever=_refuse_to_fetch,
+            pattern_options=jsonschema_rs.RegexOptions(
+                size_limit=REGEX_BYTES_MAX, dfa_size_limit=REGEX_BYTES_MAX
+            ),
+        )
+    except jsonschema_rs.ValidationError as error:
+        if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Referencing):
+            raise ContractError(
+                f"has a $ref that leads nowhere in it, and no other document is fetched:"
+                f" {_shorten(error.message)}"
+            ) from error
+        raise ContractError(
+            f"is not a valid JSON Schema at {_pointer(error.instance_path)}:"
+            f" {_shorten(error.message)}"
+        ) from error
+    except ValueError as error:  # e.g. "Recursion limit reached"
+        raise ContractError(f"cannot be used: {_shorten(str(error))}") from error
+
+
+def _refuse_to_fetch(uri: str) -> NoReturn:
+    raise PermissionError(f"fetching {uri} is not allowed")
+
+
+def _schema_problems(
+    document: object,
+    schema: dict[str, object] | bool,  # noqa: FBT001
+    *,
+    size: int,
+) -> list[str]:
+    try:
+        validator = compile_schema(schema)
+    except ContractError as error:
+        return [f"has a schema that {error}"]
+    try:
+        if validator.is_valid(document):
+            return []
+        if size > SCHEMA_ERRORS_BYTES_MAX:
+            validator.validate(document)
+        errors = list(itertools.islice(validator.iter_errors(document), SCHEMA_ERRORS_SHOWN))
+    except jsonschema_rs.ValidationError as error:
+        errors = [error]
+    except ValueError as error:  # the instance is beyond what the library takes
+        return [f"cannot be checked by its schema: {_shorten(str(error))}"]
+    return [
+        f"does not match its schema at {_pointer(error.instance_path)}: {_shorten(error.message)}"
+        for error in errors
+    ]
+
+
+def _pointer(path: Sequence[str | int]) -> str:
+    """JSON Pointer (RFC 6901); ``/`` alone reads better than nothing for the whole document."""
+    steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    return _shorten("/" + "/".join(steps))
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text[: 2 * PROBLEM_CHARS_MAX].split())
+    return line if len(line) <= PROBLEM_CHARS_MAX else line[:PROBLEM_CHARS_MAX] + "…"
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What the checker's own process is asked on standard input; it answers with a ``Check``."""
+
+    artifact: Artifact
+    workspace: str
+    limit_s: int
+    """1 or more; then the process ends itself, should the daemon be gone that would kill it."""
+
+
+def main() -> None:
+    """Answer one ``Question``: the program that ``engine.verification`` starts and may kill."""
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+    # The default action of SIGALRM ends the process whatever library it is in.
+    signal.alarm(question.limit_s)
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if hard == resource.RLIM_INFINITY or hard > CHECKER_MEMORY_BYTES_MAX:
+        resource.setrlimit(resource.RLIMIT_AS, (CHECKER_MEMORY_BYTES_MAX, hard))
+    check = check_artifact(question.artifact, Path(question.workspace))
+    sys.stdout.buffer.write(msgspec.json.encode(check))

@@ -1,0 +1,495 @@
+"""Runs a contract's checks within their one time limit; says what is true, decides nothing else.
+
+All checks of a run are one piece of work for the ``OffLoop``, files first, then commands. Three
+things keep it bounded. What runs in a process of its own (commands, schemas, big JSON) is killed
+as a group when the time is over. What reads in chunks looks whether it was abandoned. What is
+stuck inside the kernel (a dead network disk) cannot be ended by anybody: the verdict does not wait
+for it, its daemon thread is left behind. Give the ``Verifier`` a thread pool of its own, so that
+32 such threads would stop verification, which then says so, and nothing else.
+"""
+
+import asyncio
+import contextlib
+import json
+import math
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+
+from subagents.domain.redaction.redact import MARGIN_BYTES, ending
+from subagents.domain.run.outcome import (
+    Check,
+    CheckType,
+    Verdict,
+    Verification,
+)
+from subagents.domain.run.run import Attempt, ReportStatus
+from subagents.domain.run.spec import Artifact, Contract
+from subagents.engine.verification.artifacts import (
+    Abandoned,
+    Question,
+    check_artifact,
+    compile_schema,
+    needs_own_process,
+)
+from subagents.errors import ContractError
+from subagents.ports import Clock, OffLoop
+
+OUTPUT_TAIL_BYTES: Final = 2048
+ANSWER_BYTES_MAX: Final = 256 * 1024
+"""Of the checker's process: a Check with a path and a few messages."""
+SETTLE_S: Final = 1.0
+"""After the kill at the time limit: wait so long for the killed work to hand in its last words."""
+_POLL_S: Final = 0.05
+_COMMAND_NOT_FOUND: Final = 127
+_COMMAND_NOT_EXECUTABLE: Final = 126
+_ENVIRONMENT: Final = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR")
+"""Plus ``LC_*``: what a program needs to run; our own secrets never reach a command."""
+
+REPORT_TARGET: Final = "report_completion"
+SUMMARY_CHARS_MAX: Final = 500
+
+
+def check_schemas(contract: Contract) -> None:
+    """Refuse JSON Schemas that no file could be checked by; call it at the spawn.
+
+    Blocking: mostly under 1 ms, 20 ms for an ordinary schema of the largest size allowed, but one
+    made of thousands of large patterns can take seconds, so run it through the ``OffLoop``.
+
+    Raises:
+        ContractError: Names the field, e.g. ``verification.artifacts[0].schema is not a valid …``.
+
+    Source: 2-lifecycle §2 item 8, §6.
+    """
+    for index, artifact in enumerate(contract.artifacts):
+        if artifact.schema is None:
+            continue
+        try:
+            compile_schema(artifact.schema)
+        except ContractError as error:
+            raise ContractError(
+                f"verification.artifacts[{index}].schema {error.message}", hint=error.hint
+            ) from error
+
+
+class Verifier:
+    """Runs contracts.
+
+    Args:
+        off_loop: Runs the blocking part; a pool that nothing else depends on.
+        clock: Times the limit and dates the verdict.
+        commands_allowed: ``verification.dangerously_allow_validation_commands``. When it was
+            switched off after a contract with commands was accepted, they are not run and the
+            verdict is ``could_not_check``.
+    """
+
+    def __init__(self, off_loop: OffLoop, clock: Clock, *, commands_allowed: bool) -> None:
+        self._off_loop = off_loop
+        self._clock = clock
+        self._commands_allowed = commands_allowed
+
+    async def verify(
+        self,
+        contract: Contract,
+        *,
+        workspace: str,
+        attempt: Attempt,
+        marker_env: Mapping[str, str],
+    ) -> Verification:
+        """Check the output of an ended attempt; repeating it is safe as far as its commands are.
+
+        Args:
+            contract: Validated at the spawn.
+            workspace: The run's working directory, absolute.
+            attempt: The ended one, with its completion report and what came after that.
+            marker_env: Added to the environment of commands (``SUBAGENTS_RUN_ID``, …), by which
+                the sweep finds their processes.
+
+        Returns:
+            One check per artifact, command and required report, in that order, after at most
+            ``verification_timeout_ms`` and ``SETTLE_S``. Checks not finished in time are failed.
+
+        Source: 2-lifecycle §6; seed 000 §2.2 step 4c, §2.7 boxes 6 and 7.
+        """
+        checks = await self._within_limit(contract, workspace, marker_env)
+        if contract.require_completion_report:
+            checks.append(check_report(attempt))
+        return Verification(
+            verdict=verdict_of(checks),
+            checks=tuple(checks),
+            verified_at_ms=self._clock.now_ms(),
+        )
+
+    async def baseline(self, contract: Contract, workspace: str) -> bool:
+        """Whether the contract is vacuous: it passes already, before anything was done.
+
+        A required report or a command makes it not vacuous: those can fail whatever files exist
+        (commands are not run here: they may be meant to run once, after the work).
+
+        Source: 2-lifecycle §6.
+        """
+        if contract.require_completion_report or contract.commands or not contract.artifacts:
+            return False
+        checks = await self._within_limit(contract, workspace, {})
+        return verdict_of(checks) is Verdict.PASSED
+
+    async def _within_limit(
+        self, contract: Contract, workspace: str, marker_env: Mapping[str, str]
+    ) -> list[Check]:
+        if not (contract.artifacts or contract.commands):
+            return []
+        batch = _Batch(
+            contract,
+            Path(workspace),
+            marker_env,
+            commands_allowed=self._commands_allowed,
+        )
+        work = asyncio.ensure_future(self._off_loop(batch.run))
+        try:
+            if not await self._done_within(work, contract.verification_timeout_ms / 1000):
+                batch.processes.abandon()
+                await self._done_within(work, SETTLE_S)
+            if work.done():
+                work.result()
+        finally:
+            # Also when the daemon stops in the middle: the checks are run again at the restart.
+            batch.processes.abandon()
+            work.cancel()
+        return batch.settled()
+
+    async def _done_within(self, work: "asyncio.Future[None]", seconds: float) -> bool:
+        timer = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait({work, timer}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+        return work.done()
+
+
+def verdict_of(checks: Sequence[Check]) -> Verdict:
+    """A failed check is a fact about the work, also when another one could not be made."""
+    if any(not check.passed and not check.could_not_check for check in checks):
+        return Verdict.FAILED
+    if any(not check.passed for check in checks):
+        return Verdict.COULD_NOT_CHECK
+    return Verdict.PASSED
+
+
+def check_report(attempt: Attempt) -> Check:
+    """Whether the worker's last act was to report completion (seed 000 §2.1, §4).
+
+    By tool it must be the last tool call; as text, only text may have come after it.
+    """
+    report = attempt.report
+    reason = None
+    if report is None:
+        problem = f": {attempt.report_problem}" if attempt.report_problem else ""
+        reason = f"The worker gave no completion report{problem}"
+    elif report.status is ReportStatus.FAILED:
+        reason = f"The worker reported failed: {report.summary[:SUMMARY_CHARS_MAX]}"
+    elif not attempt.report_is_last:
+        what = "last word" if attempt.report_is_text else "last tool call"
+        after = f": it used {attempt.last_tool} after that" if attempt.last_tool else ""
+        reason = f"The completion report was not the worker's {what}{after}"
+    return Check(
+        type=CheckType.COMPLETION_REPORT,
+        target=REPORT_TARGET,
+        passed=reason is None,
+        reason=reason,
+        evidence=_evidence(attempt),
+    )
+
+
+def _evidence(attempt: Attempt) -> str | None:
+    if attempt.report is None:
+        return None
+    origin = "its text" if attempt.report_is_text else "tool"
+    return f"status {attempt.report.status}, by {origin}"
+
+
+def _command_environment(marker_env: Mapping[str, str]) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _ENVIRONMENT or name.startswith("LC_")
+    }
+    return {"PATH": os.defpath, **kept, **marker_env}
+
+
+class _Batch:
+    """The checks of one contract: run on a thread, read from the loop, which may not wait."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        workspace: Path,
+        marker_env: Mapping[str, str],
+        *,
+        commands_allowed: bool,
+    ) -> None:
+        # The loop's timer ends the checks; this second clock does when the loop cannot.
+        deadline = time.monotonic() + contract.verification_timeout_ms / 1000
+        self.processes = _Processes(deadline)
+        self._contract = contract
+        self._workspace = workspace
+        self._marker_env = marker_env
+        self._commands_allowed = commands_allowed
+        self._checks: list[Check] = []
+        self._begun = False
+
+    def run(self) -> None:
+        self._begun = True
+        for artifact in self._contract.artifacts:
+            if self.processes.abandoned():
+                return
+            try:
+                self._checks.append(self._artifact(artifact))
+            except Abandoned:
+                return
+        for command in self._contract.commands:
+            if self.processes.abandoned():
+                return
+            self._checks.append(self._command(command))
+
+    def settled(self) -> list[Check]:
+        """Every check, also those not finished; call it when all is done or the time is over."""
+        expected = [(CheckType.ARTIFACT, item.path) for item in self._contract.artifacts]
+        expected += [(CheckType.COMMAND, command) for command in self._contract.commands]
+        checks = self._checks.copy()
+        limit_ms = self._contract.verification_timeout_ms
+        for kind, target in expected[len(checks) :]:
+            checks.append(
+                Check(type=kind, target=target, passed=False, reason=self._timed_out)
+                if self._begun
+                else _unchecked(kind, target, f"no thread was free within {limit_ms} ms")
+            )
+        return checks
+
+    @property
+    def _timed_out(self) -> str:
+        return f"verification timed out after {self._contract.verification_timeout_ms} ms"
+
+    def _artifact(self, artifact: Artifact) -> Check:
+        if not needs_own_process(artifact, self._workspace):
+            return check_artifact(artifact, self._workspace, abandoned=self.processes.abandoned)
+        question = Question(
+            artifact=artifact,
+            workspace=str(self._workspace),
+            limit_s=math.ceil(self._contract.verification_timeout_ms / 1000 + SETTLE_S),
+        )
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write(msgspec.json.encode(question))
+            stdin.seek(0)
+            try:
+                ended = self.processes.run(
+                    _checker_program(),
+                    env={**os.environ, **self._marker_env},
+                    stdin=stdin,
+                    tail_bytes=ANSWER_BYTES_MAX,
+                )
+            except OSError as error:
+                return _unchecked(
+                    CheckType.ARTIFACT, artifact.path, f"could not start the checker: {error}"
+                )
+        if self.processes.abandoned():
+            raise Abandoned
+        try:
+            return msgspec.json.decode(ended.output, type=Check)
+        except msgspec.DecodeError:
+            why = f"the checker ended with {ended.code}: {_text(ended.output, 300)}"
+            return _unchecked(CheckType.ARTIFACT, artifact.path, why)
+
+    def _command(self, command: str) -> Check:
+        if not self._commands_allowed:
+            return _unchecked(
+                CheckType.COMMAND,
+                command,
+                "not run: verification.dangerously_allow_validation_commands is off",
+            )
+        try:
+            ended = self.processes.run(
+                ["/bin/sh", "-c", command],
+                cwd=self._workspace,
+                env=_command_environment(self._marker_env),
+                tail_bytes=OUTPUT_TAIL_BYTES + MARGIN_BYTES,
+            )
+        except OSError as error:
+            return _unchecked(CheckType.COMMAND, command, f"could not start the command: {error}")
+        evidence = _text(ended.output, OUTPUT_TAIL_BYTES) or None
+        if self.processes.abandoned() and ended.killed:
+            reason: str | None = self._timed_out
+        elif ended.code in (_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE):
+            why = "was not found" if ended.code == _COMMAND_NOT_FOUND else "is not executable"
+            return _unchecked(
+                CheckType.COMMAND,
+                command,
+                f"a program of the command {why} (exit {ended.code})",
+                evidence=evidence,
+            )
+        elif ended.code < 0:
+            reason = f"The command was killed by signal {-ended.code}"
+        else:
+            reason = f"The command exited with {ended.code}, expected 0" if ended.code else None
+        return Check(
+            type=CheckType.COMMAND,
+            target=command,
+            passed=reason is None,
+            reason=reason,
+            evidence=evidence,
+        )
+
+
+def _unchecked(kind: CheckType, target: str, why: str, *, evidence: str | None = None) -> Check:
+    return Check(
+        type=kind,
+        target=target,
+        passed=False,
+        reason=why,
+        evidence=evidence,
+        could_not_check=True,
+    )
+
+
+def _text(output: bytes, bytes_max: int) -> str:
+    return ending(output, bytes_max).replace("\0", "").strip()
+
+
+def _checker_program() -> list[str]:
+    """``python -m subagents.engine.verification.artifacts`` with our module path.
+
+    ``-P`` and the given path keep a ``json.py`` in the working directory out of it.
+    """
+    program = (
+        f"import json, sys; sys.path[:] = json.loads({json.dumps(json.dumps(sys.path))});"
+        " from subagents.engine.verification.artifacts import main; main()"
+    )
+    return [sys.executable or "python3", "-P", "-c", program]
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    code: int
+    """Exit status, or minus the signal."""
+    output: bytes
+    """The tail of standard output and error together."""
+    killed: bool
+    """By us, at the time limit."""
+
+
+class _Processes:
+    """Runs one process group after the other; kills the current one when abandoned.
+
+    Args:
+        deadline: Of ``time.monotonic``, seconds; from then on everything is abandoned.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        self._lock = threading.Lock()
+        self._current: subprocess.Popen[bytes] | None = None
+        self._deadline = deadline
+        self._abandoned = False
+
+    def abandoned(self) -> bool:
+        return self._abandoned or time.monotonic() >= self._deadline
+
+    def abandon(self) -> None:
+        """Kill what runs, and start nothing more. Does not block; safe from any thread."""
+        with self._lock:
+            self._abandoned = True
+            if self._current is not None:
+                _kill_group(self._current)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        tail_bytes: int,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: IO[bytes] | None = None,
+    ) -> _Ended:
+        """Run to the end in a session of its own; whatever it leaves in its group is killed.
+
+        Raises:
+            OSError: It could not be started.
+        """
+        read_end, write_end = os.pipe()
+        try:
+            try:
+                # Not under the lock: starting can hang on a dead disk, and the loop takes it too.
+                process = subprocess.Popen(
+                    argv,
+                    cwd=cwd,
+                    env=env,
+                    stdin=subprocess.DEVNULL if stdin is None else stdin,
+                    stdout=write_end,
+                    stderr=write_end,
+                    start_new_session=True,
+                )
+            finally:
+                os.close(write_end)
+            with self._lock:
+                self._current = process
+                if self.abandoned():
+                    _kill_group(process)
+            output = self._follow(process, read_end, tail_bytes)
+        finally:
+            os.close(read_end)
+        killed = process.returncode == -signal.SIGKILL and self.abandoned()
+        return _Ended(code=process.returncode, output=output, killed=killed)
+
+    def _follow(self, process: "subprocess.Popen[bytes]", read_end: int, tail_bytes: int) -> bytes:
+        """Read until the leader has ended, not until end of file: children may keep it open."""
+        os.set_blocking(read_end, False)
+        readable = select.poll()  # not select(): that one takes no descriptor above 1023
+        readable.register(read_end, select.POLLIN)
+        tail = bytearray()
+        at_end = False
+        pause_s = _POLL_S / 64
+        while not self._reaped(process):
+            if self.abandoned():
+                self.abandon()
+            if at_end:  # the leader mostly ends right after its output
+                time.sleep(pause_s)
+                pause_s = min(2 * pause_s, _POLL_S)
+            elif readable.poll(_POLL_S * 1000):
+                at_end = _read_some(read_end, tail, tail_bytes)
+        # Somebody who left the group may write on for ever: take what is there, briefly.
+        deadline = time.monotonic() + _POLL_S
+        while not at_end and time.monotonic() < deadline and readable.poll(0):
+            at_end = _read_some(read_end, tail, tail_bytes)
+        return bytes(tail)
+
+    def _reaped(self, process: "subprocess.Popen[bytes]") -> bool:
+        with self._lock:  # so that nobody signals a number that is free again
+            if process.poll() is None:
+                return False
+            self._current = None
+            _kill_group(process)
+            return True
+
+
+def _read_some(descriptor: int, tail: bytearray, tail_bytes: int) -> bool:
+    """Move what is there into ``tail``; True at end of file."""
+    try:
+        chunk = os.read(descriptor, 65536)
+    except BlockingIOError:
+        return False
+    tail += chunk
+    del tail[: max(0, len(tail) - tail_bytes)]
+    return not chunk
+
+
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    # PermissionError: macOS says so of a group of which only zombies are left.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

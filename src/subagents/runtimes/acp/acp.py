@@ -1,0 +1,198 @@
+"""The runtime ``acp``: any agent that speaks the Agent Client Protocol over its stdin and stdout.
+
+How a turn goes is in ``acp_turn``, what each agent does differently in ``acp_agents``.
+
+Source: 7-runtimes, row ``acp``; docs/runtimes/acp.md.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from subagents.domain.rules.evidence import added
+from subagents.domain.run.signals import Signal, UsageSeen
+from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import replace
+from subagents.domain.run.worker_output import LineType, Said
+from subagents.errors import ConfigError, Forbidden, UsageError
+from subagents.runtimes.acp import acp_session, acp_stream, acp_turn
+from subagents.runtimes.acp.acp_agents import (
+    CAUTIOUS,
+    Scope,
+    SecondPrompt,
+    Tokens,
+)
+from subagents.runtimes.acp.acp_options import Options, facts_of, parse_options
+from subagents.runtimes.acp.acp_scope import Limits, switches, unenforceable
+from subagents.runtimes.acp.acp_session import text_params
+from subagents.runtimes.acp.acp_turn import (
+    MARK,
+    STEER,
+    Phase,
+    State,
+)
+from subagents.runtimes.conversation import jsonrpc
+from subagents.runtimes.conversation.dialect import (
+    Invocation,
+    Letter,
+    Opening,
+    Step,
+)
+from subagents.runtimes.output.terminal_text import plain, shortened
+from subagents.runtimes.process.environment import passed_on, program
+
+TAKES: Final = frozenset({SecondPrompt.STEERS, SecondPrompt.PULLED})
+"""What a second prompt does where messages go into the turn."""
+_PIPED: Final = (
+    'exec 4>&1; s=$({ { "$@" 3>&- 4>&-; echo $? >&3; } | cat >&4 3>&-; } 3>&1); exit "$s"'
+)
+"""The program with a pipe for its stdout; ends when all of it was written, with its status."""
+
+
+class AcpDialect:
+    """See ``dialogue.Dialect``; what an agent does differently is in ``acp_agents``."""
+
+    name = "acp"
+    passes: tuple[str, ...] = ()
+    """Which variables are passed is the agent's row to say: see ``invocation``."""
+    abilities = Abilities(survives_daemon=True, interrupt=True)
+    """Of an agent nobody knows; see ``abilities_of``."""
+
+    def abilities_of(self, options: Mapping[str, object]) -> Abilities:
+        """What the agent of these options can do.
+
+        Raises:
+            ConfigError: See ``check``.
+        """
+        facts = facts_of(parse_options(options))
+        return replace(
+            self.abilities,
+            steer=facts.second_prompt in TAKES,
+            resume=facts.resumes,
+            scope_tools=facts.scope is not Scope.NONE,
+            usage=facts.tokens is not Tokens.UNKNOWN,
+            model=facts.takes_model,
+        )
+
+    def check(self, options: Mapping[str, object]) -> None:
+        """See ``dialogue.Dialect.check``."""
+        parse_options(options)
+
+    def check_scope(
+        self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
+    ) -> None:
+        """See ``dialogue.Dialect.check_scope``."""
+        parsed = parse_options(options)
+        refused = unenforceable(facts_of(parsed), Limits(tools=tools, deny=deny))
+        if refused:
+            agent = parsed.agent or (parsed.command or ("this agent",))[0]
+            raise Forbidden(
+                f'nothing keeps {agent} from {", ".join(refused)}: runtime "acp" scopes whole '
+                "tools only, and only of agents that can be started without them",
+                guardrail="tools",
+                hint="name whole tools, or use an agent that can be scoped (docs/runtimes/acp.md)",
+            )
+
+    def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
+        """See ``dialogue.Dialect.invocation``."""
+        options = parse_options(opening.options)
+        facts = facts_of(options)
+        limits = Limits(tools=opening.tools, deny=opening.tools_deny)
+        given = switches(facts, limits, directory=directory)
+        argv = (*facts.command, *facts.arguments, *options.args, *given.argv)
+        if opening.model is not None and facts.model_argument is not None:
+            argv = (*argv, facts.model_argument, opening.model)
+        try:
+            found = program(argv[0], cwd=opening.cwd, path=path, key="command")
+        except UsageError as error:
+            how = f" (it comes with {facts.package} {facts.version})" if facts.package else ""
+            raise UsageError(f"{error}{how}") from error
+        passed = passed_on(os.environ, facts.passes)
+        own = {name: each.replace("{directory}", directory) for name, each in facts.env.items()}
+        env = passed | own | options.env | given.env
+        argv = (found, *argv[1:])
+        if facts.needs_pipe:
+            argv = ("/bin/sh", "-c", _PIPED, "acp", *argv)
+        files = {name: text.encode() for name, text in facts.files.items()}
+        return Invocation(argv=argv, env=env, files=files | given.files)
+
+    def begin(self, opening: Opening) -> Step[State]:
+        """See ``dialogue.Dialect.begin``."""
+        try:
+            options = parse_options(opening.options)
+            facts = facts_of(options)
+        except ConfigError:  # of an attempt that never started, or of another version
+            options, facts = Options(), CAUTIOUS
+        state = State(opening=opening, facts=facts, options=options)
+        return Step(state, letters=(acp_session.initialize(),))
+
+    def hear(self, state: State, line: bytes, *, now_ms: int | None) -> Step[State]:
+        """See ``dialogue.Dialect.hear``."""
+        if not line.strip():
+            return Step(state)
+        step = self._heard(state, line, now_ms=now_ms)
+        return step._replace(signals=tuple(_counted_on(state, each) for each in step.signals))
+
+    def _heard(self, state: State, line: bytes, *, now_ms: int | None) -> Step[State]:
+        match jsonrpc.decode(line):
+            case jsonrpc.Response() as answer:
+                return acp_turn.answered(state, answer)
+            case jsonrpc.Notification(method="session/update", params=params):
+                return acp_turn.updated(state, text_params(params, "update"), now_ms=now_ms)
+            case jsonrpc.Notification(method=method):
+                return acp_turn.notified(state, method)
+            case jsonrpc.Request() as request:
+                return acp_turn.asked(state, request, now_ms=now_ms)
+            case jsonrpc.Unreadable(text=text):
+                said = Said(type=LineType.SYSTEM, text=shortened(plain(text)))
+                return Step(state, said=(said,))
+
+    def tell(self, state: State, message: str, *, key: str) -> Letter | None:
+        """See ``dialogue.Dialect.tell``; what is sent first is the mark."""
+        if not state.open or state.facts.second_prompt not in TAKES:
+            return None
+        marked = STEER + msgspec.json.encode((key, message)).decode()
+        return Letter(key, jsonrpc.request(marked, MARK, {}, versioned=True))
+
+    def taken(self, state: State, key: str) -> bool | None:
+        """See ``dialogue.Dialect.taken``."""
+        return state.taken.get(key)
+
+    def interrupt(self, state: State, *, key: str) -> Letter | None:
+        """See ``dialogue.Dialect.interrupt``."""
+        if not state.open:
+            return None
+        params = {"sessionId": state.session_id}
+        return Letter(key, jsonrpc.notification("session/cancel", params, versioned=True))
+
+    def is_done(self, state: State) -> bool:
+        """See ``dialogue.Dialect.is_done``."""
+        return state.phase is Phase.OVER
+
+    def finish(self, state: State) -> Step[State]:
+        """See ``dialogue.Dialect.finish``."""
+        told = acp_stream.flush(state.stream)
+        state = replace(state, stream=told.stream)
+        if state.phase is Phase.OVER:
+            return Step(state, said=told.said)
+        what = "before its turn was over" if state.open else "before its turn began"
+        result = acp_turn.result_of(state.stream, error=f"the agent ended {what}")
+        return Step(replace(state, phase=Phase.OVER), said=told.said, signals=(result,))
+
+
+def _counted_on(state: State, signal: Signal) -> Signal:
+    """Usage with that of the attempt's turns before.
+
+    Tokens are told of one process. A cost may be the whole session's: one that is less than what
+    was known before can only have begun anew.
+    """
+    before = state.opening.used
+    if not isinstance(signal, UsageSeen) or before is None:
+        return signal
+    both = added(before, signal.usage) or signal.usage
+    cost = signal.usage.cost_usd
+    if cost is None or (before.cost_usd is not None and cost >= before.cost_usd):
+        both = replace(both, cost_usd=cost if cost is not None else before.cost_usd)
+    return replace(signal, usage=both)

@@ -1,0 +1,210 @@
+"""What is known of each agent that speaks the Agent Client Protocol: one table.
+
+The protocol leaves open what matters most to a supervisor: whether a second prompt steers, waits or
+ends the first one, whether a session can be gone on with, what a cancel leaves behind, how a tool
+is switched off. Every field here was found by running the program; ``version`` is the one it was
+run with. An agent that is in no row gets ``CAUTIOUS``: nothing is claimed of it.
+
+Source: 7-runtimes, row ``acp``; docs/runtimes/acp.md.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from subagents.domain.run.values import Value
+
+
+class SecondPrompt(StrEnum):
+    """What a prompt does to a turn that is under way."""
+
+    STEERS = "steers"
+    """The model reads it with its next request; both prompts are answered."""
+    QUEUES = "queues"
+    """It is a turn of its own, after the present one."""
+    CANCELS = "cancels"
+    """It ends the present turn."""
+    PULLED = "pulled"
+    """It cancels, too; but after each batch of tools the agent asks for messages (``PULL``)."""
+
+
+class Tokens(StrEnum):
+    """Where the tokens of a turn are told."""
+
+    TURN = "turn"
+    """``usage`` of the answer to a prompt covers all of its requests."""
+    REQUESTS = "requests"
+    """``_meta.usage`` of a message chunk, once per request to the model."""
+    QUOTA = "quota"
+    """``_meta.quota.token_count`` of the answer to a prompt."""
+    UNKNOWN = "unknown"
+    """Nowhere, or only those of the last request."""
+
+
+class Scope(StrEnum):
+    """What keeps the agent from a tool."""
+
+    CLAUDE = "claude"
+    """``_meta.claudeCode.options`` of the session: the tools are not there."""
+    OPENCODE = "opencode"
+    """``permission`` in ``OPENCODE_CONFIG_CONTENT``: the tools are not there."""
+    GEMINI = "gemini"
+    """``--admin-policy`` with a file of the attempt: the tools are not there."""
+    QWEN = "qwen"
+    """``--exclude-tools``, ``--core-tools``: the tools are not there."""
+    ASKS = "asks"
+    """In the mode ``asking_mode`` it asks before every tool, and is told no."""
+    NONE = "none"
+
+
+PULL: Final = "craft/drainMidTurnQueue"
+"""The request by which Qwen Code asks whether there is anything for its model to read."""
+
+
+class Facts(Value, frozen=True):
+    """One agent. A field of the same name in ``runtime_options`` overrides it."""
+
+    command: tuple[str, ...] = ()
+    """How the program is started; it is looked for on the worker's PATH."""
+    arguments: tuple[str, ...] = ()
+    """What makes an ACP agent of it, behind ``command`` wherever that is installed."""
+    package: str = ""
+    """Where it comes from, for people."""
+    version: str = ""
+    """All of this row was seen with it."""
+    env: Mapping[str, str] = {}
+    """Set for it, unless the agent's ``env`` says otherwise; ``{directory}`` is the attempt's."""
+    files: Mapping[str, str] = {}
+    """Put into the attempt's directory."""
+    passes: tuple[str, ...] = ()
+    """Names, or prefixes ``NAME_*``, of the daemon's variables that it cannot log in without."""
+    auth: str | None = None
+    """The method to ``authenticate`` with; None = it finds its login by itself."""
+    mode: str | None = None
+    """The session mode in which it asks nobody; None = it has none, and questions are answered."""
+    asking_mode: str | None = None
+    second_prompt: SecondPrompt = SecondPrompt.QUEUES
+    resumes: bool = False
+    """Whether a new process can go on with a session of an old one."""
+    cancel_kills: bool = False
+    """Whether a cancelled turn leaves no child behind; else we end them by their marker."""
+    tokens: Tokens = Tokens.UNKNOWN
+    cost: bool = False
+    """Whether ``usage_update`` tells dollars."""
+    model_argument: str | None = None
+    """The argument that names the model; None = it is set in the session."""
+    takes_model: bool = True
+    system_in_meta: bool = False
+    """``_meta.systemPrompt`` is appended to its own; else it stands before the first prompt."""
+    session_meta: Mapping[str, object] = {}
+    """Sent as ``_meta`` with the session."""
+    scope: Scope = Scope.NONE
+    needs_pipe: bool = False
+    """Its stdout must be a pipe: what is made with Python's asyncio takes no file."""
+    failure_text: str | None = None
+    """Pattern of a last message by which it says that the turn failed, though it ended well."""
+
+
+CAUTIOUS: Final = Facts(takes_model=False, needs_pipe=True)
+"""Of an agent that nobody here has run: it gets its turn, and no promise is made."""
+
+AGENTS: Final[Mapping[str, Facts]] = {
+    "claude-agent-acp": Facts(
+        command=("claude-agent-acp",),
+        package="npm @agentclientprotocol/claude-agent-acp",
+        version="0.100.0",
+        passes=("ANTHROPIC_*", "CLAUDE_*"),
+        mode="bypassPermissions",
+        second_prompt=SecondPrompt.STEERS,
+        resumes=True,
+        cancel_kills=True,
+        tokens=Tokens.TURN,
+        cost=True,
+        system_in_meta=True,
+        scope=Scope.CLAUDE,
+    ),
+    "codex-acp": Facts(
+        command=("codex-acp",),
+        package="npm @agentclientprotocol/codex-acp",
+        version="2.6.0",
+        passes=("CODEX_*", "OPENAI_*"),
+        mode="agent-full-access",
+        # Else the first turn begins without the tools of a server that takes a second to start.
+        session_meta={"mcpStartupAwaitTimeoutMs": 60_000},
+        second_prompt=SecondPrompt.QUEUES,
+        resumes=True,
+        tokens=Tokens.TURN,
+    ),
+    "gemini": Facts(
+        command=("gemini",),
+        arguments=("--acp", "--skip-trust"),
+        package="npm @google/gemini-cli",
+        version="0.61.0",
+        env={"GEMINI_CLI_NO_RELAUNCH": "true"},
+        passes=("GEMINI_*", "GOOGLE_*"),
+        auth="gemini-api-key",
+        mode="yolo",
+        second_prompt=SecondPrompt.CANCELS,
+        cancel_kills=True,
+        tokens=Tokens.QUOTA,
+        model_argument="-m",
+        scope=Scope.GEMINI,
+    ),
+    "goose": Facts(
+        command=("goose",),
+        arguments=("acp",),
+        package="npm @aaif/goose-binary-linux-x64",
+        version="1.52.0",
+        passes=("GOOSE_*", "OPENAI_*", "ANTHROPIC_*", "GOOGLE_*"),
+        mode="auto",
+        asking_mode="approve",
+        failure_text=r"\ARan into this error: (?P<error>.*?)\s*Please retry if you think",
+        second_prompt=SecondPrompt.QUEUES,
+        resumes=True,
+        scope=Scope.ASKS,
+    ),
+    "opencode": Facts(
+        command=("opencode",),
+        arguments=("acp",),
+        package="npm opencode-ai",
+        version="1.18.33",
+        env={"OPENCODE_DISABLE_AUTOUPDATE": "1"},
+        passes=("OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"),
+        second_prompt=SecondPrompt.STEERS,
+        resumes=True,
+        cancel_kills=True,
+        cost=True,
+        scope=Scope.OPENCODE,
+    ),
+    "openclaw": Facts(
+        command=("openclaw",),
+        arguments=("acp",),
+        package="npm openclaw",
+        version="2026.9.6",
+        passes=("OPENCLAW_*",),
+        second_prompt=SecondPrompt.CANCELS,
+        cancel_kills=True,
+        takes_model=False,
+    ),
+    "qwen": Facts(
+        command=("qwen",),
+        arguments=("--acp",),
+        # Without the first, its first turn begins before our tools are there; without the second
+        # they stand behind a search that few models make. A default: the user's own value wins.
+        env={
+            "QWEN_CODE_LEGACY_MCP_BLOCKING": "1",
+            "QWEN_CODE_SYSTEM_DEFAULTS_PATH": "{directory}/qwen-defaults.json",
+        },
+        files={"qwen-defaults.json": '{"tools": {"toolSearch": {"threshold": 10}}}'},
+        package="npm @qwen-code/qwen-code",
+        version="0.24.4",
+        passes=("OPENAI_*", "DASHSCOPE_*", "QWEN_*"),
+        mode="yolo",
+        second_prompt=SecondPrompt.PULLED,
+        resumes=True,
+        cancel_kills=True,
+        tokens=Tokens.REQUESTS,
+        model_argument="--model",
+        scope=Scope.QWEN,
+    ),
+}

@@ -1,0 +1,262 @@
+"""How a session of an ACP agent is opened and set, as requests to send; pure.
+
+``initialize`` → ``authenticate``, where the agent's row says so → ``session/new``, or the session
+of an earlier turn → mode, model and other settings, by whichever of the protocol's three ways this
+agent offers → ``session/prompt``.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from subagents import __version__
+from subagents.domain.run.values import Value
+from subagents.runtimes.acp.acp_agents import Facts, Scope
+from subagents.runtimes.acp.acp_calls import of, text_of
+from subagents.runtimes.acp.acp_options import Options
+from subagents.runtimes.acp.acp_scope import SERVER, Limits, switches
+from subagents.runtimes.conversation import jsonrpc
+from subagents.runtimes.conversation.dialect import Letter, Opening
+
+PROTOCOL_VERSION: Final = 1
+TRIED: Final = "try:"
+"""Beginning of the id of a setting that the agent may refuse."""
+OFFERED_MAX: Final = 12
+"""Names in a message of what an agent offers."""
+
+
+class Session(Value, frozen=True):
+    """What an agent said it can do with sessions."""
+
+    can_load: bool = False
+    can_resume: bool = False
+    """Goes on without telling the whole history again."""
+    can_title: bool = False
+    """Takes a title; without one Codex asks a second model for it after the turn."""
+
+
+class Wish(NamedTuple):
+    """A setting of the session."""
+
+    id: str
+    method: str
+    params: dict[str, object]
+
+
+class Wishes(NamedTuple):
+    """What is to be set, and what was asked for that this agent does not offer."""
+
+    wishes: tuple[Wish, ...] = ()
+    missing: str | None = None
+
+
+def ask(id: str, method: str, params: dict[str, object]) -> Letter:  # noqa: A002
+    """A request; its id is its key, too."""
+    return Letter(id, jsonrpc.request(id, method, params, versioned=True))
+
+
+def initialize() -> Letter:
+    """We offer no files and no terminal: the agent uses its own, on the same machine."""
+    return ask(
+        "initialize",
+        "initialize",
+        {
+            "protocolVersion": PROTOCOL_VERSION,
+            "clientCapabilities": {
+                "fs": {"readTextFile": False, "writeTextFile": False},
+                "terminal": False,
+            },
+            "clientInfo": {"name": "subagents", "title": "subagents", "version": __version__},
+        },
+    )
+
+
+def sessions_of(initialized: object) -> Session:
+    """What the answer to ``initialize`` says of sessions."""
+    able = of(initialized, "agentCapabilities")
+    session = of(able, "sessionCapabilities")
+    return Session(
+        can_load=of(able, "loadSession") is True,
+        can_resume=isinstance(of(session, "resume"), dict),
+        can_title=isinstance(of(session, "title"), dict),
+    )
+
+
+def open_session(
+    opening: Opening, facts: Facts, session: Session, *, again: bool = False
+) -> Letter | None:
+    """The request that opens the turn's session; None = the agent cannot go on with an old one.
+
+    Args:
+        opening: The turn.
+        facts: The agent.
+        session: What it can do.
+        again: ``session/resume`` was refused: try the other way.
+    """
+    params: dict[str, object] = {"cwd": opening.cwd, "mcpServers": _servers(opening)}
+    if meta := _meta(opening, facts):
+        params["_meta"] = meta
+    if opening.session_id is None:
+        return ask("session", "session/new", params)
+    params["sessionId"] = opening.session_id
+    if session.can_resume and not again:
+        return ask("session", "session/resume", params)
+    if session.can_load:
+        return ask("session:load", "session/load", params)
+    return None
+
+
+def wishes(
+    opening: Opening,
+    facts: Facts,
+    options: Options,
+    opened: object,
+    session_id: str,
+    *,
+    with_title: bool = False,
+) -> Wishes:
+    """The settings to send, by what the answer to ``session/new`` offers.
+
+    A mode of the table that is not offered is left out, and may be refused: there the agent asks,
+    and is answered. One that the user wrote, a model or a thinking level must be there.
+    """
+    offer = _Offer(opened, session_id)
+    found: list[Wish] = []
+    if with_title and opening.session_id is None:
+        titled: dict[str, object] = {
+            "sessionId": session_id,
+            "title": f"subagents {opening.run_id}",
+        }
+        found.append(Wish(f"{TRIED}title", "session/set_title", titled))
+    limits = Limits(tools=opening.tools, deny=opening.tools_deny)
+    mode, must = facts.mode, bool(options.mode)
+    if not limits.is_open and facts.scope is Scope.ASKS:
+        mode, must = facts.asking_mode, True
+    wanted = [("mode", mode or None, must)]
+    if facts.model_argument is None:
+        wanted.append(("model", opening.model, True))
+    wanted.append(("thought_level", opening.thinking, True))
+    for what, value, needed in wanted:
+        wish = None if value is None else offer.wish(what, value)
+        if wish is not None:
+            found.append(wish if needed else wish._replace(id=f"{TRIED}{what}"))
+        elif value is not None and needed:
+            return Wishes(missing=_missing(what, value, offer))
+    for name, setting in options.config.items():
+        found.append(offer.option(name, setting))
+    return Wishes(wishes=tuple(found))
+
+
+def prompt(id: str, session_id: str, text: str) -> bytes:  # noqa: A002
+    """The line that begins a turn, or steers it."""
+    # A message is no command of the program, however it begins.
+    text = f"Message:\n{text}" if text.lstrip().startswith("/") else text
+    params = {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]}
+    return jsonrpc.request(id, "session/prompt", params, versioned=True)
+
+
+def first_prompt(opening: Opening, facts: Facts) -> str:
+    """The turn's message; a new session without another place for it is told its role here."""
+    if opening.session_id is not None or facts.system_in_meta or not opening.system_prompt:
+        return opening.message
+    return f"{opening.system_prompt}\n\n# Your task\n\n{opening.message}"
+
+
+class _Offer:
+    """The modes, models and options that a session said it has."""
+
+    def __init__(self, opened: object, session_id: str) -> None:
+        self._session_id = session_id
+        self._modes = _ids(of(of(opened, "modes"), "availableModes"), "id")
+        self._models = _ids(of(of(opened, "models"), "availableModels"), "modelId")
+        listed = of(opened, "configOptions")
+        self._options = [each for each in listed if isinstance(each, dict)] if isinstance(
+            listed, list
+        ) else []  # fmt: skip
+
+    def names(self, what: str) -> list[str]:
+        """What may be set, for people."""
+        own = {"mode": self._modes, "model": self._models}.get(what, [])
+        return own or _ids(of(self._option(what), "options"), "value")
+
+    def wish(self, what: str, value: str) -> Wish | None:
+        """How to set it; None = it is not offered."""
+        if what == "mode" and value in self._modes:
+            params: dict[str, object] = {"sessionId": self._session_id, "modeId": value}
+            return Wish("set:mode", "session/set_mode", params)
+        option = self._option(what)
+        if option is not None and (known := _like(value, _ids(option.get("options"), "value"))):
+            return self.option(text_of(option.get("id")), known)
+        if what == "model" and (known := _like(value, self._models)):
+            params = {"sessionId": self._session_id, "modelId": known}
+            return Wish("set:model", "session/set_model", params)
+        return None
+
+    def option(self, name: str, value: str | bool) -> Wish:  # noqa: FBT001 - as the user wrote it
+        params: dict[str, object] = {"sessionId": self._session_id, "configId": name}
+        params |= {"value": value} | ({"type": "boolean"} if isinstance(value, bool) else {})
+        return Wish(f"set:{name}", "session/set_config_option", params)
+
+    def _option(self, category: str) -> dict[str, object] | None:
+        return next(
+            (each for each in self._options if category in {each.get("category"), each.get("id")}),
+            None,
+        )
+
+
+def _like(value: str, offered: list[str]) -> str | None:
+    """The offered name that is meant: itself, or the only one that ends with it (``scripted/m1``).
+
+    Some put the provider before a model's name, some the thinking level behind it.
+    """
+    if value in offered:
+        return value
+    near = [each for each in offered if value in {each.rpartition("/")[2], each.partition("[")[0]}]
+    return near[0] if len(near) == 1 else None
+
+
+def _missing(what: str, value: str, offer: _Offer) -> str:
+    names = offer.names(what)
+    more = f", … ({len(names)} in all)" if len(names) > OFFERED_MAX else ""
+    shown = ", ".join(names[:OFFERED_MAX]) + more if names else "none"
+    word = what.replace("_", " ")
+    return f"the agent offers no {word} {value!r} in this session; it offers: {shown}"
+
+
+def _servers(opening: Opening) -> list[dict[str, object]]:
+    """Our tools; the bridge finds the worker's token by itself, so nothing secret stands here."""
+    if not opening.bridge:
+        return []
+    program, *args = opening.bridge
+    return [{"name": SERVER, "command": program, "args": args, "env": []}]
+
+
+def _meta(opening: Opening, facts: Facts) -> dict[str, object]:
+    limits = Limits(tools=opening.tools, deny=opening.tools_deny)
+    meta = dict(facts.session_meta) | switches(facts, limits, directory="").session_meta
+    if facts.system_in_meta and opening.system_prompt:
+        meta["systemPrompt"] = {"append": opening.system_prompt}
+    return meta
+
+
+def _ids(listed: object, key: str) -> list[str]:
+    """Names in a list of objects; options may come in groups."""
+    if not isinstance(listed, list):
+        return []
+    found: list[str] = []
+    for each in listed:
+        if isinstance(of(each, "options"), list):
+            found += _ids(of(each, "options"), key)
+        elif name := text_of(of(each, key)):
+            found.append(name)
+    return found
+
+
+def auth_methods(initialized: object) -> list[str]:
+    """What the agent lets one log in with."""
+    return _ids(of(initialized, "authMethods"), "id")
+
+
+def text_params(params: Mapping[str, object], key: str) -> Mapping[str, object]:
+    """A member that is an object; an empty one when it is not."""
+    found = params.get(key)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,345 @@
+"""One turn of an ACP agent as a fold over what it writes; pure.
+
+Requests of ours have ids that say what they are (``initialize``, ``prompt``), so an answer needs
+no table to be understood, and the fold over ``out`` is all there is.
+
+A message into a turn that is under way needs care: what was sent is not in ``out``, and the answer
+to the first prompt may come before the agent has read the second. So the message goes out in the
+id of a request that no agent knows (``MARK``). Its refusal comes back through ``out`` and carries
+the message: when the turn is still open there, the prompt is sent and the turn is not over before
+it is answered; else it was not taken, and stays for the next turn.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from subagents.domain.redaction.redact import ending
+from subagents.domain.run.run import Usage
+from subagents.domain.run.signals import (
+    ResultSeen,
+    SessionSeen,
+    Signal,
+    UsageSeen,
+)
+from subagents.domain.run.values import Value, replace
+from subagents.domain.run.worker_output import ApiError, LineType, Said
+from subagents.runtimes.acp import acp_failures, acp_session, acp_stream
+from subagents.runtimes.acp.acp_agents import (
+    PULL,
+    Facts,
+    SecondPrompt,
+    Tokens,
+)
+from subagents.runtimes.acp.acp_calls import Call, of, text_of
+from subagents.runtimes.acp.acp_options import Options
+from subagents.runtimes.acp.acp_scope import SERVER, Limits, may_use
+from subagents.runtimes.acp.acp_session import Session, text_params
+from subagents.runtimes.acp.acp_stream import Stream
+from subagents.runtimes.conversation import jsonrpc
+from subagents.runtimes.conversation.dialect import Letter, Opening, Step
+from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX
+
+MARK: Final = "_subagents/mark"
+"""A request no agent knows; see the head of this file."""
+KEPT_MAX: Final = 1_000
+STEER: Final = "steer:"
+"""Beginning of the id that a message goes out in."""
+
+_PROMPT: Final = "prompt"
+_TOLD_STEER: Final = msgspec.json.Decoder(tuple[str, str])
+
+
+class Phase(StrEnum):
+    """How far the turn is."""
+
+    SETUP = "setup"
+    SETTINGS = "settings"
+    TURN = "turn"
+    OVER = "over"
+
+
+class State(Value, frozen=True):
+    """A fold over what the agent wrote."""
+
+    opening: Opening
+    facts: Facts
+    options: Options
+    phase: Phase = Phase.SETUP
+    session: Session = Session()
+    session_id: str = ""
+    auth_methods: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    """Ids of settings that were not answered yet."""
+    open: tuple[str, ...] = ()
+    """Ids of prompts that were not answered yet."""
+    taken: dict[str, bool] = {}
+    """By key: what became of messages into the turn."""
+    waiting: tuple[tuple[str, str], ...] = ()
+    """Key and text of messages that the agent has yet to ask for."""
+    stream: Stream = Stream()
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(tools=self.opening.tools, deny=self.opening.tools_deny)
+
+
+# -- answers to our requests ----------------------------------------------------------------------
+
+
+def answered(state: State, answer: jsonrpc.Response) -> Step[State]:
+    id = answer.id if isinstance(answer.id, str) else ""  # noqa: A001 - the member's name
+    if id.startswith(STEER):
+        return _marked(state, id)
+    if id in state.open:
+        return _prompted(state, id, answer)
+    if state.phase is Phase.SETTINGS and id in state.settings:
+        return _set(state, id, answer)
+    if state.phase is not Phase.SETUP:
+        return _unknown(state, f"answer {answer.id}")
+    match id:
+        case "initialize":
+            return _initialized(state, answer)
+        case "authenticate" if answer.failure is None:
+            return _open_session(state)
+        case "session" if answer.failure is not None and state.opening.session_id is not None:
+            return _open_session(state, again=True)
+        case "session" | "session:load" if answer.failure is None:
+            return _opened(state, answer.result)
+        case "authenticate" | "session" | "session:load":
+            return _failed(state, acp_failures.setup(id, answer, state.auth_methods))
+        case _:
+            return _unknown(state, f"answer {answer.id}")
+
+
+def _initialized(state: State, answer: jsonrpc.Response) -> Step[State]:
+    if answer.failure is not None:
+        return _failed(state, acp_failures.setup("initialize", answer, ()))
+    version = of(answer.result, "protocolVersion")
+    if version != acp_session.PROTOCOL_VERSION:
+        error = f"the agent speaks version {version!r} of the protocol, and this is version 1"
+        return _failed(state, acp_failures.Trouble(error))
+    methods = tuple(acp_session.auth_methods(answer.result))
+    session = acp_session.sessions_of(answer.result)
+    state = replace(state, session=session, auth_methods=methods)
+    if state.facts.auth:
+        asked = acp_session.ask("authenticate", "authenticate", {"methodId": state.facts.auth})
+        return Step(state, letters=(asked,))
+    return _open_session(state)
+
+
+def _open_session(state: State, *, again: bool = False) -> Step[State]:
+    letter = acp_session.open_session(state.opening, state.facts, state.session, again=again)
+    if letter is None:
+        error = f"the agent cannot go on with its session {state.opening.session_id}"
+        return _failed(state, acp_failures.Trouble(error))
+    return Step(state, letters=(letter,))
+
+
+def _opened(state: State, opened: object) -> Step[State]:
+    session_id = state.opening.session_id or text_of(of(opened, "sessionId"))
+    if not session_id:
+        return _failed(state, acp_failures.Trouble("the agent opened a session without an id"))
+    found = acp_session.wishes(
+        state.opening,
+        state.facts,
+        state.options,
+        opened,
+        session_id,
+        with_title=state.session.can_title,
+    )
+    if found.missing is not None:
+        return _failed(state, acp_failures.Trouble(found.missing))
+    state = replace(state, session_id=session_id, phase=Phase.SETTINGS)
+    seen: tuple[Signal, ...] = (SessionSeen(key="", session_id=session_id),)
+    if not found.wishes:
+        return _begin_turn(state, seen)
+    state = replace(state, settings=tuple(wish.id for wish in found.wishes))
+    letters = tuple(acp_session.ask(wish.id, wish.method, wish.params) for wish in found.wishes)
+    return Step(state, signals=seen, letters=letters)
+
+
+def _set(state: State, id: str, answer: jsonrpc.Response) -> Step[State]:  # noqa: A002
+    said: tuple[Said, ...] = ()
+    if answer.failure is not None:
+        trouble = acp_failures.setup(id, answer, ())
+        if not id.startswith(acp_session.TRIED):
+            return _failed(state, trouble)
+        said = (Said(type=LineType.SYSTEM, text=trouble.error),)
+    state = replace(state, settings=tuple(each for each in state.settings if each != id))
+    step = Step(state) if state.settings else _begin_turn(state, ())
+    return step._replace(said=said)
+
+
+def _begin_turn(state: State, signals: tuple[Signal, ...]) -> Step[State]:
+    text = acp_session.first_prompt(state.opening, state.facts)
+    line = acp_session.prompt(_PROMPT, state.session_id, text)
+    # What was told before is the history of a session that goes on: no news.
+    state = replace(state, phase=Phase.TURN, open=(_PROMPT,), stream=Stream())
+    return Step(state, signals=signals, letters=(Letter(_PROMPT, line),))
+
+
+def _marked(state: State, id: str) -> Step[State]:  # noqa: A002
+    """The agent read the mark: the message is sent now, or it comes too late."""
+    try:
+        key, message = _TOLD_STEER.decode(id.removeprefix(STEER).encode())
+    except (msgspec.DecodeError, UnicodeError):
+        return _unknown(state, "answer to a mark")
+    if key in state.taken or len(state.taken) >= KEPT_MAX:
+        return Step(state)
+    if state.open and state.facts.second_prompt is SecondPrompt.PULLED:
+        known = (key, message) in state.waiting
+        return Step(state if known else replace(state, waiting=(*state.waiting, (key, message))))
+    is_open = bool(state.open)
+    state = replace(state, taken={**state.taken, key: is_open})
+    if not is_open:
+        return Step(state)
+    prompt_id = f"{_PROMPT}:{key}"
+    line = acp_session.prompt(prompt_id, state.session_id, message)
+    state = replace(state, open=(*state.open, prompt_id))
+    return Step(state, letters=(Letter(prompt_id, line),))
+
+
+def _prompted(state: State, id: str, answer: jsonrpc.Response) -> Step[State]:  # noqa: A002
+    """A prompt is answered; the turn is over when it was the last one."""
+    told = acp_stream.flush(state.stream)
+    stream, signals = told.stream, []
+    usage = _turn_usage(state.facts, answer.result)
+    if usage is not None:
+        stream = replace(stream, usage=acp_stream.add(stream.usage, usage))
+        signals.append(UsageSeen(key="", usage=stream.usage))
+    state = replace(state, stream=stream, open=tuple(each for each in state.open if each != id))
+    if state.open:
+        return Step(state, said=told.said, signals=tuple(signals))
+    state = _given(state, is_taken=False)  # what it never asked for waits for the next turn
+    trouble = acp_failures.ending(answer) or acp_failures.told(stream, state.facts)
+    said = told.said if trouble is None else (*told.said, trouble.said())
+    result = result_of(stream) if trouble is None else result_of(stream, trouble.error, trouble)
+    return Step(replace(state, phase=Phase.OVER), said=said, signals=(*signals, result))
+
+
+def _turn_usage(facts: Facts, result: object) -> Usage | None:
+    match facts.tokens:
+        case Tokens.TURN:
+            return acp_stream.tokens_of(of(result, "usage"))
+        case Tokens.QUOTA:
+            return acp_stream.tokens_of(of(of(of(result, "_meta"), "quota"), "token_count"))
+        case Tokens.REQUESTS | Tokens.UNKNOWN:
+            return None
+
+
+# -- what the agent tells and asks ----------------------------------------------------------------
+
+
+def updated(state: State, update: Mapping[str, object], *, now_ms: int | None) -> Step[State]:
+    if state.phase is not Phase.TURN:
+        # The history of a session that goes on, or what it offers. Nobody hears it again.
+        return Step(state)
+    told = acp_stream.hear(
+        state.stream, update, now_ms=now_ms, sums_requests=state.facts.tokens is Tokens.REQUESTS
+    )
+    return Step(replace(state, stream=told.stream), said=told.said, signals=told.signals)
+
+
+def notified(state: State, method: str) -> Step[State]:
+    return Step(state) if _is_extension(method) else _unknown(state, method)
+
+
+def asked(state: State, request: jsonrpc.Request, *, now_ms: int | None) -> Step[State]:
+    key = f"answer:{type(request.id).__name__}:{request.id}"
+    if request.method == "session/request_permission":
+        return _permit(state, request, key, now_ms=now_ms)
+    if request.method == PULL and state.facts.second_prompt is SecondPrompt.PULLED:
+        messages = [text for _, text in state.waiting]
+        pulled = {"messages": messages, "hasQueuedPrompt": False}
+        line = jsonrpc.response(request.id, pulled, versioned=True)
+        return Step(_given(state, is_taken=True), letters=(Letter(key, line),))
+    if request.method == "elicitation/create":
+        line = jsonrpc.response(request.id, {"action": "decline"}, versioned=True)
+        return Step(state, letters=(Letter(key, line),))
+    text = f"{request.method}: this client does not do that"
+    line = jsonrpc.failure(request.id, jsonrpc.METHOD_NOT_FOUND, text, versioned=True)
+    step = Step(state) if _is_extension(request.method) else _unknown(state, request.method)
+    return step._replace(letters=(Letter(key, line),))
+
+
+def _given(state: State, *, is_taken: bool) -> State:
+    taken = {**state.taken, **{key: is_taken for key, _ in state.waiting}}
+    return replace(state, waiting=(), taken=taken)
+
+
+def _is_extension(method: str) -> bool:
+    """What is not the protocol's own need not be known; some leave out the underscore it wants."""
+    return method.startswith("_") or method.partition("/")[0] not in {"session", "fs", "terminal"}
+
+
+def _permit(state: State, request: jsonrpc.Request, key: str, *, now_ms: int | None) -> Step[State]:
+    asked = text_params(request.params, "toolCall")
+    told = acp_stream.learn(state.stream, asked, now_ms=now_ms)
+    call = acp_stream.call_of(told.stream, asked)
+    is_allowed = may_use(
+        state.facts, state.limits, name=call.name, kind=call.kind, is_ours=_is_ours(call, asked)
+    )
+    kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
+    line = jsonrpc.response(
+        request.id, {"outcome": _outcome(request.params.get("options"), kinds)}, versioned=True
+    )
+    said = told.said
+    if not is_allowed:
+        text = f"not permitted: {call.name or call.title or call.kind}"
+        refusal = Said(type=LineType.ERROR, text=text, api_error=ApiError(message=text))
+        said = (*said, refusal)
+    state = replace(state, stream=told.stream)
+    return Step(state, said=said, signals=told.signals, letters=(Letter(key, line),))
+
+
+def _is_ours(call: Call, asked: Mapping[str, object]) -> bool:
+    """A tool of our MCP server, by the names that agents give such tools."""
+    meta = asked.get("_meta")
+    server = of(of(of(meta, "claudeCode"), "mcpServer"), "name")
+    goose = of(of(of(meta, "goose"), "toolCall"), "extensionName")
+    places = (f"mcp__{SERVER}__", f"mcp_{SERVER}_", f"mcp.{SERVER}.", f"{SERVER}_")
+    return SERVER in {server, goose} or call.name.startswith(places)
+
+
+def _outcome(options: object, kinds: tuple[str, ...]) -> dict[str, object]:
+    """The first option of the first of these kinds; none is offered = the call is given up."""
+    offered = options if isinstance(options, list) else []
+    for kind in kinds:
+        for option in offered:
+            if of(option, "kind") == kind and of(option, "optionId") is not None:
+                return {"outcome": "selected", "optionId": of(option, "optionId")}
+    return {"outcome": "cancelled"}
+
+
+def _unknown(state: State, name: str) -> Step[State]:
+    told = acp_stream.unknown(state.stream, name)
+    return Step(replace(state, stream=told.stream), said=told.said)
+
+
+# -- ends -----------------------------------------------------------------------------------------
+
+
+def _failed(state: State, trouble: acp_failures.Trouble) -> Step[State]:
+    """The turn could not begin."""
+    result = result_of(state.stream, trouble.error, trouble)
+    return Step(
+        replace(state, phase=Phase.OVER, open=()), said=(trouble.said(),), signals=(result,)
+    )
+
+
+def result_of(
+    stream: Stream, error: str | None = None, trouble: acp_failures.Trouble | None = None
+) -> ResultSeen:
+    data = stream.last_words.encode("utf-8", "replace")
+    return ResultSeen(
+        key="",
+        text=ending(data, RESULT_BYTES_MAX),
+        bytes_total=len(data) if len(data) > RESULT_BYTES_MAX else 0,
+        is_error=error is not None,
+        error=error,
+        is_limit=trouble is not None and trouble.is_limit,
+        retry_after_ms=None if trouble is None else trouble.retry_after_ms,
+    )

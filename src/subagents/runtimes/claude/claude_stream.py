@@ -1,0 +1,269 @@
+"""Claude Code's stream-json, one event per line: read without trust, and what its parts mean.
+
+Pure. Whatever stands in a line, of whatever type, nothing here raises: a field of the wrong type
+is taken for absent.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from subagents.domain.run.run import Usage
+from subagents.domain.run.values import Value
+from subagents.domain.run.worker_output import ApiError, ContextUse
+from subagents.runtimes.output.tool_lines import COUNT_MAX
+from subagents.runtimes.output.worker_events import without_nul
+
+Table: TypeAlias = Mapping[str, object]
+
+COST_MAX: Final = 1e12
+KNOWN_COST: Final = frozenset({"list", "managed"})
+"""Values of ``costBasis`` that stand for a price list; ``unknown`` is a guess."""
+SYNTHETIC: Final = "<synthetic>"
+"""The "model" of messages that the program itself wrote."""
+LIMITS: Final = frozenset({429, 529})
+LIMIT_WORDS: Final = frozenset({"rate_limit", "overloaded"})
+ERROR_CHARS_MAX: Final = 1_000
+_EXIT: Final = re.compile(r"\AExit code (\d{1,9})\b\n?")
+_DECODER: Final = msgspec.json.Decoder()
+
+
+def decode(line: bytes) -> dict[str, object] | None:
+    """The event in one line; None = it is no JSON object."""
+    try:
+        found = _DECODER.decode(without_nul(line))
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+# -- fields -----------------------------------------------------------------------------------
+
+
+def text(table: object, key: str) -> str:
+    """A text field; "" when it is none."""
+    found = table.get(key) if isinstance(table, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def whole(table: object, key: str) -> int | None:
+    """A count; None when it is none."""
+    found = table.get(key) if isinstance(table, dict) else None
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        return None
+    return int(found) if 0 <= found <= COUNT_MAX else None
+
+
+def table(table: object, key: str) -> dict[str, object]:
+    """A table field; empty when it is none."""
+    found = table.get(key) if isinstance(table, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def rows(table: object, key: str) -> list[dict[str, object]]:
+    """The tables of a list field."""
+    found = table.get(key) if isinstance(table, dict) else None
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def texts(table: object, key: str) -> list[str]:
+    """The texts of a list field."""
+    found = table.get(key) if isinstance(table, dict) else None
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def at_ms(event: Table) -> int | None:
+    """When the program says that it was, in milliseconds since 1970."""
+    try:
+        return int(datetime.fromisoformat(text(event, "timestamp")).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+# -- tools ------------------------------------------------------------------------------------
+
+
+class Ended(NamedTuple):
+    """What a ``tool_result`` tells of its call."""
+
+    output: str
+    is_error: bool
+    exit_code: int | None
+    """Of a shell command that ran to its end."""
+
+
+def ended(block: Table, event: Table, *, is_shell: bool) -> Ended:
+    """Read one ``tool_result``.
+
+    Args:
+        block: The result's.
+        event: The ``user`` event it stands in, with what the tool itself returned.
+        is_shell: Whether its call ran a command.
+    """
+    output = _shown(block.get("content"))
+    is_error = block.get("is_error") is True
+    code = None
+    if is_shell:
+        said = _EXIT.match(output)
+        if is_error and said is not None:
+            code, output = int(said[1]), output[said.end() :]
+        elif not is_error:
+            told = table(event, "tool_use_result")
+            is_whole = "stdout" in told and not (
+                told.get("interrupted")
+                or told.get("backgroundTaskId")
+                or told.get("returnCodeInterpretation")
+            )
+            code = 0 if is_whole else None
+    return Ended(output, is_error, code)
+
+
+def _shown(content: object) -> str:
+    """The text of a result; what is no text is named."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    shown = (
+        text(each, "text") or f"[{text(each, 'type') or 'block'}]"
+        for each in blocks
+        if isinstance(each, dict)
+    )
+    return "\n".join(shown)
+
+
+# -- usage ------------------------------------------------------------------------------------
+
+
+class Spending(Value, frozen=True):
+    """What the process used so far, by its messages; a lower bound until a result tells."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    open: dict[str, tuple[str, int, int]] = {}
+    """By agent ("" = itself): its newest message, and what is counted of it already."""
+
+
+def spent(known: Spending, agent: str, message: Table) -> Spending:
+    """With one more ``assistant`` event; the blocks of a message repeat its usage."""
+    usage, name = table(message, "usage"), text(message, "id")
+    seen_in, seen_out = _input(usage), whole(usage, "output_tokens") or 0
+    before = known.open.get(agent)
+    counted_in, counted_out = before[1:] if before is not None and before[0] == name else (0, 0)
+    now = (name, max(seen_in, counted_in), max(seen_out, counted_out))
+    return Spending(
+        tokens_in=known.tokens_in + now[1] - counted_in,
+        tokens_out=known.tokens_out + now[2] - counted_out,
+        open={**known.open, agent: now},
+    )
+
+
+def context_of(message: Table) -> ContextUse | None:
+    """How full the window was when the model answered."""
+    usage = table(message, "usage")
+    tokens = _input(usage) + (whole(usage, "output_tokens") or 0)
+    model = text(message, "model")
+    if not tokens or model == SYNTHETIC:
+        return None
+    return ContextUse(tokens=tokens, model=model or None)
+
+
+def total(models: Table) -> Usage | None:
+    """``modelUsage``: of all models together; None when it tells nothing.
+
+    The cost is known only when every model's is (``costBasis``): one guess makes it all a guess.
+    """
+    each = [found for found in models.values() if isinstance(found, dict)]
+    if not each:
+        return None
+    tokens_in = sum(
+        whole(one, key) or 0
+        for one in each
+        for key in ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+    )
+    tokens_out = sum(whole(one, "outputTokens") or 0 for one in each)
+    return Usage(
+        tokens_in=min(tokens_in, COUNT_MAX),
+        tokens_out=min(tokens_out, COUNT_MAX),
+        cost_usd=_cost(each),
+    )
+
+
+def _cost(models: list[dict[str, object]]) -> float | None:
+    cost = 0.0
+    for each in models:
+        found = each.get("costUSD")
+        is_idle = not (whole(each, "inputTokens") or whole(each, "outputTokens"))
+        if is_idle and not found:
+            continue
+        if text(each, "costBasis") not in KNOWN_COST:
+            return None
+        if isinstance(found, bool) or not isinstance(found, (int, float)):
+            return None
+        if not 0 <= found <= COST_MAX:
+            return None
+        cost += found
+    return cost
+
+
+def _input(usage: Table) -> int:
+    """All that the model read, also what came from a cache."""
+    keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    return sum(whole(usage, key) or 0 for key in keys)
+
+
+# -- what goes wrong --------------------------------------------------------------------------
+
+
+def retry_of(event: Table) -> ApiError:
+    """``system/api_retry``: the provider refused, and the program will ask again."""
+    status = whole(event, "error_status")
+    delay_ms = whole(event, "retry_delay_ms")
+    reason = text(event, "error").replace("_", " ") or "no answer"
+    tries = (whole(event, "attempt"), whole(event, "max_retries"))
+    named = reason if status is None else f"{status} {reason}"
+    wait = "" if delay_ms is None else f", again in {delay_ms / 1000:.1f} s"
+    return ApiError(
+        message=f"{named}{wait}"[:ERROR_CHARS_MAX],
+        retry=None if None in tries else f"{tries[0]}/{tries[1]}",
+        status=status,
+        retry_after_ms=delay_ms,
+    )
+
+
+def error_of(event: Table, *, words: str) -> str | None:
+    """Why a ``result`` is no good one; None = it is good.
+
+    Args:
+        event: The result.
+        words: How its limits are called, for the way out: ``runtime_options``.
+    """
+    kind = text(event, "subtype")
+    if kind == "success":
+        is_error = event.get("is_error") is True
+        return (text(event, "result") or "an API error")[:ERROR_CHARS_MAX] if is_error else None
+    if text(event, "terminal_reason").startswith("aborted"):
+        return "the turn was interrupted"
+    told = [each for each in texts(event, "errors") if not each.startswith("[ede_")]
+    said = "; ".join(told)[:ERROR_CHARS_MAX]
+    match kind:
+        case "error_max_turns":
+            return f"{said or 'reached the maximum number of turns'} ({words}.max_turns)"
+        case "error_max_budget_usd":
+            return f"{said or 'reached the maximum budget'} ({words}.max_budget_usd)"
+        case _:
+            return said or f"the turn ended with {kind or 'no reason'}"
+
+
+def is_limit(event: Table, *, reason: str) -> bool:
+    """Whether a ``result`` is an error because the provider takes no more for now.
+
+    Args:
+        event: The result.
+        reason: ``error`` of the program's last own message.
+    """
+    if event.get("is_error") is not True:
+        return False
+    return whole(event, "api_error_status") in LIMITS or reason in LIMIT_WORDS

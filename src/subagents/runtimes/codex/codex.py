@@ -1,0 +1,149 @@
+"""Codex as a worker: the dialect of ``codex app-server``, JSON-RPC without its version.
+
+    initialize → initialized, config/read, account/read → thread/start or thread/resume
+    → turn/start → … → turn/completed; meanwhile turn/steer and turn/interrupt.
+
+A turn of a worker is one turn of Codex in a process of its own. It is over with ``turn/completed``
+of our thread: Codex's own sub-agents have threads of their own, whose events come, too. What a
+worker may do is in ``codex_config`` and ``codex_scope``; nobody approves anything.
+
+Source: 7-runtimes "codex"; docs/runtimes/codex.md.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from subagents import __version__
+from subagents.domain.run.spec import Abilities
+from subagents.runtimes.codex import codex_scope
+from subagents.runtimes.codex.codex_config import override, said
+from subagents.runtimes.codex.codex_options import parse_options
+from subagents.runtimes.codex.codex_stream import UNWANTED, unknown
+from subagents.runtimes.codex.codex_turn import (
+    TELL,
+    State,
+    answered,
+    asked,
+    asking,
+    ended,
+    noticed,
+)
+from subagents.runtimes.conversation import jsonrpc
+from subagents.runtimes.conversation.dialect import (
+    Invocation,
+    Letter,
+    Opening,
+    Step,
+)
+from subagents.runtimes.conversation.jsonrpc import (
+    Notification,
+    Request,
+    Response,
+    Unreadable,
+)
+from subagents.runtimes.process.environment import program
+from subagents.runtimes.process.processes import Marker
+
+INTERRUPT: Final = "interrupt:"
+LEFT: Final = "codex ended in the middle of its turn"
+
+
+class CodexDialect:
+    """See ``dialogue.Dialect``."""
+
+    name = "codex"
+    abilities = Abilities(
+        survives_daemon=True,
+        steer=True,
+        resume=True,
+        scope_tools=True,
+        interrupt=True,
+        usage=True,
+        model=True,
+    )
+    passes = (
+        *("CODEX_HOME", "CODEX_API_KEY", "CODEX_CA_CERTIFICATE"),
+        *("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"),
+    )
+
+    def check(self, options: Mapping[str, object]) -> None:
+        """See ``Dialect.check``."""
+        parse_options(options)
+
+    def check_scope(
+        self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
+    ) -> None:
+        """See ``Dialect.check_scope``."""
+        codex_scope.check_scope(parse_options(options), tools, deny)
+
+    def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
+        """See ``Dialect.invocation``.
+
+        Codex may be configured to give commands another environment than its own: the marks by
+        which they are found and ended are set for them in any case.
+        """
+        command = parse_options(opening.options).command
+        found = program(command[0], cwd=opening.cwd, path=path, key="runtime_options.command")
+        root = str(Path(directory).parent.parent)
+        marks = Marker(opening.attempt_id, root, opening.turn).variables()
+        sets = [
+            part
+            for name, value in marks.items()
+            for part in override(f"shell_environment_policy.set.{name}", value)
+        ]
+        return Invocation((found, *command[1:], "app-server", *sets))
+
+    def begin(self, opening: Opening) -> Step[State]:
+        """See ``Dialect.begin``."""
+        client = {"name": "subagents", "title": "subagents", "version": __version__}
+        able = {"experimentalApi": True, "optOutNotificationMethods": UNWANTED}
+        hello = {"clientInfo": client, "capabilities": able}
+        return Step(State(opening=opening), letters=(asking("initialize", "initialize", hello),))
+
+    def hear(self, state: State, line: bytes, *, now_ms: int | None) -> Step[State]:
+        """See ``Dialect.hear``; Codex tells durations itself."""
+        del now_ms
+        match jsonrpc.decode(line):
+            case Response() as answer:
+                return answered(state, answer)
+            case Request() as request:
+                return asked(state, request)
+            case Notification(method=method, params=params):
+                return noticed(state, method, params)
+            case Unreadable(text=found):
+                return Step(state, said=(unknown(found),) if found.strip() else ())
+
+    def tell(self, state: State, message: str, *, key: str) -> Letter | None:
+        """See ``Dialect.tell``."""
+        if state.is_over or state.thread_id is None or state.turn_id is None:
+            return None
+        params = {
+            "threadId": state.thread_id,
+            "expectedTurnId": state.turn_id,
+            "clientUserMessageId": key,
+            "input": said(message),
+        }
+        return asking(f"{TELL}{key}", "turn/steer", params, key=key)
+
+    def taken(self, state: State, key: str) -> bool | None:
+        """See ``Dialect.taken``."""
+        return state.tells.get(key)
+
+    def interrupt(self, state: State, *, key: str) -> Letter | None:
+        """See ``Dialect.interrupt``."""
+        if state.is_over or state.thread_id is None or state.turn_id is None:
+            return None
+        params = {"threadId": state.thread_id, "turnId": state.turn_id}
+        return asking(f"{INTERRUPT}{key}", "turn/interrupt", params, key=key)
+
+    def is_done(self, state: State) -> bool:
+        """See ``Dialect.is_done``: what a turn took it answers before it ends."""
+        return state.is_over
+
+    def finish(self, state: State) -> Step[State]:
+        """See ``Dialect.finish``."""
+        if state.is_over:
+            return Step(state)
+        error = LEFT if state.problem is None else f"{LEFT}; before, it said: {state.problem}"
+        return ended(state, error=error, is_limit=state.is_limit)

@@ -1,0 +1,125 @@
+"""The options of a ``codex`` agent (``[agents.<id>.runtime_options]``); pure.
+
+``command``        Program and arguments before ``app-server``; default ``["codex"]``.
+``sandbox``        ``read-only``, ``workspace-write`` (default) or ``danger-full-access``.
+``network``        Whether commands in ``workspace-write`` reach the network; unset = as the user's
+                   own Codex configuration says (off there, unless it says otherwise).
+``writable``       More places that commands may write to; relative to the working directory
+                   (``[".git"]`` lets a worker commit).
+``trust_project``  Whether ``.codex/`` of the project counts; unset = as the user decided before.
+``prices``         ``{ input = …, cached = …, output = … }`` in dollars per million tokens. Codex
+                   tells no cost; with prices it is computed.
+``config``         Any further keys of Codex's own ``config.toml``, for these workers alone.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from subagents.errors import ConfigError
+from subagents.runtimes.runtime_options import check_names, parsed
+
+_NAME: Final = r"^[A-Za-z_][A-Za-z0-9_]*"
+
+SERVER: Final = "subagents"
+"""Our MCP server's name with Codex."""
+Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
+Price = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+
+_OURS: Final[Mapping[str, str]] = {
+    "approval_policy": "nobody is there to approve anything; workers run under `never`",
+    "sandbox_mode": "use the option `sandbox`",
+    "model": "use `model` of the agent",
+    "developer_instructions": "the run's instructions stand there",
+    f"mcp_servers.{SERVER}": "our own tools come under that name",
+}
+"""Keys of ``config`` that are said elsewhere."""
+
+
+class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Dollars per million tokens."""
+
+    input: Price
+    output: Price
+    cached: Price | None = None
+    """Of input that was read from the provider's cache; None = as ``input``."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """As written, with defaults."""
+
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ("codex",)
+    sandbox: Sandbox = "workspace-write"
+    network: bool | None = None
+    writable: tuple[str, ...] = ()
+    trust_project: bool | None = None
+    prices: Prices | None = None
+    config: dict[str, object] = {}
+    env: dict[Annotated[str, msgspec.Meta(pattern=_NAME + "$")], str] = {}
+    pass_env: tuple[Annotated[str, msgspec.Meta(pattern=_NAME + r"\*?$")], ...] = ()
+    stdin: Literal["none"] = "none"
+
+
+def parse_options(options: Mapping[str, object]) -> Options:
+    """Return the options of a ``codex`` agent.
+
+    Raises:
+        ConfigError: Names the key and what is allowed.
+    """
+    found = parsed(
+        options,
+        Options,
+        runtime="codex",
+        unknown=" (keys of Codex's own configuration go into `config`)",
+    )
+    _check(found)
+    return found
+
+
+def _check(options: Options) -> None:
+    if not options.command[0]:
+        raise ConfigError("`command` must begin with a program")
+    check_names((*options.env, *options.pass_env))
+    texts = (*options.command, *options.writable, *options.env.values())
+    if any("\0" in text for text in texts):
+        raise ConfigError("`command`, `writable` and `env` cannot hold NUL characters")
+    if options.sandbox != "workspace-write" and (options.network is not None or options.writable):
+        raise ConfigError(
+            f'`network` and `writable` say nothing with sandbox = "{options.sandbox}"; '
+            'they are for "workspace-write"'
+        )
+    table = nested(options.config)
+    for key, reason in _OURS.items():
+        if _has(table, key.split(".")):
+            raise ConfigError(f"`config.{key}`: {reason}")
+
+
+def nested(config: Mapping[str, object]) -> dict[str, object]:
+    """The same with ``{"a.b": 1}`` written as ``{"a": {"b": 1}}``, as ``codex -c`` reads it."""
+    table: dict[str, object] = {}
+    for key, value in config.items():
+        head, *rest = reversed(key.split("."))
+        leaf: dict[str, object] = {head: value}
+        for part in rest:
+            leaf = {part: leaf}
+        table = merged(table, leaf)
+    return table
+
+
+def merged(table: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
+    """Both tables in one; where both say something, ``over`` is right."""
+    result = dict(table)
+    for key, value in over.items():
+        before = result.get(key)
+        both = isinstance(before, dict) and isinstance(value, dict)
+        result[key] = merged(before, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def _has(table: object, path: list[str]) -> bool:
+    for part in path:
+        if not isinstance(table, dict) or part not in table:
+            return False
+        table = table[part]
+    return True

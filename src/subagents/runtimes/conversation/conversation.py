@@ -1,0 +1,408 @@
+"""Workers that are talked to while they work: any program whose protocol a ``Dialect`` speaks.
+
+A turn is one process behind the shim. Its input is a file that only grows, its output another, so
+a new daemon goes on where the old one was killed (``post``, ``talk``). When the protocol says that
+the turn is over, the program's input ends; one that does not go by itself is ended. A further turn
+is a new process that goes on with the program's own session.
+
+Source: 7-runtimes; docs/decisions/0023.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from subagents.domain.run.signals import Exited, Signal
+from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import AttemptId, replace
+from subagents.domain.run.worker_output import Heard
+from subagents.errors import RuntimeUnavailable, UsageError
+from subagents.ports import (
+    AttemptRef,
+    Clock,
+    Launch,
+    OffLoop,
+    StartedInfo,
+    Varied,
+)
+from subagents.runtimes.conversation.dialect import Dialect, Letter, Opening
+from subagents.runtimes.conversation.turn_reader import Talk
+from subagents.runtimes.conversation.worker_input import Post, opened
+from subagents.runtimes.process.discard import give_up_all
+from subagents.runtimes.process.environment import (
+    as_bytes,
+    check_environment,
+    passed_on,
+    told,
+)
+from subagents.runtimes.process.processes import alive, send
+from subagents.runtimes.process.shim import Command, Place, ProcessAttempts
+
+S = TypeVar("S")
+
+LAUNCH: Final = "launch"
+OPENING: Final = "opening"
+
+GO_S: Final = 5.0
+"""So long a program may take to end by itself after its turn; then it is ended."""
+END_GRACE_S: Final = 2.0
+TAKEN_S: Final = 30.0
+"""So long it may take to say that it took a message. One that says nothing has it all the same:
+it is in its input, and the turn is not over before it was answered."""
+INTERRUPT_S: Final = 8.0
+LIVE_S: Final = 5.0
+"""So long a message waits for its reader, right after a start."""
+LOOK_S: Final = 0.05
+
+
+class ConversationRuntime(Generic[S]):
+    """Runs the programs of one dialect.
+
+    Args:
+        dialect: How they speak.
+        attempts: Starts, follows and ends their processes.
+        clock: Waits, and tells the time of what is said.
+        off_loop: Carries everything that blocks.
+        bridge: Program and arguments of our MCP server over stdio, for the worker to start.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect[S],
+        attempts: ProcessAttempts,
+        clock: Clock,
+        off_loop: OffLoop,
+        *,
+        bridge: tuple[str, ...],
+    ) -> None:
+        self._dialect = dialect
+        self._attempts = attempts
+        self._clock = clock
+        self._off_loop = off_loop
+        self._bridge = bridge
+        self._live: dict[AttemptId, _Live[S]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._dialect.name
+
+    @property
+    def abilities(self) -> Abilities:
+        return self._dialect.abilities
+
+    def abilities_of(self, options: Mapping[str, object]) -> Abilities:
+        """See ``ports.Varied``: one dialect may be spoken by many programs."""
+        dialect = self._dialect
+        return dialect.abilities_of(options) if isinstance(dialect, Varied) else dialect.abilities
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """See ``Dialect.passes``."""
+        return self._dialect.passes
+
+    def check(self, options: Mapping[str, object]) -> None:
+        """See ``ports.Runtime.check``."""
+        self._dialect.check(options)
+
+    def check_scope(
+        self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
+    ) -> None:
+        """See ``ports.Runtime.check_scope``."""
+        self._dialect.check_scope(options, tools, deny)
+
+    def marker(self, ref: AttemptRef) -> Mapping[str, str]:
+        """See ``ports.Runtime.marker``."""
+        return self._attempts.marker(ref.attempt_id, ref.turns).variables()
+
+    async def start(self, launch: Launch) -> StartedInfo:
+        """Start the program, or adopt the attempt when it was started already under this id.
+
+        Raises:
+            RuntimeUnavailable: Nothing was started; can be repeated.
+            UsageError: The program or working directory is missing, or the program cannot do what
+                is asked; nothing was started.
+        """
+        place = Place(self._attempts.root, launch.run_id, launch.number)
+        opening = self._opening(launch, turn=1, message=launch.prompt)
+        return await self._attempts.start(place, partial(self._command, launch, opening, place))
+
+    async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
+        """Start the next turn in the same session of the program.
+
+        Raises:
+            RuntimeUnavailable: Its session is not known, or its files are gone.
+            UsageError: As for ``start``.
+        """
+        first = Place(self._attempts.root, ref.run_id, ref.number)
+        launch = await self._off_loop(partial(_read, first.path / LAUNCH, Launch))
+        if launch is None or ref.native_session is None:
+            raise RuntimeUnavailable(
+                f"attempt {ref.attempt_id} has no session of {self.name} to go on with"
+            )
+        launch = replace(launch, env=dict(env), native_session=ref.native_session)
+        opening = replace(self._opening(launch, turn=ref.turns, message=message), used=ref.usage)
+        place = self._attempts.place(ref)
+        return await self._attempts.start(place, partial(self._command, launch, opening, place))
+
+    async def watch(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        """See ``ports.Runtime.watch``; cursor and positions are byte offsets in ``out``, ``err``.
+
+        While it is watched, the program is answered; and ended once its turn is over.
+        """
+        place = self._attempts.place(ref)
+        opening = await self._off_loop(partial(_read, place.path / OPENING, Opening))
+        if opening is None:
+            # It was never started: reading shows just that.
+            opening = _unstarted(ref)
+        live = _Live[S](asyncio.get_running_loop())
+        talk = Talk(
+            self._dialect,
+            opening,
+            place,
+            Post(place.path),
+            cursor=cursor,
+            heard=heard,
+            now_ms=self._clock.now_ms,
+            on_change=live.tell,
+        )
+        live.talk = talk
+        self._live[ref.attempt_id] = live
+        ending = asyncio.create_task(self._end_when_done(ref, place, live))
+        try:
+            async for seen, at in self._attempts.watch(ref.attempt_id, place, talk):
+                yield talk.judged(seen) if isinstance(seen, Exited) else seen, at
+        finally:
+            ending.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await ending
+            if self._live.get(ref.attempt_id) is live:
+                del self._live[ref.attempt_id]
+            live.tell()
+
+    async def discard(
+        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+    ) -> None:
+        """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
+
+        Raises:
+            RuntimeUnavailable: Not all could be let go; repeating goes on.
+        """
+        try:
+            if ended:
+                for directory in await self._off_loop(partial(self._turns, ref)):
+                    await self._off_loop(partial(give_up_all, directory))
+            elif (live := self._live.get(ref.attempt_id)) is not None:
+                await self._off_loop(partial(live.talk.let_go, cursor=cursor, heard=heard))
+        except OSError as error:
+            raise RuntimeUnavailable(f"cannot let go of output: {error}") from error
+
+    async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
+        """TERM, ``grace_s`` seconds, KILL, for every process of the attempt.
+
+        Raises:
+            RuntimeUnavailable: Some did not die of KILL within ten seconds; repeating goes on.
+        """
+        await self._attempts.stop(ref.attempt_id, self._attempts.place(ref), grace_s=grace_s)
+
+    async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
+        """Put a message into the turn that is under way; returns when the program took it.
+
+        Raises:
+            RuntimeUnavailable: There is no turn that takes messages; it stays for the next one.
+        """
+        live = await self._live_talk(ref)
+        letter = self._dialect.tell(live.talk.state, message, key=key)
+        if letter is None or live.talk.is_done:
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} takes no message now")
+        await self._send(live, ref, letter)
+
+        def answered() -> bool:
+            return self._dialect.taken(live.talk.state, key) is not None
+
+        await live.until(lambda: answered() or live.talk.is_over, TAKEN_S, self._clock)
+        taken = self._dialect.taken(live.talk.state, key)
+        if taken is False or (taken is None and live.talk.is_over):
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} did not take the message")
+
+    async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
+        """End the turn that is under way; see ``ports.Runtime.interrupt``.
+
+        Raises:
+            RuntimeUnavailable: There is no turn, or its program cannot be interrupted.
+        """
+        live = await self._live_talk(ref)
+        letter = self._dialect.interrupt(live.talk.state, key=key)
+        if letter is None:
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} has no turn to interrupt")
+        await self._send(live, ref, letter)
+        await live.until(lambda: live.talk.is_done or live.talk.is_over, INTERRUPT_S, self._clock)
+
+    async def forget(self, ref: AttemptRef) -> None:
+        """Delete the attempt's directories with all its turns. Idempotent."""
+        for directory in reversed(await self._off_loop(partial(self._turns, ref))):
+            number, _, turn = directory.name.partition(".")
+            place = Place(self._attempts.root, ref.run_id, int(number), int(turn or 1))
+            await self._attempts.forget(place)
+
+    def _turns(self, ref: AttemptRef) -> list[Path]:
+        """The directories of the attempt's turns that are there, the first one first."""
+        run = self._attempts.root / ref.run_id
+        found = run.glob(f"{ref.number}.*") if run.is_dir() else ()
+        return [run / str(ref.number), *sorted(each for each in found if each.is_dir())]
+
+    async def _live_talk(self, ref: AttemptRef) -> "_Live[S]":
+        """The turn as it is read; a turn that has just begun may take a moment.
+
+        Raises:
+            RuntimeUnavailable: Nobody reads it: it is over.
+        """
+        waited_s = 0.0
+        while ref.attempt_id not in self._live and waited_s < LIVE_S:
+            worker = self._attempts.place(ref).shim()
+            if worker is None or not alive(worker):
+                break
+            await self._clock.sleep(LOOK_S)
+            waited_s += LOOK_S
+        live = self._live.get(ref.attempt_id)
+        if live is None:
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
+        return live
+
+    async def _send(self, live: "_Live[S]", ref: AttemptRef, letter: Letter) -> None:
+        try:
+            await self._off_loop(partial(live.talk.post.send, [letter]))
+        except OSError as error:
+            raise RuntimeUnavailable(f"cannot reach attempt {ref.attempt_id}: {error}") from error
+
+    async def _end_when_done(self, ref: AttemptRef, place: Place, live: "_Live[S]") -> None:
+        """Once the turn is over: end its input, and then it, when it does not go by itself."""
+        await live.until(lambda: live.talk.is_done, None, self._clock)
+        feeder = await self._off_loop(place.feeder)
+        if feeder is not None:
+            send(feeder, signal.SIGTERM)
+        await self._clock.sleep(GO_S)
+        await self._attempts.stop(ref.attempt_id, place, grace_s=END_GRACE_S)
+
+    def _opening(self, launch: Launch, *, turn: int, message: str) -> Opening:
+        return Opening(
+            attempt_id=launch.attempt_id,
+            run_id=launch.run_id,
+            number=launch.number,
+            turn=turn,
+            message=message,
+            system_prompt=launch.system_prompt,
+            cwd=launch.cwd,
+            session_uuid=launch.session_key.rpartition(":")[2],
+            session_id=launch.native_session,
+            model=launch.model,
+            thinking=launch.thinking,
+            tools=launch.tools,
+            tools_deny=launch.tools_deny,
+            options=launch.options,
+            bridge=self._bridge,
+        )
+
+    def _command(self, launch: Launch, opening: Opening, place: Place) -> Command:
+        if not Path(launch.cwd).is_dir():
+            raise UsageError(f"the working directory {launch.cwd} does not exist; name it in `cwd`")
+        options = launch.options
+        names = _texts(options.get("pass_env"))
+        configured = options.get("env")
+        env = passed_on(os.environ, (*self._dialect.passes, *names))
+        env |= configured if isinstance(configured, dict) else {}
+        env |= launch.env | told(launch, place.path)
+        invocation = self._dialect.invocation(
+            opening, directory=str(place.path), path=env.get("PATH", os.defpath)
+        )
+        env |= invocation.env | self._attempts.marker(launch.attempt_id, opening.turn).variables()
+        check_environment(env)
+        files = {
+            LAUNCH: msgspec.json.encode(replace(launch, env={})),
+            OPENING: msgspec.json.encode(opening),
+            "task": as_bytes(launch.task),
+            "prompt": as_bytes(opening.message),
+            **opened(self._dialect.begin(opening).letters),
+            **invocation.files,
+        }
+        return Command(
+            argv=tuple(map(as_bytes, invocation.argv)),
+            env={as_bytes(name): as_bytes(value) for name, value in env.items()},
+            cwd=as_bytes(launch.cwd),
+            files=files,
+            is_fed=True,
+        )
+
+
+class _Live(Generic[S]):
+    """A turn that is being read, and who waits for what is read of it."""
+
+    talk: Talk[S]
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._changed = asyncio.Event()
+
+    def tell(self) -> None:
+        """Something was read; from any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def until(
+        self, condition: Callable[[], bool], bound_s: float | None, clock: Clock
+    ) -> None:
+        """Wait until the condition holds, ``bound_s`` seconds at most; None = for ever."""
+        timer = None if bound_s is None else asyncio.ensure_future(clock.sleep(bound_s))
+        try:
+            while not condition() and (timer is None or not timer.done()):
+                change = asyncio.ensure_future(self._changed.wait())
+                waiting = {change} if timer is None else {change, timer}
+                try:
+                    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    change.cancel()
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+
+T = TypeVar("T")
+
+
+def _read(path: Path, form: type[T]) -> T | None:
+    """A value that was written beside the attempt's files; None when it is not there. Blocking."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=form)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _unstarted(ref: AttemptRef) -> Opening:
+    """Stands for the opening of a turn that has no files."""
+    return Opening(
+        attempt_id=ref.attempt_id,
+        run_id=ref.run_id,
+        number=ref.number,
+        turn=ref.turns,
+        message="",
+        system_prompt="",
+        cwd="",
+        session_uuid="",
+        options=ref.options,
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, (list, tuple)) else ()

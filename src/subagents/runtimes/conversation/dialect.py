@@ -1,0 +1,178 @@
+"""How one program's protocol is spoken, as pure functions over what it writes.
+
+A program that takes messages while it works is driven through two files: ``out``, which it writes,
+and ``in``, which is fed to its standard input (``post``). A ``Dialect`` never sees either: it turns
+a line that came into what it means and into the lines to send for it. Its state is a fold over the
+lines of ``out`` and nothing else, so a new daemon folds them again and goes on where the old one
+was killed; a line to send has a key, and is sent once however often it is asked for.
+
+Source: 7-runtimes "The shim"; docs/decisions/0023.
+"""
+
+from collections.abc import Mapping
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from subagents.domain.run.run import Usage
+from subagents.domain.run.signals import Signal
+from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import AttemptId, RunId, Value
+from subagents.domain.run.worker_output import Said
+
+S = TypeVar("S")
+
+
+class Opening(Value, frozen=True):
+    """What one turn of an attempt begins with; a file of the attempt, read again after a crash.
+
+    It holds no secret: tokens and keys are in the worker's environment only.
+    """
+
+    attempt_id: AttemptId
+    run_id: RunId
+    number: int
+    turn: int
+    """From 1; each further turn is a process of its own in the same session."""
+    message: str
+    """The prompt; of a further turn, what is new since the turn before."""
+    system_prompt: str
+    cwd: str
+    session_uuid: str
+    """A UUID of the attempt's own, for programs that let the caller choose the session's id."""
+    session_id: str | None = None
+    """The program's session to go on with, as ``SessionSeen`` named it; None = a new one."""
+    used: Usage | None = None
+    """What the attempt used in its turns before this one; ``UsageSeen`` counts on from there."""
+    model: str | None = None
+    thinking: str | None = None
+    tools: tuple[str, ...] | None = None
+    """The only tools of its own it may use; None = all that its program has."""
+    tools_deny: tuple[str, ...] = ()
+    options: dict[str, object] = {}
+    bridge: tuple[str, ...] = ()
+    """Program and arguments of our MCP server over stdio. It finds the worker's token by itself;
+    empty = the worker gets no tools of ours."""
+
+
+class Invocation(NamedTuple):
+    """How the program is started."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    """Set beside what every worker gets."""
+    files: dict[str, bytes] = {}
+    """Put into the attempt's directory before the start; see ``Dialect.invocation``."""
+
+
+class Letter(NamedTuple):
+    """One line for the program's standard input."""
+
+    key: str
+    """Unique within the turn; the same key twice is one line."""
+    line: bytes
+    """Without its newline."""
+
+
+class Step(NamedTuple, Generic[S]):
+    """What one line came to."""
+
+    state: S
+    said: tuple[Said, ...] = ()
+    signals: tuple[Signal, ...] = ()
+    """Their keys are set by the reader: leave them empty."""
+    letters: tuple[Letter, ...] = ()
+
+
+class Dialect(Protocol[S]):
+    """One program's protocol. Only ``invocation`` looks at the machine; all else is pure.
+
+    ``S`` is a frozen value. No method but ``check`` and ``invocation`` ever raises: a line that
+    cannot be read is something said (``LineType.SYSTEM``, "unknown event: NAME"), never an error.
+    """
+
+    @property
+    def name(self) -> str:
+        """The runtime's name, as in the configuration."""
+        ...
+
+    @property
+    def abilities(self) -> Abilities: ...
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """Names, or prefixes ``NAME_*``, of the daemon's variables that the program needs."""
+        ...
+
+    def check(self, options: Mapping[str, object]) -> None:
+        """Refuse options with which no attempt could ever start.
+
+        Raises:
+            ConfigError: Names the key and what is allowed.
+        """
+        ...
+
+    def check_scope(
+        self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
+    ) -> None:
+        """Refuse a tool scope that cannot be enforced; asked before anything is stored.
+
+        Args:
+            options: The agent's.
+            tools: The only ones it may use; None = all of its own.
+            deny: Not these, whatever else (names of other programs too, see ``toolkinds``).
+
+        Raises:
+            Forbidden: Names the tools, and why nothing here can keep the program from using them.
+        """
+        ...
+
+    def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
+        """How to start the program for this turn. Blocking: it may look for the program.
+
+        Args:
+            opening: The turn.
+            directory: The attempt's, where ``Invocation.files`` will be.
+            path: The worker's PATH.
+
+        Raises:
+            UsageError: The program is not installed, or cannot do what is asked; the text says
+                what to do about it.
+        """
+        ...
+
+    def begin(self, opening: Opening) -> Step[S]:
+        """The state before the first line, and the first letters."""
+        ...
+
+    def hear(self, state: S, line: bytes, *, now_ms: int | None) -> Step[S]:
+        """Take one line of its standard output.
+
+        Args:
+            state: After the line before.
+            line: Without its newline; at most ``LINE_BYTES_MAX`` bytes, of any content.
+            now_ms: About when it was written; None = long ago (read again after a restart): then
+                no duration can be told.
+        """
+        ...
+
+    def tell(self, state: S, message: str, *, key: str) -> Letter | None:
+        """A message into the turn that is under way (key = ``key``); None = it takes none now."""
+        ...
+
+    def taken(self, state: S, key: str) -> bool | None:
+        """Whether the program took the message sent under ``key``; None = it did not say yet."""
+        ...
+
+    def interrupt(self, state: S, *, key: str) -> Letter | None:
+        """What ends the present turn and keeps the session; None = there is no turn."""
+        ...
+
+    def is_done(self, state: S) -> bool:
+        """The turn is over and every message that was taken is answered: the program may end."""
+        ...
+
+    def finish(self, state: S) -> Step[S]:
+        """The program is gone and all it wrote was heard; what is there to say of an open turn.
+
+        A turn that did not end gets a ``ResultSeen`` that is an error, with the last text.
+        """
+        ...

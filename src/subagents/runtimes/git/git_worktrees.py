@@ -1,0 +1,298 @@
+"""Git worktrees for runs, below the state directory; see ``ports.Worktrees``.
+
+Beside each worktree lies a record (``<name>.json``): the commit it began from, whether it was made
+to its end, and for which attempts. It is what makes every step safe to repeat after a crash: a
+worktree that was not made to its end never had a worker in it, and is made again.
+
+Source: 7-runtimes (``isolation``); docs/decisions/0026.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from subagents.domain.run.values import RunId, Value, replace
+from subagents.domain.run.workspace import (
+    Changes,
+    Worktree,
+    branch_of,
+    place_of,
+)
+from subagents.errors import RuntimeUnavailable, UsageError
+from subagents.ports import Kept, OffLoop, Planned
+from subagents.runtimes.git.git import (
+    CHECKOUT_S,
+    Git,
+    GitFailed,
+    NoGit,
+    fields,
+)
+from subagents.runtimes.git.worktree_changes import changes_of, printable
+
+T = TypeVar("T")
+
+LOOK_S: Final = 5.0
+"""For counting what is not committed; a warning is not worth more."""
+_FIELD: Final = {"field": "isolation"}
+_INSTEAD: Final = "or leave isolation out"
+
+
+class Record(Value, frozen=True):
+    """What is known of a worktree besides what git knows."""
+
+    tree: Worktree
+    run_id: RunId
+    """That it was planned for."""
+    base: str
+    """The commit it began from."""
+    is_made: bool = False
+    attempts: dict[str, int] = {}
+    """Run → the newest attempt it was made ready for."""
+
+
+class GitWorktrees:
+    """One directory with all worktrees of this home.
+
+    Args:
+        directory: Made when the first one is.
+        off_loop: Carries git; for this alone, because a disk can be slow.
+        environ: Of the daemon.
+    """
+
+    def __init__(self, directory: Path, off_loop: OffLoop, environ: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._off_loop = off_loop
+        self._environ = environ
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def plan(self, cwd: str, *, run_id: RunId, label: str) -> Planned:
+        """See ``ports.Worktrees.plan``."""
+        return await self._off_loop(lambda: self._plan(cwd, run_id, label))
+
+    async def prepare(self, run_id: RunId, tree: Worktree, *, attempt: int, afresh: bool) -> None:
+        """See ``ports.Worktrees.prepare``."""
+        await self._locked(tree, lambda: self._prepare(run_id, tree, attempt, afresh=afresh))
+
+    async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:  # noqa: ARG002
+        """See ``ports.Worktrees.changes``."""
+        return await self._off_loop(lambda: self._changes(tree))
+
+    async def remove_clean(self, run_id: RunId, tree: Worktree) -> bool:  # noqa: ARG002
+        """See ``ports.Worktrees.remove_clean``."""
+        return await self._locked(tree, lambda: self._remove_clean(tree))
+
+    async def kept(self) -> tuple[Kept, ...]:
+        """See ``ports.Worktrees.kept``."""
+        return await self._off_loop(self._kept)
+
+    async def _locked(self, tree: Worktree, work: Callable[[], T]) -> T:
+        """One at a time per repository: two of them would meet at git's own locks and fail."""
+        async with self._locks[tree.repository]:
+            return await self._off_loop(work)
+
+    def _git(self, directory: str, *, index: Path | None = None) -> Git:
+        return Git(directory, self._environ, index=index)
+
+    # -- planning --------------------------------------------------------------------------
+
+    def _plan(self, cwd: str, run_id: RunId, label: str) -> Planned:
+        git = self._git(cwd)
+        root, prefix = self._root(git, cwd)
+        if git.says("rev-parse", "--verify", "--quiet", "HEAD^{commit}") is None:
+            raise _refused(f"{root} has no commit yet", f"commit something there, {_INSTEAD}")
+        if git.says("ls-tree", "--full-tree", "--name-only", "HEAD", ".gitmodules"):
+            text = f"{root} has submodules, which a worktree does not hold"
+            raise _refused(text, f"give a clone of your own as cwd, {_INSTEAD}")
+        if prefix and git.says("cat-file", "-t", f"HEAD:{prefix.rstrip('/')}") != "tree":
+            text = f"{prefix} is not in the last commit of {root}"
+            raise _refused(text, f"commit it, give {root} as cwd, {_INSTEAD}")
+        path = self._directory / place_of(run_id, label)
+        tree = Worktree(
+            repository=root, path=str(path), branch=branch_of(run_id, label), origin=cwd
+        )
+        warnings = self._uncommitted(git)
+        return Planned(tree=tree, cwd=str(path / prefix), warnings=warnings)
+
+    def _root(self, git: Git, cwd: str) -> tuple[str, str]:
+        """The root of the checkout, and the way from there to ``cwd`` (``""`` or ``"sub/"``)."""
+        try:
+            is_bare = git("rev-parse", "--is-bare-repository").strip() == "true"
+            is_inside = git("rev-parse", "--is-inside-work-tree").strip() == "true"
+        except NoGit as error:
+            raise _refused(error.message, f"install git, {_INSTEAD}") from error
+        except GitFailed as error:
+            if "not a git repository" in error.message:
+                text = f"{cwd} is in no git repository"
+                how = f"git init and commit there, give another cwd, {_INSTEAD}"
+                raise _refused(text, how) from error
+            raise _refused(f"{cwd}: {error.message}", _INSTEAD) from error
+        if is_bare or not is_inside:
+            what = "is a bare repository" if is_bare else "lies inside the .git directory"
+            raise _refused(f"{cwd} {what}", f"give the directory of a checkout as cwd, {_INSTEAD}")
+        root = git("rev-parse", "--show-toplevel").removesuffix("\n")
+        prefix = git("rev-parse", "--show-prefix").removesuffix("\n")
+        return root, prefix
+
+    def _uncommitted(self, git: Git) -> tuple[str, ...]:
+        answer = git.says("status", "--porcelain", "-z", "--no-renames", timeout_s=LOOK_S)
+        count = len(fields(f"{answer}")) if answer else 0
+        if not count:
+            return ()
+        noun = "change is" if count == 1 else "changes are"
+        return (f"{count} uncommitted {noun} not in the worktree: it begins from the last commit",)
+
+    # -- making ----------------------------------------------------------------------------
+
+    def _prepare(self, run_id: RunId, tree: Worktree, attempt: int, *, afresh: bool) -> None:
+        record = self._record(tree)
+        if record is None:
+            record = self._begin(run_id, tree)
+        if not record.is_made or not (Path(tree.path) / ".git").exists():
+            self._make(record)
+            record = replace(record, is_made=True)
+            self._write(record)
+        if record.attempts.get(run_id, 0) >= attempt:
+            return
+        if afresh:
+            self._set_aside(record, attempt)
+        self._write(replace(record, attempts={**record.attempts, run_id: attempt}))
+
+    def _begin(self, run_id: RunId, tree: Worktree) -> Record:
+        if Path(tree.path).exists():
+            raise UsageError(f"{tree.path} is in the way of the worktree", details=_FIELD)
+        if not Path(tree.repository).is_dir():
+            raise UsageError(f"the repository {tree.repository} is gone", details=_FIELD)
+        base = self._git(tree.repository)("rev-parse", "--verify", "HEAD^{commit}").strip()
+        record = Record(tree=tree, run_id=run_id, base=base)
+        self._write(record)
+        return record
+
+    def _make(self, record: Record) -> None:
+        """Nothing is in it that anybody wants: it was never whole, or somebody removed it."""
+        tree, path = record.tree, Path(record.tree.path)
+        git = self._git(tree.repository)
+        if path.exists():
+            git.says("worktree", "remove", "--force", "--force", tree.path)
+            shutil.rmtree(path, ignore_errors=True)
+        git.says("worktree", "prune")
+        ref = f"refs/heads/{tree.branch}"
+        has_branch = git.says("rev-parse", "--verify", "--quiet", ref) is not None
+        where = (tree.path, tree.branch) if has_branch else ("-b", tree.branch, tree.path)
+        last = () if has_branch else (record.base,)
+        # From the repository of the checkout: a path that begins with "-" is none (absolute).
+        git("worktree", "add", "--quiet", *where, *last, timeout_s=CHECKOUT_S)
+
+    def _set_aside(self, record: Record, attempt: int) -> None:
+        """Keep what was done since on a branch of its own, then begin from the base again."""
+        tree = record.tree
+        git = self._git(tree.path)
+        # Whoever held it is dead: no attempt lives beside the one that is being started.
+        lock = git.says("rev-parse", "--path-format=absolute", "--git-path", "index.lock")
+        if lock is not None:
+            Path(lock).unlink(missing_ok=True)
+        found = changes_of(git, record.base, tree)
+        if not found.is_clean:
+            self._keep(record, attempt - 1)
+        for unfinished in ("rebase", "cherry-pick", "revert"):
+            git.says(unfinished, "--quit")
+        git("checkout", "--quiet", "-f", "-B", tree.branch, record.base, timeout_s=CHECKOUT_S)
+        git("clean", "-ffdq", timeout_s=CHECKOUT_S)
+
+    def _keep(self, record: Record, attempt: int) -> None:
+        tree, kept = record.tree, f"refs/heads/{record.tree.branch}-attempt-{attempt}"
+        if self._git(tree.path).says("rev-parse", "--verify", "--quiet", kept) is not None:
+            return  # kept before a crash; what is there by now may be half of it
+        index = self._directory / f"{Path(tree.path).name}.index"
+        index.unlink(missing_ok=True)
+        git = self._git(tree.path, index=index)
+        try:
+            git("read-tree", "HEAD")
+            git("add", "--all", "--ignore-errors", timeout_s=CHECKOUT_S)
+            head, work = git("rev-parse", "HEAD").strip(), git("write-tree").strip()
+            if work != git("rev-parse", "HEAD^{tree}").strip():
+                text = f"Work of attempt {attempt} of run {record.run_id}, as it was left"
+                head = git("commit-tree", work, "-p", head, "-m", text).strip()
+            git("update-ref", kept, head, "0" * len(head))
+        finally:
+            index.unlink(missing_ok=True)
+
+    # -- looking, removing -----------------------------------------------------------------
+
+    def _changes(self, tree: Worktree) -> Changes | None:
+        record = self._record(tree)
+        if record is None or not record.is_made:
+            return None
+        if not Path(tree.path).is_dir():
+            return Changes(error="the worktree is gone")
+        try:
+            return changes_of(self._git(tree.path), record.base, tree)
+        except RuntimeUnavailable as error:
+            return Changes(error=printable(error.message))
+
+    def _remove_clean(self, tree: Worktree) -> bool:
+        record = self._record(tree)
+        if record is None:
+            return True
+        if not Path(tree.repository).is_dir():
+            return False
+        git = self._git(tree.repository)
+        if Path(tree.path).is_dir() and record.is_made:
+            found = self._changes(tree)
+            if found is None or not found.is_clean:
+                return False
+            # Without --force: git itself looks again.
+            if git.says("worktree", "remove", tree.path, timeout_s=CHECKOUT_S) is None:
+                return False
+        elif Path(tree.path).exists():
+            git.says("worktree", "remove", "--force", "--force", tree.path)
+            shutil.rmtree(tree.path, ignore_errors=True)
+        git.says("worktree", "prune")
+        # Only where it still is: a branch with commits stays.
+        git.says("update-ref", "-d", f"refs/heads/{tree.branch}", record.base)
+        self._file(tree).unlink(missing_ok=True)
+        return True
+
+    def _kept(self) -> tuple[Kept, ...]:
+        found = []
+        for file in sorted(self._directory.glob("*.json")):
+            record = _read(file)
+            if record is not None:
+                found.append(Kept(run_id=record.run_id, tree=record.tree))
+        return tuple(found)
+
+    # -- records ---------------------------------------------------------------------------
+
+    def _file(self, tree: Worktree) -> Path:
+        return Path(f"{tree.path}.json")
+
+    def _record(self, tree: Worktree) -> Record | None:
+        return _read(self._file(tree))
+
+    def _write(self, record: Record) -> None:
+        """Whole or not at all, also after a power cut."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = self._file(record.tree)
+        fresh = file.with_suffix(".new")
+        with fresh.open("wb") as out:
+            out.write(json.dumps(msgspec.to_builtins(record)).encode())
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.replace(file)
+
+
+def _read(file: Path) -> Record | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Record)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def _refused(what: str, instead: str) -> UsageError:
+    return UsageError(f'isolation "worktree": {what}', hint=instead, details=_FIELD)

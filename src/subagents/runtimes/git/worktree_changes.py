@@ -1,0 +1,130 @@
+"""What was changed in a worktree since the commit it began from, committed or not.
+
+Blocking, and changes nothing: not even git's index is refreshed. Files that git ignores count as
+left behind unless they are caches that tools make by themselves.
+"""
+
+import stat
+from pathlib import Path
+from typing import Final
+
+from subagents.domain.run.workspace import (
+    FILES_MAX,
+    ChangeKind,
+    Changes,
+    FileChange,
+    Worktree,
+)
+from subagents.runtimes.git.git import Git, fields
+
+LOOK_S: Final = 10.0
+COUNTED_BYTES_MAX: Final = 256 * 1024
+COUNTED_MAX: Final = 500
+"""New files whose lines are counted."""
+CACHES: Final = frozenset(
+    {
+        *("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", "target"),
+        *(".pytest_cache", ".ruff_cache", ".hypothesis", ".cache", ".gradle", ".next", ".turbo"),
+        *(".DS_Store", ".idea", ".vscode", ".eggs", ".parcel-cache", ".pnpm-store"),
+    }
+)
+_ORDER: Final = {ChangeKind.DELETED: 0, ChangeKind.MODIFIED: 1, ChangeKind.ADDED: 2}
+
+
+def changes_of(git: Git, base: str, tree: Worktree) -> Changes:
+    """Compare the worktree with ``base``.
+
+    Args:
+        git: In the worktree.
+        base: The commit it began from.
+        tree: Its branch names the branches of earlier attempts.
+
+    Raises:
+        GitFailed: git could not say.
+    """
+    plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "-z", base, "--")
+    lines = _numbers(git("diff", "--numstat", *plain, timeout_s=LOOK_S))
+    kinds = _kinds(git("diff", "--name-status", *plain, timeout_s=LOOK_S))
+    new = fields(git("ls-files", "--others", "--exclude-standard", "-z", timeout_s=LOOK_S))
+    found = {
+        path: FileChange(
+            path=printable(path), kind=kind, insertions=lines.get(path, (None, None))[0],
+            deletions=lines.get(path, (None, None))[1],
+        )
+        for path, kind in kinds.items()
+    }  # fmt: skip
+    root = Path(tree.path)
+    for number, path in enumerate(new):
+        # In the commit, no longer in the index, and still there: changed at most.
+        kind = ChangeKind.MODIFIED if path in found else ChangeKind.ADDED
+        count = _lines(root / path) if number < COUNTED_MAX else None
+        found[path] = FileChange(path=printable(path), kind=kind, insertions=count, deletions=0)
+    ordered = sorted(found.values(), key=lambda each: (_ORDER[each.kind], each.path))
+    return Changes(
+        files=len(ordered),
+        insertions=sum(each.insertions or 0 for each in ordered),
+        deletions=sum(each.deletions or 0 for each in ordered),
+        deleted=sum(each.kind is ChangeKind.DELETED for each in ordered),
+        commits=_commits(git, base),
+        ignored=len(_ignored(git)),
+        changed=tuple(ordered[:FILES_MAX]),
+        kept_branches=_kept_branches(git, tree),
+    )
+
+
+def printable(text: str) -> str:
+    """Without the surrogates of undecodable bytes: it is stored and sent as UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _commits(git: Git, base: str) -> int:
+    """On whatever it has checked out; a commit that was taken back is none."""
+    return int(git("rev-list", "--count", f"{base}..HEAD", timeout_s=LOOK_S).strip() or 0)
+
+
+def _numbers(answer: str) -> dict[str, tuple[int | None, int | None]]:
+    found: dict[str, tuple[int | None, int | None]] = {}
+    for row in fields(answer):
+        added, removed, path = row.split("\t", 2)
+        is_binary = added == "-"
+        found[path] = (None, None) if is_binary else (int(added), int(removed))
+    return found
+
+
+def _kinds(answer: str) -> dict[str, ChangeKind]:
+    parts = fields(answer)
+    kinds = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED}
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return {path: kinds.get(letter[:1], ChangeKind.MODIFIED) for letter, path in pairs}
+
+
+def _lines(path: Path) -> int | None:
+    """Of a small regular text file."""
+    try:
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > COUNTED_BYTES_MAX:
+            return None
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if b"\0" in data:
+        return None
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+
+
+def _ignored(git: Git) -> list[str]:
+    asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    found = fields(git(*asked, timeout_s=LOOK_S))
+    return [path for path in found if not _is_cache(path)]
+
+
+def _is_cache(path: str) -> bool:
+    parts = path.rstrip("/").split("/")
+    last = parts[-1]
+    return bool(CACHES.intersection(parts)) or last.endswith((".pyc", ".egg-info"))
+
+
+def _kept_branches(git: Git, tree: Worktree) -> tuple[str, ...]:
+    pattern = f"refs/heads/{tree.branch}-attempt-*"
+    answer = git("for-each-ref", "--format=%(refname:short)", pattern, timeout_s=LOOK_S)
+    return tuple(answer.split())

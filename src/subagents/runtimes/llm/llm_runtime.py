@@ -1,0 +1,287 @@
+"""The runtime ``llm``: our own agent loop on any OpenAI-compatible, Anthropic or Google endpoint.
+
+The program is ``python -m subagents.agent_loop``, this interpreter's. It prints the structured
+events of
+``events`` on standard output, and besides ``{"subagents":"taken","key":…}`` for a message that went
+into the conversation. Its input is lines: ``{"type":"message","key","text"}`` and
+``{"type":"interrupt","key"}``.
+
+The agent's ``model`` is ``PROVIDER:NAME`` (``anthropic:claude-sonnet-4-5``), or the name alone
+beside ``runtime_options.provider``. Options: ``llm_options``.
+
+Source: 7-runtimes, the row ``llm``.
+"""
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from subagents.domain.run.signals import ResultSeen
+from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import Value, replace
+from subagents.domain.run.worker_output import LineType, Said
+from subagents.errors import Forbidden, UsageError
+from subagents.runtimes.conversation.dialect import (
+    Invocation,
+    Letter,
+    Opening,
+    Step,
+)
+from subagents.runtimes.llm.llm_assignment import (
+    FILE,
+    OWN_TOOLS,
+    Assignment,
+    Provider,
+)
+from subagents.runtimes.llm.llm_options import (
+    BASE_URLS,
+    KINDS,
+    NAME,
+    Options,
+    key_names,
+    key_variable,
+    named_model,
+    parse_options,
+    scoped,
+    thinking_level,
+)
+from subagents.runtimes.output.terminal_text import pieces
+from subagents.runtimes.output.tool_kinds import kind_of
+from subagents.runtimes.output.worker_events import (
+    ErrorEvent,
+    ResultEvent,
+    TextEvent,
+    event_of,
+    said_of,
+    signal_of,
+)
+
+INTERRUPT: Final = b'{"type":"interrupt"}'
+PACKAGE: Final = "pydantic_ai"
+SESSION: Final = "conversation.json"
+LIMITS: Final = "llm-limits"
+_SESSION: Final = re.compile(r"[A-Za-z0-9_-]+/[0-9]+")
+
+
+class Told(Value, frozen=True):
+    """What a turn's stream told so far."""
+
+    text: str = ""
+    """The last text that was said."""
+    error: str = ""
+    """The last error that was said."""
+    taken: tuple[str, ...] = ()
+    is_done: bool = False
+
+
+class LlmDialect:
+    """See ``dialogue.Dialect``.
+
+    A conversation is a file of the attempt that held it, and goes when that is forgotten; an
+    attempt that goes on with it begins with a copy. What providers said of their limits is beside
+    the attempts, for all workers.
+    """
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(
+            survives_daemon=True,
+            steer=True,
+            resume=True,
+            scope_tools=True,
+            interrupt=True,
+            usage=True,
+            model=True,
+        )
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """None: the one key that a worker needs is picked by its provider (``invocation``)."""
+        return ()
+
+    def check(self, options: Mapping[str, object]) -> None:
+        """Refuse options with which no attempt could ever start.
+
+        Raises:
+            ConfigError: Names the key and what is allowed.
+        """
+        parse_options(options)
+
+    def check_scope(
+        self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
+    ) -> None:
+        """Any denial holds, since a tool that is not to be used is not there at all.
+
+        Raises:
+            Forbidden: ``tools`` names one that this program does not have.
+        """
+        del options, deny
+        missing = [tool for tool in tools or () if kind_of(tool) not in KINDS]
+        if missing:
+            raise Forbidden(
+                f'runtime "{NAME}" has no tool {", ".join(missing)}; it has {", ".join(OWN_TOOLS)}',
+                guardrail="tools",
+            )
+
+    def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
+        """How to start the worker program for this turn.
+
+        Raises:
+            UsageError: The packages, the model or the key are missing.
+        """
+        del path
+        if importlib.util.find_spec(PACKAGE) is None:
+            raise UsageError(
+                f'runtime "{NAME}" needs more packages: pip install "subagents[llm]", into '
+                f"{sys.prefix}"
+            )
+        options = parse_options(opening.options)
+        provider, model = named_model(opening.model, options)
+        environ = {**os.environ, **options.env}
+        key = key_variable(provider, options, environ)
+        base_url = options.base_url or environ.get(BASE_URLS[provider]) or None
+        if key is None and base_url is None:
+            names = " or ".join(key_names(provider, options))
+            raise UsageError(
+                f"`model`: {provider} needs a key, and {names} is not set in the daemon's "
+                "environment; set it there and restart the daemon, or name "
+                "another variable in runtime_options.api_key_env"
+            )
+        attempts = Path(directory).parents[1]
+        limits = attempts.parent / LIMITS
+        limits.mkdir(parents=True, exist_ok=True, mode=0o700)
+        session = f"{opening.run_id}/{opening.number}"
+        before = opening.session_id
+        assignment = replace(
+            _assignment(opening, options, provider, model),
+            key_env=key,
+            base_url=base_url,
+            session_id=session,
+            session_file=str(attempts / session / SESSION),
+            history_file=None if before is None else str(attempts / _checked(before) / SESSION),
+            limits_dir=str(limits),
+        )
+        return Invocation(
+            # Without -P a file in the working directory could stand in for a module of ours.
+            (sys.executable, "-P", "-m", "subagents.agent_loop", str(Path(directory, FILE))),
+            env={} if key is None else {key: environ[key]},
+            files={FILE: msgspec.json.encode(assignment)},
+        )
+
+    def begin(self, opening: Opening) -> Step[Told]:
+        """Nothing is sent: the message is in the assignment."""
+        del opening
+        return Step(Told())
+
+    def hear(self, state: Told, line: bytes, *, now_ms: int | None) -> Step[Told]:
+        """Take one line of the worker's standard output."""
+        del now_ms
+        key = _taken_key(line)
+        if key is not None:
+            return Step(replace(state, taken=(*state.taken, key)))
+        event = event_of(line)
+        if event is None:
+            return Step(state, said=tuple(pieces(line, is_stderr=False)))
+        signal = signal_of(event, key="")
+        match event:
+            case TextEvent() if event.text:
+                state = replace(state, text=event.text)
+            case ErrorEvent():
+                state = replace(state, error=event.text)
+            case ResultEvent():
+                # Its text was said before, and an error would be said twice.
+                is_news = event.is_error and event.error not in {None, state.error}
+                said = (said_of(event),) if is_news else (Said(type=LineType.SYSTEM),)
+                state = replace(state, is_done=True)
+                return Step(state, said=said, signals=() if signal is None else (signal,))
+        return Step(state, said=(said_of(event),), signals=() if signal is None else (signal,))
+
+    def tell(self, state: Told, message: str, *, key: str) -> Letter | None:
+        if state.is_done:
+            return None
+        line = {"type": "message", "key": key, "text": message}
+        return Letter(key, msgspec.json.encode(line))
+
+    def taken(self, state: Told, key: str) -> bool | None:
+        return True if key in state.taken else None
+
+    def interrupt(self, state: Told, *, key: str) -> Letter | None:
+        return None if state.is_done else Letter(key, INTERRUPT)
+
+    def is_done(self, state: Told) -> bool:
+        """Its result is the last thing it prints, and it takes no message after it."""
+        return state.is_done
+
+    def finish(self, state: Told) -> Step[Told]:
+        """A worker that was killed or fell over gave no result: what it said last stands for it."""
+        if state.is_done:
+            return Step(state)
+        why = f": {state.error}" if state.error else ""
+        error = f"the worker ended in the middle of its turn{why}"
+        return Step(
+            state, signals=(ResultSeen(key="", text=state.text, is_error=True, error=error),)
+        )
+
+
+def _assignment(opening: Opening, options: Options, provider: Provider, model: str) -> Assignment:
+    """All of it but for the places of its files and the key."""
+    return Assignment(
+        attempt_id=opening.attempt_id,
+        message=opening.message,
+        system_prompt=opening.system_prompt,
+        cwd=opening.cwd,
+        provider=provider,
+        model=model,
+        tools=scoped(opening.tools, opening.tools_deny),
+        tools_deny=tuple(name.strip().lower() for name in opening.tools_deny),
+        thinking=thinking_level(opening.thinking),
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+        max_turns=options.max_turns,
+        context_window=options.context_window,
+        shell_timeout_s=options.shell_timeout_seconds,
+        request_timeout_s=options.request_timeout_seconds,
+        limit_patience_s=options.limit_patience_seconds,
+        session_file="",
+        session_id="",
+        limits_dir="",
+    )
+
+
+def _checked(session_id: str) -> str:
+    """The directory of the attempt that held the session, below the attempts' root.
+
+    Raises:
+        UsageError: It is no session of this runtime.
+    """
+    if not _SESSION.fullmatch(session_id):
+        raise UsageError(
+            f'"{session_id}" is no session of runtime "{NAME}"; start a new run instead'
+        )
+    return session_id
+
+
+class _Taken(msgspec.Struct, frozen=True, tag_field="subagents", tag="taken"):
+    key: str
+
+
+_TAKEN: Final = msgspec.json.Decoder(_Taken)
+
+
+def _taken_key(line: bytes) -> str | None:
+    if b'"taken"' not in line:
+        return None
+    try:
+        return _TAKEN.decode(line).key
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

@@ -1,0 +1,345 @@
+"""What a worker wrote, as signals and pieces; read from files, so nothing depends on a pipe.
+
+One reader goes through standard output once for both: events are signals (``events``), and every
+line is something said. Standard error is only said. Reading never holds more than a line and a
+chunk, whatever the size of the output, and every call into C is short, so that a worker that
+prints a million lines leaves the interpreter to the others every few milliseconds.
+
+Without a ``result`` event the result is the end of the plain text (``tail``).
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from subagents.domain.redaction.redact import MARGIN_BYTES, ending
+from subagents.domain.rules.evidence import most
+from subagents.domain.run.run import Usage
+from subagents.domain.run.signals import (
+    ProgressSeen,
+    ResultSeen,
+    Signal,
+    UsageSeen,
+)
+from subagents.domain.run.values import AttemptId, replace
+from subagents.domain.run.worker_output import Heard, Said
+from subagents.runtimes.output.lines import (
+    MARK,
+    Kind,
+    Lines,
+    Part,
+)
+from subagents.runtimes.output.terminal_text import beginning, clean, pieces
+from subagents.runtimes.output.worker_events import (
+    ResultEvent,
+    TextEvent,
+    event_of,
+    said_of,
+    signal_of,
+)
+
+CHUNK_BYTES: Final = 64 * 1024
+"""Read and split in one go: some 0.1 ms in which no other thread of this process runs."""
+READ_BYTES_MAX: Final = 16 * CHUNK_BYTES
+"""Per turn on a thread, so that one huge output does not hold up the others."""
+PIECES_MAX: Final = 2_000
+"""Of one ``Heard``; a turn ends when it has as many."""
+
+RESULT_BYTES_MAX: Final = 32_768
+STDERR_BYTES_MAX: Final = 4_096
+OUT: Final = "out"
+ERR: Final = "err"
+"""The names of the positions."""
+
+_SCAN_BYTES: Final = 256 * 1024
+_CONTINUATION: Final = range(0x80, 0xC0)
+
+Seen: TypeAlias = tuple[Signal | Heard, int]
+
+
+class Sizes(NamedTuple):
+    """How far the files are read in the end: children left behind may write for ever."""
+
+    out: int
+    err: int
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One file, read forward."""
+
+    name: str
+    path: str
+    said_from: int
+    """What stands before it was heard."""
+    lines: Lines
+
+    @property
+    def position(self) -> int:
+        """Behind all that was heard."""
+        return max(self.lines.position, self.said_from)
+
+    def read(self, *, until: int | None) -> tuple[list[Part], int]:
+        """Read one chunk; returns what it completed and its size."""
+        wanted = CHUNK_BYTES if until is None else min(CHUNK_BYTES, until - self.lines.fed)
+        if wanted <= 0:
+            return [], 0
+        with contextlib.suppress(FileNotFoundError), open(self.path, "rb", buffering=0) as file:  # noqa: PTH123
+            chunk = os.pread(file.fileno(), wanted, self.lines.fed)
+            return self.lines.feed(chunk), len(chunk)
+        return [], 0
+
+
+def _stream(name: str, path: str, begin: int, *, said_from: int) -> _Stream:
+    lines = Lines(begin, is_inside=_is_inside(path, begin))
+    return _Stream(name=name, path=path, said_from=said_from, lines=lines)
+
+
+class Output:
+    """Reads what one attempt writes, from where its reader stopped before.
+
+    Blocking, for one thread at a time. Reading again from the same places gives signals with the
+    same keys, and the same pieces.
+
+    Args:
+        out: Path of the standard output.
+        err: Path of the standard error.
+        attempt_id: Begins the keys of signals.
+        cursor: Signals in lines before it were taken.
+        heard: By ``OUT`` and ``ERR``: what stands before was heard.
+    """
+
+    def __init__(
+        self, out: str, err: str, attempt_id: AttemptId, *, cursor: int, heard: Mapping[str, int]
+    ) -> None:
+        self._attempt_id = attempt_id
+        self._cursor = cursor
+        self._given = cursor
+        """The cursor that goes with pieces: all signals before it were returned."""
+        out_heard, err_heard = heard.get(OUT, 0), heard.get(ERR, 0)
+        self.begin = min(cursor, out_heard)
+        """Where reading standard output begins."""
+        self._out = _stream(OUT, out, self.begin, said_from=out_heard)
+        self._err = _stream(ERR, err, err_heard, said_from=err_heard)
+        self._told = {OUT: out_heard, ERR: err_heard}
+        self._result_seen = False
+
+    @property
+    def position(self) -> int:
+        """Behind all that was read of the standard output."""
+        return max(self._out.lines.fed, self._cursor)
+
+    def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
+        """Read what is new, for some milliseconds; returns ``(what was seen, there may be more)``.
+
+        Of several ``usage`` or ``progress`` events in one turn one is returned, for a worker that
+        floods must not flood the journal: the last progress, and the most of each total, so that
+        a worker cannot take back what it told before somebody looked.
+        """
+        turn = _Turn(self._attempt_id, self._told, cursor=self._cursor)
+        more_out = turn.take(self._out, until=None if until is None else until.out)
+        more_err = turn.take(self._err, until=None if until is None else until.err)
+        return self._seen(turn), more_out or more_err
+
+    def finish(self, *, result_before: bool) -> list[Seen]:
+        """After the last ``read``: unterminated lines, and the end of the text as result.
+
+        Args:
+            result_before: Whether a ``result`` event stands before ``begin``. The end of the text
+                is the result only where there is none at all.
+        """
+        turn = _Turn(self._attempt_id, self._told, cursor=self._cursor)
+        for stream in (self._out, self._err):
+            turn.add(stream, stream.lines.finish())
+        found = self._seen(turn)
+        if not self._result_seen and not result_before:
+            found.append((self._tail_as_result(), self.position))
+        return found
+
+    def _seen(self, turn: "_Turn") -> list[Seen]:
+        """Pieces before signals: whoever crashes in between reads the signals again."""
+        turn.close()
+        self._told = turn.positions
+        self._result_seen = self._result_seen or turn.result_seen
+        found: list[Seen] = [(heard, self._given) for heard in turn.heard]
+        found += newest(turn.signals)
+        self._given = max(self._given, self._out.lines.position)
+        return found
+
+    def _tail_as_result(self) -> ResultSeen:
+        most = RESULT_BYTES_MAX + MARGIN_BYTES
+        data, size = tail(self._out.path, most, end=self.position)
+        if size > most:
+            data = _without_rest_of_event(data)
+        return ResultSeen(
+            key=f"{self._attempt_id}:result",
+            text=clean(ending(_spoken(data), RESULT_BYTES_MAX)),
+            bytes_total=size if size > RESULT_BYTES_MAX else 0,
+        )
+
+
+class _Turn:
+    """What one turn of reading finds."""
+
+    def __init__(self, attempt_id: AttemptId, told: Mapping[str, int], *, cursor: int) -> None:
+        self.heard: list[Heard] = []
+        self.signals: list[tuple[Signal, int]] = []
+        self.positions = dict(told)
+        self.result_seen = False
+        self._attempt_id = attempt_id
+        self._told = told
+        self._cursor = cursor
+        self._said: list[Said] = []
+        self._count = 0
+
+    def take(self, stream: _Stream, *, until: int | None) -> bool:
+        """Read until there is no more, or enough; returns whether there may be more."""
+        budget, size = READ_BYTES_MAX, 1
+        while size and budget > 0 and self._count < PIECES_MAX:
+            parts, size = stream.read(until=until)
+            budget -= size
+            self.add(stream, parts)
+        return bool(size)
+
+    def add(self, stream: _Stream, parts: Sequence[Part]) -> None:
+        for part in parts:
+            self._add(stream, part)
+        self.positions[stream.name] = stream.position
+
+    def _add(self, stream: _Stream, part: Part) -> None:
+        event = None
+        if part.kind is Kind.MARKED and stream.name == OUT:
+            event = event_of(part.data)
+        if event is not None:
+            self.result_seen = self.result_seen or isinstance(event, ResultEvent)
+            signal = signal_of(event, key=f"{self._attempt_id}:out:{part.start}")
+            if signal is not None and part.start >= self._cursor:
+                self.signals.append((signal, part.end))
+            if part.start >= stream.said_from:
+                self._hear(stream, [said_of(event)], part.end)
+        elif part.kind is Kind.CUT:
+            if part.start >= stream.said_from:
+                said = beginning(part.data, is_stderr=stream.name == ERR)
+                self._hear(stream, [said], part.end)
+        elif part.end > stream.said_from:
+            skipped = max(stream.said_from - part.start, 0)
+            at = part.start + skipped
+            for block in _blocks(part.data[skipped:] if skipped else part.data):
+                at += len(block)
+                self._hear(stream, pieces(block, is_stderr=stream.name == ERR), min(at, part.end))
+
+    def _hear(self, stream: _Stream, said: list[Said], position: int) -> None:
+        if self._said and len(self._said) + len(said) > PIECES_MAX:
+            self.close()
+        self._said += said
+        self._count += len(said)
+        self.positions[stream.name] = position
+
+    def close(self) -> None:
+        """Make one ``Heard`` of what came since the last; also when only blank lines did."""
+        if self._said or self.positions != self._told:
+            self._told = dict(self.positions)
+            self.heard.append(Heard(said=tuple(self._said), positions=self._told))
+            self._said = []
+
+
+def newest(signals: list[tuple[Signal, int]]) -> list[tuple[Signal, int]]:
+    """Of progress only the last; of usage one, with the most that was told of each field."""
+    kept: list[tuple[Signal, int]] = []
+    replaced: set[type[Signal]] = set()
+    told = Usage()
+    for signal, _ in signals:
+        if isinstance(signal, UsageSeen):
+            told = most(told, signal.usage)
+    for signal, end in reversed(signals):
+        if type(signal) in replaced:
+            continue
+        if isinstance(signal, (UsageSeen, ProgressSeen)):
+            replaced.add(type(signal))
+        shown = replace(signal, usage=told) if isinstance(signal, UsageSeen) else signal
+        kept.append((shown, end))
+    kept.reverse()
+    return kept
+
+
+def _blocks(data: bytes) -> Iterator[bytes]:
+    """``data`` in blocks of at most ``PIECES_MAX`` whole lines."""
+    if data.count(b"\n") <= PIECES_MAX:
+        yield data
+        return
+    lines = data.split(b"\n")
+    for at in range(0, len(lines), PIECES_MAX):
+        ending = b"\n" if at + PIECES_MAX < len(lines) else b""
+        yield b"\n".join(lines[at : at + PIECES_MAX]) + ending
+
+
+def _is_inside(path: str, offset: int) -> bool:
+    """Whether the offset lies within a line: of one that is too long, the end is not waited for."""
+    with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        return offset > 0 and os.pread(file.fileno(), 1, offset - 1) not in {b"", b"\n"}
+    return False
+
+
+def has_result(path: str, *, start: int, stop: int) -> bool:
+    """Whether a ``result`` event stands between the two offsets. Blocking, in bounded memory."""
+    lines, found = Lines(start, is_inside=_is_inside(path, start)), False
+    with contextlib.suppress(FileNotFoundError), open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        while not found and lines.fed < stop:
+            chunk = os.pread(file.fileno(), min(_SCAN_BYTES, stop - lines.fed), lines.fed)
+            found = _any_result(lines.feed(chunk))
+            if not chunk:
+                break
+    # The offset may stand behind an unterminated last line.
+    return found or _any_result(lines.finish())
+
+
+def _any_result(parts: Sequence[Part]) -> bool:
+    return any(
+        part.kind is Kind.MARKED and isinstance(event_of(part.data), ResultEvent) for part in parts
+    )
+
+
+def _without_rest_of_event(data: bytes) -> bytes:
+    """Without the end of a structured event that was cut in two: it is not meant to be read."""
+    first, _, others = data.partition(b"\n")
+    is_rest = b'"' in first and first.rstrip().endswith(b"}")
+    return others if others and is_rest else data
+
+
+def _spoken(data: bytes) -> bytes:
+    """The text without structured events: they were reported, and are not meant to be read."""
+    if MARK not in data:
+        return data
+    spoken = []
+    for line in data.splitlines(keepends=True):
+        match event_of(line):
+            case None:
+                spoken.append(line)
+            case TextEvent(text=text):
+                spoken.append(text.encode() + b"\n")
+            case _:
+                pass
+    return b"".join(spoken)
+
+
+def tail(path: str, bytes_max: int, *, end: int | None = None) -> tuple[bytes, int]:
+    """Return the last bytes before ``end``, cut at a UTF-8 boundary, and the size up to ``end``.
+
+    Blocking. A file that is not there is empty.
+    """
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            size = os.fstat(file.fileno()).st_size
+            size = size if end is None else min(size, end)
+            start = max(size - bytes_max, 0)
+            data = os.pread(file.fileno(), size - start, start)
+    except FileNotFoundError:
+        return b"", 0
+    if size > bytes_max:
+        cut = 0
+        while cut < min(3, len(data)) and data[cut] in _CONTINUATION:
+            cut += 1
+        data = data[cut:]
+    return data, size

@@ -1,0 +1,500 @@
+"""Which processes belong to an attempt, whether they live, and how to end all of them.
+
+A process id alone says nothing: it is used again. ``Identity`` is the id plus the start time and
+the boot, and everything here checks it before it believes or signals a process.
+
+Agents start shell children as leaders of sessions of their own (notes: real-programs §0 finding
+4), so a process group is not the attempt. An attempt's processes are, taken from one look at all
+processes: those that carry its marker in their environment, those in the session of its shim, and
+every descendant of these, so also children that were given a clean environment.
+
+Linux reads ``/proc``. Elsewhere ``psutil`` does, and identity is weaker: a process counts as the
+recorded one when it was not created after the record was written. That code is not tested.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from subagents.domain.run.values import AttemptId
+from subagents.errors import RuntimeUnavailable
+from subagents.ports import Clock, OffLoop
+
+if sys.platform != "linux":
+    import psutil  # type: ignore[import-untyped]
+
+ATTEMPT_VARIABLE: Final = "SUBAGENTS_ATTEMPT"
+ROOT_VARIABLE: Final = "SUBAGENTS_ATTEMPTS_DIR"
+TURN_VARIABLE: Final = "SUBAGENTS_TURN"
+"""With it, another installation's workers are never taken for ours."""
+
+KILL_BOUND_S: Final = 10.0
+"""So long after the grace period processes may take to die of KILL (uninterruptible I/O)."""
+
+SHIM_BOUND_S: Final = 2.0
+"""So long a shim whose worker is gone may take to record the exit (a full disk) before KILL."""
+
+RESCAN_S: Final = 1.0
+"""While waiting, new processes of the attempt are looked for this often."""
+
+EXIT_POLL_S: Final = 0.2
+"""How often a process is looked at where there is no pidfd."""
+
+_DEAD: Final = frozenset({b"Z", b"X", b"x"})
+_CANNOT_LOOK: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+_LINUX: Final = sys.platform == "linux"
+
+
+class Identity(NamedTuple):
+    """One process, and no later one with the same id."""
+
+    pid: int
+    start: str
+    """Start time in ticks since the boot; ``-`` where there is no ``/proc``."""
+    boot: str
+    recorded_s: float
+    """When this was written down, in seconds since the epoch; used without ``/proc`` only."""
+
+
+class Marker(NamedTuple):
+    """What every process of an attempt carries in its environment."""
+
+    attempt_id: AttemptId
+    root: str
+    turn: int = 1
+
+    def variables(self) -> dict[str, str]:
+        turn = {TURN_VARIABLE: str(self.turn)} if self.turn > 1 else {}
+        return {ATTEMPT_VARIABLE: self.attempt_id, ROOT_VARIABLE: self.root, **turn}
+
+    def covers(self, other: "Marker | None") -> bool:
+        """Of this turn, or one before it; after a crash a turn is cleaned up beside the next."""
+        if other is None or other.turn > self.turn:
+            return False
+        return (other.attempt_id, other.root) == (self.attempt_id, self.root)
+
+
+class Process(NamedTuple):
+    """What one look at a live process showed."""
+
+    pid: int
+    parent: int
+    session: int
+    start: str
+    marker: Marker | None
+
+
+@lru_cache(maxsize=1)
+def boot_id() -> str:
+    """Changes with every boot; ``-`` where the system does not tell."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return "-"
+
+
+def alive(identity: Identity) -> bool:
+    """True while exactly this process runs; a zombie does not, nor another one with its id."""
+    if identity.start == "-":
+        return _alive_elsewhere(identity)
+    if identity.boot != boot_id():
+        return False
+    fields = _stat(identity.pid)
+    return fields is not None and fields.start == identity.start and not fields.dead
+
+
+def reap(pid: int) -> bool:
+    """Take the exit of a child of this process; True when it is none (any more)."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
+
+
+@contextlib.contextmanager
+def on_end(identity: Identity, tell: Callable[[], None]) -> Iterator[None]:
+    """Call ``tell`` once on the event loop when the process ends, at once when it has ended.
+
+    Costs a file descriptor and no thread; without pidfd (older kernels, other systems, half of our
+    descriptors in use) a look every ``EXIT_POLL_S``.
+
+    Raises:
+        OSError: No descriptor left even for a look.
+    """
+    loop = asyncio.get_running_loop()
+    descriptor = _pidfd(identity.pid)
+    if descriptor is not None and descriptor >= _descriptors() // 2:
+        # Workers must not take what connections, files and new workers need.
+        os.close(descriptor)
+        descriptor = None
+    if descriptor is None:
+        with _polled(identity, tell, loop):
+            yield
+        return
+
+    def ended() -> None:
+        # The descriptor stays readable: without removing the reader the loop would spin.
+        loop.remove_reader(descriptor)
+        tell()
+
+    try:
+        # Looked at while the descriptor pins it: what it names is the process or a later one.
+        if alive(identity):
+            loop.add_reader(descriptor, ended)
+        else:
+            tell()
+        yield
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _polled(
+    identity: Identity, tell: Callable[[], None], loop: asyncio.AbstractEventLoop
+) -> Iterator[None]:
+    timer: asyncio.Handle
+
+    def look() -> None:
+        nonlocal timer
+        try:
+            is_alive = alive(identity)
+        except OSError:
+            is_alive = True  # nobody knows: look again
+        if is_alive:
+            timer = loop.call_later(EXIT_POLL_S, look)
+        else:
+            tell()
+
+    timer = loop.call_soon(look)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class Census:
+    """Looks at all processes, off the loop; callers that wait at the same time share one look.
+
+    So ending 200 attempts at once costs a few looks, not 200.
+    """
+
+    def __init__(self, off_loop: OffLoop) -> None:
+        self._off_loop = off_loop
+        self._lock = asyncio.Lock()
+        self._asked = 0
+        self._answered = 0
+        self._last: tuple[Process, ...] = ()
+
+    async def take(self) -> tuple[Process, ...]:
+        """Return what a look showed that began after this call."""
+        self._asked += 1
+        mine = self._asked
+        async with self._lock:
+            if self._answered < mine:
+                covers = self._asked
+                self._last = await self._off_loop(scan)
+                self._answered = covers
+            return self._last
+
+
+def scan() -> tuple[Process, ...]:
+    """Look at every live process once; those that end meanwhile are left out.
+
+    Environments of other users' processes cannot be read and count as without marker. For root all
+    can: a worker that changed its user still belongs to its attempt.
+    """
+    if not _LINUX:
+        return _scan_elsewhere()
+    found = []
+    for name in os.listdir("/proc"):  # noqa: PTH208  # Path objects for every process cost more
+        process = look(int(name)) if name.isdecimal() else None
+        if process is not None:
+            found.append(process)
+    return tuple(found)
+
+
+def look(pid: int) -> Process | None:
+    """The live process with that id; None without one, and where there is no ``/proc``.
+
+    Raises:
+        OSError: We could not look (no descriptor or memory left).
+    """
+    fields = _stat(pid) if _LINUX else None
+    if fields is None or fields.dead:
+        return None
+    environ = _read(f"/proc/{pid}/environ")
+    if not environ and fields.parent not in _KERNEL:
+        # In the middle of its exec it has none for some microseconds, and must not be overlooked.
+        environ = _read(f"/proc/{pid}/environ")
+    marker = _marker(environ)
+    return Process(pid, fields.parent, fields.session, fields.start, marker)
+
+
+def members(
+    processes: Sequence[Process], marker: Marker, *, shim: Identity | None
+) -> tuple[Process, ...]:
+    """The attempt's processes among ``processes``, without its shim.
+
+    Never ourselves, nor what leads to us, nor what we or another attempt of ours started: the
+    daemon may itself carry a marker, when a worker's command started it.
+    """
+    by_pid = {each.pid: each for each in processes}
+    carriers = {each.pid for each in processes if marker.covers(each.marker)}
+    spared = _spared(by_pid, marker) - carriers | {0, 1, os.getpid()}
+    chosen = carriers | _in_session_of(shim, processes, carriers)
+    children: dict[int, list[int]] = {}
+    for each in processes:
+        children.setdefault(each.parent, []).append(each.pid)
+    chosen -= spared
+    unseen = list(chosen)
+    while unseen:
+        for child in children.get(unseen.pop(), ()):
+            if child not in chosen and child not in spared:
+                chosen.add(child)
+                unseen.append(child)
+    if shim is not None and shim.pid in chosen and by_pid[shim.pid].start == shim.start:
+        chosen.discard(shim.pid)
+    return tuple(by_pid[pid] for pid in chosen)
+
+
+def _in_session_of(
+    shim: Identity | None, processes: Sequence[Process], carriers: set[int]
+) -> set[int]:
+    if shim is None or shim.pid <= 1:
+        return set()
+    session = {each.pid for each in processes if each.session == shim.pid}
+    # The number of a session may be in use again once all its processes ended; one carrier in it
+    # proves that it is still the shim's.
+    return session if session & carriers else set()
+
+
+def _spared(by_pid: Mapping[int, Process], marker: Marker) -> set[int]:
+    """Our own ancestors, and the workers of other attempts of this installation."""
+    spared = {
+        each.pid
+        for each in by_pid.values()
+        if each.marker is not None
+        and not marker.covers(each.marker)
+        and each.marker.root == marker.root
+    }
+    pid = os.getpid()
+    while pid in by_pid and by_pid[pid].parent not in spared:
+        pid = by_pid[pid].parent
+        spared.add(pid)
+    return spared
+
+
+def orphans(root: str, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
+    """Processes that carry the marker of an attempt under ``root`` that is not in ``known``.
+
+    Blocking (milliseconds). Source: 2-lifecycle §11 "finds orphan processes".
+    """
+    expected = frozenset(known)
+    return [
+        (each.marker.attempt_id, each.pid)
+        for each in scan()
+        if each.marker is not None
+        and each.marker.root == root
+        and each.marker.attempt_id not in expected
+    ]
+
+
+async def end_tree(
+    marker: Marker, *, shim: Identity | None, grace_s: float, census: Census, clock: Clock
+) -> None:
+    """TERM, ``grace_s`` seconds, KILL, for every process of the attempt; return when all are gone.
+
+    Stopped processes are continued, so that they can act on the TERM; processes that appear
+    meanwhile are ended too. The shim is left to record the exit, ``SHIM_BOUND_S`` at most.
+    Idempotent.
+
+    Raises:
+        RuntimeUnavailable: Some were still there ``KILL_BOUND_S`` after the first KILL; all were
+            sent KILL. Repeating goes on.
+
+    Source: 7-runtimes "The shim"; 2-lifecycle §5, §10; 8-field-failures "cannot stop".
+    """
+    loop = asyncio.get_running_loop()
+    kill_at = loop.time() + grace_s
+    told: set[Identity] = set()
+    alone_since: float | None = None
+    while True:
+        found = members(await census.take(), marker, shim=shim)
+        left = [_identity(each) for each in found]
+        if not left and (shim is None or not alive(shim)):
+            return
+        now = loop.time()
+        if now > kill_at + KILL_BOUND_S:
+            raise RuntimeUnavailable(
+                f"attempt {marker.attempt_id}: processes {', '.join(str(p.pid) for p in left)} "
+                f"survived SIGKILL for {KILL_BOUND_S:.0f} s (blocked in the kernel?)"
+            )
+        if left:
+            alone_since = None
+            _signal_all(left, told, force=now >= kill_at)
+            until = now + RESCAN_S if now >= kill_at else min(kill_at, now + RESCAN_S)
+            await _until_gone(left, until_s=until, clock=clock)
+        elif shim is not None:
+            alone_since = now if alone_since is None else alone_since
+            if now >= alone_since + SHIM_BOUND_S:
+                send(shim, signal.SIGKILL)
+            await _until_gone([shim], until_s=now + RESCAN_S / 2, clock=clock)
+
+
+def _signal_all(left: Iterable[Identity], told: set[Identity], *, force: bool) -> None:
+    for each in left:
+        if force:
+            send(each, signal.SIGKILL)
+        elif each not in told:
+            told.add(each)
+            send(each, signal.SIGTERM)
+            send(each, signal.SIGCONT)
+
+
+async def _until_gone(processes: Iterable[Identity], *, until_s: float, clock: Clock) -> None:
+    loop = asyncio.get_running_loop()
+    pause_s, left = 0.002, list(processes)
+    while True:
+        left = [each for each in left if alive(each)]
+        remaining_s = until_s - loop.time()
+        if not left or remaining_s <= 0:
+            return
+        await clock.sleep(min(pause_s, remaining_s))
+        pause_s = min(pause_s * 1.5, 0.1)
+
+
+def send(identity: Identity, number: signal.Signals) -> None:
+    """Send a signal to exactly this process; nothing when it is gone."""
+    descriptor = _pidfd(identity.pid)
+    try:
+        # Checked while the descriptor pins the process: its id cannot be used again in between.
+        if not alive(identity):
+            return
+        if descriptor is None:
+            os.kill(identity.pid, number)
+        else:
+            signal.pidfd_send_signal(descriptor, number)
+    except ProcessLookupError:
+        return
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _identity(process: Process) -> Identity:
+    return Identity(process.pid, process.start, boot_id(), _NEVER)
+
+
+_NEVER: Final = float("inf")
+_KERNEL: Final = (0, 2)
+"""Parents of threads of the kernel."""
+
+
+class _Stat(NamedTuple):
+    dead: bool
+    parent: int
+    session: int
+    start: str
+
+
+def _stat(pid: int) -> _Stat | None:
+    data = _read(f"/proc/{pid}/stat")
+    if not data:
+        return None
+    # The name in parentheses may hold anything, also ") "; what follows the last one is numbers.
+    fields = data[data.rfind(b") ") + 2 :].split(b" ", 20)
+    # A leader that ended before its other threads shows as a zombie too, but its threads work on.
+    dead = fields[0] in _DEAD and int(fields[17]) <= 1
+    return _Stat(dead, int(fields[1]), int(fields[3]), fields[19].decode())
+
+
+def _read(path: str) -> bytes:
+    """The file's bytes; empty when the process is gone or not ours to read.
+
+    Raises:
+        OSError: We could not look (no descriptor or memory left), which says nothing about the
+            process: taken for its end, it would make a healthy worker lost.
+    """
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # hot: once per process
+            return file.read()
+    except OSError as error:
+        if error.errno in _CANNOT_LOOK:
+            raise
+        return b""
+
+
+def _marker(environ: bytes) -> Marker | None:
+    if b"SUBAGENTS_ATTEMPT=" not in environ:
+        return None
+    values = dict(
+        each.split("=", 1)
+        for each in os.fsdecode(environ).split("\0")
+        if each.startswith((f"{ATTEMPT_VARIABLE}=", f"{ROOT_VARIABLE}=", f"{TURN_VARIABLE}="))
+    )
+    if ATTEMPT_VARIABLE not in values:
+        return None
+    turn = values.get(TURN_VARIABLE, "")
+    return Marker(
+        AttemptId(values[ATTEMPT_VARIABLE]),
+        values.get(ROOT_VARIABLE, ""),
+        int(turn) if turn.isdecimal() else 1,
+    )
+
+
+def _descriptors() -> int:
+    """How many file descriptors this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+def _pidfd(pid: int) -> int | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        # Gone (the caller looks), not known to this kernel, or no descriptor left.
+        return None
+
+
+if sys.platform != "linux":
+
+    def _alive_elsewhere(identity: Identity) -> bool:
+        try:
+            process = psutil.Process(identity.pid)
+            created_s = float(process.create_time())
+            dead = process.status() == psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+        return not dead and created_s <= identity.recorded_s + 1
+
+    def _scan_elsewhere() -> tuple[Process, ...]:
+        found = []
+        for each in psutil.process_iter():
+            try:
+                environ = "\0".join(f"{key}={value}" for key, value in each.environ().items())
+            except psutil.Error:
+                environ = ""
+            with contextlib.suppress(psutil.Error, ProcessLookupError, PermissionError):
+                marker = _marker(environ.encode())
+                found.append(Process(each.pid, each.ppid(), os.getsid(each.pid), "-", marker))
+        return tuple(found)
+
+else:
+
+    def _alive_elsewhere(identity: Identity) -> bool:
+        """False: without a start time nothing proves which process has this id."""
+        return identity.start != "-"
+
+    def _scan_elsewhere() -> tuple[Process, ...]:
+        return ()

@@ -1,0 +1,481 @@
+"""Attempts as processes behind a shim: started once, followed through files, adopted again.
+
+The daemon holds no pipe and is no parent that matters: ``shim.sh`` starts the worker and records
+its end, and everything known of an attempt is in its directory. So a worker outlives the daemon,
+and a new daemon goes on where the old one was killed.
+
+Nothing here calls fsync: after a power cut the worker is gone as well, and an attempt whose files
+are missing or torn is reported as vanished.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from subagents.domain.redaction.redact import MARGIN_BYTES, ending
+from subagents.domain.run.run import Exit
+from subagents.domain.run.signals import Exited, Signal, Vanished
+from subagents.domain.run.values import AttemptId, RunId
+from subagents.errors import RuntimeUnavailable, UsageError
+from subagents.ports import (
+    AttemptRef,
+    Clock,
+    OffLoop,
+    StartedInfo,
+)
+from subagents.runtimes.output.output_reader import (
+    ERR,
+    OUT,
+    STDERR_BYTES_MAX,
+    Output,
+    Seen,
+    Sizes,
+    has_result,
+    tail,
+)
+from subagents.runtimes.output.terminal_text import clean
+from subagents.runtimes.process.discard import (
+    Discarded,
+    discarded,
+    give_up,
+    give_up_all,
+)
+from subagents.runtimes.process.origins import Origins
+from subagents.runtimes.process.poller import Poller
+from subagents.runtimes.process.processes import (
+    Census,
+    Identity,
+    Marker,
+    alive,
+    end_tree,
+    on_end,
+    orphans,
+    reap,
+)
+
+SHELL: Final = "/bin/sh"
+SHIM: Final = Path(__file__).with_name("shim.sh")
+
+START_BOUND_S: Final = 5.0
+"""So long a claimed attempt may take to show its worker; usually it takes 3 ms."""
+
+_STOPPED: Final = "stopped\n"
+"""The claim of an attempt that was stopped before it started: it never will."""
+
+
+class Place:
+    """The directory of one turn of an attempt, and what its files say: microseconds to read."""
+
+    def __init__(self, root: Path, run_id: RunId, number: int, turn: int = 1) -> None:
+        if not run_id or "/" in run_id or run_id.startswith("."):
+            raise UsageError(f"run id {run_id!r} cannot name a directory")
+        # A further turn is a process of its own, and so has files of its own.
+        self.path = root / run_id / (str(number) if turn == 1 else f"{number}.{turn}")
+        self.turn = turn
+
+    @property
+    def out(self) -> str:
+        return str(self.path / "out")
+
+    @property
+    def err(self) -> str:
+        return str(self.path / "err")
+
+    @property
+    def is_claimed(self) -> bool:
+        return (self.path / "claim").exists()
+
+    @property
+    def was_stopped(self) -> bool:
+        return self._text("claim")[0] == _STOPPED
+
+    def shim(self) -> Identity | None:
+        """Whoever may start the worker; None until it has written itself down."""
+        for name, last in (("claim", "boot"), ("pid", "session")):
+            text, at_s = self._text(name)
+            identity = _identity(_records(text, last=last), "shim", at_s)
+            if identity is not None:
+                return identity
+        return None
+
+    def worker(self) -> Identity | None:
+        """The worker; None until it runs."""
+        text, at_s = self._text("pid")
+        return _identity(_records(text, last="session"), "worker", at_s)
+
+    def feeder(self) -> Identity | None:
+        """What hands ``in`` on to the worker; its end is the end of the worker's input."""
+        text, at_s = self._text("feeder")
+        return _identity(_records(text, last="boot"), "feeder", at_s)
+
+    def exit(self) -> Exit | None:
+        """How the worker ended; None while that is not recorded, or when it never ran."""
+        text, _ = self._text("exit")
+        match text.split(" ") if text.endswith("\n") else ():
+            case ["code", code]:
+                return Exit(code=int(code))
+            case ["signal", number]:
+                return Exit(signal=int(number))
+        return None
+
+    def sizes(self) -> Sizes:
+        """How much was written so far."""
+        return Sizes(out=_size(self.out), err=_size(self.err))
+
+    def discarded(self) -> Discarded:
+        """What was given up of the output."""
+        return discarded(self.path)
+
+    def create(self, files: Mapping[str, bytes], *, is_fed: bool = False) -> None:
+        """Make the directory with ``files``; a file that is there already is replaced whole.
+
+        With ``is_fed`` the worker reads from a FIFO, into which the shim feeds ``in``.
+        """
+        for path in (self.path.parent.parent, self.path.parent, self.path):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, content in files.items():
+            # Two starters may write the same at once, and a worker may read already.
+            draft = self.path / f".{name}.{os.getpid()}.{threading.get_ident()}"
+            draft.write_bytes(content)
+            draft.chmod(0o600)
+            draft.replace(self.path / name)
+        if is_fed:
+            with contextlib.suppress(FileExistsError):
+                os.mkfifo(self.path / "stdin", 0o600)
+
+    def claim_as_stopped(self) -> None:
+        """Claim it so that no shim ever will; nothing when it is claimed already."""
+        # Where no file can be made (a full disk), no shim can claim it either.
+        with contextlib.suppress(OSError):
+            self.create({})
+            with (self.path / "claim").open("x") as claim:
+                claim.write(_STOPPED)
+
+    def delete(self) -> None:
+        """Delete the directory, and the run's when this was its last attempt. Idempotent."""
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.path)
+        with contextlib.suppress(OSError):  # other attempts are still there, or it is gone
+            self.path.parent.rmdir()
+
+    def _text(self, name: str) -> tuple[str, float]:
+        path = self.path / name
+        try:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                return file.read(4096), os.fstat(file.fileno()).st_mtime
+        except FileNotFoundError:
+            return "", 0.0
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116  # beside the paths as texts
+    except FileNotFoundError:
+        return 0
+
+
+def _records(text: str, *, last: str) -> dict[str, list[str]]:
+    """The lines by their first word; empty unless the ``last`` one is complete."""
+    if not text.endswith("\n"):
+        return {}
+    records = {words[0]: words[1:] for words in map(str.split, text.splitlines()) if words}
+    return records if last in records else {}
+
+
+def _identity(records: Mapping[str, list[str]], name: str, at_s: float) -> Identity | None:
+    match records.get(name), records.get("boot"):
+        case [pid, start], [boot] if pid.isdecimal():
+            return Identity(int(pid), start, boot, at_s)
+    return None
+
+
+class Command(NamedTuple):
+    """What a shim is to run."""
+
+    argv: Sequence[bytes]
+    env: Mapping[bytes, bytes]
+    cwd: bytes
+    files: Mapping[str, bytes]
+    """Put into the attempt directory before; ``stdin`` is what the worker reads."""
+    is_fed: bool = False
+    """It reads what is appended to the file ``in`` instead."""
+
+
+class Reader(Protocol):
+    """Reads what one attempt writes, forward. Blocking, for one thread at a time."""
+
+    @property
+    def position(self) -> int:
+        """Behind all that was read of the standard output."""
+        ...
+
+    def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
+        """What is new, for some milliseconds; returns ``(what was seen, there may be more)``."""
+        ...
+
+    def finish(self) -> list[Seen]:
+        """After the last ``read``, when the worker is gone."""
+        ...
+
+
+class ProcessAttempts:
+    """Starts, follows and ends attempts that are processes; the base of every process runtime.
+
+    Args:
+        root: Holds ``<runId>/<number>/``; created when missing. One installation, one root.
+        clock: Only waits.
+        off_loop: Carries starting processes, reading output and looking at all processes.
+    """
+
+    def __init__(self, root: Path, clock: Clock, off_loop: OffLoop) -> None:
+        self.root = Path(os.path.abspath(root))  # noqa: PTH100  # resolve() would follow links
+        self._clock = clock
+        self._off_loop = off_loop
+        self._census = Census(off_loop)
+        self._poller = Poller()
+        self._origins = Origins(str(self.root))
+        self._children: set[int] = set()
+
+    def place(self, ref: AttemptRef) -> Place:
+        """Of the turn that ``ref`` names."""
+        return Place(self.root, ref.run_id, ref.number, ref.turns)
+
+    def marker(self, attempt_id: AttemptId, turn: int = 1) -> Marker:
+        return Marker(attempt_id, str(self.root), turn)
+
+    async def start(self, place: Place, command: Callable[[], Command]) -> StartedInfo:
+        """Start the attempt, or adopt it when anybody started it before.
+
+        Args:
+            place: Where.
+            command: Called only when nobody did; may refuse with UsageError.
+
+        Raises:
+            RuntimeUnavailable: Nothing was started (no room for files or processes).
+            UsageError: As ``command`` raises, or its arguments are too long; nothing was started.
+        """
+        self._reap()
+        shim_pid = await self._off_loop(partial(self._launch, place, command))
+        await self._settle(place, shim_pid)
+        if not place.is_claimed:
+            raise RuntimeUnavailable(
+                f"the attempt directory {place.path} could not be claimed; is its disk full "
+                "or read-only? Nothing was started"
+            )
+        worker, shim = place.worker(), place.shim()
+        adopted = shim_pid is None or shim is None or shim.pid != shim_pid
+        return StartedInfo(pid=None if worker is None else worker.pid, adopted=adopted)
+
+    async def watch(
+        self, attempt_id: AttemptId, place: Place, output: Reader
+    ) -> AsyncIterator[Seen]:
+        """Yield the attempt's signals and what it says; see ``ports.Runtime.watch``.
+
+        Needs nothing but the directory, so that it serves a new daemon as well. Ends with
+        ``Exited``, also when the exit was not recorded but its end was seen, or ``Vanished``.
+        """
+        await self._settle(place, None)
+        seen_alive = False
+        # The shim first: it ends when the exit is on record. Without it (it was killed) the worker
+        # is awaited, and how it ended stays unknown.
+        for identify in (place.shim, place.worker):
+            identity = identify()
+            if identity is None or not alive(identity):
+                continue
+            seen_alive = seen_alive or identify == place.worker
+            async with contextlib.aclosing(self._follow(identity, place, output)) as found:
+                async for each in found:
+                    yield each
+            if place.exit() is not None:
+                break
+        self._reap()
+        if not place.discarded().is_all:
+            async with contextlib.aclosing(self._rest(place, output)) as found:
+                async for each in found:
+                    yield each
+        yield await self._off_loop(partial(_last, attempt_id, place, seen_alive)), output.position
+
+    async def _rest(self, place: Place, output: Reader) -> AsyncGenerator[Seen, None]:
+        """What an ended worker wrote last; a child that it left behind may write for ever."""
+        written = await self._off_loop(place.sizes)
+        more = True
+        while more:
+            found, more = await self._off_loop(partial(output.read, until=written))
+            for each in found:
+                yield each
+        for each in await self._off_loop(output.finish):
+            yield each
+
+    async def discard(
+        self, place: Place, *, cursor: int, heard: Mapping[str, int], ended: bool
+    ) -> None:
+        """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
+
+        Raises:
+            RuntimeUnavailable: Not all could be let go; repeating goes on.
+        """
+        before = partial(
+            give_up, place.path, out=min(cursor, heard.get(OUT, 0)), err=heard.get(ERR, 0)
+        )
+        try:
+            await self._off_loop(partial(give_up_all, place.path) if ended else before)
+        except OSError as error:
+            raise RuntimeUnavailable(f"cannot let go of output: {error}") from error
+
+    async def stop(self, attempt_id: AttemptId, place: Place, *, grace_s: float) -> None:
+        """End every process of the attempt; see ``processes.end_tree``.
+
+        One that was not started never will be: a start that comes late finds it claimed.
+        """
+        await self._off_loop(place.claim_as_stopped)
+        await end_tree(
+            self.marker(attempt_id, place.turn),
+            shim=place.shim(),
+            grace_s=grace_s,
+            census=self._census,
+            clock=self._clock,
+        )
+        self._reap()
+
+    async def forget(self, place: Place) -> None:
+        """Delete the attempt's directory. Idempotent.
+
+        Raises:
+            RuntimeUnavailable: Not all could be deleted; repeating goes on.
+        """
+        try:
+            await self._off_loop(place.delete)
+        except OSError as error:
+            raise RuntimeUnavailable(f"cannot delete {place.path}: {error}") from error
+
+    async def orphans(self, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
+        """``(attempt id, pid)`` of processes of attempts of this root that are not in ``known``."""
+        return await self._off_loop(partial(orphans, str(self.root), frozenset(known)))
+
+    def attempt_of(self, pid: int) -> AttemptId | None:
+        """The attempt of this root that the process belongs to, if any; see ``Origins``."""
+        return self._origins.attempt_of(pid)
+
+    def _launch(self, place: Place, command: Callable[[], Command]) -> int | None:
+        """Start a shim unless the attempt is claimed; returns its pid. Blocking."""
+        if place.is_claimed:
+            return None
+        what = command()
+        try:
+            place.create(what.files, is_fed=what.is_fed)
+            shim = subprocess.Popen(
+                [SHELL, str(SHIM), str(place.path), *what.argv],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=what.cwd,
+                env=what.env,
+                start_new_session=True,
+            )
+        except OSError as error:
+            if error.errno == errno.E2BIG:
+                raise UsageError(
+                    "the command line and environment are longer than this system takes; "
+                    'hand the task over with `stdin = "task"`'
+                ) from error
+            raise RuntimeUnavailable(f"cannot start a worker: {error}") from error
+        # Popen must not wait for it, nor complain that nobody did: ``_reap`` does.
+        shim.returncode = 0
+        self._children.add(shim.pid)
+        return shim.pid
+
+    async def _settle(self, place: Place, shim_pid: int | None) -> None:
+        """Wait, ``START_BOUND_S`` at most, until the worker runs or clearly never will."""
+        loop = asyncio.get_running_loop()
+        until_s, pause_s = loop.time() + START_BOUND_S, 0.001
+        while place.worker() is None and loop.time() < until_s:
+            shim = place.shim()
+            self._reap()
+            # A claim may be empty for a moment; a shim that lost the claim ends at once.
+            unclaimed = shim_pid not in self._children and not place.is_claimed
+            if unclaimed or place.was_stopped or (shim is not None and not alive(shim)):
+                return
+            await self._clock.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, 0.05)
+
+    async def _follow(
+        self, identity: Identity, place: Place, output: Reader
+    ) -> AsyncGenerator[Seen, None]:
+        """Yield what is seen while the process lives; some output may be left to read after it."""
+        news = asyncio.Event()
+        with (
+            self._poller.follow(place.out, news),
+            self._poller.follow(place.err, news),
+            on_end(identity, news.set),
+        ):
+            while alive(identity):
+                # Reading on only when all of it was taken: who keeps it sets the pace.
+                found, more = await self._off_loop(output.read)
+                for each in found:
+                    yield each
+                if not more:
+                    await news.wait()
+                    news.clear()
+
+    def _reap(self) -> None:
+        for pid in tuple(self._children):
+            if reap(pid):
+                self._children.discard(pid)
+
+
+class PlainOutput:
+    """The ``Reader`` of a plain program, from there or behind what is not there any more."""
+
+    def __init__(
+        self, attempt_id: AttemptId, place: Place, *, cursor: int, heard: Mapping[str, int]
+    ) -> None:
+        gone = place.discarded()
+        known = {OUT: max(heard.get(OUT, 0), gone.out), ERR: max(heard.get(ERR, 0), gone.err)}
+        cursor = max(cursor, gone.out)
+        self._place = place
+        self._output = Output(place.out, place.err, attempt_id, cursor=cursor, heard=known)
+
+    @property
+    def position(self) -> int:
+        return self._output.position
+
+    def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
+        return self._output.read(until=until)
+
+    def finish(self) -> list[Seen]:
+        gone = self._place.discarded()
+        before = gone.has_result or has_result(
+            self._place.out, start=gone.out, stop=self._output.begin
+        )
+        return self._output.finish(result_before=before)
+
+
+def _last(attempt_id: AttemptId, place: Place, seen_alive: bool) -> Signal:  # noqa: FBT001
+    exit_ = place.exit()
+    if exit_ is None and not seen_alive:
+        return Vanished(key=f"{attempt_id}:vanished", error=_why_vanished(place))
+    stderr, _ = tail(place.err, STDERR_BYTES_MAX + MARGIN_BYTES)
+    return Exited(
+        key=f"{attempt_id}:exit",
+        exit=exit_ or Exit(),
+        drained=True,
+        stderr_tail=clean(ending(stderr, STDERR_BYTES_MAX)) or None,
+    )
+
+
+def _why_vanished(place: Place) -> str:
+    if not place.is_claimed:
+        return "the worker was never started: it has no attempt directory"
+    if place.was_stopped:
+        return "the worker was stopped before it started"
+    if place.worker() is None:
+        return "the worker was claimed but never ran"
+    return "the worker is gone and its exit was not recorded (killed with its shim, or a reboot)"

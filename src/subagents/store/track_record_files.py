@@ -1,0 +1,165 @@
+"""The records of ended attempts as lines of JSON: ``<state>/agent-performance-YYYY-MM-DD.jsonl``.
+
+One file per UTC day of an attempt's end. Each attempt has exactly one line, whoever brings its
+record how often: a day's keys are read from its file before the first line is added to it. So a
+crash between a line and whatever was to remember it costs nothing, and the files need no fsync:
+what a power cut takes is brought again.
+
+Source: 4-observability §6; seed 000 §7.2.
+"""
+
+import contextlib
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import date
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from subagents.domain.run.values import Value, attempt_id
+from subagents.domain.track_record.track_record import AttemptRecord
+
+READ_BYTES: Final = 1024 * 1024
+"""Of one page; a line is less than a thousandth of it."""
+LINE_BYTES_MAX: Final = 256 * 1024
+"""A longer line is none of ours and is left out."""
+DAYS_KNOWN_MAX: Final = 4
+"""Days whose keys are held in memory: today, and those that are brought up to date."""
+EPOCH: Final = date(1970, 1, 1).toordinal()
+FILE_NAME: Final = re.compile(r"agent-performance-(\d{4}-\d{2}-\d{2})\.jsonl")
+
+_encoder = msgspec.json.Encoder()
+_decoder: Final[msgspec.json.Decoder[AttemptRecord]] = msgspec.json.Decoder(AttemptRecord)
+
+
+class _Named(Value, frozen=True):
+    """As much of a line as is needed to know it again."""
+
+    run_id: str
+    attempt: int
+
+
+_name_decoder: Final[msgspec.json.Decoder[_Named]] = msgspec.json.Decoder(_Named)
+
+
+class PerformanceFiles:
+    """See ``ports.PerformanceLog``; one process writes, at the same time others may read.
+
+    Args:
+        directory: Made when the first line is written, for its owner only.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._known: dict[int, set[str]] = {}
+        self._writing = threading.Lock()
+
+    def append(self, records: Sequence[AttemptRecord]) -> None:
+        """See ``ports.PerformanceLog.append``."""
+        with self._writing:
+            for day, found in groupby(records, key=lambda each: each.day):
+                self._append(day, tuple(found))
+
+    def sizes(self) -> Mapping[int, int]:
+        """See ``ports.PerformanceLog.sizes``."""
+        found = {}
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._directory) as entries:
+            for entry in entries:
+                day = _day_of(entry.name)
+                if day is not None:
+                    found[day] = entry.stat().st_size
+        return found
+
+    def read(self, day: int, *, offset: int) -> tuple[Sequence[AttemptRecord], int]:
+        """See ``ports.PerformanceLog.read``."""
+        try:
+            with self.file(day).open("rb") as file:
+                lines, end = _lines(file.fileno(), offset)
+        except FileNotFoundError:
+            return (), offset
+        records = []
+        for line in lines:
+            # Whoever edits the file may break lines of it; the others still count.
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                records.append(_decoder.decode(line))
+        return records, end
+
+    def forget(self, before_day: int) -> None:
+        """See ``ports.PerformanceLog.forget``."""
+        with self._writing:
+            for day in self.sizes():
+                if day < before_day:
+                    self.file(day).unlink(missing_ok=True)
+                    self._known.pop(day, None)
+
+    def file(self, day: int) -> Path:
+        """Where a day's lines are."""
+        return self._directory / f"agent-performance-{date.fromordinal(EPOCH + day)}.jsonl"
+
+    def _append(self, day: int, records: Sequence[AttemptRecord]) -> None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        file = os.open(self.file(day), flags, 0o600)
+        try:
+            known = self._keys_of(day, file)
+            new = {each.key: each for each in records if each.key not in known}
+            if not new:
+                return
+            _write(file, b"".join(_encoder.encode(each) + b"\n" for each in new.values()))
+            known.update(new)
+        except OSError:
+            # Some lines may be whole, the last one torn: the next look at the file sees to it.
+            self._known.pop(day, None)
+            raise
+        finally:
+            os.close(file)
+
+    def _keys_of(self, day: int, file: int) -> set[str]:
+        """The attempts a day's file has; with the first look at it, a torn last line goes."""
+        known = self._known.pop(day, None)
+        if known is None:
+            known, end = set(), 0
+            while True:
+                lines, behind = _lines(file, end)
+                if behind == end:
+                    break
+                end = behind
+                for line in lines:
+                    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                        named = _name_decoder.decode(line)
+                        known.add(attempt_id(named.run_id, named.attempt))  # type: ignore[arg-type]  # as it was written
+            os.ftruncate(file, end)
+        self._known[day] = known
+        while len(self._known) > DAYS_KNOWN_MAX:
+            self._known.pop(next(iter(self._known)))
+        return known
+
+
+def _lines(file: int, offset: int) -> tuple[list[bytes], int]:
+    """Some whole lines behind ``offset``, and the offset behind them."""
+    content = os.pread(file, READ_BYTES, offset)
+    end = content.rfind(b"\n") + 1
+    if end == 0 and len(content) == READ_BYTES:
+        return [], offset + len(content)  # the middle of a line that is none of ours
+    lines = content[:end].split(b"\n")[:-1]
+    return [line for line in lines if len(line) <= LINE_BYTES_MAX], offset + end
+
+
+def _write(file: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(file, view) :]
+
+
+def _day_of(name: str) -> int | None:
+    match = FILE_NAME.fullmatch(name)
+    if match is None:
+        return None
+    try:
+        return date.fromisoformat(match[1]).toordinal() - EPOCH
+    except ValueError:
+        return None

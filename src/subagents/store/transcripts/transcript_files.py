@@ -1,0 +1,336 @@
+"""The transcript of each run as files: ``<state>/transcripts/<runId>/`` (``segments``).
+
+Apart from the database, because nothing is decided by it, and because a million lines of a worker
+must not share a disk queue with the commit of another one's result.
+
+A batch of lines and the checkpoint that belongs to it are one ``write``. The oldest segment goes
+when all of them are too big. Checkpoints that are no longer the last one are of no use: when they
+outweigh the lines, their segment is written anew without them.
+
+Source: 4-observability §1, §2; seed 003 §2.
+"""
+
+import contextlib
+import os
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from subagents.domain.run.values import RunId
+from subagents.domain.transcript.transcript_query import (
+    Checkpoint,
+    Line,
+    LogPage,
+    LogQuery,
+)
+from subagents.errors import UsageError
+from subagents.store.transcripts import segments, transcript_search
+from subagents.store.transcripts.segments import Segment
+
+SEGMENTS: Final = 8
+"""So many of them make up a full transcript: an eighth of it goes at once."""
+SEGMENT_BYTES_MAX: Final = 16 * 1024 * 1024
+WASTE_BYTES: Final = 64 * 1024
+"""Old checkpoints that may always lie around."""
+KNOWN_MAX: Final = 4096
+"""Runs whose files are remembered between two batches; of others they are looked at anew."""
+LINES_AT_ONCE: Final = 2_000
+"""Encoded in one go, see ``segments.SLICE_BYTES``."""
+
+_encoder: Final = msgspec.json.Encoder()
+_checkpoints: Final = msgspec.json.Decoder(Checkpoint)
+
+
+@dataclass(slots=True)
+class _Files:
+    """What a writer knows of one run's segments; the newest is the last."""
+
+    segments: list[Segment] = field(default_factory=list)
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    lines_bytes: int = 0
+    """Of the newest segment, without its checkpoints."""
+    mark_bytes: int = 0
+    """Of its last checkpoint."""
+    unsynced: set[Path] = field(default_factory=set)
+
+
+class TranscriptFiles:
+    """See ``ports.TranscriptLog``.
+
+    Args:
+        directory: Made when the first line is written, for its owner only.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._known: OrderedDict[RunId, _Files] = OrderedDict()
+        self._lock = threading.Lock()
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def resume(self, run_id: RunId) -> Checkpoint:
+        """See ``ports.TranscriptLog.resume``; what a crash left of a batch is cut off."""
+        files = _load(self._place(run_id))
+        self._remember(run_id, files)
+        return files.checkpoint
+
+    def append(
+        self, run_id: RunId, lines: Sequence[Line], checkpoint: Checkpoint, *, bytes_max: int
+    ) -> None:
+        """See ``ports.TranscriptLog.append``."""
+        place = self._place(run_id)
+        first = lines[0].seq if lines else None
+        batch = _Batch(first, _encoded(lines), _encoder.encode(checkpoint) + b"\n")
+        files = self._recall(run_id) or _load(place)
+        try:
+            self._keep(place, files, batch, bytes_max)
+        except FileNotFoundError:
+            # Somebody deleted them under us.
+            files = _load(place)
+            self._keep(place, files, batch, bytes_max)
+        files.checkpoint = checkpoint
+        _drop(files, bytes_max)
+        self._remember(run_id, files)
+
+    def sync(self, run_id: RunId) -> None:
+        """See ``ports.TranscriptLog.sync``."""
+        place = self._place(run_id)
+        with self._lock:
+            files = self._known.get(run_id)
+        unsynced = [each.path for each in segments.found_in(place)[-1:]]
+        if files is not None:
+            unsynced = [path for path in files.unsynced if path.exists()]
+        if not unsynced:
+            return
+        for path in (*unsynced, place, self._directory):
+            _sync(path)
+        if files is not None:
+            files.unsynced.difference_update(unsynced)
+
+    def forget(self, run_id: RunId) -> None:
+        """See ``ports.TranscriptLog.forget``."""
+        with self._lock:
+            self._known.pop(run_id, None)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self._place(run_id))
+
+    def _keep(self, place: Path, files: _Files, batch: "_Batch", bytes_max: int) -> None:
+        if batch.first is not None and batch.first <= files.checkpoint.seq:
+            raise OSError(
+                f"line {batch.first} is there already: {place} goes on "
+                f"behind {files.checkpoint.seq}"
+            )
+        size_max = min(bytes_max // SEGMENTS, SEGMENT_BYTES_MAX)
+        last = files.segments[-1] if files.segments else None
+        if last is None or (batch.lines and last.end + batch.size > size_max):
+            # One that alone is too much: only its end is kept, and nothing of before.
+            part = batch.end(bytes_max // 2)
+            self._begin(place, files, part)
+            _drop(files, bytes_max if part is batch else 0)
+        elif _is_wasteful(files, last, size_max):
+            _replace(files, last, batch)
+        else:
+            _extend(files, last, batch)
+
+    def _begin(self, place: Path, files: _Files, batch: "_Batch") -> None:
+        try:
+            place.mkdir(mode=0o700, exist_ok=True)
+        except FileNotFoundError:  # the first run of all
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.mkdir(mode=0o700, exist_ok=True)
+        first = files.checkpoint.seq + 1 if batch.first is None else batch.first
+        path = segments.path_of(place, first)
+        _create(path, batch.lines + batch.mark)
+        files.segments.append(Segment(first, path, batch.size))
+        files.lines_bytes, files.mark_bytes = len(batch.lines), len(batch.mark)
+        files.unsynced.add(path)
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def read(self, run_id: RunId, query: LogQuery) -> LogPage:
+        """See ``ports.TranscriptLog.read``."""
+        return transcript_search.read(self._place(run_id), query)
+
+    # -- what is known ---------------------------------------------------------------------
+
+    def _place(self, run_id: RunId) -> Path:
+        if not run_id or "/" in run_id or run_id.startswith("."):
+            raise UsageError(f"run id {run_id!r} cannot name a directory")
+        return self._directory / run_id
+
+    def _recall(self, run_id: RunId) -> _Files | None:
+        """Out of memory while it is changed: what fails half-way is looked at anew."""
+        with self._lock:
+            return self._known.pop(run_id, None)
+
+    def _remember(self, run_id: RunId, files: _Files) -> None:
+        with self._lock:
+            self._known[run_id] = files
+            if len(self._known) > KNOWN_MAX:
+                self._known.popitem(last=False)
+
+
+# -- encoding -----------------------------------------------------------------------------------
+
+
+class _Batch(NamedTuple):
+    """What one ``append`` writes."""
+
+    first: int | None
+    """Number of its first line; None = it has none."""
+    lines: bytes
+    mark: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.lines) + len(self.mark)
+
+    def end(self, bytes_max: int) -> "_Batch":
+        """Its newest lines, as many as fit; itself when all do."""
+        if len(self.lines) <= bytes_max or self.first is None:
+            return self
+        at = self.lines.find(b"\n", len(self.lines) - bytes_max - 1) + 1
+        cut = self.lines.count(b"\n", 0, at)
+        return self._replace(first=self.first + cut, lines=self.lines[at:])
+
+
+def _encoded(lines: Sequence[Line]) -> bytes:
+    parts = [lines[start : start + LINES_AT_ONCE] for start in range(0, len(lines), LINES_AT_ONCE)]
+    return b"".join(map(_encoded_part, parts))
+
+
+def _encoded_part(lines: Sequence[Line]) -> bytes:
+    try:
+        return _encoder.encode_lines([(x.seq, x.ts, x.type, x.attempt, x.text) for x in lines])
+    except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
+        texts = [each.text.encode("utf-8", "replace").decode() for each in lines]
+        pairs = zip(lines, texts, strict=True)
+        return _encoder.encode_lines([(x.seq, x.ts, x.type, x.attempt, t) for x, t in pairs])
+
+
+# -- files --------------------------------------------------------------------------------------
+
+
+def _load(place: Path) -> _Files:
+    """Look at the files of a run; what a crash left behind is cut off or deleted.
+
+    Raises:
+        OSError: They cannot be read or cut.
+    """
+    found = segments.found_in(place)
+    while found:
+        last = found.pop()
+        data = _sound(last.path.read_bytes())
+        if not data:
+            last.path.unlink()
+            continue
+        if len(data) < last.end:
+            os.truncate(last.path, len(data))
+        record = data[data.rfind(b"\n", 0, -1) + 1 : -1]
+        return _Files(
+            segments=[*found, last._replace(end=len(data))],
+            checkpoint=_checkpoint_of(record),
+            lines_bytes=len(segments.without_marks(data)),
+            mark_bytes=len(record) + 1,
+            unsynced={each.path for each in (*found, last)},
+        )
+    return _Files()
+
+
+def _sound(data: bytes) -> bytes:
+    """All up to the last complete checkpoint; after a power cut, before the first hole."""
+    hole = data.find(b"\0")
+    if hole >= 0:
+        data = data[:hole]
+    end = len(data)
+    while True:
+        end = data.rfind(b"\n", 0, end) + 1
+        if end == 0:
+            return b""
+        begin = data.rfind(b"\n", 0, end - 1) + 1
+        if data.startswith(b"{", begin) and segments.mark_of(data[begin : end - 1]) is not None:
+            return data[:end]
+        end = begin
+
+
+def _checkpoint_of(record: bytes) -> Checkpoint:
+    try:
+        return _checkpoints.decode(record)
+    except msgspec.DecodeError:
+        # Of another version: numbers go on, and everything else begins anew.
+        mark = segments.mark_of(record) or segments.Mark()
+        return Checkpoint(seq=mark.seq, ts=mark.ts)
+
+
+def _create(path: Path, data: bytes) -> None:
+    """A whole file, or none."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    file = os.open(path, flags, 0o600)
+    try:
+        _write(file, data)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(file)
+
+
+def _extend(files: _Files, last: Segment, batch: _Batch) -> None:
+    """What fails half-way is cut off by the next who looks at the file, and read by nobody."""
+    file = os.open(last.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+    try:
+        _write(file, batch.lines + batch.mark)
+    finally:
+        os.close(file)
+    files.segments[-1] = last._replace(end=last.end + batch.size)
+    files.lines_bytes += len(batch.lines)
+    files.mark_bytes = len(batch.mark)
+    files.unsynced.add(last.path)
+
+
+def _is_wasteful(files: _Files, last: Segment, size_max: int) -> bool:
+    waste = last.end - files.lines_bytes - files.mark_bytes
+    return waste > files.lines_bytes + min(WASTE_BYTES, size_max // 4)
+
+
+def _replace(files: _Files, last: Segment, batch: _Batch) -> None:
+    """The same, with none but the last checkpoint; whoever reads the old file goes on with it."""
+    lines = segments.without_marks(last.path.read_bytes()[: last.end])
+    lines += b"\n" if lines and not lines.endswith(b"\n") else b""
+    data = lines + batch.lines + batch.mark
+    draft = last.path.with_suffix(".new")
+    _create(draft, data)
+    _sync(draft)
+    draft.replace(last.path)
+    files.segments[-1] = last._replace(end=len(data))
+    files.lines_bytes = len(lines) + len(batch.lines)
+    files.mark_bytes = len(batch.mark)
+    files.unsynced.add(last.path)
+
+
+def _drop(files: _Files, bytes_max: int) -> None:
+    """The oldest segments, as long as all are too big."""
+    while len(files.segments) > 1 and sum(each.end for each in files.segments) > bytes_max:
+        with contextlib.suppress(OSError):
+            files.segments[0].path.unlink(missing_ok=True)
+        files.segments.pop(0)
+
+
+def _write(file: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,525 @@
+"""``log`` and ``status`` as callers get them: what may be asked, and what comes back."""
+
+import asyncio
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.home_daemon import CONFIG, Home, segment, serving, until
+from tests.builders import NOW_MS, Life
+
+from subagents.api.answers import log_summary as summary
+from subagents.api.answers.log_pages import Asked, query_for, since_ms
+from subagents.domain.run.worker_output import LineType
+from subagents.domain.transcript.transcript_query import LOG_LINES, LogQuery
+from subagents.errors import NotFound, UsageError
+
+SUMMARIZER = """
+[agents.brief]
+runtime = "scripted"
+script = [{ result = "It went well." }]
+
+[agents.mute]
+runtime = "scripted"
+script = [{ exit = 1 }]
+"""
+
+
+def play(tmp_path: Path, scenario: Any, config: str = CONFIG) -> None:
+    async def body() -> None:
+        async with serving(tmp_path / "home", config) as home:
+            await scenario(home)
+
+    asyncio.run(body())
+
+
+def query(**asked: Any) -> LogQuery:
+    return query_for(Asked(**asked), Life.begin().start().run, now_ms=NOW_MS)
+
+
+async def log_of(home: Home, run: str, **asked: object) -> dict[str, Any]:
+    text = "&".join(f"{name}={segment(str(value))}" for name, value in asked.items())
+    return await home.ok("GET", f"/v1/runs/{run}/log?{text}")
+
+
+def events(*said: dict[str, object]) -> str:
+    """Shell that prints structured events."""
+    return "\n".join(f"echo '{json.dumps(each)}'" for each in said)
+
+
+def texts(page: dict[str, Any]) -> list[str]:
+    return [line["text"] for line in page["lines"]]
+
+
+# -- what may be asked ----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("log:window")
+def test_without_an_offset_the_newest_lines_come_and_behind_a_cursor_the_oldest() -> None:
+    assert query() == LogQuery(offset=None, limit=LOG_LINES)
+    assert query(offset=100, limit=20) == LogQuery(offset=100, limit=20)
+    assert query(tail=7) == LogQuery(offset=None, limit=7)
+    assert query(after_seq=12) == LogQuery(offset=0, limit=LOG_LINES, after_seq=12)
+    assert query(after_seq=12, tail=3) == LogQuery(offset=None, limit=3, after_seq=12)
+
+
+@pytest.mark.requirement("log:tool-use")
+def test_a_search_for_tool_use_alone_means_the_calls_of_tools() -> None:
+    assert query(grep="tool_use", limit=10) == LogQuery(types=(LineType.TOOL,), limit=10)
+    assert query(grep="tool_use|x").grep == "tool_use|x"
+    assert query(grep="tool_use", types="text").grep == "tool_use"
+
+
+@pytest.mark.requirement("log:since")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("5m", NOW_MS - 300_000),
+        ("2d", NOW_MS - 172_800_000),
+        ("90", NOW_MS - 90_000),
+        ("PT1H", NOW_MS - 3_600_000),
+        ("2023-11-14T22:13:20Z", NOW_MS),
+        ("2023-11-14T22:13:20+00:00", NOW_MS),
+        ("2023-11-14T23:13:20+01:00", NOW_MS),
+        ("2023-11-14T22:13:20.500Z", NOW_MS + 500),
+    ],
+)
+def test_since_is_a_duration_or_a_time(text: str, found: int) -> None:
+    assert since_ms(text, now_ms=NOW_MS) == found
+
+
+@pytest.mark.requirement("log:since")
+def test_a_time_without_a_zone_is_one_of_this_machine() -> None:
+    local = datetime.fromtimestamp(NOW_MS / 1000, tz=UTC).astimezone().replace(tzinfo=None)
+    assert since_ms(local.isoformat(), now_ms=0) == NOW_MS
+    midnight = local.replace(hour=0, minute=0, second=0).timestamp() * 1000
+    assert since_ms(local.date().isoformat(), now_ms=0) == midnight
+
+
+@pytest.mark.requirement("log:refusals")
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"since": "yesterday"}, "since must be a duration such as 5m, 1h or 2d, or a time"),
+        ({"since": "400d"}, "since must be at most 365d"),
+        ({"since": "2026-13-40"}, "since must be a duration"),
+        ({"since": ""}, "since must be a duration"),
+        ({"types": "toool"}, 'not "toool": did you mean "tool"?'),
+        ({"types": "tool,"}, "type must be"),
+        ({"grep": ""}, "grep must have 1 to 1000 characters"),
+        ({"grep": "x" * 1001}, "grep must have 1 to 1000 characters"),
+        ({"tail": 1, "offset": 1}, "tail and offset exclude each other"),
+        ({"tail": 1, "limit": 1}, "tail and limit exclude each other"),
+        ({"wait_s": 5}, "waitSeconds needs afterSeq"),
+        ({"summary": True, "grep": "x"}, "grep and summary exclude each other"),
+        ({"summary": True, "limit": 5}, "limit and summary exclude each other"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_its_name(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as found:
+        query(**asked)
+    assert message in found.value.message
+    field = str(found.value.details["field"])
+    assert field in found.value.message
+
+
+@pytest.mark.requirement("log:refusals")
+def test_an_attempt_that_never_was_is_not_found() -> None:
+    assert query(attempt=1).attempt == 1
+    with pytest.raises(NotFound, match="has 1 attempts, no attempt 2"):
+        query(attempt=2)
+
+
+@pytest.mark.requirement("log:refusals")
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ("limit=0", "limit"),
+        ("limit=10001", "limit"),
+        ("limit=-1", "limit"),
+        ("limit=1_0", "limit"),
+        ("offset=-1", "offset"),
+        ("tail=10001", "tail"),
+        ("attempt=0", "attempt"),
+        ("afterSeq=x", "afterSeq"),
+        ("afterSeq=0&waitSeconds=51", "waitSeconds"),
+        ("summary=maybe", "summary"),
+        ("since=soon", "since"),
+        ("type=errors", "type"),
+        ("stream=out", "stream"),
+        ("grep=%5B", "grep"),
+    ],
+)
+def test_a_call_with_a_wrong_parameter_names_it_and_reads_nothing(
+    tmp_path: Path, asked: str, field: str
+) -> None:
+    async def scenario(home: Home) -> None:
+        run = (await home.spawn("quick"))["runId"]
+        status, answered = await home.call("GET", f"/v1/runs/{run}/log?{asked}")
+        assert (status, answered["code"]) == (422, "invalid")
+        assert answered["details"]["field"] == field
+        assert field in answered["message"]
+
+    play(tmp_path, scenario)
+
+
+# -- lines ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("log:answer", "http:log:pages")
+def test_the_answer_has_the_lines_of_all_sources_in_their_order(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        said = events(
+            {"subagents": "text", "text": "let me see"},
+            {"subagents": "thinking", "text": "hm"},
+            {
+                "subagents": "tool",
+                "name": "Bash",
+                "input": {"command": "git log"},
+                "durationMs": 2100,
+                "exitCode": 0,
+            },
+            {"subagents": "error", "text": "rate limited", "api": True, "retry": "2/5"},
+        )
+        run = (await home.spawn("shell", task=f"{said}\necho plain"))["runId"]
+        await home.wait(run)
+        page = await log_of(home, run)
+        assert list(page) == [
+            *("runId", "label", "totalLines", "returnedLines", "offset", "droppedLines"),
+            *("lines", "nextSeq", "ended"),
+        ]
+        assert [line["seq"] for line in page["lines"]] == [*range(1, page["totalLines"] + 1)]
+        assert (page["returnedLines"], page["offset"]) == (page["totalLines"], 0)
+        assert (page["nextSeq"], page["ended"]) == (page["totalLines"], True)
+        times = [line["ts"] for line in page["lines"]]
+        assert times == sorted(times)
+        kinds = [line["type"] for line in page["lines"]]
+        assert kinds[:2] == ["user", "system"]
+        assert kinds[2:7] == ["text", "thinking", "tool", "error", "text"]
+        assert texts(page)[4] == "✅ Bash (2.1s)\ngit log"
+        assert texts(page)[-1].endswith("run ended: ok")
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("log:answer", "http:log:pages")
+def test_filters_come_first_then_the_window(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        task = "for i in $(seq 0 99); do echo line $i; done; echo 'an error came up' >&2"
+        run = (await home.spawn("shell", task=task))["runId"]
+        await home.wait(run)
+        whole = await log_of(home, run, limit=1000)
+        assert len(texts(whole)) == 104
+        newest = await log_of(home, run)
+        assert texts(newest) == texts(whole)[-50:]
+        assert newest["offset"] == 54
+        window = await log_of(home, run, offset=100, limit=20)
+        assert texts(window) == texts(whole)[100:]
+        found = await log_of(home, run, grep="line .5$", limit=3)
+        assert texts(found) == ["line 75", "line 85", "line 95"]
+        assert (found["totalLines"], found["offset"]) == (9, 6)
+        assert texts(await log_of(home, run, type="error")) == ["an error came up"]
+        assert texts(await log_of(home, run, grep="error|fail"))[-1] == "an error came up"
+        assert texts(await log_of(home, run, since="5m", tail=104)) == texts(whole)
+        assert texts(await log_of(home, run, since="2100-01-01")) == []
+        assert texts(await log_of(home, run, offset=5000)) == []
+        assert texts(await log_of(home, run, tail=2)) == texts(whole)[-2:]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("log:cursor")
+def test_pages_by_their_cursor_make_up_the_whole(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run = (await home.spawn("shell", task="seq 1 200"))["runId"]
+        await home.wait(run)
+        whole = texts(await log_of(home, run, limit=1000))
+        found: list[str] = []
+        after, ended = 0, False
+        while not ended:
+            page = await log_of(home, run, afterSeq=after, limit=30)
+            assert page["returnedLines"] <= 30
+            found += texts(page)
+            after, ended = page["nextSeq"], page["ended"]
+        assert found == whole
+        first = await log_of(home, run, offset=0, limit=10)
+        rest = await log_of(home, run, afterSeq=first["nextSeq"], limit=1000)
+        assert texts(first) + texts(rest) == whole
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("log:long-poll")
+def test_a_reader_behind_the_end_is_held_until_there_is_something_new(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        gate = tmp_path / "gate"
+        task = f"echo one; until test -e {gate}; do sleep 0.05; done; echo two"
+        run = (await home.spawn("shell", task=task))["runId"]
+        async with asyncio.timeout(20):
+            while "one" not in texts(page := await log_of(home, run)):  # noqa: ASYNC110  its daemon
+                await asyncio.sleep(0.02)
+        began = time.monotonic()
+        empty = await log_of(home, run, afterSeq=page["nextSeq"], waitSeconds=1)
+        assert (texts(empty), empty["ended"]) == ([], False)
+        assert time.monotonic() - began >= 0.9
+        held = asyncio.create_task(
+            log_of(home, run, afterSeq=page["nextSeq"], grep="two", waitSeconds=30)
+        )
+        await until(lambda: bool(home.services.engine.recorder._listeners))
+        gate.touch()
+        assert texts(await held) == ["two"]
+        end = page["nextSeq"]
+        while True:
+            last = await log_of(home, run, afterSeq=end, waitSeconds=30)
+            end = last["nextSeq"]
+            if last["ended"]:
+                break
+        assert texts(last)[-1].endswith("run ended: ok")
+        # A run that is over holds nobody.
+        began = time.monotonic()
+        assert texts(await log_of(home, run, afterSeq=end, waitSeconds=30)) == []
+        assert time.monotonic() - began < 5
+        assert home.services.engine.recorder._listeners == {}
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("log:attempt")
+def test_the_lines_of_one_attempt_and_they_end_with_it(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        task = "test -e again && echo second || { touch again; echo first; exit 1; }"
+        run = (await home.spawn("shell", task=task, retryCount=1, retryDelay=10))["runId"]
+        await home.wait(run)
+        first = await log_of(home, run, attempt=1, type="text")
+        second = await log_of(home, run, attempt=2, type="text")
+        assert (texts(first), texts(second)) == (["first"], ["second"])
+        assert {line["attempt"] for line in (await log_of(home, run))["lines"]} == {1, 2}
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("log:own")
+def test_only_the_own_tree_can_be_read(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        mine = (await home.spawn("hang"))["runId"]
+        other = (await home.spawn("hang"))["runId"]
+        await home.until_phase(mine, "running")
+        status, answered = await home.call(
+            "GET", f"/v1/runs/{other}/log", headers=home.worker(mine)
+        )
+        assert (status, answered["code"]) == (403, "forbidden")
+        own = await home.ok("GET", f"/v1/runs/{mine}/log", headers=home.worker(mine))
+        assert own["runId"] == mine
+
+    play(tmp_path, scenario)
+
+
+# -- summary --------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("log:summary")
+def test_a_summary_is_a_digest_made_without_a_model(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        said = events(
+            {
+                "subagents": "tool",
+                "name": "Bash",
+                "input": {"command": "npm test"},
+                "exitCode": 1,
+            },
+            {"subagents": "tool", "name": "Edit", "input": {"file_path": "src/a.py"}},
+            {"subagents": "usage", "tokensIn": 4000, "tokensOut": 200},
+        )
+        run = (await home.spawn("shell", task=said, label="job"))["runId"]
+        await home.wait(run)
+        found = await log_of(home, run, summary=1)
+        assert (found["writtenBy"], found["label"], found["leftOutLines"]) == ("digest", "job", 0)
+        assert "exit 1: npm test" in found["summary"]
+        assert "files touched (1): src/a.py" in found["summary"]
+        assert "cost: 4,000 tokens in, 200 tokens out" in found["summary"]
+        assert len(found["summary"].splitlines()) <= 40
+        assert (await home.ok("GET", "/v1/runs"))["total"] == 1
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("log:summary", "digest:bounded")
+def test_a_summary_of_a_huge_log_says_how_much_it_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "PAGE_LINES", 10)
+    monkeypatch.setattr(summary, "PAGES_MAX", 3)
+
+    async def scenario(home: Home) -> None:
+        run = (await home.spawn("shell", task="seq 1 100 | sed 's/^/error /' >&2"))["runId"]
+        await home.wait(run)
+        found = await log_of(home, run, summary=1)
+        # A task, a start and an end besides the hundred errors: the newest thirty are looked at.
+        assert found["leftOutLines"] == 73
+        assert found["summary"].endswith("left out: 73 older lines")
+        assert "errors (29, the last 5):" in found["summary"]
+        assert "error 100" in found["summary"]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("log:summary:agent")
+def test_the_configured_agent_writes_it_once_for_the_same_log(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run = (await home.spawn("shell", task="echo '```'; echo data", label="job"))["runId"]
+        await home.wait(run)
+        await home.ok("POST", "/v1/inbox/ack", {"messageIds": [f"{run}:announce"]})
+        found = await log_of(home, run, summary=1)
+        assert (found["summary"], found["writtenBy"]) == ("It went well.", "brief")
+        written = await home.ok("GET", f"/v1/runs/{found['summaryRun']}")
+        assert written["label"] == "summary-of-job"
+        assert written["requester"] == "agent:main:main"
+        assert written["resolved"]["timeoutMs"] == 60_000
+        assert "never instructions to you" in written["spec"]["task"]
+        assert "````\n" in written["spec"]["task"]
+        # Nobody is told of it, and nobody pays twice for the same.
+        assert (await home.ok("GET", "/v1/inbox"))["messages"] == []
+        again = await log_of(home, run, summary=1)
+        assert again["summaryRun"] == found["summaryRun"]
+
+    config = CONFIG.replace("[agents.main]", 'summarizer_agent = "brief"\n\n[agents.main]', 1)
+    play(tmp_path, scenario, config + SUMMARIZER)
+
+
+@pytest.mark.requirement("log:summary:agent")
+@pytest.mark.parametrize(("agent", "why"), [("mute", "gave no summary"), ("gone", "could not be")])
+def test_where_the_agent_fails_the_digest_stands_and_says_why(
+    tmp_path: Path, agent: str, why: str
+) -> None:
+    async def scenario(home: Home) -> None:
+        run = (await home.spawn("shell", task="echo x"))["runId"]
+        await home.wait(run)
+        found = await log_of(home, run, summary=1)
+        assert found["writtenBy"] == "digest"
+        assert "task: echo x" in found["summary"]
+        assert why in found["note"]
+
+    config = CONFIG.replace("[agents.main]", f'summarizer_agent = "{agent}"\n\n[agents.main]', 1)
+    play(tmp_path, scenario, config + SUMMARIZER)
+
+
+# -- status ---------------------------------------------------------------------------------------
+
+FIELDS = [
+    *("agentId", "label", "runId", "phase", "state", "runtime", "sessionId", "attempt", "costUsd"),
+    *("tokensIn", "tokensOut", "toolsUsed", "lastActivity", "lastActivityAge", "contextPercent"),
+    *("pendingRequests", "latestProgress", "childrenActive", "deadline", "budget"),
+]
+
+
+@pytest.mark.requirement("status:fields")
+def test_status_has_every_field_and_unknown_is_null(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run = (await home.spawn("hang", label="job", runTimeoutSeconds=60))["runId"]
+        await home.until_phase(run, "running")
+        found = await home.ok("GET", f"/v1/runs/{run}/status")
+        assert set(FIELDS) <= set(found)
+        assert (found["agentId"], found["label"], found["state"]) == ("hang", "job", "running")
+        assert (found["costUsd"], found["tokensIn"], found["tokensOut"]) == (None, None, None)
+        assert (found["contextPercent"], found["budget"]) == (None, None)
+        assert (found["pendingRequests"], found["childrenActive"]) == ([], 0)
+        assert found["adapter"] == "scripted"
+        assert found["runtime"].endswith("s")
+        assert found["runtimeMs"] >= 0
+        assert found["deadline"] - found["startedAt"] >= 60_000
+
+        row = (await home.ok("GET", "/v1/runs"))["runs"][0]
+        assert set(row) <= set(found)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("status:fields", "progress:shown")
+def test_status_tells_usage_tools_progress_and_open_questions(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        said = events(
+            {
+                "subagents": "tool",
+                "name": "Bash",
+                "input": {"command": "pytest -q"},
+                "exitCode": 0,
+            },
+            {"subagents": "usage", "tokensIn": 45000, "tokensOut": 12000, "costUsd": 0.34},
+            {"subagents": "context", "tokens": 150_000, "window": 200_000},
+            {"subagents": "progress", "phase": "half", "percentComplete": 50},
+        )
+        run = (await home.spawn("shell", task=f"{said}\nsleep 30", budget={"maxTokens": 10**6}))[
+            "runId"
+        ]
+        async with asyncio.timeout(20):
+            while True:
+                found = await home.ok("GET", f"/v1/runs/{run}/status")
+                if found["latestProgress"] is not None and found["toolsUsed"]:
+                    break
+                await asyncio.sleep(0.02)
+        assert (found["tokensIn"], found["tokensOut"], found["costUsd"]) == (45000, 12000, 0.34)
+        assert (found["toolsUsed"], found["contextPercent"]) == (1, 75)
+        assert "pytest" in found["lastActivity"]
+        assert found["lastActivityAge"].endswith("s ago")
+        assert found["latestProgress"]["phase"] == "half"
+        assert found["budget"]["percent"] == 5
+        listed = (await home.ok("GET", "/v1/runs"))["runs"][0]
+        assert listed["latestProgress"] == found["latestProgress"]
+        (node,) = (await home.ok("GET", "/v1/tree"))["roots"]
+        assert node["latestProgress"] == found["latestProgress"]
+        await home.ok("POST", f"/v1/runs/{run}/cancel", {})
+
+    play(tmp_path, scenario)
+
+
+# -- attention ------------------------------------------------------------------------------------
+
+IMPATIENT = """
+[agents.moody]
+runtime = "command"
+command = ["sh", "-c", "{task}"]
+alerts = { stuck_seconds = 1 }
+"""
+
+
+@pytest.mark.requirement("attention:concerns")
+def test_attention_names_a_worker_that_is_stuck_or_fails_until_it_goes_on(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        gate = tmp_path / "gate"
+        failing = {
+            "subagents": "tool",
+            "name": "Bash",
+            "input": {"command": "make"},
+            "exitCode": 2,
+        }
+        fine = {**failing, "exitCode": 0}
+        task = "\n".join(
+            (events(*[failing] * 3), f"until test -e {gate}; do sleep 0.05; done", events(fine))
+        )
+        run = (await home.spawn("moody", task=f"{task}\nsleep 30", label="job"))["runId"]
+
+        async def kinds(wanted: set[str]) -> list[dict[str, Any]]:
+            async with asyncio.timeout(30):
+                while True:
+                    items = (await home.ok("GET", "/v1/attention"))["items"]
+                    if {each["kind"] for each in items} == wanted:
+                        return list(items)
+                    await asyncio.sleep(0.05)
+
+        items = await kinds({"stuck", "failure_loop"})
+        told = {each["kind"]: each["text"] for each in items}
+        assert told["failure_loop"] == "3 Bash failures in a row"
+        assert told["stuck"].startswith("no sign of life for ")
+        assert {each["runId"] for each in items} == {run}
+        gate.touch()
+        # The tool succeeded; a second later it is silent again.
+        await kinds({"stuck"})
+        await home.ok("POST", f"/v1/runs/{run}/cancel", {})
+        await home.wait(run)
+        items = (await home.ok("GET", "/v1/attention"))["items"]
+        assert [each["kind"] for each in items if each["kind"] in told] == []
+
+    play(tmp_path, scenario, CONFIG + IMPATIENT)

@@ -1,0 +1,148 @@
+"""What the calls below ``/v1/agents`` take, refuse and show to whom."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from tests.api.home_daemon import Home, serving
+
+AGENT = {"X-Subagents-Caller": "agent"}
+CONFIG = """
+[agents.main]
+subagents.allow_agents = ["good"]
+
+[agents.good]
+runtime = "scripted"
+script = [{ result = "done" }]
+description = "Reviews code"
+lane = "heavy"
+run_timeout_seconds = 90
+tools = ["Read"]
+subagents.allow_agents = ["bad"]
+capabilities = { tags = ["review"], cost_tier = "cheap" }
+
+[agents.bad]
+runtime = "scripted"
+script = [{ exit = 1 }]
+description = "Reviews code"
+capabilities = { tags = ["review"], cost_tier = "cheap" }
+
+[lanes.heavy]
+slots = 2
+"""
+
+
+def play(tmp_path: Path, scenario: Callable[[Home], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(60), serving(tmp_path, CONFIG) as home:
+            await scenario(home)
+
+    asyncio.run(main())
+
+
+@pytest.mark.requirement("http:agents")
+def test_wrong_parameters_are_refused_with_what_is_allowed(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        for path, told in (
+            ("/v1/agents/stats?by=colour", "by must be"),
+            ("/v1/agents/stats?days=0", "days must be a whole number from 1 to 30"),
+            ("/v1/agents/stats?agents=a", 'did you mean "agent"?'),
+            ("/v1/agents/suggest?costTier=huge", "costTier must be"),
+            ("/v1/agents/suggest?limit=101", "limit must be a whole number from 1 to 100"),
+            ("/v1/agents/suggest?cwd=a", "cwd must be an absolute path"),
+            (f"/v1/agents/suggest?tags={','.join(map(str, range(101)))}", "at most 100 tags"),
+            (f"/v1/agents/suggest?hint={'x' * 5000}", "hint must have at most 4000 characters"),
+        ):
+            status, document = await home.call("GET", path)
+            assert (status, document["code"]) == (422, "invalid"), path
+            assert told in str(document["message"])
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:agents")
+def test_an_agent_is_advised_among_those_it_may_spawn_and_a_person_among_all(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        for agent in ("good", "bad"):
+            receipt = await home.spawn(agent)
+            await home.wait(str(receipt["runId"]))
+        whole = await home.ok("GET", "/v1/agents/suggest?hint=review&tags=review&costTier=cheap")
+        narrow = await home.ok("GET", "/v1/agents/suggest?hint=review", None, AGENT)
+        first = await home.ok("GET", "/v1/agents/suggest?limit=1")
+
+        assert [each["id"] for each in whole["suggestions"]] == ["good", "bad", "command"]
+        assert whole["suggestions"][0]["reasons"] == [
+            "has the tags: review",
+            "its description has: review",
+            "cost tier cheap",
+            "1 of 1 runs ok (21–100 %), without a contract",
+        ]
+        assert [each["id"] for each in narrow["suggestions"]] == ["good"]
+        assert ([each["id"] for each in first["suggestions"]], first["total"]) == (["good"], 3)
+        assert (await home.ok("GET", "/v1/runs"))["total"] == 2, "nobody was started"
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:agents")
+def test_the_list_has_each_agents_card_and_limits(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        found = {each["id"]: each for each in (await home.ok("GET", "/v1/agents"))["agents"]}
+
+        assert found["good"] == {
+            "id": "good",
+            "runtime": "scripted",
+            "description": "Reviews code",
+            "tags": ["review"],
+            "costTier": "cheap",
+            "typicalLatency": None,
+            "notes": None,
+            "allowed": True,
+            "limits": {
+                "model": None,
+                "runTimeoutSeconds": 90,
+                "lane": "heavy",
+                "laneSlots": 2,
+                "tools": ["Read"],
+                "allowAgents": ["bad"],
+                "maxSpawnDepth": 1,
+            },
+            "abilities": {
+                "survivesDaemon": False,
+                "steer": True,
+                "resume": True,
+                "scopeTools": True,
+                "interrupt": True,
+                "usage": True,
+                "model": False,
+            },
+            "probe": None,
+        }
+        assert found["command"]["tags"] == []
+        assert found["command"]["limits"]["runTimeoutSeconds"] is None
+        assert "main" not in found
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:agents")
+def test_records_that_cannot_be_read_are_an_answer_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(home: Home) -> None:
+        log = home.services.engine.performance._records
+
+        def broken() -> dict[int, int]:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(log, "sizes", broken)
+        for path in ("/v1/agents/stats", "/v1/agents/suggest"):
+            status, document = await home.call("GET", path)
+            assert (status, document["retryable"]) == (503, True)
+            assert "Permission denied" in str(document["message"])
+            assert "agent-performance" in str(document["hint"])
+
+    play(tmp_path, scenario)

@@ -1,0 +1,239 @@
+"""The daemon's process: one per home, stale sockets, signals, shutdown."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, build, serving, until
+
+from subagents.api.server import daemon
+from subagents.api.server.daemon import run_daemon, serve_until_stopped
+from subagents.api.server.peer import peer_uid
+from subagents.errors import AlreadyRunning
+
+PROGRAM = Path(__file__).parents[1] / "home_daemon.py"
+
+
+def start(home: Path) -> "subprocess.Popen[bytes]":
+    """A daemon process that answers; its working directory is the test's own."""
+    process = subprocess.Popen([sys.executable, PROGRAM, home], cwd=home)
+    due = time.monotonic() + DEADLINE_S
+    path = build(home).paths.socket
+    while time.monotonic() < due:
+        assert process.poll() is None
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(str(path))
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return process
+    process.kill()
+    raise TimeoutError("the daemon does not answer")
+
+
+@pytest.mark.requirement("daemon:one-per-home")
+def test_a_second_daemon_refuses_names_the_first_and_leaves_its_log_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            other = build(tmp_path)
+            monkeypatch.setattr(daemon, "LOG_BYTES_MAX", 0)
+            with pytest.raises(AlreadyRunning) as caught:
+                await run_daemon(other, paths=other.paths, log_path=other.paths.log_file)
+            assert f"pid {os.getpid()}" in caught.value.message
+            assert str(other.paths.socket) in caught.value.message
+            assert caught.value.exit_code == 1
+            assert "starts, pid" in other.paths.log_file.read_text()
+            assert await home.ok("GET", "/healthz") == {"status": "ok"}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("daemon:socket:modes")
+def test_the_socket_is_for_its_owner_alone_and_gone_after_the_stop(tmp_path: Path) -> None:
+    async def scenario() -> Path:
+        async with serving(tmp_path) as home:
+            path = home.services.paths.socket
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        return path
+
+    assert not asyncio.run(scenario()).exists()
+
+
+@pytest.mark.requirement("daemon:socket:stale")
+def test_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path: Path) -> None:
+    process = start(tmp_path)
+    process.kill()
+    process.wait(DEADLINE_S)
+    assert build(tmp_path).paths.socket.exists()
+
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            assert await home.ok("GET", "/healthz") == {"status": "ok"}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("daemon:socket:in-the-way")
+def test_what_answers_or_is_no_socket_is_never_removed(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    path.write_text("precious")
+    with pytest.raises(AlreadyRunning, match="is in the way"), daemon.listening(path):
+        pass
+    assert path.read_text() == "precious"
+    path.unlink()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(str(path))
+        other.listen()
+        with pytest.raises(AlreadyRunning), daemon.listening(path):
+            pass
+    assert path.is_socket()
+
+
+@pytest.mark.requirement("daemon:stop:signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_daemon_cleanly_and_leaves_workers_running(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    process = start(tmp_path)
+    home = Home(build(tmp_path))
+    task = "echo $$ > pid; while [ ! -e end ]; do sleep 0.02; done"
+    spec = {"task": task, "agentId": "shell"}
+    _, receipt = home.call_blocking("POST", "/v1/runs", {"spec": spec, "cwd": str(tmp_path)})
+    pid_file = tmp_path / "pid"
+    try:
+        due = time.monotonic() + DEADLINE_S
+        while not (pid_file.exists() and pid_file.read_text().strip()):
+            assert time.monotonic() < due
+            time.sleep(0.02)
+        body = {"runIds": [receipt["runId"]], "timeoutSeconds": 600}
+        waiting = UnixConnection(home.services.paths.socket)
+        waiting.request("POST", "/v1/wait", json.dumps(body))
+        # Connections are served in the order they came: after this answer the wait is under way.
+        assert home.call_blocking("GET", "/healthz")[0] == 200
+        process.send_signal(number)
+        assert waiting.getresponse().status == 503
+        waiting.close()
+        assert process.wait(DEADLINE_S) == 0
+        assert not home.services.paths.socket.exists()
+        os.kill(int(pid_file.read_text()), 0)
+    finally:
+        (tmp_path / "end").touch()
+        process.kill()
+        process.wait(DEADLINE_S)
+
+    async def next_daemon() -> str:
+        async with serving(tmp_path) as again:
+            (item,) = (await again.wait(receipt["runId"]))["completed"]
+            return str(item["outcome"]["status"])
+
+    assert asyncio.run(next_daemon()) == "ok"
+
+
+@pytest.mark.requirement("daemon:stop:call")
+def test_shutdown_ends_long_polls_with_a_retryable_error(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            run_id = (await home.spawn("hang"))["runId"]
+            body = {"runIds": [run_id], "timeoutSeconds": 600}
+            waiting = asyncio.create_task(home.call("POST", "/v1/wait", body))
+            await until(lambda: run_id in home.services.engine._mailbox._waiters)
+            async with asyncio.timeout(DEADLINE_S):
+                assert (await home.ok("POST", "/v1/shutdown"))["status"] == "stopping"
+                status, document = await waiting
+            assert (status, document["code"], document["retryable"]) == (503, "unavailable", True)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("daemon:embedded")
+def test_inside_another_program_signals_and_logs_stay_that_programs_own(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        services = build(tmp_path)
+        ready = asyncio.Event()
+        before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+        serving = asyncio.create_task(
+            serve_until_stopped(services, paths=services.paths, ready=ready)
+        )
+        async with asyncio.timeout(DEADLINE_S):
+            await ready.wait()
+            assert await Home(services).ok("GET", "/healthz") == {"status": "ok"}
+            after = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+            services.stopping.set()
+            await serving
+        assert after == before
+        assert not services.paths.log_file.exists()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("daemon:peer:same-user")
+def test_a_connection_of_another_user_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            monkeypatch.setattr(daemon, "peer_uid", lambda _connection: os.getuid() + 1)
+            with pytest.raises(OSError):  # noqa: PT011 - reset or broken pipe, by chance
+                await home.call("GET", "/healthz")
+            monkeypatch.undo()
+            assert await home.ok("GET", "/healthz") == {"status": "ok"}
+        assert f"refused a connection of user {os.getuid() + 1}" in (
+            home.services.paths.log_file.read_text()
+        )
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("daemon:peer:same-user")
+def test_the_system_says_which_user_is_at_the_other_end() -> None:
+    here, there = socket.socketpair(socket.AF_UNIX)
+    with here, there:
+        expected = os.getuid() if sys.platform == "linux" else None
+        assert peer_uid(here) == expected
+
+
+@pytest.mark.requirement("daemon:log:rotated")
+def test_a_large_log_is_moved_aside_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon, "LOG_BYTES_MAX", 10)
+    path = tmp_path / "daemon.log"
+    path.write_text("the old lines\n")
+
+    with daemon.log_to(path):
+        daemon.log.info("a new line")
+    with daemon.log_to(path):
+        daemon.log.info("a newer line")
+
+    assert "a new line" in (tmp_path / "daemon.log.1").read_text()
+    newest = json.loads(path.read_text().splitlines()[-1])
+    assert newest["message"] == "a newer line"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.requirement("daemon:ready:service-manager")
+def test_the_service_manager_is_told_when_the_daemon_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(DEADLINE_S)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+
+        async def scenario() -> bytes:
+            async with serving(tmp_path / "home"):
+                return await asyncio.to_thread(manager.recv, 100)
+
+        assert asyncio.run(scenario()) == b"READY=1"

@@ -1,0 +1,216 @@
+"""What callers read: names, nulls for the unknown, and nothing secret."""
+
+import msgspec
+import pytest
+from tests.api import run_journals as runs
+from tests.api.run_journals import exited, journal, result, run_after, slot, spawned, started
+
+from subagents.api.answers.explain import fold
+from subagents.api.wire import documents
+from subagents.domain.run import events as e
+from subagents.domain.run.outcome import (
+    Check,
+    CheckType,
+    Verdict,
+    Verification,
+)
+from subagents.domain.run.run import (
+    Confidence,
+    Report,
+    ReportedArtifact,
+    ReportStatus,
+    Request,
+    Usage,
+)
+from subagents.domain.run.signals import ReportSeen, UsageSeen
+from subagents.domain.run.spec import Artifact, Contract, RunSpec
+from subagents.domain.run.values import RequestId
+
+CHECKED = RunSpec(task="work", verification=Contract(artifacts=(Artifact(path="out"),)))
+LIVE = (spawned(), slot(), started())
+DONE = (*LIVE, result(), exited())
+ASKED = e.RequestAsked(
+    at_ms=1000,
+    request=Request(
+        id=RequestId(f"{runs.ID}:q1"), attempt=1, question="?", asked_at_ms=1000, deadline_ms=9000
+    ),
+)
+
+
+def verified(verdict: Verdict, *, passed: bool) -> e.VerificationFinished:
+    check = Check(type=CheckType.ARTIFACT, target="out", passed=passed, reason="r")
+    found = Verification(verdict=verdict, checks=(check,), verified_at_ms=5)
+    return e.VerificationFinished(at_ms=2000, attempt=1, verification=found)
+
+
+@pytest.mark.requirement("wire:run-status")
+@pytest.mark.parametrize(
+    ("events", "word"),
+    [
+        ((spawned(waits_for=("a",)),), "waiting"),
+        ((spawned(),), "queued"),
+        ((spawned(), e.Paused(at_ms=1, by="x")), "paused"),
+        ((spawned(), slot()), "running"),
+        (LIVE, "running"),
+        ((*LIVE, ASKED), "blocked"),
+        ((spawned(CHECKED), slot(), started(), result(), exited()), "running"),
+        ((spawned(RunSpec(task="w", retry_count=1)), slot(), started(), exited(1)), "retrying"),
+        (DONE, "ok"),
+        ((*LIVE, exited(1)), "error"),
+        ((spawned(), e.CancelRequested(at_ms=1, by="x")), "cancelled"),
+    ],
+)
+def test_run_status_is_one_word_that_fits_the_run(events: tuple[e.Event, ...], word: str) -> None:
+    assert documents.run_status(run_after(*events)) == word
+
+
+@pytest.mark.requirement("seed000:4.5.5", "notices:pending")
+def test_a_tree_shows_what_the_worker_claims_and_that_it_is_blocked_but_not_why() -> None:
+    claim = Report(summary="s", status=ReportStatus.PARTIAL, confidence=Confidence.LOW)
+    said = runs.signal(ReportSeen(key="r", report=claim))
+    shown = {"status": ReportStatus.PARTIAL, "confidence": Confidence.LOW}
+
+    assert documents.node(run_after(*LIVE), [], 9000)["completion"] is None
+    assert documents.node(run_after(*LIVE, said), [], 9000)["completion"] == shown
+    ended = run_after(*LIVE, said, result(), exited())
+    assert documents.node(ended, [], 9000)["completion"] == shown
+    blocked = documents.node(run_after(*LIVE, ASKED), [], 9000)
+    assert (blocked["runStatus"], blocked["pendingRequestCount"]) == ("blocked", 1)
+    assert "blockedReason" not in blocked
+
+
+@pytest.mark.requirement("wire:row")
+def test_a_row_has_every_name_of_the_contract_and_times_in_milliseconds() -> None:
+    row = documents.row(run_after(*DONE), 9000)
+
+    assert set(row) == {
+        *("runId", "label", "agentId", "runtime", "sessionKey", "requester", "depth", "phase"),
+        *("runStatus", "outcome", "attempt", "attempts", "pendingRequestCount", "blockedReason"),
+        *("latestProgress", "usage", "createdAt", "startedAt", "endedAt", "phaseSince", "why"),
+        *("task", "subtreeUsage"),
+    }
+    assert (row["createdAt"], row["endedAt"]) == (1000, 2000)
+    assert row["outcome"] == {"status": "ok", "reason": None, "error": None}
+
+
+@pytest.mark.requirement("wire:usage-unknown-is-null")
+def test_unknown_usage_is_null_and_a_part_of_it_too() -> None:
+    known = runs.signal(UsageSeen(key="u", usage=Usage(tokens_in=5)))
+
+    assert documents.row(run_after(*LIVE), 0)["usage"] is None
+    assert documents.row(run_after(*LIVE, known), 0)["usage"] == {
+        "tokensIn": 5,
+        "tokensOut": None,
+        "costUsd": None,
+    }
+
+
+@pytest.mark.requirement("wire:verification")
+@pytest.mark.parametrize(
+    ("verdict", "passed", "word"),
+    [
+        (Verdict.PASSED, True, "passed"),
+        (Verdict.FAILED, False, "failed"),
+        (Verdict.COULD_NOT_CHECK, False, "skipped"),
+    ],
+)
+def test_a_verdict_reads_passed_failed_or_skipped(
+    verdict: Verdict,
+    passed: bool,  # noqa: FBT001 - a column of the table
+    word: str,
+) -> None:
+    run = run_after(
+        spawned(CHECKED), slot(), started(), result(), exited(), verified(verdict, passed=passed)
+    )
+
+    found = documents.item(run)["verification"]
+
+    assert isinstance(found, dict)
+    assert found["status"] == word
+    assert found["verifiedAt"] == 5
+    assert found["checks"] == [
+        {"type": "artifact", "target": "out", "passed": passed, "reason": "r", "evidence": None}
+    ]
+
+
+@pytest.mark.requirement("wire:verification")
+def test_a_contract_that_never_ran_is_skipped_and_no_contract_is_null() -> None:
+    failed = run_after(spawned(CHECKED), slot(), started(), exited(1))
+
+    assert documents.verification(failed) == {"status": "skipped", "checks": [], "verifiedAt": None}
+    assert documents.verification(run_after(*DONE)) is None
+
+
+@pytest.mark.requirement("wire:artifacts")
+def test_artifacts_are_those_of_the_contract_then_those_the_worker_reported() -> None:
+    report = Report(
+        summary="s",
+        artifacts=(
+            ReportedArtifact(path="extra", description="e"),
+            ReportedArtifact(path="out", description="o"),
+        ),
+    )
+    run = run_after(
+        spawned(CHECKED),
+        slot(),
+        started(),
+        runs.signal(ReportSeen(key="r", report=report)),
+        exited(),
+        verified(Verdict.PASSED, passed=True),
+    )
+
+    assert documents.artifacts(run) == [
+        {"path": "out", "description": "o", "verified": True},
+        {"path": "extra", "description": "e", "verified": False},
+    ]
+
+
+@pytest.mark.requirement("wire:secrets-hidden")
+def test_values_of_the_agents_env_appear_in_no_document() -> None:
+    run = run_after(*DONE)
+    shown = [
+        documents.detail(run, 0),
+        *(documents.event(each) for each in fold(journal(*DONE))),
+    ]
+
+    text = msgspec.json.encode(shown).decode()
+
+    assert "planted-secret" not in text
+    assert '"KEY":"(hidden)"' in text
+
+
+@pytest.mark.requirement("wire:detail")
+def test_details_keep_the_parameters_word_for_word_and_cut_only_the_result() -> None:
+    spec = RunSpec(task="t" * 1000, retry_count=2)
+    run = run_after(spawned(spec), slot(), started(), result("é" * 5000), exited())
+
+    detail = documents.detail(run, 0)
+
+    assert detail["originalSpawnParams"] == {"task": "t" * 1000, "retryCount": 2}
+    assert str(detail["task"]).endswith("… (500 more characters)")
+    assert str(detail["result"]).endswith("… (1000 more characters)")
+    assert detail["resultBytes"] == 10_000
+    assert documents.result(run)["result"] == "é" * 5000
+
+
+@pytest.mark.requirement("wire:timeline")
+def test_an_event_has_its_data_apart_and_long_texts_cut() -> None:
+    (first, *_, last) = [
+        documents.event(each) for each in fold(journal(*LIVE, runs.result("x" * 3000)))
+    ]
+
+    assert (first["seq"], first["type"], first["phase"]) == (1, "Spawned", "queued")
+    assert isinstance(last["data"], dict)
+    assert set(last["data"]) == {"attempt", "signal"}
+    assert last["data"]["signal"]["text"] == "x" * 2000 + "… (1000 more characters)"
+
+
+@pytest.mark.requirement("wire:receipt")
+def test_a_repeated_receipt_says_that_nothing_new_was_started() -> None:
+    run = run_after(spawned())
+
+    first = documents.receipt(run, warnings=("w",), repeated=False)
+    again = documents.receipt(run, warnings=(), repeated=True)
+
+    assert (first["status"], first["warnings"], first["repeated"]) == ("accepted", ["w"], False)
+    assert "made run r-0000000001 before" in str(again["note"])

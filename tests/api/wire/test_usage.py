@@ -1,0 +1,114 @@
+"""What runs used and what is left of their budgets, as callers and people are shown it."""
+
+import msgspec
+import pytest
+from tests.api import run_journals as runs
+from tests.api.run_journals import journal, run_after, slot, spawned, started
+
+from subagents.api.answers.explain import steps, why_now
+from subagents.api.wire import documents
+from subagents.api.wire import usage as spending
+from subagents.cli.show import render
+from subagents.cli.show.views import Node
+from subagents.domain.run import events as e
+from subagents.domain.run.run import (
+    BudgetStop,
+    Child,
+    Committed,
+    Run,
+    Spent,
+    Usage,
+)
+from subagents.domain.run.signals import UsageSeen
+from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.values import RunId
+
+CHILD = RunId("r-child")
+BUDGET = Budget(max_tokens=1_000, max_runs=4)
+STOP = BudgetStop(by=RunId("r-lead"), label="lead", used="900 of 1k tokens", at_ms=2)
+
+
+def family(budget: Budget | None = BUDGET, tokens: int = 700) -> list[e.Event]:
+    """A run that used 100 tokens itself, and a child that used more with one below it."""
+    return [
+        spawned(RunSpec(task="x", budget=budget)),
+        slot(),
+        started(),
+        runs.signal(UsageSeen(key="u", usage=Usage(tokens_in=100))),
+        e.ChildSpawned(at_ms=2, child=Child(run_id=CHILD, label="c")),
+        e.ChildSpent(
+            at_ms=3,
+            child=CHILD,
+            spent=Spent(tokens_in=tokens, cost_usd=0.25, runs=2),
+            committed=Committed(tokens=tokens, runs=2),
+        ),
+    ]
+
+
+def node_of(run: Run) -> str:
+    return render.node_text(msgspec.convert(documents.node(run, [], 1000), Node))
+
+
+@pytest.mark.requirement("budget:shown", "budget:rolled-up")
+def test_a_row_has_the_runs_own_usage_and_that_of_its_subtree() -> None:
+    row = documents.row(run_after(*family()), 1000)
+
+    assert row["usage"] == {"tokensIn": 100, "tokensOut": None, "costUsd": None}
+    assert row["subtreeUsage"] == {
+        "tokensIn": 800,
+        "tokensOut": None,
+        "costUsd": 0.25,
+        "runs": 3,
+    }
+    assert documents.row(run_after(*family()[:4]), 1000)["subtreeUsage"] is None
+
+
+@pytest.mark.requirement("budget:shown")
+def test_details_show_every_limit_what_is_spent_and_what_is_left() -> None:
+    run = run_after(*family())
+
+    assert documents.detail(run, 1000)["budget"] == {
+        "maxTokens": 1_000,
+        "maxCostUsd": None,
+        "maxRuns": 4,
+        "maxSeconds": None,
+        "spent": {"tokensIn": 800, "tokensOut": None, "costUsd": 0.25, "runs": 3},
+        "left": {"tokens": 200, "costUsd": None, "runs": 1, "seconds": None},
+        "percent": 80,
+        "text": "800 of 1k tokens, 3 of 4 runs",
+        "exhausted": False,
+    }
+    assert documents.detail(run_after(*family(None)), 1000)["budget"] is None
+    assert spending.short_budget(run, 1000) == {
+        "percent": 80,
+        "text": "800 of 1k tokens, 3 of 4 runs",
+        "exhausted": False,
+    }
+
+
+@pytest.mark.requirement("budget:shown")
+def test_a_line_of_the_tree_has_what_all_of_it_used_and_how_much_of_its_budget() -> None:
+    whole = "quick  running  0.0s  800 tokens, $0.25 in 3 runs  budget 80%"
+
+    assert node_of(run_after(*family())).startswith(whole)
+    assert node_of(run_after(*family(None)[:4])).startswith("quick  running  0.0s  100 tokens")
+    assert "tokens" not in node_of(run_after(*family(None)[:3]))
+
+
+@pytest.mark.requirement("budget:shown")
+def test_the_history_tells_what_was_used_below_and_whose_budget_ended() -> None:
+    events = [*family(), e.BudgetExhausted(at_ms=9, stop=STOP)]
+    texts = [step.text for step in steps(journal(*events))]
+
+    assert "sub-agent r-child and all below it: 2 runs, 700 tokens, $0.25" in texts
+    assert 'the budget of run "lead" (r-lead) is used up: 900 of 1k tokens' in texts
+    assert why_now(run_after(*events), 10) == (
+        'the budget of run "lead" (r-lead) is used up: 900 of 1k tokens; attempt 1 is being stopped'
+    )
+    assert why_now(run_after(*family(tokens=700), *used_up()), 10).startswith(
+        "its budget is used up: 1k of 1k tokens"
+    )
+
+
+def used_up() -> list[e.Event]:
+    return [runs.signal(UsageSeen(key="v", usage=Usage(tokens_in=300)))]

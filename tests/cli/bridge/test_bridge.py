@@ -1,0 +1,336 @@
+"""The bridge against a daemon that dies at will: what is asked again, and what is told."""
+
+import json
+import os
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import pytest
+
+from subagents.cli.bridge import bridge as bridge_module
+from subagents.cli.bridge.bridge import Bridge, Daemon
+from subagents.cli.bridge.bridge_http import header_value
+from subagents.cli.bridge.bridge_rpc import may_repeat
+from subagents.cli.bridge.mcp_command import daemon_of, session_of
+from subagents.errors import DaemonUnreachable, UsageError
+
+BOUND_S = 30.0
+Turn = Callable[[socket.socket], None]
+
+
+def dies(_connection: socket.socket) -> None:
+    """It had read the request, and is gone."""
+
+
+def answers(body: bytes, *, status: int = 200, kind: str = "application/json") -> Turn:
+    head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
+    return lambda connection: connection.sendall(head.encode() + body)
+
+
+def result(number: object, **more: Any) -> bytes:
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "result": more})
+
+
+class FakeDaemon:
+    """Takes one turn for each connection, in order; keeps what it was sent."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.turns: queue.Queue[Turn] = queue.Queue()
+        self.heads: list[str] = []
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(path))
+        self._listener.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                self.heads.append(_request(connection))
+                self.turns.get(timeout=BOUND_S)(connection)
+
+    def stop(self) -> None:
+        """As one that was told to: its socket is gone."""
+        self.path.unlink(missing_ok=True)
+        self._listener.close()
+
+
+def _request(connection: socket.socket) -> str:
+    content = b""
+    while b"\r\n\r\n" not in content:
+        content += connection.recv(65536)
+    head, _, body = content.partition(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    while len(body) < length:
+        body += connection.recv(65536)
+    return head.decode()
+
+
+class Seat:
+    """A client at a bridge in this process."""
+
+    def __init__(self, daemon: FakeDaemon) -> None:
+        self.daemon = daemon
+        self.started = 0
+        incoming, self._to = os.pipe()
+        self._from, outgoing = os.pipe()
+        self._in: IO[bytes] = os.fdopen(incoming, "rb")
+        self._out: IO[bytes] = os.fdopen(self._from, "rb")
+        found = Daemon(str(daemon.path), {"x-subagents-session": "agent:main:x"}, self._start)
+        serving = Bridge(found, stdin=self._in, stdout=outgoing)
+        self._thread = threading.Thread(target=serving.run, daemon=True)
+        self._thread.start()
+        self._outgoing = outgoing
+
+    def _start(self) -> None:
+        self.started += 1
+
+    def send(self, number: object, method: str, **params: Any) -> None:
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        os.write(self._to, json.dumps(message).encode() + b"\n")
+
+    def receive(self) -> Any:
+        return json.loads(self._out.readline())
+
+    def close(self) -> None:
+        os.close(self._to)
+        self._thread.join(BOUND_S)
+        assert not self._thread.is_alive()
+        os.close(self._outgoing)
+        self._in.close()
+        self._out.close()
+
+
+@pytest.fixture
+def seat(tmp_path: Path) -> Iterator[Seat]:
+    daemon = FakeDaemon(tmp_path / "s")
+    found = Seat(daemon)
+    yield found
+    found.close()
+    daemon.stop()
+
+
+def call_id(head: str) -> str:
+    return next(line for line in head.splitlines() if line.startswith("x-subagents-call-id"))
+
+
+@pytest.mark.requirement("mcp:bridge:survives-daemon")
+def test_what_may_be_repeated_is_asked_again_under_the_same_id(seat: Seat) -> None:
+    for turn in (dies, answers(result(1, ok=True))):
+        seat.daemon.turns.put(turn)
+    seat.send(1, "tools/call", name="sessions_spawn", arguments={"task": "x"})
+    assert seat.receive()["result"] == {"ok": True}
+    first, second = seat.daemon.heads
+    assert call_id(first) == call_id(second)
+    assert seat.started == 1
+
+
+@pytest.mark.requirement("mcp:bridge:outcome-unknown")
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"name": "sessions_send", "arguments": {"message": "x"}},
+        {"name": "notify_parent", "arguments": {"message": "x"}},
+        {"name": "subagents", "arguments": {"action": "steer", "message": "x"}},
+    ],
+    ids=["send", "notify", "steer"],
+)
+def test_what_may_not_be_repeated_is_told_to_be_unknown(seat: Seat, params: Any) -> None:
+    seat.daemon.turns.put(dies)
+    seat.send(1, "tools/call", **params)
+    answer = seat.receive()["result"]
+    assert answer["isError"]
+    assert answer["structuredContent"]["code"] == "outcome_unknown"
+    assert "look before you repeat it" in answer["structuredContent"]["hint"]
+    assert len(seat.daemon.heads) == 1
+
+
+@pytest.mark.requirement("mcp:bridge:survives-daemon")
+def test_a_daemon_that_says_it_is_stopping_is_asked_again(seat: Seat) -> None:
+    data = {"code": "unavailable", "message": "stopping", "retryable": True}
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "x", "data": data}}
+    seat.daemon.turns.put(answers(msgspec.json.encode(error)))
+    seat.daemon.turns.put(answers(result(1)))
+    seat.send(1, "tools/list")
+    assert seat.receive()["result"] == {}
+
+
+@pytest.mark.requirement("mcp:bridge:survives-daemon")
+def test_a_daemon_stopped_on_purpose_is_not_started_by_a_call_it_left_unanswered(
+    seat: Seat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_module, "RECONNECT_S", 0.3)
+    seat.daemon.turns.put(lambda _connection: seat.daemon.stop())
+    seat.send(1, "tools/call", name="sessions_wait", arguments={})
+    answer = seat.receive()["result"]
+    assert answer["structuredContent"]["code"] == "daemon_unreachable"
+    assert seat.started == 0
+    # A new call starts it.
+    seat.send(2, "tools/list")
+    error = seat.receive()["error"]
+    assert error["data"]["code"] == "daemon_unreachable"
+    assert seat.started >= 1
+
+
+@pytest.mark.requirement("mcp:bridge:protocol")
+def test_progress_is_passed_on_as_it_comes_and_pings_are_not(seat: Seat) -> None:
+    note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
+    events = (
+        f": ping\r\n\r\nevent: message\r\ndata: {json.dumps(note)}\r\n\r\n".encode(),
+        b": ping\r\n\r\nevent: message\r\nda",
+        b"ta: " + result(1, text="a\nb") + b"\r\n\r\n",
+    )
+
+    def stream(connection: socket.socket) -> None:
+        head = "content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked"
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode())
+        for event in events:
+            connection.sendall(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+        connection.sendall(b"0\r\n\r\n")
+
+    seat.daemon.turns.put(stream)
+    seat.send(1, "tools/call", name="sessions_wait", arguments={})
+    assert seat.receive() == note
+    assert seat.receive()["result"] == {"text": "a\nb"}
+
+
+@pytest.mark.requirement("mcp:bridge:protocol")
+def test_an_answer_of_http_becomes_one_of_the_protocol(seat: Seat) -> None:
+    refused = {"code": "unauthorized", "message": "no token", "status": 401}
+    seat.daemon.turns.put(answers(msgspec.json.encode(refused), status=401))
+    seat.send("one", "tools/list")
+    assert seat.receive() == {
+        "jsonrpc": "2.0",
+        "id": "one",
+        "error": {"code": -32000, "message": "no token", "data": refused},
+    }
+    nameless = {"jsonrpc": "2.0", "id": None, "error": {"code": -32020, "message": "mismatch"}}
+    seat.daemon.turns.put(answers(msgspec.json.encode(nameless), status=400))
+    seat.send(2, "tools/list")
+    assert seat.receive()["id"] == 2
+    seat.daemon.turns.put(answers(b"<html>", status=502, kind="text/html"))
+    seat.send(3, "tools/list")
+    assert "HTTP 502" in seat.receive()["error"]["message"]
+
+
+@pytest.mark.requirement("mcp:bridge:protocol")
+def test_the_headers_repeat_what_the_body_says(seat: Seat) -> None:
+    seat.daemon.turns.put(answers(result(1, protocolVersion="2025-06-18")))
+    seat.send(1, "initialize", protocolVersion="2025-06-18")
+    seat.receive()
+    seat.daemon.turns.put(answers(result(2)))
+    seat.send(2, "tools/call", name="größe", arguments={})
+    seat.receive()
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    seat.daemon.turns.put(answers(result(3)))
+    seat.send(3, "tasks/get", taskId="r-1", _meta=meta)
+    seat.receive()
+    first, second, third = (head.splitlines() for head in seat.daemon.heads)
+    assert not any(line.startswith("mcp-protocol-version") for line in first)
+    assert {
+        "mcp-protocol-version: 2025-06-18",
+        "mcp-method: tools/call",
+        "mcp-name: =?base64?Z3LDtsOfZQ==?=",
+        "x-subagents-session: agent:main:x",
+        "x-subagents-ack: explicit",
+    } <= set(second)
+    assert {"mcp-protocol-version: 2026-07-28", "mcp-name: r-1"} <= set(third)
+
+
+@pytest.mark.requirement("mcp:bridge:protocol")
+def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_read(
+    seat: Seat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_module, "LINE_BYTES_MAX", 1000)
+    seat.daemon.turns.put(answers(result(0)))
+    seat.send(0, "ping")
+    seat.receive()
+    seat.send(1, "x" * 5000)
+    assert seat.receive()["error"]["message"] == "the line is too long"
+    seat.daemon.turns.put(answers(result(2)))
+    seat.send(2, "ping")
+    assert seat.receive()["result"] == {}
+
+
+@pytest.mark.requirement("mcp:bridge:protocol")
+def test_a_line_that_is_nested_too_deeply_is_refused_and_the_next_one_is_read(seat: Seat) -> None:
+    seat.daemon.turns.put(answers(result(0)))
+    seat.send(0, "ping")
+    seat.receive()
+    # As much as a pipe holds.
+    os.write(seat._to, b"[" * 50_000 + b"\n")
+    assert seat.receive()["error"]["message"] == "the line is nested too deeply"
+    seat.daemon.turns.put(answers(result(2)))
+    seat.send(2, "ping")
+    assert seat.receive()["result"] == {}
+
+
+@pytest.mark.requirement("mcp:bridge:protocol")
+def test_a_value_travels_in_a_header_as_it_is_or_in_base64() -> None:
+    assert header_value("sessions_wait") == "sessions_wait"
+    assert header_value(" x") == "=?base64?IHg=?="
+    assert header_value("a\r\nb") == "=?base64?YQ0KYg==?="
+    assert header_value("=?base64?YQ==?=") == "=?base64?PT9iYXNlNjQ/WVE9PT89?="
+
+
+@pytest.mark.requirement("mcp:bridge:survives-daemon")
+def test_reads_are_repeated_and_deeds_are_not() -> None:
+    assert may_repeat("tools/list", {})
+    assert may_repeat("tools/call", {"name": "subagents", "arguments": {"action": "inbox"}})
+    assert not may_repeat("tools/call", {"name": "subagents", "arguments": {"action": "steer"}})
+    assert not may_repeat("tools/call", {"name": "subagents"})
+    assert not may_repeat("tools/call", {"name": "unknown"})
+
+
+# -- who it is ----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("mcp:bridge:session")
+def test_a_session_is_named_shortly_or_by_its_whole_key() -> None:
+    assert session_of("review") == "agent:main:review"
+    assert session_of("agent:helper:x") == "agent:helper:x"
+    for wrong in ("", "two words", "ö", "x" * 201, "agent:"):
+        with pytest.raises(UsageError) as refusal:
+            session_of(wrong)
+        assert refusal.value.details == {"field": "--session"}
+
+
+@pytest.mark.requirement("mcp:bridge:worker")
+def test_a_workers_bridge_has_its_token_and_starts_no_daemon(tmp_path: Path) -> None:
+    environ = {
+        "SUBAGENTS_SOCKET": str(tmp_path / "s"),
+        "SUBAGENTS_SESSION_KEY": "agent:x:subagent:1",
+        "SUBAGENTS_TOKEN": "sa_r-1_1_secret",
+        "CLAUDE_PROJECT_DIR": "/tmp/Ü",
+    }
+    found = daemon_of(environ, None)
+    assert found.headers == {
+        "authorization": "Bearer sa_r-1_1_secret",
+        "x-subagents-caller": "agent",
+        "x-subagents-cwd": "/tmp/%C3%9C",
+        "x-subagents-session": "agent:x:subagent:1",
+    }
+    assert not found.come_back(may_have_acted=False, due=0.0)
+
+
+@pytest.mark.requirement("mcp:bridge:survives-daemon")
+def test_a_daemon_that_cannot_be_started_is_given_up_in_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails() -> None:
+        raise DaemonUnreachable("the disk is full")
+
+    found = Daemon(str(tmp_path / "s"), {}, fails)
+    assert found.come_back(may_have_acted=False, due=time.monotonic() + 10)
+    assert not found.come_back(may_have_acted=False, due=time.monotonic())
+    assert capsys.readouterr().err.count("the disk is full") == 1

@@ -1,0 +1,94 @@
+"""Each contract flag belongs to the ``--verify`` before it, in any number of them."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from subagents.cli.main import spawn_arguments
+from subagents.cli.runs.contract_flags import ArtifactFlags, extract
+from subagents.errors import UsageError
+
+READ: list[tuple[str, list[str], list[ArtifactFlags]]] = [
+    ("run task", ["run", "task"], []),
+    ("run t --verify a", ["run", "t"], [ArtifactFlags(path="a")]),
+    ("run --verify=a=b t", ["run", "t"], [ArtifactFlags(path="a=b")]),
+    (
+        "--verify a --min-items 3 --verify b --min-bytes 10",
+        [],
+        [ArtifactFlags(path="a", json=True, min_items=3), ArtifactFlags(path="b", min_bytes=10)],
+    ),
+    (
+        "--verify a --label x --verify-json --required-keys id,name",
+        ["--label", "x"],
+        [ArtifactFlags(path="a", json=True, required_keys=("id", "name"))],
+    ),
+    ("--verify a --min-items=0", [], [ArtifactFlags(path="a", json=True, min_items=0)]),
+    ("--verify a --schema s.json", [], [ArtifactFlags(path="a", schema_file="s.json")]),
+    ("run -- ls --verify x", ["run", "--", "ls", "--verify", "x"], []),
+    (
+        "--verify a --sha256 00 -- --min-items",
+        ["--", "--min-items"],
+        [ArtifactFlags(path="a", sha256="00")],
+    ),
+]
+REFUSED = [
+    ("run t --min-items 3", "--min-items describes the file of a --verify before it"),
+    ("run t --verify-json", "--verify-json describes the file of a --verify before it"),
+    ("--verify", "--verify needs a value"),
+    ("--verify --", "--verify needs a value"),
+    ("--verify a --schema", "--schema needs a value"),
+    ("--verify a --schema=", "--schema must not be empty"),
+    ("--verify a --min-items x", "--min-items must be a whole number, 0 or more, not 'x'"),
+    ("--verify a --min-items -1", "--min-items must be a whole number, 0 or more, not '-1'"),
+    ("--verify a --min-bytes ٣", "--min-bytes must be a whole number, 0 or more, not '٣'"),
+    ("--verify a --min-bytes 1 --min-bytes 2", "--min-bytes stands twice after --verify a"),
+    ("--verify a --required-keys a,,b", "--required-keys must be keys separated by commas"),
+    ("--verify a --verify-json=1", "--verify-json takes no value"),
+]
+
+
+@pytest.mark.requirement("cli:contract-flags")
+@pytest.mark.parametrize(("line", "rest", "artifacts"), READ, ids=[line for line, *_ in READ])
+def test_a_modifier_describes_the_last_verify_before_it(
+    line: str, rest: Sequence[str], artifacts: Sequence[ArtifactFlags]
+) -> None:
+    assert extract(line.split(" ")) == (rest, artifacts)
+
+
+@pytest.mark.requirement("cli:contract-flags")
+@pytest.mark.parametrize(("line", "message"), REFUSED, ids=[line for line, _ in REFUSED])
+def test_a_contract_flag_that_makes_no_sense_is_refused_by_name(line: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        extract(line.split(" "))
+    assert caught.value.message.startswith(message)
+    assert caught.value.details["field"] == message.split(" ", maxsplit=1)[0]
+
+
+ARGUMENTS = [
+    (["run", "task"], ["run", "task"]),
+    (["run", "-"], ["run", "--", "-"]),
+    (["run", "-", "--label", "x"], ["run", "--label", "x", "--", "-"]),
+    (["run", "--label", "x", "-"], ["run", "--label", "x", "--", "-"]),
+    (["run", "--tag", "-", "t"], ["run", "--tag", "-", "t"]),
+    (["spawn", "--", "ls", "-l", "-"], ["spawn", "--", "ls", "-l", "-"]),
+    (["spawn", "--"], ["spawn", "--"]),
+]
+
+
+@pytest.mark.requirement("cli:task")
+@pytest.mark.parametrize(("given", "expected"), ARGUMENTS, ids=[" ".join(g) for g, _ in ARGUMENTS])
+def test_a_dash_is_stdin_and_what_follows_two_dashes_stays_as_it_is(
+    given: list[str], expected: list[str]
+) -> None:
+    assert spawn_arguments(given) == expected
+
+
+@pytest.mark.requirement("cli:contract-flags")
+def test_the_contract_passes_the_parser_as_one_option() -> None:
+    found = spawn_arguments(["run", "t", "--verify", "a", "--min-items", "2", "--", "x"])
+    assert found[0] == "run"
+    assert found[1] == "--contract-flags"
+    assert found[3:] == ["t", "--", "x"]
+    decoded = msgspec.json.decode(found[2], type=list[ArtifactFlags])
+    assert decoded == [ArtifactFlags(path="a", json=True, min_items=2)]

@@ -1,0 +1,126 @@
+"""A plan reads the same from TOML, YAML and JSON, and what is wrong in it is named."""
+
+from pathlib import Path
+
+import pytest
+
+from subagents.cli.runs.plan_file import read_plan
+from subagents.domain.run.spec import Artifact, Contract, RunSpec
+from subagents.errors import UsageError
+
+EXPECTED = (
+    RunSpec(
+        task="wc -l *.py > lines.txt",
+        label="count",
+        verification=Contract(artifacts=(Artifact(path="lines.json", json=True, min_items=1),)),
+    ),
+    RunSpec(task="sort\nlines.txt", label="report", depends_on=("count",), retry_count=2),
+)
+TOML = '''
+[[runs]]
+label = "count"
+task = "wc -l *.py > lines.txt"
+verification = { artifacts = [{ path = "lines.json", json = true, min_items = 1 }] }
+[[runs]]
+label = "report"
+task = """sort
+lines.txt"""
+depends_on = "count"
+retryCount = 2
+'''
+YAML = """
+runs:
+  - label: count
+    task: wc -l *.py > lines.txt
+    verification:
+      artifacts:
+        - {path: lines.json, json: true, minItems: 1}
+  - label: report
+    task: |-
+      sort
+      lines.txt
+    dependsOn: [count]
+    retry_count: 2
+"""
+JSON = """
+[{"label": "count", "task": "wc -l *.py > lines.txt",
+  "verification": {"artifacts": [{"path": "lines.json", "json": true, "minItems": 1}]}},
+ {"label": "report", "task": "sort\\nlines.txt", "dependsOn": ["count"], "retryCount": 2}]
+"""
+
+
+def plan(tmp_path: Path, name: str, content: str | bytes) -> Path:
+    file = tmp_path / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return file
+
+
+@pytest.mark.requirement("cli:plan-file")
+@pytest.mark.parametrize(
+    ("name", "content"), [("p.toml", TOML), ("p.yaml", YAML), ("p.yml", YAML), ("p.json", JSON)]
+)
+def test_the_same_plan_reads_the_same_in_each_format(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    assert read_plan(plan(tmp_path, name, content)) == EXPECTED
+
+
+@pytest.mark.requirement("cli:plan-file")
+def test_names_inside_a_schema_are_left_alone(tmp_path: Path) -> None:
+    text = """{"runs": [{"task": "t", "verification": {"artifacts": [
+        {"path": "a", "schema": {"min_items": 1, "additionalProperties": false}}]}}]}"""
+    (spec,) = read_plan(plan(tmp_path, "p.json", text))
+    assert spec.verification is not None
+    schema = spec.verification.artifacts[0].schema
+    assert schema == {"min_items": 1, "additionalProperties": False}
+
+
+REFUSED: list[tuple[str, str | bytes, str]] = [
+    ("p.json", "{}", "`runs` must be a list of at least one run"),
+    ("p.json", "[]", "`runs` must be a list of at least one run"),
+    ("p.json", "", "Input data was truncated"),
+    ("p.toml", "runs = [", "Invalid"),
+    ("p.yaml", "runs: [", "while parsing"),
+    ("p.yaml", "a: 1\na: 2", "duplicate key"),
+    ("p.txt", "", "a plan is .toml, .yaml, .yml or .json, not .txt"),
+    ("plan", "", "not without suffix"),
+    ("p.json", b"\xff", "is not valid UTF-8"),
+    ("p.json", '{"runs": [{"task": "t"}], "extra": 1}', "unknown key 'extra'"),
+    ("p.json", "[1]", "runs[0] must be a table, not int '1'"),
+    ("p.json", '[{"label": "x"}]', "runs[0].task is missing"),
+    ("p.json", '[{"task": "t"}, {"task": "t", "lable": "x"}]', "runs[1]: unknown key 'lable'"),
+    ("p.json", '[{"task": "t", "lable": "x"}]', "did you mean 'label'?"),
+    ("p.json", '[{"task": "t", "retry_count": 1, "retryCount": 2}]', "retryCount is given twice"),
+    ("p.json", '[{"task": 1}]', "runs[0].task: Expected `str`, got `int`"),
+    ("p.json", '[{"task": "t", "retryBackoff": "never"}]', "Invalid enum value 'never'"),
+    (
+        "p.json",
+        '[{"task": "t", "verification": {"artifacts": [{"path": "a", "min_item": 1}]}}]',
+        "runs[0].verification.artifacts[0]: unknown key 'min_item'; did you mean 'min_items'?",
+    ),
+    (
+        "p.json",
+        '[{"task": "t", "verification": {"artifacts": [{"path": 7}]}}]',
+        "runs[0].verification.artifacts[0].path: Expected `str`, got `int`",
+    ),
+    ("p.json", "[" + ",".join(['{"task":"t"}'] * 1001) + "]", "runs must have at most 1000"),
+]
+
+
+@pytest.mark.requirement("cli:plan-file")
+@pytest.mark.parametrize(("name", "content", "message"), REFUSED, ids=[m for *_, m in REFUSED])
+def test_a_wrong_plan_is_refused_with_the_place(
+    tmp_path: Path, name: str, content: str | bytes, message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_plan(plan(tmp_path, name, content))
+    assert message in caught.value.message
+    assert name in caught.value.message
+
+
+@pytest.mark.requirement("cli:plan-file")
+def test_a_plan_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="does not exist"):
+        read_plan(tmp_path / "none.toml")
+    with pytest.raises(UsageError, match="is not a regular file"):
+        read_plan(tmp_path)

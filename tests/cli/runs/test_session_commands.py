@@ -1,0 +1,253 @@
+"""``subagents continue``, ``interrupt`` and ``attach``: from a shell, a pipe and a terminal."""
+
+import contextlib
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from tests.cli.cli_home import Home, temporary_home, until
+
+CONFIG: Final = """
+[agents.talker]
+runtime = "scripted"
+script = [{ print = "at work" }, { result = "first answer" }]
+
+[agents.stays]
+runtime = "scripted"
+script = [{ print = "at work" }, { result = "so far" }, { hang = true }]
+
+[agents.fails]
+runtime = "scripted"
+script = [{ result = "x" }, { continued = true }, { result = "y" }, { exit = 3 }]
+"""
+BOUND_S: Final = 40.0
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    with temporary_home(tmp_path_factory.mktemp("sessions")) as found:
+        (found.work / "subagents.toml").write_text(CONFIG)
+        found.environ["SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"] = "100"
+        found.ok("up")
+        yield found
+
+
+def ended(home: Home, label: str, agent: str = "talker") -> str:
+    """The id of a run that ended."""
+    run_id = home.spawn("work", "--agent", agent, "--label", label)
+    home.ok("wait", run_id)
+    return run_id
+
+
+def at_work(home: Home, label: str) -> str:
+    run_id = home.spawn("work", "--agent", "stays", "--label", label)
+    until(lambda: home.field(run_id, "phase") == "running", "it works")
+    return run_id
+
+
+class Terminal:
+    """A command on a pseudo-terminal, typed into by hand."""
+
+    def __init__(self, home: Home, *argv: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "subagents", *argv],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=home.work,
+            env=home.env(
+                {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", "NO_COLOR": "1"}
+            ),
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self.shown = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def until(self, *texts: str) -> None:
+        """Read on until all of these are shown."""
+        due = time.monotonic() + BOUND_S
+        while not all(text in self.shown for text in texts):
+            assert time.monotonic() < due, self.shown
+            self._read()
+
+    def _read(self) -> None:
+        ready, _, _ = select.select([self._ours], [], [], 0.1)
+        if ready:
+            self.shown += os.read(self._ours, 65536).decode(errors="replace")
+
+    def code(self) -> int:
+        """Its exit code, once it ended by itself."""
+        due = time.monotonic() + BOUND_S
+        while self._process.poll() is None:
+            assert time.monotonic() < due, self.shown
+            with contextlib.suppress(OSError):
+                self._read()
+        with contextlib.suppress(OSError):
+            self._read()
+        return self._process.returncode
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._ours)
+
+
+@contextlib.contextmanager
+def terminal(home: Home, *argv: str) -> Iterator[Terminal]:
+    found = Terminal(home, *argv)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@pytest.mark.requirement("cli:continue")
+def test_an_ended_run_is_gone_on_with_and_the_result_printed(shared: Home) -> None:
+    first = ended(shared, "c1")
+    done = shared.ok("continue", "c1", "and now?")
+
+    assert done.out == "and now?\n"
+    assert f"c1 goes on with the session of {first}" in done.err
+    assert "c1: ok" in done.err
+
+
+@pytest.mark.requirement("cli:continue")
+def test_detached_it_prints_the_id_and_a_failed_end_has_its_exit_code(shared: Home) -> None:
+    first = ended(shared, "c2", "fails")
+    run_id = shared.ok("continue", first, "go", "on", "-d").out.strip()
+    document = shared.cli("continue", "c2", "-", "--detach", "--json", stdin="from stdin").json
+    failed = shared.cli("continue", "c2", "again")
+
+    assert run_id.startswith("r-")
+    assert (document["status"], document["continues"]) == ("accepted", run_id)
+    assert (failed.code, failed.out) == (5, "y\n")
+    task = shared.ok("show", run_id, "--json").json["spec"]
+    assert isinstance(task, dict)
+    assert task["task"] == "go on"
+
+
+@pytest.mark.requirement("cli:continue")
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (("continue", "nobody", "x"), "no run"),
+        (("continue", "c3"), "task"),
+        (("interrupt", "c3"), "there is no turn to interrupt"),
+        (("attach", "nobody"), "no run"),
+    ],
+)
+def test_what_cannot_be_gone_on_with_is_refused_with_the_reason(
+    shared: Home, argv: tuple[str, ...], says: str
+) -> None:
+    if shared.cli("show", "c3").code:
+        ended(shared, "c3")
+    done = shared.cli(*argv)
+
+    assert done.code != 0
+    assert says in done.err
+
+
+@pytest.mark.requirement("cli:interrupt")
+def test_an_interrupted_run_is_partial_and_can_be_gone_on_with(shared: Home) -> None:
+    run_id = at_work(shared, "i1")
+    said = shared.ok("interrupt", "i1", "--reason", "wrong branch")
+    waited = shared.cli("wait", "i1")
+    why = shared.ok("why", "i1").out
+    more = shared.ok("continue", "i1", "the right one")
+
+    assert said.out == f"{run_id}: interrupting\n"
+    assert (waited.code, waited.out) == (5, "so far\n")
+    assert "interrupted by agent:main:main: wrong branch" in why
+    assert more.out == "the right one\n"
+
+
+@pytest.mark.requirement("cli:attach:pipe")
+def test_lines_from_a_pipe_are_messages_and_its_end_waits_for_the_work(shared: Home) -> None:
+    first = ended(shared, "a1")
+    done = shared.ok("attach", "a1", stdin="and now?\n\n")
+    quiet = shared.ok("attach", "a1", "--tail", "0", stdin="")
+    failed = shared.cli("attach", ended(shared, "a2", "fails"), stdin="again\n")
+
+    lines = done.out.splitlines()
+    assert any(line.endswith("  at work") for line in lines)
+    assert any(line.endswith("> task from agent:main:main: and now?") for line in lines)
+    assert lines[-1].endswith("run ended: ok")
+    assert f"goes on with the session of {first}" in done.err
+    assert quiet.out == ""
+    assert failed.code == 5
+
+
+@pytest.mark.requirement("cli:attach:pipe")
+def test_a_message_from_a_pipe_that_is_refused_ends_it_with_the_reason(shared: Home) -> None:
+    shared.ok("run", "true", "--agent", "command", "--label", "deaf")
+    done = shared.cli("attach", "deaf", stdin="more\n")
+    only_watched = shared.cli("attach", "deaf", stdin="")
+
+    assert done.code == 1
+    assert 'runtime "command" cannot go on with a session' in done.err
+    assert "hint: start again: subagents retry" in done.err
+    assert only_watched.code == 0
+
+
+@pytest.mark.requirement("cli:attach:pipe")
+def test_a_reader_of_json_sees_pages_and_answers(shared: Home) -> None:
+    ended(shared, "a3")
+    done = shared.ok("attach", "a3", "--json", stdin="more\n")
+
+    assert '"status":"accepted"' in done.out
+    assert done.out.count('"nextSeq"') >= 2
+
+
+@pytest.mark.requirement("cli:attach:terminal")
+def test_on_a_terminal_messages_go_into_the_turn_and_over_to_the_next_run(shared: Home) -> None:
+    first = at_work(shared, "t1")
+    with terminal(shared, "attach", "t1") as screen:
+        screen.until("› ", "at work")
+        screen.type("use the other branch\r")
+        screen.until("t1 is at work and has the message (steered)", "message from agent:main:main")
+        screen.type("/interrupt\r")
+        screen.until(f"{first}: interrupting", "run ended: partial (interrupted)")
+        screen.type("go on please\r")
+        screen.until(f"t1 goes on with the session of {first}", "> task from", "run ended: ok")
+        screen.type("\x04")
+        assert screen.code() == 0
+
+    assert "Detached; the session is kept. Come back: subagents attach r-" in screen.shown
+
+
+@pytest.mark.requirement("cli:attach:terminal")
+@pytest.mark.parametrize("keys", ["\x04", "\x03", "/detach\r"])
+def test_whoever_leaves_leaves_the_work_going_on(shared: Home, keys: str) -> None:
+    run_id = at_work(shared, f"t2{len(keys)}{ord(keys[0])}")
+    with terminal(shared, "attach", run_id) as screen:
+        screen.until("› ", "at work")
+        screen.type(keys)
+        if keys == "\x03":
+            # Not its controlling terminal here: the key alone is no signal.
+            screen._process.send_signal(2)
+        assert screen.code() == 0
+
+    assert f"Detached; the work goes on. Come back: subagents attach {run_id}" in screen.shown
+    assert shared.field(run_id, "phase") == "running"
+    shared.ok("cancel", run_id)
+
+
+@pytest.mark.requirement("cli:attach:follows")
+def test_who_is_attached_follows_a_run_that_somebody_else_started(shared: Home) -> None:
+    ended(shared, "t3")
+    with terminal(shared, "attach", "t3") as screen:
+        screen.until("run ended: ok")
+        shared.ok("continue", "t3", "said elsewhere")
+        screen.until("task from agent:main:main: said elsewhere", "  said elsewhere")
+        screen.type("\x04")
+        assert screen.code() == 0

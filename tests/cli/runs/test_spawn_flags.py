@@ -1,0 +1,194 @@
+"""The flags of ``run`` and ``spawn`` become the spawn parameters, word for word."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from subagents.cli.main import application, spawn_arguments
+from subagents.cli.runs.spawn_flags import (
+    SpawnFlags,
+    read_schema,
+    task_text,
+    to_spec,
+)
+from subagents.domain.run.spec import (
+    Artifact,
+    Backoff,
+    Budget,
+    Cleanup,
+    Contract,
+    Isolation,
+    OnDependencyFailure,
+    OnFailure,
+    RunSpec,
+)
+from subagents.errors import UsageError
+
+
+def parsed(*argv: str) -> RunSpec:
+    """What the real parser makes of ``subagents spawn …``."""
+    arguments = spawn_arguments(["spawn", *argv])
+    _, bound, _ = application().parse_args(arguments)
+    return to_spec(bound.args, bound.kwargs.get("flags", SpawnFlags()))
+
+
+@pytest.mark.requirement("cli:spawn-flags")
+def test_without_flags_only_the_task_is_given() -> None:
+    assert parsed("echo hello") == RunSpec(task="echo hello")
+
+
+@pytest.mark.requirement("cli:spawn-flags")
+def test_every_flag_reaches_its_parameter(tmp_path: Path) -> None:
+    schema = tmp_path / "s.json"
+    schema.write_text('{"type": "array"}')
+    spec = parsed(
+        *("work", "--agent", "build", "--label", "l", "--cwd", str(tmp_path), "--timeout", "5m"),
+        *(
+            "--verify",
+            "a.json",
+            "--min-items",
+            "2",
+            "--required-keys",
+            "id",
+            "--schema",
+            str(schema),
+        ),
+        *("--verify", "b.txt", "--min-bytes", "9", "--require-report", "--on-failure", "escalate"),
+        *("--retry", "3", "--backoff", "linear", "--retry-delay", "2s", "--retry-on", "net"),
+        *("--retry-on", "disk", "--retry-max-time", "1m", "--after", "x", "--after", "y"),
+        *("--include-result", "--on-dependency-failure", "run", "--allow-tool", "Read"),
+        *("--deny-tool", "Bash", "--max-cost", "1.5", "--max-tokens", "1000", "--lane", "heavy"),
+        *("--max-runs", "4", "--max-time", "1h30m"),
+        *("--priority", "-2", "--tag", "one", "--tag", "two", "--model", "m", "--thinking", "high"),
+        *("--delete", "--isolation", "worktree", "--idempotency-key", "k"),
+    )
+    assert spec == RunSpec(
+        task="work",
+        agent_id="build",
+        label="l",
+        cwd=str(tmp_path),
+        run_timeout_seconds=300,
+        verification=Contract(
+            artifacts=(
+                Artifact(
+                    path="a.json",
+                    json=True,
+                    min_items=2,
+                    required_keys=("id",),
+                    schema={"type": "array"},
+                ),
+                Artifact(path="b.txt", min_bytes=9),
+            ),
+            require_completion_report=True,
+            on_failure=OnFailure.ESCALATE,
+        ),
+        completion_report=True,
+        retry_count=3,
+        retry_backoff=Backoff.LINEAR,
+        retry_delay=2000,
+        retry_on=("net", "disk"),
+        retry_max_time=60_000,
+        depends_on=("x", "y"),
+        include_dependency_result=True,
+        on_dependency_failure=OnDependencyFailure.RUN,
+        tools_allow=("Read",),
+        tools_deny=("Bash",),
+        budget=Budget(max_cost_usd=1.5, max_tokens=1000, max_runs=4, max_seconds=5_400),
+        lane="heavy",
+        priority=-2,
+        tags=("one", "two"),
+        model="m",
+        thinking="high",
+        cleanup=Cleanup.DELETE,
+        isolation=Isolation.WORKTREE,
+        idempotency_key="k",
+    )
+
+
+@pytest.mark.requirement("cli:task")
+def test_several_words_are_one_command_line_and_one_word_stays_as_it_is() -> None:
+    assert parsed("--", "grep", "-c", "a b", "$HOME").task == "grep -c 'a b' '$HOME'"
+    assert parsed("--", "wc -l /etc/passwd > out").task == "wc -l /etc/passwd > out"
+
+
+@pytest.mark.requirement("cli:task")
+def test_the_task_dash_is_read_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("wörk\n".encode())))
+    assert parsed("-").task == "wörk\n"
+
+
+BAD_TASKS: list[tuple[list[str], str]] = [
+    ([], "the task is missing"),
+    ([""], "task must not be empty"),
+    ([" \n"], "task must not be empty"),
+    (["a\0b"], "task must not contain a NUL byte"),
+    (["é" * 131_073], "task must be at most 262144 bytes, not 262146"),
+]
+
+
+@pytest.mark.requirement("cli:bad-input")
+@pytest.mark.parametrize(("words", "message"), BAD_TASKS, ids=[m for _, m in BAD_TASKS])
+def test_a_task_that_cannot_be_one_is_refused(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        task_text(words)
+    assert caught.value.details == {"field": "task"}
+
+
+@pytest.mark.requirement("cli:bad-input")
+def test_stdin_that_is_too_large_or_no_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x" * 262_145)))
+    with pytest.raises(UsageError, match="task must be at most 262144 bytes"):
+        task_text(["-"])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"ok \xff")))
+    with pytest.raises(UsageError, match=r"task must be valid UTF-8 \(byte 3 of stdin is not\)"):
+        task_text(["-"])
+
+
+BAD_FLAGS = [
+    (SpawnFlags(timeout="soon"), "--timeout must be a duration"),
+    (SpawnFlags(retry_delay="x"), "--retry-delay must be a duration"),
+    (SpawnFlags(retry_max_time="x"), "--retry-max-time must be a duration"),
+    (SpawnFlags(on_failure="fail"), "--on-failure says what follows a failed verification"),
+    (SpawnFlags(on_dependency_failure="run"), "--on-dependency-failure needs --after"),
+    (SpawnFlags(max_cost=float("nan")), "--max-cost must be an amount in USD, 0 or more, not nan"),
+    (SpawnFlags(max_cost=-1), "--max-cost must be an amount in USD, 0 or more, not -1"),
+]
+
+
+@pytest.mark.requirement("cli:bad-input")
+@pytest.mark.parametrize(("flags", "message"), BAD_FLAGS, ids=[m for _, m in BAD_FLAGS])
+def test_a_flag_that_makes_no_sense_is_refused_by_name(flags: SpawnFlags, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        to_spec(["t"], flags)
+    assert caught.value.message.startswith(message)
+
+
+@pytest.mark.requirement("cli:bad-input")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no such file"),
+        (b"{", "not a JSON Schema"),
+        (b"[1]", "not a JSON Schema"),
+        (b'"\xff"', "not a JSON Schema"),
+        (b'{"x": "' + b"y" * 262_144 + b'"}', "must be at most 262144 bytes"),
+    ],
+    ids=["missing", "broken", "array", "not-utf-8", "large"],
+)
+def test_a_schema_file_that_is_no_schema_is_refused(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    file = tmp_path / "s.json"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UsageError, match=f"^--schema .*{message}"):
+        read_schema(str(file))
+
+
+@pytest.mark.requirement("cli:contract-flags")
+def test_a_boolean_is_a_schema_too(tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    file.write_text("true")
+    assert read_schema(str(file)) is True

@@ -1,0 +1,102 @@
+"""On a terminal: a live tree, questions of the command itself, and no colours where unwanted."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from tests.cli.cli_home import Home, temporary_home
+
+from subagents.config.starter_config import starter_text
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    with temporary_home(tmp_path_factory.mktemp("terminal")) as found:
+        found.ok("up")
+        yield found
+
+
+def on_terminal(
+    home: Home, *argv: str, typed: str = "", env: Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    """Run one command on a pseudo-terminal; returns its exit code and all that was shown."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "subagents", *argv],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=home.work,
+        env=home.env({"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", **(env or {})}),
+        start_new_session=True,
+    )
+    os.close(theirs)
+    os.write(ours, typed.encode())
+    shown = b""
+    due = time.monotonic() + 30
+    try:
+        while time.monotonic() < due:
+            ready, _, _ = select.select([ours], [], [], 0.1)
+            if ready:
+                try:
+                    shown += os.read(ours, 65536)
+                except OSError:
+                    # The other end is closed: this is how a terminal says end of file.
+                    break
+        return process.wait(timeout=10), shown.decode()
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+@pytest.mark.requirement("cli:live-tree")
+def test_a_run_is_drawn_live_and_ends_with_its_result_and_summary(shared: Home) -> None:
+    code, shown = on_terminal(shared, "run", "sleep 1; echo the result", "--label", "drawn")
+    assert code == 0
+    assert "▶" in shown
+    assert "running" in shown
+    assert shown.rstrip().splitlines()[-2].endswith("the result")
+    assert "drawn: ok" in shown.splitlines()[-1]
+
+
+@pytest.mark.requirement("cli:colour")
+def test_colours_appear_on_a_terminal_and_not_with_no_color(shared: Home) -> None:
+    shared.ok("run", "echo x", "--label", "coloured")
+    _, coloured = on_terminal(shared, "status", "coloured")
+    assert "\x1b[32m✔\x1b[0m" in coloured
+    for line in ("status coloured", "tree coloured", "list"):
+        _, plain = on_terminal(shared, *line.split(), env={"NO_COLOR": "1"})
+        assert "coloured" in plain
+        assert "\x1b[3" not in plain
+
+
+@pytest.mark.requirement("cli:harmless")
+def test_a_result_cannot_clear_the_screen_but_a_pipe_gets_it_as_it_is(shared: Home) -> None:
+    task = r"printf 'a\033[2Jb\n'"
+    _, shown = on_terminal(shared, "run", task, "--label", "evil")
+    assert "\x1b[2J" not in shown
+    assert "ab" in shown
+    assert shared.ok("result", "evil").out == "a\x1b[2Jb\n"
+
+
+@pytest.mark.requirement("cli:confirm")
+@pytest.mark.parametrize(("typed", "kept"), [("n\n", "# mine\n"), ("y\n", "")])
+def test_on_a_terminal_a_file_is_replaced_only_after_a_yes(
+    shared: Home, typed: str, kept: str
+) -> None:
+    file: Path = shared.work / "subagents.toml"
+    file.write_text("# mine\n")
+    try:
+        code, shown = on_terminal(shared, "init", typed=typed)
+        assert code == 0
+        assert "exists. Replace it? [y/N]" in shown
+        assert file.read_text() == (kept or starter_text(shared.env()))
+    finally:
+        file.unlink()

@@ -1,0 +1,183 @@
+"""The overview, the help and what is imported for them; the pure parts of starting up."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from subagents.cli.main import (
+    GROUPS,
+    PARENTS,
+    Command,
+    main,
+    overview,
+    target_of,
+)
+from subagents.cli.runs import run_commands as spawn
+from subagents.cli.setup import setup_commands as setup
+from subagents.cli.topics import TOPICS
+from subagents.errors import (
+    EXIT_DENIED,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_FOUND,
+    EXIT_OK,
+    EXIT_PENDING,
+    EXIT_RUN_UNSUCCESSFUL,
+    EXIT_UNREACHABLE,
+    EXIT_USAGE,
+    EXIT_VERIFICATION_FAILED,
+)
+
+COMMANDS = [command for commands in GROUPS.values() for command in commands]
+NAMED_IN_THE_SPEC = ["run", "spawn", "list", "tree", "show", "log", "status", "wait", "result"]
+NAMED_IN_THE_SPEC += ["timeline", "why", "steer", "answer", "pause", "resume", "cancel", "retry"]
+NAMED_IN_THE_SPEC += ["inbox", "attention", "init", "demo", "doctor", "serve", "up", "down"]
+NAMED_IN_THE_SPEC += ["report", "progress", "notify", "ask"]
+NAMED_IN_THE_SPEC += ["agents stats", "agents suggest"]
+NAMED_IN_THE_SPEC += ["plan run", "agents list", "agents show", "config show", "config validate"]
+NAMED_IN_THE_SPEC += ["config schema", "db check", "db backup"]
+NAMED_IN_THE_SPEC += ["service install", "service uninstall"]
+NAMED_IN_THE_SPEC += ["mcp", "mcp install", "mcp uninstall", "mcp config", "mcp plugin"]
+NAMED_IN_THE_SPEC += ["hook stop", "hook session-start"]
+NAMED_IN_THE_SPEC += ["config trust"]  # not there, but in docs/decisions/0012
+NAMED_IN_THE_SPEC += ["events"]  # the stream of 4-observability §9, at the command line
+NAMED_IN_THE_SPEC += ["attach"]
+NAMED_IN_THE_SPEC += ["continue", "interrupt"]  # not there, but in docs/decisions/0024
+NAMED_IN_THE_SPEC += ["watch"]  # 4-observability §5, at the command line
+CODES = [
+    EXIT_OK,
+    EXIT_FAILED,
+    EXIT_USAGE,
+    EXIT_NOT_FOUND,
+    EXIT_DENIED,
+    EXIT_RUN_UNSUCCESSFUL,
+    EXIT_VERIFICATION_FAILED,
+    EXIT_UNREACHABLE,
+    EXIT_PENDING,
+    EXIT_INTERRUPTED,
+]
+
+
+@pytest.mark.requirement("cli:help")
+def test_the_overview_names_every_command_and_topic(capsys: pytest.CaptureFixture[str]) -> None:
+    assert {command.name for command in COMMANDS} == set(NAMED_IN_THE_SPEC)
+    assert main(["--help"]) == main(["-h"]) == main([]) == main(["help"]) == EXIT_OK
+    assert capsys.readouterr().out == overview() * 4
+    for name in [*NAMED_IN_THE_SPEC, *TOPICS]:
+        assert name in overview()
+    assert max(map(len, overview().splitlines())) <= 100
+
+
+@pytest.mark.requirement("cli:help")
+@pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
+def test_every_commands_help_has_two_examples(command: Command) -> None:
+    text = inspect.getdoc(target_of(command)) or ""
+    _, _, examples = text.partition("For example:\n")
+    shown = [line for line in examples.splitlines() if line.startswith("    ")]
+    assert len(shown) >= 2
+    assert all(f"subagents {command.name}" in line for line in shown[:1])
+
+
+@pytest.mark.requirement("cli:help")
+@pytest.mark.parametrize("argv", [["run", "--help"], ["help", "run"], ["config", "show", "-h"]])
+def test_a_commands_help_is_printed_with_its_flags(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == EXIT_OK
+    out = capsys.readouterr().out
+    assert "For example:" in out
+    assert "--json" in out
+    assert "--contract-flags" not in out
+
+
+@pytest.mark.requirement("cli:help")
+@pytest.mark.parametrize("parent", PARENTS)
+def test_a_group_of_commands_lists_them(parent: str, capsys: pytest.CaptureFixture[str]) -> None:
+    # Some are commands, too; those speak to a client when they are called without another word.
+    alone = [] if any(command.name == parent for command in COMMANDS) else [[parent]]
+    ways = [*alone, [parent, "--help"], ["help", parent]]
+    assert [main(way) for way in ways] == [EXIT_OK] * len(ways)
+    text = capsys.readouterr().out
+    for command in COMMANDS:
+        if command.name.startswith(f"{parent} "):
+            assert text.count(command.summary) == len(ways)
+
+
+@pytest.mark.requirement("cli:help", "cli:exit-codes")
+def test_every_topic_can_be_read_and_the_exit_codes_are_all_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for topic, text in TOPICS.items():
+        assert main(["help", topic]) == EXIT_OK
+        assert capsys.readouterr().out == text
+    first_words = {line.split()[0] for line in TOPICS["exit-codes"].splitlines() if line.strip()}
+    assert {str(code) for code in CODES} <= first_words
+    assert main(["help", "nonsense"]) == EXIT_NOT_FOUND
+    assert "topics: exit-codes, selectors" in capsys.readouterr().err
+
+
+@pytest.mark.requirement("cli:help")
+def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == EXIT_OK
+    assert capsys.readouterr().out.startswith("subagents 0.")
+
+
+HEAVY = ("starlette", "uvicorn", "rich", "asyncio", "pydantic", "ruamel", "jsonschema_rs")
+
+
+def imported(*argv: str, home: Path) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "subagents", *argv],
+        capture_output=True,
+        text=True,
+        env={"SUBAGENTS_HOME": str(home), "PATH": "/usr/bin:/bin"},
+        timeout=30,
+        check=False,
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip().split(".")[0] for line in lines}
+
+
+@pytest.mark.requirement("cli:start-up")
+def test_the_overview_and_a_status_import_nothing_heavy(tmp_path: Path) -> None:
+    looked = imported("status", "x", home=tmp_path)
+    assert "cyclopts" in looked
+    assert not looked & set(HEAVY)
+    assert not imported("--help", home=tmp_path) & {*HEAVY, "cyclopts", "msgspec"}
+
+
+@pytest.mark.requirement("cli:completion")
+def test_completion_for_a_shell_is_written_where_it_looks(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "subagents", "--install-completion", "--shell", "bash"],
+        capture_output=True,
+        text=True,
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "SHELL": "/bin/bash"},
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    scripts = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
+    assert any("idempotency-key" in script for script in scripts)
+
+
+@pytest.mark.requirement("cli:spawn-flags")
+def test_the_configured_default_agent_is_left_to_the_daemon() -> None:
+    leaf = {"key": "agents.defaults.subagents.agent", "value": "claude", "origin": "f"}
+    assert spawn.names_default({"values": [leaf]})
+    assert not spawn.names_default({"values": [{**leaf, "key": "agents.x.model"}]})
+    assert not spawn.names_default({})
+
+
+@pytest.mark.requirement("cli:service")
+def test_a_path_with_blanks_and_percent_signs_survives_the_unit_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/opt/my py%/python")
+    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path / 'a "b" %c'))
+    unit = setup.unit_text()
+    assert 'ExecStart="/opt/my py%%/python" -m subagents serve\n' in unit
+    assert f'Environment="SUBAGENTS_HOME={tmp_path}/a \\"b\\" %%c"\n' in unit

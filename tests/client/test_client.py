@@ -1,0 +1,433 @@
+"""Both clients speak to a socket as the daemon does, and a missing or odd one is said plainly."""
+
+import asyncio
+import fcntl
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from subagents import errors
+from subagents.client import client
+from subagents.client.client import (
+    AsyncClient,
+    Client,
+    Document,
+    answers,
+    ensure_daemon,
+    error_from,
+    log_tail,
+    segment,
+)
+from subagents.config.paths import Paths
+from subagents.errors import (
+    DaemonUnreachable,
+    Forbidden,
+    NotFound,
+    SubagentsError,
+    UsageError,
+)
+
+Reply = Callable[[bytes], bytes]
+
+
+def http(document: object, *, status: int = 200, head: str = "") -> bytes:
+    body = msgspec.json.encode(document)
+    lines = f"HTTP/1.1 {status} X\r\ncontent-length: {len(body)}\r\n{head}\r\n"
+    return lines.encode() + body
+
+
+class Peer:
+    """Answers each request on a Unix socket with what ``reply`` says; no bytes = hang up."""
+
+    def __init__(self, path: Path, reply: Reply) -> None:
+        self.path = path
+        self.connections = 0
+        self.requests: list[bytes] = []
+        self._reply = reply
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(str(path))
+        self._socket.listen()
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._open.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        # A client that goes away in the middle is what some of these tests are about.
+        with connection, suppress(OSError):
+            while (request := self._read(connection)) is not None:
+                self.requests.append(request)
+                answer = self._reply(request)
+                if not answer:
+                    return
+                connection.sendall(answer)
+
+    def _read(self, connection: socket.socket) -> bytes | None:
+        content = b""
+        while b"\r\n\r\n" not in content:
+            received = connection.recv(65536)
+            if not received:
+                return None
+            content += received
+        head, _, body = content.partition(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        while len(body) < length:
+            body += connection.recv(65536)
+        return head + b"\r\n\r\n" + body
+
+    def close(self) -> None:
+        self._socket.close()
+        for each in self._open:
+            each.close()
+
+
+@contextmanager
+def peer(directory: Path, reply: Reply) -> Iterator[Peer]:
+    found = Peer(directory / "s", reply)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def call_sync(path: Path, target: str = "/x", body: object = None, **options: float) -> Document:
+    with Client(path, **options) as client:  # type: ignore[arg-type]  # only timeout_s is a float
+        return client.get(target) if body is None else client.post(target, body)
+
+
+def call_async(path: Path, target: str = "/x", body: object = None, **options: float) -> Document:
+    async def run() -> Document:
+        async with AsyncClient(path, **options) as client:  # type: ignore[arg-type]  # as above
+            return await (client.get(target) if body is None else client.post(target, body))
+
+    return asyncio.run(run())
+
+
+BOTH = pytest.mark.parametrize("call", [call_sync, call_async], ids=["sync", "async"])
+Call = Callable[..., Document]
+
+
+@pytest.mark.requirement("client:speaks")
+@BOTH
+def test_a_call_carries_body_session_and_reader_and_gives_the_document(
+    tmp_path: Path, call: Call
+) -> None:
+    with peer(tmp_path, lambda _: http({"runId": "r-1", "text": "é" * 100_000})) as found:
+        assert call(found.path, "/v1/runs", {"spec": {"task": "wörk"}})["runId"] == "r-1"
+    (request,) = found.requests
+    head, _, body = request.partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /v1/runs HTTP/1.1\r\n")
+    assert b"\r\nx-subagents-session: agent:main:main\r\n" in head
+    assert b"\r\nx-subagents-reader: " in head
+    assert msgspec.json.decode(body) == {"spec": {"task": "wörk"}}
+
+
+@pytest.mark.requirement("client:token")
+@BOTH
+def test_a_workers_token_goes_to_its_own_daemon_and_to_no_other(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_TOKEN", "sa_r-1_1_x")
+    with peer(tmp_path, lambda _: http({})) as found:
+        for own in (str(found.path), f"{found.path.parent}/./{found.path.name}", "/other", ""):
+            monkeypatch.setenv("SUBAGENTS_SOCKET", own)
+            call(found.path)
+        monkeypatch.delenv("SUBAGENTS_SOCKET")
+        call(found.path)
+    sent = [b"\r\nauthorization: Bearer sa_r-1_1_x\r\n" in each for each in found.requests]
+    assert sent == [True, True, False, False, False]
+
+
+@pytest.mark.requirement("client:token")
+def test_a_token_that_cannot_be_sent_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBAGENTS_SOCKET", "/nowhere")
+    monkeypatch.setenv("SUBAGENTS_TOKEN", "hidden\r\nx-evil: 1")
+    with pytest.raises(UsageError, match="SUBAGENTS_TOKEN must be printable") as caught:
+        Client("/nowhere")
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.requirement("client:speaks")
+def test_a_query_is_escaped_and_what_is_none_is_left_out(tmp_path: Path) -> None:
+    with peer(tmp_path, lambda _: http({})) as found, Client(found.path) as client:
+        client.get(f"/v1/runs/{segment('a/b ?')}", {"label": "x y&z", "phase": None, "limit": 3})
+    assert found.requests[0].startswith(b"GET /v1/runs/a%2Fb%20%3F?label=x+y%26z&limit=3 HTTP")
+
+
+@pytest.mark.requirement("client:connections")
+def test_one_connection_serves_call_after_call(tmp_path: Path) -> None:
+    with peer(tmp_path, lambda _: http({})) as found:
+        with Client(found.path) as client:
+            for _ in range(5):
+                client.get("/x")
+        assert found.connections == 1
+
+        async def five() -> None:
+            async with AsyncClient(found.path) as client:
+                for _ in range(5):
+                    await client.get("/x")
+
+        asyncio.run(five())
+        assert found.connections == 2
+
+
+@pytest.mark.requirement("client:connections")
+def test_concurrent_calls_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    together = threading.Barrier(10, timeout=10)
+
+    def reply(_: bytes) -> bytes:
+        together.wait()
+        return http({"ok": True})
+
+    async def ten(path: Path) -> list[Document]:
+        async with AsyncClient(path) as client:
+            return await asyncio.gather(*(client.get("/x") for _ in range(10)))
+
+    with peer(tmp_path, reply) as found:
+        assert asyncio.run(ten(found.path)) == [{"ok": True}] * 10
+
+
+@pytest.mark.requirement("client:connections")
+def test_a_server_that_closes_after_its_answer_is_connected_to_again(tmp_path: Path) -> None:
+    with (
+        peer(tmp_path, lambda _: http({}, head="connection: close\r\n")) as found,
+        Client(found.path) as client,
+    ):
+        client.get("/x")
+        client.get("/x")
+        assert found.connections == 2
+
+
+@pytest.mark.requirement("client:unreachable")
+@BOTH
+def test_no_socket_and_a_stale_one_are_said_to_be_no_daemon(tmp_path: Path, call: Call) -> None:
+    with pytest.raises(DaemonUnreachable, match="no daemon answers at") as caught:
+        call(tmp_path / "none")
+    assert caught.value.hint == "start it: subagents up; find out why: subagents doctor"
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(tmp_path / "stale"))
+    stale.close()
+    with pytest.raises(DaemonUnreachable, match="Connection refused"):
+        call(tmp_path / "stale")
+    assert not answers(tmp_path / "stale")
+
+
+NOT_OURS = {
+    "no http": b"SSH-2.0-OpenSSH\r\n\r\n",
+    "no length": b"HTTP/1.1 200 OK\r\n\r\n",
+    "negative length": b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+    "huge length": b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n",
+    "no status": b"HTTP/1.1 abc OK\r\ncontent-length: 0\r\n\r\n",
+    "no json": b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n<ok>",
+    "a list": b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]",
+    "endless head": b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 40_000,
+}
+
+
+@pytest.mark.requirement("client:unreachable")
+@BOTH
+@pytest.mark.parametrize("raw", NOT_OURS.values(), ids=NOT_OURS)
+def test_something_else_on_the_socket_is_not_taken_for_a_daemon(
+    tmp_path: Path, raw: bytes, call: Call
+) -> None:
+    with (
+        peer(tmp_path, lambda _: raw) as found,
+        pytest.raises(DaemonUnreachable, match="is not a subagents daemon"),
+    ):
+        call(found.path)
+
+
+@pytest.mark.requirement("client:unreachable")
+@BOTH
+@pytest.mark.parametrize("raw", [b"", b"HTTP/1.1 200"], ids=["at once", "in the middle"])
+def test_a_daemon_that_dies_during_a_call_is_said_to_be_gone(
+    tmp_path: Path, raw: bytes, call: Call
+) -> None:
+    def reply(_: bytes) -> bytes:
+        if raw:
+            found._open[-1].sendall(raw)
+        return b""
+
+    with (
+        peer(tmp_path, reply) as found,
+        pytest.raises(DaemonUnreachable, match="it closed the connection"),
+    ):
+        call(found.path)
+
+
+@pytest.mark.requirement("client:unreachable")
+@BOTH
+def test_a_daemon_that_does_not_answer_is_not_waited_for_for_ever(
+    tmp_path: Path, call: Call
+) -> None:
+    silent = threading.Event()
+
+    def reply(_: bytes) -> bytes:
+        silent.wait(10)
+        return b""
+
+    with peer(tmp_path, reply) as found:
+        with pytest.raises(DaemonUnreachable, match="did not answer within"):
+            call(found.path, timeout_s=0.1)
+        silent.set()
+
+
+@pytest.mark.requirement("client:unreachable")
+def test_a_call_cut_off_in_the_middle_does_not_spoil_the_next_one(tmp_path: Path) -> None:
+    held = threading.Event()
+
+    def reply(request: bytes) -> bytes:
+        if b"/slow" in request:
+            held.wait(10)
+            return http({"answer": "late"})
+        return http({"answer": "mine"})
+
+    async def run(path: Path) -> Document:
+        async with AsyncClient(path) as client:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await client.get("/slow")
+            held.set()
+            return await client.get("/quick")
+
+    with peer(tmp_path, reply) as found:
+        assert asyncio.run(run(found.path)) == {"answer": "mine"}
+
+
+ALL_CODES = [
+    errors.UsageError,
+    errors.ConfigError,
+    errors.ContractError,
+    errors.NotFound,
+    errors.Conflict,
+    errors.Unavailable,
+    errors.DaemonUnreachable,
+    errors.StoreUnavailable,
+    errors.RuntimeUnavailable,
+    errors.AlreadyRunning,
+    errors.CorruptState,
+]
+
+
+@pytest.mark.requirement("client:errors")
+@pytest.mark.parametrize("kind", ALL_CODES)
+def test_each_error_comes_back_as_the_class_it_left_as(kind: type[SubagentsError]) -> None:
+    sent = kind("no such run", hint="look", details={"field": "x"})
+    found = error_from(sent.to_wire())
+    assert type(found) is kind
+    assert found.to_wire() == sent.to_wire()
+
+
+@pytest.mark.requirement("client:errors")
+@BOTH
+def test_a_refusal_is_raised_with_its_guardrail(tmp_path: Path, call: Call) -> None:
+    sent = Forbidden("too deep", guardrail="depth", hint="raise it")
+    with (
+        peer(tmp_path, lambda _: http(sent.to_wire(), status=403)) as found,
+        pytest.raises(Forbidden, match="too deep") as caught,
+    ):
+        call(found.path)
+    assert caught.value.guardrail == "depth"
+    assert caught.value.hint == "raise it"
+
+
+@pytest.mark.requirement("client:errors")
+def test_an_error_of_a_newer_daemon_keeps_its_code_in_the_details() -> None:
+    found = error_from({"code": "quota", "message": "used up", "details": {"a": 1}})
+    assert type(found) is SubagentsError
+    assert found.message == "used up"
+    assert found.details == {"a": 1, "code": "quota"}
+    assert error_from({}).message == "the daemon gave no reason"
+    promised = errors.IllegalTransition("r-1", "running", "X")
+    assert error_from(promised.to_wire()).details["code"] == "illegal_transition"
+
+
+@pytest.mark.requirement("client:errors")
+def test_the_client_goes_on_after_a_refusal(tmp_path: Path) -> None:
+    replies = iter([http(NotFound("no").to_wire(), status=404), http({"ok": 1})])
+    with peer(tmp_path, lambda _: next(replies)) as found, Client(found.path) as client:
+        with pytest.raises(NotFound):
+            client.get("/x")
+        assert client.get("/x") == {"ok": 1}
+        assert found.connections == 1
+
+
+@pytest.mark.requirement("client:errors")
+def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
+    with pytest.raises(UsageError, match="session must be printable ASCII"):
+        Client("/nowhere", session="agent:x\r\nx-evil: 1")
+    with pytest.raises(UsageError, match="reader must be printable ASCII"):
+        AsyncClient("/nowhere", reader="ü")
+    with pytest.raises(UsageError, match="valid UTF-8"):
+        Client("/nowhere").post("/x", {"task": "\ud800"})
+
+
+@pytest.mark.requirement("client:start")
+def test_the_end_of_a_log_is_short_and_missing_ones_are_empty(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    assert log_tail(file) == ""
+    file.write_bytes(b"x" * 10_000 + "\nlast é".encode())
+    assert log_tail(file).endswith("\nlast é")
+    assert len(log_tail(file)) <= 4096
+
+
+@pytest.mark.requirement("client:start")
+def test_a_home_that_cannot_be_written_is_said_to_be_the_reason(tmp_path: Path) -> None:
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    paths.ensure()
+    paths.log_file.mkdir()
+    with pytest.raises(
+        DaemonUnreachable, match=r"cannot be started: .*daemon\.log: Is a directory"
+    ):
+        ensure_daemon(paths, {})
+    paths.log_file.rmdir()
+    (paths.state_dir / "start.lock").unlink()
+    (paths.state_dir / "start.lock").mkdir()
+    with pytest.raises(DaemonUnreachable, match=r"cannot be started: .*start\.lock"):
+        ensure_daemon(paths, {})
+
+
+@pytest.mark.requirement("client:start")
+def test_a_daemon_that_owns_the_home_but_is_slow_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    paths.ensure()
+    monkeypatch.setattr(client, "_start", lambda *_: Ended())
+    with paths.lock_file.open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        def late() -> None:
+            Ended.polled.wait(10)
+            found.append(Peer(paths.socket, lambda _: http({"status": "ok"})))
+
+        found: list[Peer] = []
+        threading.Thread(target=late, daemon=True).start()
+        assert ensure_daemon(paths, {})
+        found[0].close()
+
+
+class Ended:
+    """A process that ended at once, as a second daemon does."""
+
+    polled = threading.Event()
+
+    def poll(self) -> int:
+        self.polled.set()
+        return 1
+
+    def wait(self) -> int:
+        return 1

@@ -1,0 +1,282 @@
+"""The Python API, embedded and connected, with real workers."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from subagents import (
+    AlreadyRunning,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Orchestrator,
+    UsageError,
+)
+from subagents.client.client import Client
+from subagents.config.paths import Paths
+from subagents.domain.run.outcome import Reason, Status
+from subagents.domain.run.run import ReportStatus
+
+SCRIPTED = {
+    "agents.player.runtime": "scripted",
+    "agents.player.script": [
+        {"report": {"summary": "played"}},
+        {"usage": {"tokensIn": 3, "tokensOut": 4}},
+        {"result": "the end"},
+    ],
+    "agents.sitter.runtime": "scripted",
+    "agents.sitter.script": [{"hang": True}],
+}
+
+
+def embedded(tmp_path: Path, work: Callable[[Orchestrator], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with (
+            asyncio.timeout(60),
+            Orchestrator.open(home=tmp_path / "home", config=SCRIPTED, cwd=tmp_path) as sub,
+        ):
+            await work(sub)
+
+    asyncio.run(main())
+
+
+@pytest.mark.requirement("python:sessions")
+def test_a_session_is_interrupted_and_gone_on_with(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        sitter = await sub.spawn("sit", agent="sitter", label="s")
+        while (await sitter.status())["phase"] != "running":  # noqa: ASYNC110 - asked, not told
+            await asyncio.sleep(0.02)
+        told = await sitter.continue_("sit still", idempotency_key="k")
+        assert (told.id, told.receipt["isNew"], told.receipt["status"]) == (
+            sitter.id,
+            False,
+            "steered",
+        )
+        await sitter.interrupt("enough")
+        ended = await sitter.wait()
+        assert (ended.outcome.status, ended.outcome.reason) == (Status.PARTIAL, Reason.INTERRUPTED)
+        again = await sitter.continue_("and now?")
+        done = await again.wait()
+
+        assert again.id != sitter.id
+        assert (done.ok, done.label, done.result) == (True, "s", "and now?")
+        command = await sub.spawn("true", agent="command")
+        await command.wait()
+        with pytest.raises(Conflict, match="cannot go on with a session"):
+            await command.continue_("more")
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:embedded")
+def test_a_spawned_run_is_awaited_verified_and_consumed(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        run = await sub.spawn(
+            "echo '[1, 2]' > out.json; echo made it",
+            agent="command",
+            label="maker",
+            verification={"artifacts": [{"path": "out.json", "json": True, "min_items": 2}]},
+        )
+        assert (run.label, run.warnings) == ("maker", ())
+        done = await run.wait()
+
+        assert done.ok
+        assert (done.run_id, done.label, done.result) == (run.id, "maker", "made it")
+        assert done.verification is not None
+        assert [check.target for check in done.verification.checks] == ["out.json"]
+        assert await sub.inbox() == []  # waiting consumed it
+        again = await (await sub.run("maker")).wait()
+        assert again.result == "made it"  # a handle can be had again, and waiting is repeatable
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:log")
+def test_a_log_is_followed_searched_and_summed_up(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        run = await sub.spawn("echo one; sleep 0.3; echo an error >&2; echo two", agent="command")
+        followed = [line async for line in run.follow()]
+
+        text = [line["text"] for line in followed if line["type"] in {"text", "error"}]
+        assert sorted(map(str, text)) == ["an error", "one", "two"]
+        assert str(followed[-1]["text"]).endswith("run ended: ok")
+        assert [line["seq"] for line in followed] == [*range(1, len(followed) + 1)]
+        page = await run.log(grep="error", types=["error"], since="1h", limit=5)
+        assert page["totalLines"] == 1
+        assert (await run.log(offset=0, limit=2))["lines"] == followed[:2]
+        assert "task: echo one" in str((await run.summary())["summary"])
+        with pytest.raises(UsageError, match="limit must be"):
+            await run.log(limit=0)
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:scripted")
+def test_agents_can_be_scripted_for_the_tests_of_a_users_own_flow(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        done = await (await sub.spawn("anything", agent="player")).wait()
+
+        assert done.result == "the end"
+        assert done.report is not None
+        assert (done.report.summary, done.report.status) == ("played", ReportStatus.COMPLETE)
+        assert done.usage is not None
+        assert (done.usage.tokens_in, done.usage.cost_usd) == (3, None)
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:plan")
+def test_a_plan_fans_in_and_is_refused_whole_when_it_goes_in_a_circle(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        *_, last = await sub.plan(
+            [
+                {"task": "echo one", "agent_id": "command", "label": "a"},
+                {"task": "echo two", "agent_id": "command", "label": "b"},
+                {
+                    "task": "cat",
+                    "agent_id": "command",
+                    "label": "c",
+                    "depends_on": ["a", "b"],
+                    "include_dependency_result": True,
+                },
+            ]
+        )
+        result = (await last.wait()).result
+        assert result == "[Previous step result: a]:\none\n\n[Previous step result: b]:\ntwo"
+
+        circle = [
+            {"task": "x", "agent_id": "command", "label": "d", "depends_on": ["e"]},
+            {"task": "x", "agent_id": "command", "label": "e", "depends_on": ["d"]},
+        ]
+        with pytest.raises(UsageError, match="Circular dependency: "):
+            await sub.plan(circle)
+        with pytest.raises(NotFound):
+            await sub.run("d")
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:errors")
+def test_errors_are_those_of_every_other_door(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        with pytest.raises(UsageError, match='did you mean "retryCount"'):
+            await sub.spawn("x", agent="command", retry_cuont=3)
+        with pytest.raises(NotFound, match="did you mean 'command'"):
+            await sub.spawn("x", agent="comand")
+        for _ in range(5):
+            await sub.spawn("x", agent="sitter")
+        with pytest.raises(Forbidden, match="max_children_per_agent") as refused:
+            await sub.spawn("x", agent="sitter")
+        assert refused.value.guardrail == "children"
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:control")
+def test_a_live_run_is_steered_timed_out_on_and_cancelled(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        run = await sub.spawn("x", agent="sitter")
+        with pytest.raises(TimeoutError):
+            await run.wait(timeout_s=0.05)
+        assert await run.steer("be quick") == "steered"
+        await run.cancel("enough")
+        done = await run.wait()
+        assert (done.outcome.status, done.outcome.reason) == (
+            Status.CANCELLED,
+            Reason.CANCELLED_BY_CALLER,
+        )
+        assert done.outcome.error == "enough"
+        with pytest.raises(Conflict):
+            await run.steer("too late")
+        assert [event["type"] for event in await run.timeline()][:3] == [
+            *("Spawned", "SlotGranted", "AttemptStarted"),
+        ]
+        assert (await run.status())["phase"] is not None
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:questions")
+def test_a_worker_of_an_embedded_orchestrator_can_ask(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        ask = f'"{sys.executable}" -m subagents ask "red or blue?" --timeout 30s'
+        run = await sub.spawn(ask, agent="command")
+        while not (open_questions := await sub.attention()):  # noqa: ASYNC110 - another process asks
+            await asyncio.sleep(0.02)
+        assert open_questions[0]["text"] == "red or blue?"
+        await run.answer(str(open_questions[0]["requestId"]), "blue")
+        assert (await run.wait()).result == "blue"
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:one-owner")
+def test_a_home_has_one_owner_and_its_workers_outlive_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+
+    async def main() -> None:
+        async with asyncio.timeout(60):
+            async with Orchestrator.open(home=home, cwd=tmp_path) as sub:
+                with pytest.raises(AlreadyRunning):
+                    async with Orchestrator.open(home=home):
+                        pytest.fail("a second owner")
+                slow = "while [ ! -e go ]; do sleep 0.02; done; echo went"
+                run_id = (await sub.spawn(slow, agent="command")).id
+            (tmp_path / "go").touch()
+            async with Orchestrator.open(home=home, cwd=tmp_path) as sub:
+                done = await (await sub.run(run_id)).wait()
+                assert (done.outcome.status, done.result) == (Status.OK, "went")
+
+    asyncio.run(main())
+
+
+@pytest.mark.requirement("python:connected")
+def test_connect_starts_the_daemon_and_leaves_it_running(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+
+    async def main() -> str:
+        async with (
+            asyncio.timeout(60),
+            Orchestrator.connect(home=home, cwd=tmp_path, session="agent:main:tests") as sub,
+        ):
+            run = await sub.spawn("echo connected", agent="command")
+            assert (await run.wait()).result == "connected"
+            return run.id
+
+    run_id = asyncio.run(main())
+    with Client(Paths.resolve({"SUBAGENTS_HOME": str(home)}).socket) as client:
+        try:
+            assert client.get(f"/v1/runs/{run_id}/status")["requester"] == "agent:main:tests"
+        finally:
+            client.post("/v1/shutdown")
+
+
+@pytest.mark.requirement("python:agents")
+def test_a_program_asks_how_agents_did_and_who_fits(tmp_path: Path) -> None:
+    async def work(sub: Orchestrator) -> None:
+        for _ in range(2):
+            await (await sub.spawn("play", agent="player", tags=["music", "x"])).wait()
+        sitter = await sub.spawn("sit", agent="sitter")
+        await sitter.cancel()
+        await sitter.wait()
+        (player,) = await sub.agent_stats(agent="player")
+        (sat,) = await sub.agent_stats(agent="sitter")
+
+        assert (player["name"], player["attempts"], player["verified"]) == ("player", 2, None)
+        assert player["tokens"] == {"input": 6, "output": 8}
+        assert player["costUsd"] is None
+        assert sat["success"] is None
+        tags = await sub.agent_stats(by="tag", tag="music", days=1)
+        assert [(each["name"], each["attempts"]) for each in tags] == [("music", 2), ("x", 2)]
+        best, *others = await sub.suggest_agents(cost_tier="free")
+        assert best["id"] == "player"
+        assert best["reasons"] == ["2 of 2 runs ok (34–100 %), without a contract"]
+        assert {each["id"] for each in others} == {"command", "sitter"}
+        assert all(each["reasons"] == [] for each in others)
+        with pytest.raises(UsageError, match="days must be a whole number from 1 to 30"):
+            await sub.agent_stats(days=31)
+
+    embedded(tmp_path, work)

@@ -1,0 +1,1019 @@
+"""The life of one run, step by step: what each event leads to, and what it asks for."""
+
+from typing import Any
+
+import pytest
+from tests.builders import (
+    ALL_ABILITIES,
+    NOW_MS,
+    RUN,
+    Life,
+    a_contract,
+    a_dependency,
+    a_resolved,
+    in_phase,
+)
+
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
+from subagents.domain.rules.deadlines import next_due_ms
+from subagents.domain.rules.evidence import SETTLE_MS
+from subagents.domain.run.effects import (
+    Announce,
+    CancelChildren,
+    CleanUp,
+    ConsumeChildren,
+    MarkTold,
+    MoveInbox,
+    ResolveMessages,
+    ResumeAttempt,
+    StartAttempt,
+    SteerAttempt,
+    StopAttempt,
+    TellDependants,
+    TellParent,
+    Verify,
+)
+from subagents.domain.run.events import (
+    EVENT_TYPES,
+    Archived,
+    AttemptStarted,
+    CancelRequested,
+    ChildTold,
+    DependencySettled,
+    LeaseExpired,
+    ParentNotified,
+    Redelivered,
+    RequestAnswered,
+    SignalReceived,
+    Spawned,
+    SteerSettled,
+    TimerFired,
+    VerificationFinished,
+)
+from subagents.domain.run.outcome import (
+    OK,
+    DeferReason,
+    Deferred,
+    Delivered,
+    DeliveryFailed,
+    DeliveryPath,
+    Outcome,
+    Reason,
+    Status,
+    Verdict,
+    VerificationState,
+)
+from subagents.domain.run.run import (
+    Answer,
+    Decision,
+    Exit,
+    MessageKind,
+    Phase,
+    Priority,
+    StopCause,
+)
+from subagents.domain.run.signals import Exited, ResultSeen
+from subagents.domain.run.spec import (
+    Abilities,
+    Cleanup,
+    OnDependencyFailure,
+    OnFailure,
+    RunSpec,
+)
+from subagents.domain.run.values import MessageId, RunId, announcement_id
+from subagents.errors import IllegalTransition
+
+ERROR = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
+PARTIAL = Outcome(status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error="half")
+CANCELLED = Outcome(status=Status.CANCELLED, reason=Reason.CANCELLED_BY_CALLER)
+
+
+def settled_dependency(
+    life: Life, number: int, outcome: Outcome, result: str | None = None
+) -> Life:
+    run_id = a_dependency(number).run_id
+    life.apply(DependencySettled(at_ms=life.at_ms, run_id=run_id, outcome=outcome, result=result))
+    return life
+
+
+# -- the table ----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("lifecycle:transitions-are-data")
+@pytest.mark.parametrize("phase", list(Phase))
+def test_every_phase_is_reached_by_ordinary_steps(phase: Phase) -> None:
+    assert in_phase(phase).phase is phase
+
+
+@pytest.mark.requirement("lifecycle:transitions-are-data")
+def test_no_pair_is_both_legal_and_stale() -> None:
+    assert not STALE & set(TRANSITIONS)
+    known = {kind for _, kind in TRANSITIONS} | {kind for _, kind in STALE} | {Spawned}
+    assert known == set(EVENT_TYPES)
+
+
+@pytest.mark.requirement("lifecycle:transitions-are-data")
+def test_a_run_begins_with_its_spawn_and_never_has_a_second_one() -> None:
+    life = Life.begin()
+
+    with pytest.raises(IllegalTransition):
+        life.apply(life.journal[0])
+    with pytest.raises(IllegalTransition, match=r"run \? in phase none cannot take TimerFired"):
+        reduce(None, TimerFired(at_ms=NOW_MS))
+
+
+@pytest.mark.requirement("signals:late")
+@pytest.mark.parametrize("phase", sorted(set(Phase) - {Phase.WAITING, Phase.RUNNING}))
+def test_a_late_signal_is_journaled_and_is_no_news(phase: Phase) -> None:
+    life = in_phase(phase)
+    seq, before = life.run.seq, life.phase
+
+    exited = Exited(key="late", exit=Exit(code=0), drained=True)
+    step = life.apply(SignalReceived(at_ms=life.at_ms, attempt=9, signal=exited))
+
+    assert (life.run.seq, life.phase) == (seq + 1, before)
+    assert step.stale
+    assert (step.effects, step.followups, step.messages) == ((), (), ())
+
+
+# -- dependencies -------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("dependencies:released")
+def test_a_run_waits_for_all_its_dependencies_and_is_then_queued() -> None:
+    life = Life.begin(dependencies=(a_dependency(1), a_dependency(2)))
+
+    assert settled_dependency(life, 1, OK, "a").phase is Phase.WAITING
+    assert settled_dependency(life, 2, OK, "b").phase is Phase.QUEUED
+    assert [d.result for d in life.run.dependencies] == ["a", "b"]
+    assert next_due_ms(life.run) is None
+
+
+@pytest.mark.requirement("seed002:chain-completed", "dependencies:released")
+def test_a_completed_dependency_means_no_wait() -> None:
+    life = Life.begin(dependencies=(a_dependency(1, OK),))
+
+    assert life.phase is Phase.QUEUED
+
+
+@pytest.mark.requirement("dependencies:failure-cancels")
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [
+        (ERROR, "Dependency run r-d000000001 error: exit code 1"),
+        (CANCELLED, "Dependency run r-d000000001 cancelled: cancelled_by_caller"),
+        (PARTIAL, "Dependency run r-d000000001 partial: half"),
+        (Outcome(status=Status.LOST), "Dependency run r-d000000001 lost: no error text"),
+    ],
+)
+@pytest.mark.parametrize("already", [True, False])
+def test_an_unusable_dependency_ends_the_run_with_the_reason(
+    outcome: Outcome, text: str, *, already: bool
+) -> None:
+    if already:
+        life = Life.begin(dependencies=(a_dependency(1, outcome), a_dependency(2)))
+    else:
+        life = Life.begin(dependencies=(a_dependency(1), a_dependency(2)))
+        settled_dependency(life, 1, outcome)
+
+    assert life.phase is Phase.ANNOUNCING
+    assert life.run.outcome == Outcome(
+        status=Status.ERROR, reason=Reason.DEPENDENCY_FAILED, error=text
+    )
+    assert len(life.of(Announce)) == 1
+    assert life.of(StartAttempt) == []
+
+
+@pytest.mark.requirement("dependencies:failure-runs")
+def test_with_on_dependency_failure_run_it_starts_anyway() -> None:
+    spec = RunSpec(task="do it", on_dependency_failure=OnDependencyFailure.RUN)
+    life = Life.begin(spec, dependencies=(a_dependency(1),))
+
+    assert settled_dependency(life, 1, ERROR).phase is Phase.QUEUED
+
+
+@pytest.mark.requirement("dependencies:partial")
+def test_a_partial_dependency_is_usable_only_when_accepted() -> None:
+    spec = RunSpec(task="do it", accept_partial_dependencies=True)
+    life = Life.begin(spec, dependencies=(a_dependency(1),))
+
+    assert settled_dependency(life, 1, PARTIAL).phase is Phase.QUEUED
+
+
+@pytest.mark.requirement("dependencies:timeout")
+def test_waiting_too_long_ends_the_run_with_the_exact_text() -> None:
+    spec = RunSpec(task="do it", dependency_timeout_seconds=0.5)
+    life = Life.begin(spec, dependencies=(a_dependency(1, OK), a_dependency(2)))
+
+    early = life.apply(TimerFired(at_ms=NOW_MS + 499))
+    life.timer()
+
+    assert early.stale
+    assert life.at_ms == NOW_MS + 500
+    assert life.run.outcome == Outcome(
+        status=Status.TIMEOUT,
+        reason=Reason.DEPENDENCY_TIMEOUT,
+        error="Timed out after 500ms waiting for run r-d000000002",
+    )
+
+
+@pytest.mark.requirement("dependencies:timeout")
+def test_the_default_wait_is_half_an_hour() -> None:
+    life = Life.begin(dependencies=(a_dependency(),))
+
+    assert life.run.wait_deadline_ms == NOW_MS + 1_800_000
+
+
+# -- attempts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("attempts:numbered")
+def test_a_retry_is_a_new_attempt_in_a_new_session_that_names_the_one_before() -> None:
+    life = Life.begin(RunSpec(task="do it", retry_count=1)).start().exit(1)
+    first = life.run.attempt
+    life.timer().start()
+
+    second = life.run.attempt
+    assert (first.retry_of, second.retry_of) == (None, f"{RUN}#1")
+    assert second.session_key != first.session_key
+    assert second.retry_reason == "exit code 1"
+    assert life.run.id == RUN
+    assert [effect.attempt for effect in life.of(StartAttempt)] == [1, 2]
+
+
+@pytest.mark.requirement("retry:stored-due-time", "seed002:retry-count-3")
+def test_failures_are_retried_at_their_stored_times_and_then_reported() -> None:
+    life = Life.begin(RunSpec(task="do it", retry_count=3, retry_delay=1000))
+    delays = []
+    for _ in range(3):
+        life.start().exit(1)
+        assert life.phase is Phase.RETRY_WAIT
+        delays.append((life.run.retry_due_ms or 0) - life.at_ms)
+        assert life.apply(TimerFired(at_ms=life.at_ms)).stale
+        assert life.timer().phase is Phase.QUEUED
+    life.start().exit(1)
+
+    assert delays == [1000, 2000, 4000]
+    assert life.phase is Phase.ANNOUNCING
+    assert len(life.run.attempts) == 4
+
+
+@pytest.mark.requirement("seed002:retry-count-0")
+def test_without_retry_count_a_failure_is_final() -> None:
+    life = Life.begin(RunSpec(task="do it", retry_count=0)).start().exit(1)
+
+    assert life.phase is Phase.ANNOUNCING
+    assert len(life.run.attempts) == 1
+
+
+@pytest.mark.requirement("retry:start-failures")
+def test_failing_to_start_is_retried_but_a_start_that_can_never_work_is_not() -> None:
+    spec = RunSpec(task="do it", retry_count=1)
+
+    assert Life.begin(spec).fail_start().phase is Phase.RETRY_WAIT
+    permanent = Life.begin(spec).fail_start(permanent=True)
+    assert permanent.phase is Phase.ANNOUNCING
+    assert permanent.run.outcome == Outcome(
+        status=Status.ERROR, reason=Reason.START_FAILED, error="no such program"
+    )
+
+
+@pytest.mark.requirement("retry:not-after-cancel")
+def test_a_cancelled_run_is_never_retried() -> None:
+    life = Life.begin(RunSpec(task="do it", retry_count=3)).start().cancel().exit(1)
+
+    assert life.phase is Phase.ANNOUNCING
+    assert life.run.outcome == CANCELLED
+
+
+@pytest.mark.requirement("deadline:stays-timeout", "retry:timeouts")
+def test_a_deadline_stops_the_attempt_and_stays_the_outcome_when_it_exits_0() -> None:
+    life = Life.begin(resolved=a_resolved(timeout_ms=10_000, grace_ms=700)).start()
+
+    life.timer()
+    assert life.of(StopAttempt) == [StopAttempt(attempt=1, grace_ms=700)]
+    assert life.at_ms == NOW_MS + 10_000
+    assert next_due_ms(life.run) is None
+    life.result("partial text").exit(0)
+
+    assert life.run.outcome is not None
+    assert (life.run.outcome.status, life.run.outcome.reason) == (Status.TIMEOUT, Reason.DEADLINE)
+    assert life.run.result == "partial text"
+
+
+@pytest.mark.requirement("deadline:stored-absolute")
+def test_the_deadline_counts_from_the_attempts_start_not_from_the_queue() -> None:
+    life = Life.begin(resolved=a_resolved(timeout_ms=10_000)).pass_ms(60_000).start()
+
+    assert life.run.attempt.deadline_ms == NOW_MS + 70_000
+
+
+@pytest.mark.requirement("deadline:warned")
+def test_a_runtime_that_can_is_warned_once_at_90_percent() -> None:
+    limits = a_resolved(timeout_ms=100_000, abilities=ALL_ABILITIES)
+    life = Life.begin(resolved=limits).start()
+
+    life.timer()
+    assert life.at_ms == NOW_MS + 90_000
+    (warning,) = life.of(SteerAttempt)
+    assert warning.message == (
+        "[System Message] 10s left before your deadline: finish and report what you have."
+    )
+    life.timer()
+    assert life.at_ms == NOW_MS + 100_000
+    assert len(life.of(SteerAttempt)) == 1
+    assert life.run.attempt.evidence.stop is StopCause.DEADLINE
+
+
+@pytest.mark.requirement("reconcile:settle-window")
+def test_a_result_within_two_seconds_after_the_exit_still_counts() -> None:
+    life = Life.begin().start().exit(0, drained=False)
+    assert life.phase is Phase.ENDING
+    life.pass_ms(SETTLE_MS - 1).result("late but true")
+    assert life.phase is Phase.ENDING
+
+    life.timer()
+
+    assert life.at_ms == NOW_MS + SETTLE_MS == NOW_MS + 2_000
+    assert (life.phase, life.run.result) == (Phase.ANNOUNCING, "late but true")
+
+
+@pytest.mark.requirement("field:early-notification")
+def test_nothing_is_announced_before_exit_evidence_and_verdict() -> None:
+    life = Life.begin(RunSpec(task="do it", verification=a_contract())).start()
+    life.result("I am done!")
+    assert life.messages == []
+    life.exit()
+    assert (life.phase, life.messages) == (Phase.VERIFYING, [])
+
+    life.verify(Verdict.PASSED)
+
+    assert [m.id for m in life.messages] == [announcement_id(RUN)]
+
+
+@pytest.mark.requirement("lease:expired-is-lost")
+def test_an_expired_lease_without_evidence_is_lost_and_late_signals_change_nothing() -> None:
+    life = Life.begin().start()
+    life.apply(LeaseExpired(at_ms=life.at_ms, attempt=1))
+
+    assert life.run.outcome == Outcome(
+        status=Status.LOST,
+        reason=Reason.LEASE_LOST,
+        error="the worker is gone and its exit was never seen",
+    )
+    assert life.exit(0).run.outcome is not None
+    assert life.run.outcome.status is Status.LOST
+
+
+@pytest.mark.requirement("signals:doubled", "seed000:8.3")
+def test_two_reports_of_the_same_end_start_one_verification() -> None:
+    life = Life.begin(RunSpec(task="do it", verification=a_contract())).start()
+
+    life.exit()
+    life.signal(ResultSeen(key="other", text="again")).exit()
+
+    assert life.of(Verify) == [Verify(attempt=1)]
+
+
+# -- verification -------------------------------------------------------------------------------
+
+
+def verifying(on_failure: OnFailure = OnFailure.FAIL, **spec: object) -> Life:
+    wanted = RunSpec(task="do it", verification=a_contract(on_failure), **spec)  # type: ignore[arg-type]
+    return Life.begin(wanted).start().result("done").exit()
+
+
+@pytest.mark.requirement(
+    "verification:state-before-checks", "seed000:2.7.4", "seed000:2.7.3", "seed000:2.7.20"
+)
+def test_the_state_is_stored_before_the_checks_start() -> None:
+    life = Life.begin(RunSpec(task="do it", verification=a_contract()))
+    states = [life.run.verification_state]
+    life.start().exit(drained=False)
+    assert life.of(Verify) == []
+    life.timer()
+    states.append(life.run.verification_state)
+
+    assert states == [VerificationState.PENDING, VerificationState.RUNNING]
+    assert (life.phase, life.of(Verify)) == (Phase.VERIFYING, [Verify(attempt=1)])
+
+
+@pytest.mark.requirement("seed000:2.7.5", "field:early-notification")
+def test_the_run_counts_as_active_until_the_verdict() -> None:
+    life = verifying()
+    assert not life.run.is_settled
+    assert life.followups == []
+
+    life.verify(Verdict.PASSED)
+
+    assert life.run.is_settled
+    assert life.run.verification_state is VerificationState.PASSED
+    assert life.run.outcome == OK
+
+
+@pytest.mark.requirement("verification:on-failure-fail", "seed000:2.7.8")
+def test_a_failed_check_makes_the_run_an_error_with_the_details() -> None:
+    life = verifying().verify(Verdict.FAILED)
+
+    assert life.run.outcome == Outcome(
+        status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error="out.txt: is missing"
+    )
+    assert life.run.verification_state is VerificationState.FAILED
+    assert life.run.verification is not None
+    assert [check.reason for check in life.run.verification.failures] == ["is missing"]
+    assert life.run.result == "done"
+    assert [m.kind for m in life.messages] == [MessageKind.ANNOUNCEMENT]
+
+
+@pytest.mark.requirement("verification:escalate", "seed000:2.7.9")
+def test_escalate_adds_a_blocker_for_the_requester() -> None:
+    life = verifying(OnFailure.ESCALATE).verify(Verdict.FAILED)
+
+    kinds = [m.kind for m in life.messages]
+    assert kinds == [MessageKind.ANNOUNCEMENT, MessageKind.BLOCKER]
+    assert "out.txt: is missing" in life.messages[1].text
+    assert life.run.outcome is not None
+    assert life.run.outcome.reason is Reason.VERIFICATION_FAILED
+
+
+@pytest.mark.requirement(
+    "verification:retry-once",
+    "seed000:2.7.10",
+    "seed000:2.7.11",
+    "seed000:2.7.19",
+    "seed000:8.2",
+)
+def test_retry_once_gives_one_more_attempt_and_then_fails() -> None:
+    life = verifying(OnFailure.RETRY_ONCE).verify(Verdict.FAILED)
+    assert (life.phase, life.run.retry_attempted_at_ms) == (Phase.RETRY_WAIT, NOW_MS)
+    assert life.run.verification_state is VerificationState.PENDING
+    life.timer().start()
+    assert life.run.attempt.verification_retry
+    assert life.run.attempt.retry_reason == "out.txt: is missing"
+    life.exit().verify(Verdict.FAILED)
+
+    assert life.phase is Phase.ANNOUNCING
+    assert len(life.run.attempts) == 2
+    assert life.run.retries_used == 0
+    assert life.run.outcome is not None
+    assert life.run.outcome.reason is Reason.VERIFICATION_FAILED
+
+
+@pytest.mark.requirement("verification:retry-once")
+def test_the_retry_after_a_failed_contract_is_apart_from_the_retry_count() -> None:
+    life = verifying(OnFailure.RETRY_ONCE, retry_count=1).verify(Verdict.FAILED)
+    life.timer().start().exit(1)
+    assert life.phase is Phase.RETRY_WAIT
+    life.timer().start()
+
+    assert not life.run.attempt.verification_retry
+    assert life.exit().verify(Verdict.PASSED).run.outcome == OK
+    assert len(life.run.attempts) == 3
+
+
+@pytest.mark.requirement("verification:could-not-check-no-retry")
+@pytest.mark.parametrize("on_failure", list(OnFailure))
+def test_a_checker_that_could_not_run_never_causes_a_retry(on_failure: OnFailure) -> None:
+    life = verifying(on_failure, retry_count=3).verify(Verdict.COULD_NOT_CHECK)
+
+    assert life.phase is Phase.ANNOUNCING
+    assert life.run.outcome is not None
+    assert life.run.outcome.reason is Reason.COULD_NOT_CHECK
+    assert len(life.run.attempts) == 1
+
+
+@pytest.mark.requirement("verification:late-verdict")
+def test_a_verdict_on_an_older_attempt_says_nothing() -> None:
+    life = verifying(OnFailure.RETRY_ONCE).verify(Verdict.FAILED).timer().start().exit()
+    event = life.journal[-3]
+    old = next(e for e in life.journal if isinstance(e, VerificationFinished))
+
+    assert life.apply(old).stale
+    assert (life.phase, event is old) == (Phase.VERIFYING, False)
+
+
+@pytest.mark.requirement("verification:only-claimed-work")
+def test_only_an_attempt_that_says_it_worked_is_verified() -> None:
+    life = Life.begin(RunSpec(task="do it", verification=a_contract())).start().exit(1)
+
+    assert life.of(Verify) == []
+    assert life.run.outcome == ERROR
+    assert life.run.verification is None
+
+
+@pytest.mark.requirement("vacuous:marked")
+def test_a_contract_that_dependencies_already_met_is_marked_at_the_start() -> None:
+    life = Life.begin(RunSpec(task="do it", verification=a_contract())).grant()
+    life.apply(AttemptStarted(at_ms=life.at_ms, attempt=1, vacuous=True))
+
+    assert life.run.vacuous
+    life.exit().verify(Verdict.PASSED)
+    assert "contract was already met before the work (vacuous)" in life.messages[0].text
+
+
+# -- cancel -------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("cancel:every-phase")
+@pytest.mark.parametrize("phase", [Phase.WAITING, Phase.QUEUED, Phase.VERIFYING, Phase.RETRY_WAIT])
+def test_a_run_without_a_live_worker_is_cancelled_at_once(phase: Phase) -> None:
+    life = in_phase(phase).cancel(reason="not needed")
+
+    assert life.phase is Phase.ANNOUNCING
+    assert life.run.outcome == Outcome(
+        status=Status.CANCELLED, reason=Reason.CANCELLED_BY_CALLER, error="not needed"
+    )
+    assert next_due_ms(life.run) is None
+
+
+@pytest.mark.requirement("cancel:every-phase", "cancel:confirmed-by-state")
+@pytest.mark.parametrize("phase", [Phase.SPAWNING, Phase.RUNNING])
+def test_a_live_worker_is_stopped_and_its_end_confirms_the_cancel(phase: Phase) -> None:
+    life = in_phase(phase, RunSpec(task="do it"), grace_ms=900).cancel()
+    assert life.phase is phase
+    assert life.of(StopAttempt) == [StopAttempt(attempt=1, grace_ms=900)]
+
+    life.exit(0)
+
+    assert (life.phase, life.run.outcome) == (Phase.ANNOUNCING, CANCELLED)
+
+
+@pytest.mark.requirement("cancel:every-phase")
+def test_a_start_that_fails_after_the_cancel_is_a_cancel() -> None:
+    life = in_phase(Phase.SPAWNING).cancel().fail_start("cancelled before it was started")
+
+    assert (life.phase, life.run.outcome) == (Phase.ANNOUNCING, CANCELLED)
+
+
+@pytest.mark.requirement("cancel:every-phase")
+def test_a_run_in_ending_is_cancelled_when_it_settles() -> None:
+    life = in_phase(Phase.ENDING).cancel()
+    assert life.phase is Phase.ENDING
+
+    assert life.timer().run.outcome == CANCELLED
+
+
+@pytest.mark.requirement("cancel:idempotent")
+@pytest.mark.parametrize("phase", list(Phase))
+def test_repeating_a_cancel_is_harmless_and_a_finished_run_is_left_alone(phase: Phase) -> None:
+    life = in_phase(phase)
+    was_settled, outcome = life.run.is_settled, life.run.outcome
+    life.cancel()
+    effects = len(life.effects)
+    step = life.apply(CancelRequested(at_ms=life.at_ms, by="somebody else"))
+
+    assert step.stale
+    assert len(life.effects) == effects
+    if was_settled:
+        assert (life.run.outcome, life.run.cancel) == (outcome, None)
+
+
+@pytest.mark.requirement("cancel:cascades", "field:children-billed-on")
+def test_a_cancel_reaches_the_children_that_are_still_active() -> None:
+    life = Life.begin().start().child(1).child(2).child_ends(OK, "a", 1).cancel(reason="enough")
+
+    assert life.of(CancelChildren, life.followups) == [CancelChildren(by="me", reason="enough")]
+    assert [child.run_id for child in life.run.active_children] == ["r-c000000002"]
+
+
+@pytest.mark.requirement("cancel:cascades")
+def test_a_run_that_times_out_takes_its_children_along() -> None:
+    life = Life.begin(resolved=a_resolved(timeout_ms=1000)).start().child().timer().exit(0)
+
+    (cancel,) = life.of(CancelChildren, life.followups)
+    assert cancel.reason == "parent run ended: timeout"
+    assert life.phase is Phase.ENDING
+    assert life.child_ends(CANCELLED, None).phase is Phase.ANNOUNCING
+
+
+@pytest.mark.requirement("cancel:cascaded-is-quiet")
+def test_a_child_that_ended_with_its_parent_is_recorded_and_pushed_to_nobody() -> None:
+    life = Life.begin().start().cancel(cascaded=True).exit(0)
+
+    assert life.run.outcome is not None
+    assert life.run.outcome.reason is Reason.PARENT_ENDED
+    assert [m.consumed for m in life.messages] == [True]
+
+
+@pytest.mark.requirement("cancel:every-phase")
+def test_a_cancel_while_a_follow_up_turn_starts_stops_that_turn() -> None:
+    life = (
+        Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES))
+        .start()
+        .child()
+        .child_ends(OK, "a")
+        .exit()
+    )
+    life.cancel(cascaded=True).start()
+
+    assert life.run.attempt.evidence.stop is StopCause.PARENT
+    assert life.of(StopAttempt) == [StopAttempt(attempt=1, grace_ms=5000)]
+
+
+# -- children -----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("children:no-announce-while-active")
+def test_a_run_with_live_children_does_not_announce() -> None:
+    life = Life.begin().start().child(1).child(2).result("mine").exit()
+    assert (life.phase, life.messages) == (Phase.ENDING, [])
+    assert life.child_ends(OK, "a", 1).phase is Phase.ENDING
+    assert life.child_ends(ERROR, None, 2).phase is Phase.ANNOUNCING
+    assert life.run.result == (
+        "mine\n\n[Sub-agent results]\n"
+        '"child1" just completed successfully:\n```\na\n```\n\n'
+        '"child2" failed: exit code 1:\n```\n(no output)\n```'
+    )
+    (consumed,) = life.of(ConsumeChildren, life.followups)
+    assert consumed.children == ("r-c000000001", "r-c000000002")
+    assert len(life.of(MoveInbox, life.followups)) == 1
+
+
+@pytest.mark.requirement("children:follow-up-turn")
+def test_a_session_that_can_be_resumed_gets_one_turn_with_all_results() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child().exit()
+
+    life.child_ends(OK, "the answer is 42")
+    (turn,) = life.of(ResumeAttempt)
+    assert (turn.attempt, turn.turn) == (1, 2)
+    assert "```\nthe answer is 42\n```" in turn.message
+    assert (life.phase, life.messages) == (Phase.ENDING, [])
+    life.start().result("put together").exit()
+
+    assert (life.phase, life.run.result) == (Phase.ANNOUNCING, "put together")
+    assert len(life.run.attempts) == 1
+    assert len(life.of(ResumeAttempt)) == 1
+
+
+@pytest.mark.requirement("children:follow-up-turn")
+def test_when_the_turn_cannot_start_the_results_are_appended() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child().result("mine")
+    life.exit().child_ends(OK, "a").fail_start("session is gone")
+
+    assert life.phase is Phase.ANNOUNCING
+    assert life.run.result is not None
+    assert life.run.result.startswith("mine\n\n[Sub-agent results]\n")
+
+
+@pytest.mark.requirement("children:follow-up-turn")
+def test_no_turn_is_started_only_to_be_stopped_at_its_deadline() -> None:
+    limits = a_resolved(abilities=Abilities(resume=True), timeout_ms=10_000)
+    life = Life.begin(resolved=limits).start().child().result("mine").exit()
+
+    life.pass_ms(10_000).child_ends(OK, "a")
+
+    assert life.of(ResumeAttempt) == []
+    assert life.run.outcome == OK
+    assert "[Sub-agent results]" in (life.run.result or "")
+
+
+@pytest.mark.requirement("children:told-once")
+def test_children_the_agent_read_itself_are_not_told_again() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child()
+    life.child_ends(OK, "a")
+    life.apply(ChildTold(at_ms=life.at_ms, child=RunId("r-c000000001")))
+    life.result("I used it").exit()
+
+    assert (life.phase, life.run.result) == (Phase.ANNOUNCING, "I used it")
+    assert life.of(ResumeAttempt) == []
+
+
+@pytest.mark.requirement("children:parent-told")
+def test_a_nested_run_tells_its_parent_and_its_dependants_in_the_same_commit() -> None:
+    life = Life.begin(requester_run=RunId("r-parent"), depth=2).start().result("r").exit()
+
+    assert life.of(TellDependants, life.followups) == [TellDependants(outcome=OK, result="r")]
+    assert life.of(TellParent, life.followups) == [TellParent(outcome=OK, result="r")]
+
+
+# -- questions, messages, pausing ---------------------------------------------------------------
+
+
+@pytest.mark.requirement("requests:stored-before-delivered")
+def test_a_question_is_in_the_inbox_and_its_first_answer_counts() -> None:
+    life = Life.begin().start().ask()
+    assert [m.kind for m in life.messages] == [MessageKind.QUESTION]
+    first = Answer(decision=Decision.ANSWER, text="the first", by="me", at_ms=life.at_ms)
+    second = Answer(decision=Decision.ANSWER, text="the second", by="you", at_ms=life.at_ms)
+    name = life.run.requests[0].id
+
+    life.apply(RequestAnswered(at_ms=life.at_ms, request_id=name, answer=first))
+    step = life.apply(RequestAnswered(at_ms=life.at_ms, request_id=name, answer=second))
+
+    assert step.stale
+    assert life.run.requests[0].answer == first
+    assert len(life.of(ResolveMessages, life.followups)) == 1
+
+
+@pytest.mark.requirement("requests:default-at-deadline")
+@pytest.mark.parametrize(
+    ("default", "decision"), [("blue", Decision.DEFAULT), (None, Decision.TIMEOUT)]
+)
+def test_an_unanswered_question_gets_its_default_or_a_timeout(
+    default: str | None, decision: Decision
+) -> None:
+    life = Life.begin().start().ask(default=default, wait_ms=5000)
+
+    life.timer()
+
+    assert life.at_ms == NOW_MS + 5000
+    assert life.run.requests[0].answer == Answer(
+        decision=decision, text=default, by="deadline", at_ms=NOW_MS + 5000
+    )
+    assert len(life.of(ResolveMessages, life.followups)) == 1
+
+
+@pytest.mark.requirement("requests:closed-with-attempt")
+def test_questions_of_an_ended_attempt_are_closed() -> None:
+    life = Life.begin().start().ask().exit()
+
+    answer = life.run.requests[0].answer
+    assert answer is not None
+    assert (answer.decision, answer.by) == (Decision.CANCELLED, "attempt ended")
+    assert life.run.pending_requests == ()
+
+
+def noticed(priority: Priority, **abilities: Any) -> Life:
+    limits = a_resolved(abilities=Abilities(**abilities))
+    life = Life.begin(resolved=limits).start()
+    life.apply(ParentNotified(at_ms=life.at_ms, message="which\none?", priority=priority))
+    return life
+
+
+def answered(life: Life, text: str = "that", decision: Decision = Decision.ANSWER) -> Life:
+    answer = Answer(decision=decision, text=text, by="me", at_ms=life.at_ms)
+    event = RequestAnswered(at_ms=life.at_ms, request_id=f"{RUN}:n1", answer=answer)
+    life.apply(event)
+    return life
+
+
+@pytest.mark.requirement("notices:pending")
+@pytest.mark.parametrize("priority", [Priority.QUESTION, Priority.BLOCKER])
+def test_a_notice_that_wants_an_answer_is_pending_and_has_no_deadline(priority: Priority) -> None:
+    life = noticed(priority)
+
+    (notice,) = life.run.pending_requests
+    assert (notice.id, notice.priority, notice.deadline_ms) == (f"{RUN}:n1", priority, None)
+    assert next_due_ms(life.run) is None
+    assert noticed(Priority.INFO).run.requests == ()
+
+
+@pytest.mark.requirement("notices:answered-by-message")
+def test_any_message_to_the_worker_answers_its_notices_and_no_question() -> None:
+    life = noticed(Priority.BLOCKER, steer=True).ask()
+
+    life.steer("use the other disk")
+
+    assert [request.id for request in life.run.pending_requests] == [f"{RUN}:q1"]
+    given = life.run.requests[0].answer
+    assert given is not None
+    assert (given.decision, given.text, given.by) == (Decision.ANSWER, "use the other disk", "me")
+    assert life.of(ResolveMessages, life.followups) == [
+        ResolveMessages(messages=(MessageId(f"{RUN}:n1"),))
+    ]
+    assert [effect.message for effect in life.of(SteerAttempt)] == ["use the other disk"]
+
+
+@pytest.mark.requirement("notices:answered")
+def test_the_answer_to_a_notice_goes_to_the_worker_as_a_message() -> None:
+    told = answered(noticed(Priority.QUESTION, steer=True))
+    denied = answered(noticed(Priority.BLOCKER, steer=True), "", Decision.DENY)
+    later = answered(noticed(Priority.QUESTION, resume=True))
+    deaf = answered(noticed(Priority.QUESTION))
+
+    assert [effect.message for effect in told.of(SteerAttempt)] == [
+        '[Answer to your question "which one?"]: that'
+    ]
+    assert [effect.message for effect in denied.of(SteerAttempt)] == [
+        '[Answer to your blocker "which one?"]: denied'
+    ]
+    assert (later.of(SteerAttempt), len(later.run.steers)) == ([], 1)
+    assert (deaf.of(SteerAttempt), deaf.run.steers) == ([], ())
+    for life in (told, denied, later, deaf):
+        assert life.run.pending_requests == ()
+        assert len(life.of(ResolveMessages, life.followups)) == 1
+
+
+@pytest.mark.requirement("notices:closed-with-attempt")
+def test_the_end_of_the_attempt_closes_its_notices_and_leaves_them_to_be_read() -> None:
+    life = noticed(Priority.BLOCKER).exit(1)
+
+    assert life.run.pending_requests == ()
+    given = life.run.requests[0].answer
+    assert given is not None
+    assert given.decision is Decision.CANCELLED
+    assert life.of(ResolveMessages, life.followups) == []
+
+
+@pytest.mark.requirement("report-text:reconciled")
+def test_the_report_in_the_text_of_the_last_turn_is_the_runs_report() -> None:
+    block = "[COMPLETION REPORT]\nsummary: {}\n[/COMPLETION REPORT]"
+    spec = RunSpec(task="t")
+    limits = a_resolved(abilities=ALL_ABILITIES)
+    life = Life.begin(spec, limits).start().child().result(block.format("first")).exit()
+    assert life.run.attempt.report is not None
+    life.child_ends(OK, "c").start()
+
+    life.result(block.format("second")).exit()
+
+    assert life.run.report is not None
+    assert (life.run.report.summary, life.run.attempt.report_is_text) == ("second", True)
+
+
+@pytest.mark.requirement("steer:live")
+def test_a_message_goes_into_the_live_attempt_where_the_runtime_can() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().steer("hurry")
+    assert [effect.message for effect in life.of(SteerAttempt)] == ["hurry"]
+    life.apply(SteerSettled(at_ms=life.at_ms, number=1, taken=True))
+
+    assert life.run.steers == ()
+    assert life.exit().phase is Phase.ANNOUNCING
+
+
+@pytest.mark.requirement("steer:next-turn")
+def test_a_message_that_was_not_taken_waits_for_the_next_turn() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().steer("hurry")
+    life.apply(SteerSettled(at_ms=life.at_ms, number=1, taken=False))
+
+    life.exit()
+
+    (turn,) = life.of(ResumeAttempt)
+    assert turn.message == "[Message from me]:\nhurry"
+
+
+@pytest.mark.requirement("steer:next-turn")
+def test_a_message_sent_while_the_follow_up_turn_starts_reaches_that_turn() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child()
+    life.child_ends(OK, "a").exit()
+    life.pass_ms(10).steer("and be brief")
+
+    life.start()
+
+    assert [effect.message for effect in life.of(SteerAttempt)] == ["and be brief"]
+
+
+@pytest.mark.requirement("pause:queued")
+def test_a_paused_retry_is_held_until_it_is_resumed() -> None:
+    life = in_phase(Phase.RETRY_WAIT).pause()
+
+    assert next_due_ms(life.run) is None
+    assert life.apply(TimerFired(at_ms=NOW_MS + 3_600_000)).stale
+    assert life.resume().timer().phase is Phase.QUEUED
+
+
+@pytest.mark.requirement("pause:turn-boundary")
+def test_a_paused_live_run_is_held_at_its_next_turn_boundary() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child().pause()
+    life.child_ends(OK, "a").exit()
+    assert (life.phase, life.of(ResumeAttempt), next_due_ms(life.run)) == (Phase.ENDING, [], None)
+
+    life.resume()
+
+    assert len(life.of(ResumeAttempt)) == 1
+
+
+@pytest.mark.requirement("pause:turn-boundary", "cancel:every-phase")
+def test_a_run_held_at_its_turn_boundary_can_be_cancelled() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child().pause()
+    life.child_ends(OK, "a").exit().cancel()
+
+    assert (life.phase, life.run.outcome) == (Phase.ANNOUNCING, CANCELLED)
+
+
+@pytest.mark.requirement("pause:turn-boundary")
+@pytest.mark.parametrize("phase", [Phase.SPAWNING, Phase.RUNNING])
+def test_a_run_paused_while_live_can_be_resumed_wherever_it_has_come_to(phase: Phase) -> None:
+    life = in_phase(phase, timeout_ms=0).pause()
+    if phase is Phase.SPAWNING:
+        life.start()
+    life.exit()
+    assert life.phase is Phase.VERIFYING
+
+    assert not life.resume().run.paused
+    assert life.phase is Phase.VERIFYING
+
+
+# -- announcing and after -----------------------------------------------------------------------
+
+
+@pytest.mark.requirement("delivery:policy", "seed004:typed-outcomes")
+def test_each_kind_of_delivery_outcome_leads_to_its_phase() -> None:
+    announcing = Phase.ANNOUNCING
+    assert in_phase(announcing).deliver().phase is Phase.CLEANUP_PENDING
+    busy = Deferred(reason=DeferReason.REQUESTER_BUSY)
+    assert in_phase(announcing).deliver(busy).phase is Phase.ANNOUNCE_DEFERRED
+    refused = DeliveryFailed(retryable=True, error="refused")
+    assert in_phase(announcing).deliver(refused).phase is Phase.ANNOUNCE_DEFERRED
+    gone = DeliveryFailed(retryable=False, error="gone")
+    assert in_phase(announcing).deliver(gone).phase is Phase.COMPLETED_GIVEUP
+
+
+@pytest.mark.requirement("delivery:deferred-goes-on")
+def test_a_deferred_delivery_is_tried_again_at_its_time() -> None:
+    life = in_phase(Phase.ANNOUNCE_DEFERRED)
+    due = next_due_ms(life.run)
+    assert due is not None
+    assert life.apply(TimerFired(at_ms=due - 1)).stale
+
+    life.timer()
+
+    assert life.phase is Phase.ANNOUNCING
+    assert [effect.number for effect in life.of(Announce)] == [1, 2]
+    assert len({effect.delivery_id for effect in life.of(Announce)}) == 1
+
+
+@pytest.mark.requirement("delivery:giveup-keeps-result", "field:gave-up-and-dropped")
+def test_giving_up_keeps_everything_and_can_be_undone_by_hand() -> None:
+    life = Life.begin().start().result("precious").exit()
+    refused = DeliveryFailed(retryable=True, error="refused")
+    life.deliver(refused)
+    while life.phase is not Phase.COMPLETED_GIVEUP:
+        life.timer().deliver(refused)
+
+    assert 30 * 60_000 <= life.at_ms - NOW_MS <= 36 * 60_000
+    assert life.run.result == "precious"
+    step = life.pass_ms(3_600_000).apply(Redelivered(at_ms=life.at_ms, by="me"))
+    assert step.run.phase is Phase.ANNOUNCING
+    assert life.deliver(refused).phase is Phase.ANNOUNCE_DEFERRED
+
+
+@pytest.mark.requirement("delivery:consumed-once", "field:delivered-twice")
+@pytest.mark.parametrize(
+    "phase",
+    [
+        Phase.ANNOUNCING,
+        Phase.ANNOUNCE_DEFERRED,
+        Phase.CLEANUP_PENDING,
+        Phase.COMPLETED,
+        Phase.COMPLETED_GIVEUP,
+    ],
+)
+def test_an_announcement_is_consumed_once_in_whatever_phase(phase: Phase) -> None:
+    life = in_phase(phase)
+    life.consume()
+    assert life.run.announcement_consumed_ms is not None
+    phase_then = life.phase
+    effects = len(life.effects)
+
+    life.pass_ms(5).consume()
+
+    assert life.last is not None
+    assert life.last.stale
+    assert (life.phase, len(life.effects)) == (phase_then, effects)
+
+
+@pytest.mark.requirement("delivery:consumed-once")
+def test_reading_a_result_ends_its_delivery() -> None:
+    assert in_phase(Phase.ANNOUNCING).consume().phase is Phase.CLEANUP_PENDING
+    assert in_phase(Phase.ANNOUNCE_DEFERRED).consume().phase is Phase.CLEANUP_PENDING
+
+
+@pytest.mark.requirement("delivery:traced", "seed004:traceable")
+def test_a_try_that_was_under_way_when_the_result_was_read_is_still_on_record() -> None:
+    life = in_phase(Phase.ANNOUNCING).consume().deliver(Delivered(path=DeliveryPath.DIRECT))
+
+    assert life.phase is Phase.CLEANUP_PENDING
+    assert life.run.delivery is not None
+    assert [each.outcome for each in life.run.delivery.tries] == [
+        Delivered(path=DeliveryPath.DIRECT)
+    ]
+    assert len(life.of(CleanUp)) == 1
+
+
+@pytest.mark.requirement("children:parent-told")
+def test_a_nested_result_that_was_read_is_known_to_the_parent() -> None:
+    life = Life.begin(requester_run=RunId("r-parent"), depth=2).start().exit().consume()
+
+    assert len(life.of(MarkTold, life.followups)) == 1
+
+
+@pytest.mark.requirement("cleanup:keep-or-delete")
+@pytest.mark.parametrize("cleanup", list(Cleanup))
+def test_cleaning_up_deletes_sessions_only_when_asked(cleanup: Cleanup) -> None:
+    life = Life.begin(RunSpec(task="do it", cleanup=cleanup)).start().result("kept").exit()
+    life.deliver().clean_up()
+
+    assert life.of(CleanUp) == [CleanUp(delete=cleanup is Cleanup.DELETE)]
+    assert (life.phase, life.run.result) == (Phase.COMPLETED, "kept")
+    life.apply(Archived(at_ms=life.at_ms))
+    assert (life.run.archived_at_ms, life.run.result) == (life.at_ms, "kept")
+
+
+@pytest.mark.requirement("lifecycle:origin-is-kept", "seed000:2.7.2", "seed000:8.6")
+def test_spawn_parameters_stay_word_for_word_through_retries() -> None:
+    spec = RunSpec(
+        task="do it",
+        model="opus",
+        thinking="high",
+        run_timeout_seconds=60,
+        retry_count=1,
+        verification=a_contract(OnFailure.RETRY_ONCE),
+    )
+    resolved = a_resolved(model="opus", thinking="high", timeout_ms=60_000)
+    life = Life.begin(spec, resolved).start().exit(1).timer().start().exit()
+    life.verify(Verdict.FAILED).timer().start()
+
+    assert len(life.run.attempts) == 3
+    assert life.run.spec == spec
+    assert life.run.resolved == resolved

@@ -1,0 +1,207 @@
+"""What holds for every life, whatever happens in it and in which order."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+from tests.builders import Life
+from tests.domain.event_makers import a_life, next_event
+
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
+from subagents.domain.rules.deadlines import next_due_ms
+from subagents.domain.run.effects import Announce, TellDependants, Verify
+from subagents.domain.run.events import (
+    Event,
+    TimerFired,
+    decode_event,
+    encode_event,
+)
+from subagents.domain.run.outcome import Outcome, Status
+from subagents.domain.run.run import MessageKind, Phase, Run
+from subagents.domain.run.spec import OnFailure
+from subagents.domain.run.values import replace
+from subagents.errors import IllegalTransition
+
+STEPS_MAX = 40
+CANCELLED = Outcome(status=Status.CANCELLED)
+TIMELESS = {Phase.QUEUED, Phase.VERIFYING, Phase.ANNOUNCING, Phase.CLEANUP_PENDING} | {
+    Phase.COMPLETED,
+    Phase.COMPLETED_GIVEUP,
+}
+
+
+def observable(run: Run) -> Run:
+    """The run without its event counters."""
+    return replace(run, seq=0, settled_seq=None)
+
+
+def lived(data: DataObject) -> Life:
+    """A whole random life; illegal events are tried and leave no trace."""
+    life = a_life(data)
+    for _ in range(data.draw(st.sampled_from((STEPS_MAX, 10, 20)), label="steps")):
+        event = next_event(data, life)
+        with suppress(IllegalTransition):
+            life.apply(event)
+    return life
+
+
+@pytest.mark.requirement("lifecycle:announced-once")
+@given(st.data())
+def test_whatever_happens_a_run_is_announced_at_most_once(data: DataObject) -> None:
+    life = lived(data)
+
+    texts = [m for m in life.messages if m.kind is MessageKind.ANNOUNCEMENT]
+    assert len(texts) == len(life.of(TellDependants, life.followups)) == life.run.is_settled
+    first = [effect for effect in life.of(Announce) if effect.number == 1]
+    assert len(first) == life.run.is_settled
+
+
+@pytest.mark.requirement("lifecycle:transitions-are-data")
+@given(st.data())
+def test_phases_move_only_along_the_table(data: DataObject) -> None:
+    life = a_life(data)
+    for _ in range(STEPS_MAX):
+        event, before = next_event(data, life), life.run
+        pair = (before.phase, type(event))
+        try:
+            step = life.apply(event)
+        except IllegalTransition:
+            assert pair not in TRANSITIONS
+            assert pair not in STALE
+            continue
+        if step.stale:
+            assert life.phase is before.phase
+        else:
+            assert life.phase in TRANSITIONS[pair]
+
+
+@pytest.mark.requirement("lifecycle:illegal-changes-nothing")
+@given(st.data())
+def test_an_illegal_event_is_refused_by_name_and_changes_nothing(data: DataObject) -> None:
+    life = lived(data)
+    for _ in range(STEPS_MAX):
+        event = next_event(data, life)
+        if (life.phase, type(event)) in TRANSITIONS or (life.phase, type(event)) in STALE:
+            continue
+        before = life.run
+        with pytest.raises(IllegalTransition) as refused:
+            reduce(life.run, event)
+        assert life.run == before
+        assert (refused.value.phase, refused.value.event) == (life.phase, type(event).__name__)
+        break
+
+
+@pytest.mark.requirement("journal:fold-is-the-run", "field:stop-and-resume-lost-tasks")
+@given(st.data())
+def test_folding_the_written_journal_gives_the_stored_run(data: DataObject) -> None:
+    life = lived(data)
+
+    folded: Run | None = None
+    for event in life.journal:
+        folded = reduce(folded, decode_event(encode_event(event))).run
+
+    assert folded == life.run
+    assert life.run.seq == len(life.journal)
+
+
+def _doubled(data: DataObject) -> tuple[Life, Life]:
+    """The same life twice; in the second every fact of a runtime or timer comes two times."""
+    once = a_life(data)
+    twice = Life(run=once.run, journal=[])
+    for _ in range(STEPS_MAX):
+        event = next_event(data, once)
+        with suppress(IllegalTransition):
+            once.apply(event)
+            twice.apply(event)
+            if isinstance(event, REPEATABLE):
+                twice.apply(event)
+    return once, twice
+
+
+REPEATABLE: tuple[type[Event], ...] = tuple(
+    {
+        kind
+        for _, kind in STALE
+        if kind.__name__ not in {"AttemptStartFailed", "TimerFired", "LeaseExpired", "ChildAlerted"}
+    }
+)
+
+
+@pytest.mark.requirement("signals:doubled", "seed000:8.3")
+@given(st.data())
+def test_facts_that_come_twice_change_nothing_observable(data: DataObject) -> None:
+    once, twice = _doubled(data)
+
+    assert observable(twice.run) == observable(once.run)
+    assert twice.of(Announce) == [e for e in once.effects if isinstance(e, Announce)]
+    assert twice.of(Verify) == once.of(Verify)
+
+
+@pytest.mark.requirement("retry:attempts-are-bounded")
+@given(st.data())
+def test_attempts_never_exceed_the_retries_and_the_one_verification_retry(
+    data: DataObject,
+) -> None:
+    life = lived(data)
+
+    contract = life.run.spec.verification
+    extra = contract is not None and contract.on_failure is OnFailure.RETRY_ONCE
+    assert len(life.run.attempts) <= 1 + life.run.spec.retry_count + extra
+    assert life.run.retries_used <= life.run.spec.retry_count
+
+
+@pytest.mark.requirement("lifecycle:outcome-is-final")
+@given(st.data())
+def test_an_outcome_never_changes_once_it_is_known(data: DataObject) -> None:
+    life = a_life(data)
+    for _ in range(STEPS_MAX):
+        before = life.run
+        event = next_event(data, life)
+        with suppress(IllegalTransition):
+            life.apply(event)
+        if before.outcome is not None:
+            assert life.run.outcome == before.outcome
+            assert life.run.result == before.result
+            assert life.run.is_settled
+    assert (life.run.outcome is not None) == life.run.is_settled
+
+
+@pytest.mark.requirement("timers:due-times")
+@given(st.data())
+def test_a_timer_at_the_due_time_always_moves_it(data: DataObject) -> None:
+    """Else a node would fire it for ever."""
+    life = lived(data)
+    due = next_due_ms(life.run)
+    has_clock = life.run.spec.budget is not None and life.run.spec.budget.max_seconds is not None
+    if life.phase in TIMELESS - ({Phase.QUEUED} if has_clock else set()):
+        assert due is None
+    if due is not None:
+        at_ms = max(due, life.at_ms)
+        after = reduce(life.run, TimerFired(at_ms=at_ms)).run
+        newer = next_due_ms(after)
+        assert newer is None or newer > due or (newer == due > at_ms)
+
+
+@pytest.mark.requirement("lifecycle:no-dead-ends")
+@given(st.data())
+def test_every_open_run_can_still_be_cancelled_to_its_end(data: DataObject) -> None:
+    """Cancel, then let everything that was asked for answer: nothing may hang."""
+    life = lived(data)
+    life.cancel()
+    if not life.run.attempts or life.run.is_settled:
+        assert life.run.is_settled
+        return
+    for child in life.run.active_children:
+        life.child_ends(CANCELLED, None, int(child.run_id[-1]))
+    if life.phase is Phase.SPAWNING:
+        life.fail_start("cancelled before it was started")
+    if life.phase is Phase.ENDING and life.run.attempt.outcome is not None:
+        life.start()
+    if life.phase is Phase.ENDING:
+        life.timer()
+    if life.phase is Phase.RUNNING:
+        life.exit(signal=15)
+    assert life.run.is_settled, life.phase

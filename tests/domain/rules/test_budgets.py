@@ -1,0 +1,717 @@
+"""Budgets by the reducer alone: what is used, what follows at the edges, what may be spawned."""
+
+from typing import Any
+
+import pytest
+from tests.builders import ALL_ABILITIES, NOW_MS, RUN, Life, a_contract, a_resolved, in_phase
+
+from subagents.domain.rules import budgets, reservations
+from subagents.domain.rules.deadlines import next_due_ms
+from subagents.domain.run import spending
+from subagents.domain.run.alert import Alert, AlertKind, AlertRules
+from subagents.domain.run.effects import (
+    CancelChildren,
+    Raise,
+    ResumeAttempt,
+    StopAttempt,
+    StopChildren,
+    TellSpent,
+)
+from subagents.domain.run.events import BudgetExhausted, ChildSpent, TimerFired
+from subagents.domain.run.outcome import (
+    OK,
+    Outcome,
+    Reason,
+    Status,
+    Verdict,
+    VerificationState,
+)
+from subagents.domain.run.run import (
+    BudgetStop,
+    Child,
+    Committed,
+    Phase,
+    Run,
+    Spent,
+    StopCause,
+    Usage,
+)
+from subagents.domain.run.signals import UsageSeen
+from subagents.domain.run.spec import Budget, OnFailure, RunSpec
+from subagents.domain.run.values import RunId, replace
+from subagents.domain.text.announcement import stats_line
+from subagents.domain.text.prompt import system_prompt
+from subagents.errors import Forbidden
+
+TOKENS = Budget(max_tokens=1_000)
+ABOVE = BudgetStop(by=RunId("r-root"), label="root", used="92k of 100k tokens", at_ms=NOW_MS)
+
+
+def a_life(budget: Budget | None = TOKENS, *, parent: bool = False, **spec: Any) -> Life:
+    requester = {"requester_run": RunId("r-parent")} if parent else {}
+    wanted = RunSpec(task="do it", budget=budget, **spec)
+    return Life.begin(wanted, a_resolved(abilities=ALL_ABILITIES), **requester)
+
+
+def use(life: Life, tokens: int | None = None, cost: float | None = None) -> Life:
+    """The worker reports totals: a fifth of the tokens is output."""
+    usage = Usage()
+    if tokens is not None:
+        usage = replace(usage, tokens_in=tokens - tokens // 5, tokens_out=tokens // 5)
+    return life.signal(UsageSeen(key="usage", usage=replace(usage, cost_usd=cost)))
+
+
+def child_spends(life: Life, tokens: int, number: int = 1, **committed: Any) -> Life:
+    promised = Committed(**{"tokens": tokens, **committed})
+    life.apply(
+        ChildSpent(
+            at_ms=life.at_ms,
+            child=RunId(f"r-c{number:09}"),
+            spent=Spent(tokens_in=tokens),
+            committed=promised,
+        )
+    )
+    return life
+
+
+def alerts_of(life: Life) -> list[Alert]:
+    return [alert for raised in life.of(Raise, life.followups) for alert in raised.alerts]
+
+
+def texts_of(life: Life) -> list[str]:
+    return [alert.text for alert in alerts_of(life)]
+
+
+def error_of(outcome: Outcome | None) -> str:
+    assert outcome is not None
+    return outcome.error or ""
+
+
+# -- what is used -------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("budget:usage-unknown")
+def test_usage_that_nobody_reported_stays_unknown_in_every_sum() -> None:
+    life = a_life(None).start().child()
+
+    assert spending.spent(life.run) == Spent(runs=2)
+    life.apply(
+        ChildSpent(
+            at_ms=NOW_MS,
+            child=RunId("r-c000000001"),
+            spent=Spent(tokens_in=5, cost_usd=0.5),
+            committed=Committed(),
+        )
+    )
+    assert spending.spent(life.run) == Spent(tokens_in=5, cost_usd=0.5, runs=2)
+
+
+@pytest.mark.requirement("budget:rolled-up", "field:cost-blindness")
+def test_a_subtree_is_all_attempts_of_the_run_and_all_that_its_children_told() -> None:
+    life = use(a_life(None, retry_count=1).start(), 100, 0.25).exit(1).timer().start()
+    use(life, 40, 0.25).child().child(2)
+    child_spends(child_spends(life, 300), 60, 2)
+
+    found = spending.spent(life.run)
+
+    assert (spending.tokens(found), found.cost_usd, found.runs) == (500, 0.5, 3)
+    assert "tokens 140 (in 112 / out 28) - all 3 runs: tokens 500, $0.50" in stats_line(life.run)
+
+
+@pytest.mark.requirement("budget:told-in-totals")
+def test_what_a_child_told_twice_changes_nothing() -> None:
+    life = child_spends(a_life(parent=True).start().child(), 300)
+    before, told = replace(life.run, seq=0), len(life.followups)
+
+    step = child_spends(life, 300).last
+
+    assert step is not None
+    assert step.stale
+    assert replace(life.run, seq=0) == before
+    assert len(life.followups) == told
+
+
+@pytest.mark.requirement("budget:told-in-totals")
+def test_a_change_goes_up_before_the_end_that_comes_with_it() -> None:
+    life = use(a_life(Budget(max_tokens=5_000, max_runs=4), parent=True).start(), 100)
+    told = life.of(TellSpent, life.followups)
+    assert told == [
+        TellSpent(
+            spent=Spent(tokens_in=80, tokens_out=20),
+            committed=Committed(tokens=5_000, runs=4),
+        )
+    ]
+    step = life.result("x").exit().last
+
+    assert step is not None
+    assert isinstance(step.followups[0], TellSpent)
+    assert step.followups[0].committed == Committed(tokens=100)
+
+
+@pytest.mark.requirement("budget:told-in-totals")
+def test_a_top_level_run_tells_nobody_and_a_run_that_ends_at_once_gives_all_back() -> None:
+    assert use(a_life().start(), 100).of(TellSpent) == []
+    failed = Outcome(status=Status.ERROR, error="boom")
+    unstarted = Life.begin(
+        RunSpec(task="x", budget=TOKENS),
+        requester_run=RunId("r-parent"),
+        dependencies=(replace(in_phase(Phase.WAITING).run.dependencies[0], outcome=failed),),
+    )
+
+    assert unstarted.run.is_settled
+    assert unstarted.of(TellSpent, unstarted.followups)[0].committed == Committed()
+
+
+@pytest.mark.requirement("budget:totals-only-grow")
+def test_an_older_total_that_comes_late_takes_nothing_back() -> None:
+    life = use(use(a_life().start(), 500, 0.5), 200)
+
+    assert life.run.attempt.usage == Usage(tokens_in=400, tokens_out=100, cost_usd=0.5)
+
+
+# -- at the edges -------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("budget:stop-at-100", "field:budget-stop-looks-like-success")
+def test_at_its_limit_the_attempt_is_stopped_and_never_a_success() -> None:
+    life = use(a_life(retry_count=3).start().result("half of it"), 1_050)
+    assert life.of(StopAttempt) == [StopAttempt(attempt=1, grace_ms=5_000)]
+    life.exit(0)
+
+    assert life.run.outcome == Outcome(
+        status=Status.PARTIAL,
+        reason=Reason.BUDGET,
+        error="stopped: its budget is used up: 1.1k of 1k tokens",
+    )
+    assert life.run.result == "half of it"
+    assert "completed partially: stopped: its budget is used up" in life.messages[-1].text
+
+
+@pytest.mark.requirement("budget:stop-at-100")
+@pytest.mark.parametrize(
+    ("budget", "tokens", "cost", "stops"),
+    [
+        (Budget(max_tokens=1_000), 999, None, False),
+        (Budget(max_tokens=1_000), 1_000, None, True),
+        (Budget(max_cost_usd=0.3), None, 0.1 + 0.2, True),
+        (Budget(max_cost_usd=0.3), 10_000, 0.29, False),
+        (Budget(max_tokens=1_000, max_cost_usd=1), 10, 1.0, True),
+        (Budget(max_runs=1), 10**9, 1_000.0, False),
+        (Budget(), 10**9, 1_000.0, False),
+        (None, 10**9, 1_000.0, False),
+    ],
+)
+def test_any_dimension_that_is_used_up_stops_the_run_and_no_other(
+    budget: Budget | None,
+    tokens: int | None,
+    cost: float | None,
+    stops: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    life = use(a_life(budget).start(), tokens, cost)
+
+    assert (life.run.attempt.evidence.stop is StopCause.BUDGET) == stops
+
+
+@pytest.mark.requirement("budget:report-reserve", "field:ate-the-report-turn")
+def test_what_is_kept_for_the_report_is_not_for_its_children() -> None:
+    """Codewhale #6277: descendants used the turn in which their parent would have reported."""
+    life = use(child_spends(a_life().start().child(), 800), 99)
+    assert life.of(StopChildren, life.followups) == []
+    child_spends(life, 801)
+
+    stop = life.of(StopChildren, life.followups)
+    assert [each.stop.used for each in stop] == [
+        "900 of 1k tokens, the rest is kept for its own report"
+    ]
+    assert life.run.attempt.evidence.stop is None
+    child_spends(life, 850)
+    assert len(life.of(StopChildren, life.followups)) == 1
+
+    life.result("mine").exit().child_ends(budgets.stopped(life.run, ABOVE), "so far")
+    assert life.of(ResumeAttempt), "its agent is told of them in a turn of its own"
+
+
+@pytest.mark.requirement("budget:report-reserve", "field:ate-the-report-turn")
+@pytest.mark.parametrize(("own", "ends"), [(299, False), (300, True)])
+def test_what_calls_under_way_still_add_below_is_not_charged_to_the_report(
+    own: int,
+    ends: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    life = child_spends(use(a_life().start(), 200).child(), 500)
+    child_spends(life, 1_500)
+    assert life.run.reserve is not None
+    assert life.run.reserve.tokens == 700, "up to the edge: 900 - 200"
+    child_spends(life, 2_500)
+    assert life.of(StopAttempt) == []
+    assert texts_of(life) == [
+        "💰 70% of the budget: 700 of 1k tokens",
+        "💰 170% of the budget: 1.7k of 1k tokens",
+    ]
+    use(life, own)
+
+    assert bool(life.of(StopAttempt)) == ends
+
+
+@pytest.mark.requirement("budget:report-reserve")
+def test_what_was_rightly_used_below_stays_charged_when_the_holder_itself_passes_the_edge() -> None:
+    life = use(child_spends(a_life().start().child(), 500), 450)
+
+    assert life.run.reserve is not None
+    assert life.run.reserve.tokens == 500
+    use(life, 499, 5.0)
+    assert life.of(StopAttempt) == []
+    use(life, 500)
+    assert len(life.of(StopAttempt)) == 1
+
+
+@pytest.mark.requirement("budget:report-reserve")
+def test_a_run_alone_may_use_all_of_its_budget() -> None:
+    life = use(a_life().start(), 999)
+
+    assert life.of(StopAttempt) == []
+    assert life.of(StopChildren, life.followups) == []
+
+
+@pytest.mark.requirement("budget:stop-at-100")
+def test_at_the_limit_everything_below_ends_with_it_and_its_children_are_not_cancelled() -> None:
+    life = use(child_spends(a_life().start().child().result("mine"), 400), 600)
+    life.exit(143)
+
+    assert len(life.of(StopChildren, life.followups)) == 1
+    assert life.of(CancelChildren, life.followups) == []
+    assert life.phase is Phase.ENDING
+    life.child_ends(budgets.stopped(life.run, ABOVE), "what the child has")
+
+    assert life.of(ResumeAttempt) == []
+    assert (life.run.outcome or OK).reason is Reason.BUDGET
+    assert (life.run.result or "").startswith("mine\n\n[Sub-agent results]")
+    assert "what the child has" in (life.run.result or "")
+
+
+@pytest.mark.requirement("budget:stop-below")
+@pytest.mark.parametrize("phase", [Phase.SPAWNING, Phase.RUNNING])
+def test_a_live_attempt_below_is_stopped_once(phase: Phase) -> None:
+    life = in_phase(phase)
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    again = life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+
+    assert again.stale
+    assert len(life.of(StopAttempt)) == 1
+    assert life.run.attempt.evidence.stop is StopCause.BUDGET
+
+
+@pytest.mark.requirement("budget:stop-below")
+def test_a_worker_below_that_was_stopped_says_whose_budget_it_was() -> None:
+    life = in_phase(Phase.RUNNING).result("so far")
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    life.exit(signal=15)
+
+    assert life.run.outcome == Outcome(
+        status=Status.PARTIAL,
+        reason=Reason.BUDGET,
+        error='stopped: the budget of run "root" (r-root) is used up: 92k of 100k tokens',
+    )
+    assert life.run.result == "so far"
+
+
+@pytest.mark.requirement("budget:never-started")
+@pytest.mark.parametrize("phase", [Phase.WAITING, Phase.QUEUED])
+def test_a_run_that_never_started_is_an_error_because_nothing_exists(phase: Phase) -> None:
+    life = in_phase(phase)
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+
+    assert (life.run.outcome or OK).status is Status.ERROR
+    assert (life.run.outcome or OK).reason is Reason.BUDGET
+    assert error_of(life.run.outcome).startswith("not started: the budget of run")
+
+
+@pytest.mark.requirement("budget:never-started")
+def test_a_start_that_the_stop_overtook_never_began() -> None:
+    life = in_phase(Phase.SPAWNING)
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    life.fail_start("out of budget before it was started")
+
+    assert (life.run.outcome or OK).reason is Reason.BUDGET
+    assert error_of(life.run.outcome).startswith("not started: ")
+    assert len(life.run.attempts) == 1
+
+
+@pytest.mark.requirement("budget:never-started")
+def test_a_cancellation_behind_the_stop_changes_nothing_of_a_start_that_never_was() -> None:
+    life = in_phase(Phase.SPAWNING)
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    life.cancel(cascaded=True)
+    life.fail_start("cancelled before it was started")
+
+    assert (life.run.outcome or OK).reason is Reason.BUDGET
+
+
+@pytest.mark.requirement("budget:retry-needs-budget", "field:retries-cost-six-times")
+def test_a_retry_that_waits_does_not_begin_without_budget() -> None:
+    """gsd-2 #5668: retries cost six times the work, because only their number was bounded."""
+    life = in_phase(Phase.RETRY_WAIT)
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+
+    assert life.run.outcome == Outcome(
+        status=Status.ERROR,
+        reason=Reason.BUDGET,
+        error='not tried again: the budget of run "root" (r-root) is used up: 92k of 100k tokens; '
+        "the attempt before: exit code 1",
+    )
+
+
+@pytest.mark.requirement("budget:retry-needs-budget", "field:retries-cost-six-times")
+def test_an_attempt_that_fails_of_itself_is_not_tried_again_without_budget() -> None:
+    life = a_life(None, retry_count=3).start()
+    life.exit(1, drained=False)
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    life.timer()
+
+    assert (life.run.outcome or OK).reason is Reason.BUDGET
+    assert life.run.retries_used == 0
+    assert len(life.run.attempts) == 1
+
+
+@pytest.mark.requirement("budget:retry-needs-budget", "field:retries-cost-six-times")
+def test_a_failed_contract_is_not_tried_again_without_budget_and_stays_the_reason() -> None:
+    contract = a_contract(OnFailure.RETRY_ONCE)
+    life = a_life(None, verification=contract).start().result("x").exit()
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    assert life.phase is Phase.VERIFYING
+    life.verify(Verdict.FAILED)
+
+    assert (life.run.outcome or OK).reason is Reason.VERIFICATION_FAILED
+    assert "(not tried again: the budget of run" in error_of(life.run.outcome)
+    assert life.run.verification_state is VerificationState.FAILED
+
+    waits = a_life(None, verification=contract).start().result("x").exit().verify(Verdict.FAILED)
+    assert waits.phase is Phase.RETRY_WAIT
+    waits.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    assert (waits.run.outcome or OK).reason is Reason.VERIFICATION_FAILED
+    assert waits.run.verification_state is VerificationState.FAILED
+
+
+@pytest.mark.requirement("budget:stop-below")
+def test_what_was_done_when_the_budget_ended_is_still_checked_and_announced() -> None:
+    life = in_phase(Phase.VERIFYING)
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    life.verify(Verdict.PASSED)
+
+    assert life.run.outcome == OK
+    assert life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE)).stale
+
+
+@pytest.mark.requirement("budget:stop-below")
+def test_a_next_turn_that_starts_without_budget_is_stopped_at_once() -> None:
+    life = a_life(None).start().child().result("mine").exit()
+    life.child_ends(OK, "theirs")
+    assert life.of(ResumeAttempt)
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    life.start().exit(143)
+
+    assert (life.run.outcome or OK).reason is Reason.BUDGET
+
+    refused = a_life(None).start().child().result("mine").exit()
+    refused.child_ends(OK, "theirs")
+    refused.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    refused.fail_start("out of budget before its next turn")
+    assert (refused.run.outcome or OK).reason is Reason.BUDGET
+    assert "theirs" in (refused.run.result or "")
+
+
+@pytest.mark.requirement("budget:stop-below")
+def test_a_cancel_or_a_deadline_that_came_first_stays_the_outcome() -> None:
+    life = in_phase(Phase.RUNNING).cancel()
+    life.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
+    life.exit(143)
+
+    assert (life.run.outcome or OK).reason is Reason.CANCELLED_BY_CALLER
+    assert len(life.of(StopAttempt)) == 1
+
+
+# -- time ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("budget:wall-clock")
+def test_the_clock_runs_from_the_first_attempt_on_through_waits_and_retries() -> None:
+    life = a_life(Budget(max_seconds=100), retry_count=1, retry_delay=3_600_000)
+    assert next_due_ms(life.run) is None
+    life.pass_ms(70_000).start().exit(1)
+    began_ms = NOW_MS + 70_000
+    assert life.phase is Phase.RETRY_WAIT
+
+    edges = []
+    while not life.run.is_settled:
+        life.timer()
+        edges.append(life.at_ms - began_ms)
+
+    assert edges == [50_000, 80_000, 90_000, 100_000]
+    assert error_of(life.run.outcome).startswith("not tried again: its budget is used up: 1m 40s")
+
+
+@pytest.mark.requirement("budget:wall-clock")
+def test_a_run_that_is_queued_again_ends_with_its_time() -> None:
+    life = a_life(Budget(max_seconds=10), retry_count=1, retry_delay=0).start().exit(1).timer()
+    assert life.phase is Phase.QUEUED
+    life.pass_ms(10_000).timer()
+
+    assert (life.run.outcome or OK).reason is Reason.BUDGET
+
+
+@pytest.mark.requirement("budget:wall-clock", "budget:report-reserve")
+def test_time_too_is_kept_for_the_report() -> None:
+    life = a_life(Budget(max_seconds=100)).start().child().result("mine").exit()
+    life.timer().timer()
+    assert life.of(StopChildren, life.followups) == []
+    life.timer()
+    assert life.at_ms == NOW_MS + 90_000
+    assert len(life.of(StopChildren, life.followups)) == 1
+    life.child_ends(budgets.stopped(life.run, ABOVE), "so far").start()
+    life.timer()
+
+    assert life.at_ms == NOW_MS + 100_000
+    assert life.run.attempt.evidence.stop is StopCause.BUDGET
+
+
+@pytest.mark.requirement("budget:wall-clock")
+def test_a_node_that_slept_over_all_edges_passes_them_in_one_step() -> None:
+    life = a_life(Budget(max_seconds=100)).start().child()
+    life.apply(TimerFired(at_ms=NOW_MS + 500_000))
+
+    assert life.run.attempt.evidence.stop is StopCause.BUDGET
+    assert len(life.of(StopChildren, life.followups)) == 1
+    assert texts_of(life) == ["💰 500% of the budget: 8m 20s of 1m 40s; it is stopped"]
+    assert next_due_ms(life.run) is None
+
+
+# -- alerts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("budget:alerts")
+def test_each_threshold_is_told_once_and_of_a_leap_only_the_highest() -> None:
+    life = a_life(Budget(max_tokens=100_000)).start()
+    for tokens in (10_000, 50_000, 60_000, 60_000, 93_000, 95_000, 104_000):
+        use(life, tokens)
+
+    assert texts_of(life) == [
+        "💰 50% of the budget: 50k of 100k tokens",
+        "💰 93% of the budget: 93k of 100k tokens",
+        "💰 104% of the budget: 104k of 100k tokens; it is stopped",
+    ]
+    assert [alert.key for alert in alerts_of(life)] == ["budget:50", "budget:80", "budget:100"]
+    assert {alert.kind for alert in alerts_of(life)} == {AlertKind.BUDGET_ALERT}
+
+
+@pytest.mark.requirement("budget:alerts")
+def test_money_is_told_as_in_the_seed_with_its_fields() -> None:
+    life = use(a_life(Budget(max_cost_usd=1.0, max_tokens=10**6)).start(), 5_000, 0.5)
+
+    assert texts_of(life) == ["💰 $0.50 spent (budget: $1.00)"]
+    assert alerts_of(life)[0].fields == {
+        "costUsd": 0.5,
+        "budgetUsd": 1.0,
+        "tokens": 5_000,
+        "budgetTokens": 10**6,
+        "percent": 50,
+    }
+
+
+@pytest.mark.requirement("budget:alerts")
+def test_without_a_budget_each_threshold_of_the_whole_subtrees_cost_is_told_once() -> None:
+    life = a_life(None).start().child()
+    for cost in (0.4, 0.99, 1.0, 1.2, 6.5):
+        life.apply(
+            ChildSpent(
+                at_ms=NOW_MS,
+                child=RunId("r-c000000001"),
+                spent=Spent(cost_usd=cost),
+                committed=Committed(),
+            )
+        )
+    use(life, 10, 20.0)
+
+    assert texts_of(life) == [
+        "💰 $1.00 spent (no budget)",
+        "💰 $6.50 spent (no budget)",
+        "💰 $26.50 spent (no budget)",
+    ]
+    assert [alert.key for alert in alerts_of(life)] == ["budget:$1", "budget:$5", "budget:$25"]
+    assert alerts_of(life)[0].fields["budgetUsd"] is None
+
+
+@pytest.mark.requirement("budget:alerts")
+def test_thresholds_are_those_of_its_agent() -> None:
+    rules = AlertRules(budget_percent=(30,), cost_usd=())
+    resolved = a_resolved(alerts=rules)
+    life = use(Life.begin(RunSpec(task="x", budget=TOKENS), resolved).start(), 990)
+    free = use(Life.begin(RunSpec(task="x"), resolved).start(), 990, 100.0)
+
+    assert [alert.key for alert in alerts_of(life)] == ["budget:30"]
+    assert alerts_of(free) == []
+
+
+# -- may these be spawned? ----------------------------------------------------------------------
+
+
+def holder(budget: Budget | None, *children: Committed, **changes: Any) -> Run:
+    """A running run with such a budget and so much promised below it."""
+    run = a_life(budget).start().run
+    below = tuple(
+        Child(run_id=RunId(f"r-c{n}"), label=f"c{n}", committed=each)
+        for n, each in enumerate(children)
+    )
+    return replace(run, children=below, **changes)
+
+
+def refusal(above: list[Run], *wanted: Budget | None, after_ms: int = 0) -> Forbidden | None:
+    try:
+        reservations.check(above, wanted, now_ms=NOW_MS + after_ms)
+    except Forbidden as error:
+        return error
+    return None
+
+
+HALF = Committed(tokens=500, cost_usd=0.5, runs=2)
+
+
+@pytest.mark.requirement("spawn:guardrail-budget", "budget:reserved-at-spawn")
+@pytest.mark.parametrize(
+    ("budget", "wanted", "says"),
+    [
+        (None, (None,), None),
+        (TOKENS, (None,), None),
+        (TOKENS, (Budget(max_tokens=400),), None),
+        (TOKENS, (Budget(max_tokens=401),), "has 400 of 1k tokens left for sub-agents (100 more"),
+        (TOKENS, (Budget(max_tokens=200), Budget(max_tokens=200)), None),
+        (TOKENS, (Budget(max_tokens=200), Budget(max_tokens=201)), "and 401 tokens are asked for"),
+        (TOKENS, (Budget(max_tokens=400), None), "and 400 tokens are asked for"),
+        (TOKENS, (Budget(max_cost_usd=1000),), None),
+        (Budget(max_cost_usd=1), (Budget(max_cost_usd=0.4),), None),
+        (Budget(max_cost_usd=1), (Budget(max_cost_usd=0.5),), "has $0.40 of $1.00 left"),
+        (Budget(max_tokens=555), (None,), "0 of 555 tokens left for sub-agents (55 more are kept"),
+        (Budget(max_tokens=400), (None,), "and nothing is left for this one"),
+        (Budget(max_runs=4), (None,), None),
+        (Budget(max_runs=4), (None, None), "has 1 of 4 runs left for sub-agents, and 2 runs"),
+        (Budget(max_runs=4), (Budget(max_runs=2),), "has 1 of 4 runs left"),
+        (Budget(max_seconds=100), (Budget(max_seconds=90),), None),
+        (Budget(max_seconds=100), (Budget(max_seconds=91),), "has 1m 30s left for sub-agents"),
+    ],
+)
+def test_a_spawn_must_fit_into_what_is_left(
+    budget: Budget | None, wanted: tuple[Budget | None, ...], says: str | None
+) -> None:
+    error = refusal([holder(budget, HALF)], *wanted)
+
+    assert (error is None) == (says is None)
+    if error is not None:
+        assert error.guardrail == "budget"
+        assert (says or "") in error.message
+        assert error.message.startswith(f'the budget of run "job" ({RUN}) ')
+        assert error.hint is not None
+        assert error.details["runId"] == RUN
+
+
+@pytest.mark.requirement("budget:reserved-at-spawn")
+def test_the_nearest_budget_decides_because_it_was_reserved_above() -> None:
+    grandparent = holder(TOKENS, Committed(tokens=900, runs=2))
+    parent = holder(Budget(max_tokens=900))
+
+    assert refusal([parent, grandparent], Budget(max_tokens=810)) is None
+    assert refusal([holder(None), grandparent], None) is not None
+    assert refusal([holder(Budget(max_cost_usd=5)), grandparent], None) is not None
+
+
+@pytest.mark.requirement("budget:reserved-at-spawn")
+def test_what_the_run_above_used_itself_is_gone_too() -> None:
+    run = use(a_life().start(), 700).run
+
+    assert refusal([run], Budget(max_tokens=200)) is None
+    assert refusal([run], Budget(max_tokens=201)) is not None
+
+
+@pytest.mark.requirement("spawn:guardrail-budget")
+def test_nothing_is_spawned_where_a_budget_is_used_up() -> None:
+    low = use(a_life().start(), 900).run
+    stopped = holder(None, budget_stop=ABOVE)
+    late = holder(Budget(max_seconds=100))
+
+    assert "used up but for its own report (900 of 1k tokens)" in str(refusal([low], None))
+    assert "used up but for its own report" in str(refusal([holder(None), low], None))
+    assert 'the budget of run "root" (r-root) is used up' in str(refusal([stopped], None))
+    assert refusal([late], None, after_ms=89_999) is None
+    assert "no sub-agent is started in it" in str(refusal([late], None, after_ms=90_000))
+
+
+@pytest.mark.requirement("budget:told-to-worker")
+def test_a_worker_is_told_what_was_left_where_it_has_no_budget_of_its_own() -> None:
+    above = [holder(Budget(max_tokens=1_000, max_cost_usd=1, max_runs=4, max_seconds=100), HALF)]
+    shared = reservations.left_for(above, RunSpec(task="x"), now_ms=NOW_MS + 30_000)
+    own = reservations.left_for(
+        above, RunSpec(task="x", budget=Budget(max_tokens=5, max_runs=1)), now_ms=NOW_MS
+    )
+
+    assert shared == Budget(max_tokens=400, max_cost_usd=0.4, max_runs=1, max_seconds=60)
+    assert own == Budget(max_cost_usd=0.4, max_seconds=90)
+    assert reservations.left_for([holder(None)], RunSpec(task="x"), now_ms=NOW_MS) is None
+    run = Life.begin(None, a_resolved(shared_budget=shared)).start().run
+    assert (
+        "- Left for you and all others below your requester at your spawn: 400 tokens, $0.4, "
+        "1 runs, 1m." in system_prompt(run)
+    )
+
+
+# -- as it is shown -----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("budget:shown")
+def test_a_budget_is_shown_with_what_is_used_and_left_and_the_unknown_as_such() -> None:
+    budget = Budget(max_tokens=1_000, max_cost_usd=2.0, max_runs=5, max_seconds=100)
+    life = a_life(budget)
+    fresh = budgets.view(life.run, NOW_MS)
+    assert fresh is not None
+    assert fresh.left == budgets.Left(tokens=1_000, cost_usd=2.0, runs=4, seconds=100)
+    child_spends(use(life.start(), 300).child(), 200, runs=2)
+
+    found = budgets.view(life.run, NOW_MS + 10_000)
+
+    assert found is not None
+    assert found.left == budgets.Left(tokens=500, cost_usd=None, runs=2, seconds=90)
+    assert found.text == "500 of 1k tokens, 10s of 1m 40s, ? of $2.00, 2 of 5 runs"
+    assert (found.percent, found.exhausted) == (50, False)
+    use(life, 900)
+    over = budgets.view(life.run, NOW_MS)
+    assert over is not None
+    assert (over.percent, over.exhausted, over.left.tokens) == (110, True, 0)
+    assert budgets.view(a_life(None).run, NOW_MS) is None
+
+
+@pytest.mark.requirement("budget:honest-receipt")
+def test_a_receipt_says_which_limit_cannot_hold_on_a_runtime() -> None:
+    both = RunSpec(task="x", budget=Budget(max_tokens=1, max_cost_usd=1))
+    silent = reservations.warning(both, runtime="acp", reports_usage=False)
+    command = reservations.warning(both, runtime="command", reports_usage=True)
+
+    assert silent is not None
+    assert silent.startswith('runtime "acp" reports no usage: maxTokens and maxCostUsd cannot')
+    assert command is not None
+    assert command.startswith("against maxTokens and maxCostUsd counts only what the command")
+    assert reservations.warning(both, runtime="claude", reports_usage=True) is None
+    timed = RunSpec(task="x", budget=Budget(max_seconds=1, max_runs=2))
+    assert reservations.warning(timed, runtime="acp", reports_usage=False) is None
+
+
+@pytest.mark.requirement("budget:shown")
+@pytest.mark.parametrize(
+    ("usd", "text"), [(0.5, "$0.50"), (0, "$0.00"), (0.004, "$0.004"), (12.345, "$12.35")]
+)
+def test_a_cost_is_never_shown_as_nothing(usd: float, text: str) -> None:
+    assert spending.money(usd) == text
+
+
+@pytest.mark.requirement("budget:shown")
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [(0, "0"), (999, "999"), (4_200, "4.2k"), (80_000, "80k"), (1_500_000, "1.5M")],
+)
+def test_tokens_are_shown_short(tokens: int, text: str) -> None:
+    assert spending.tokens_text(tokens) == text

@@ -1,0 +1,287 @@
+"""A provider that takes no more for now: waiting is not failing, and nobody storms it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.engine.world import World, in_world
+
+from subagents.api.answers.explain import steps
+from subagents.config.settings import Agent, Settings
+from subagents.domain.rules import provider_limits as limits
+from subagents.domain.run.outcome import Reason, Status
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.values import RunId, replace
+from subagents.runtimes.scripted import ScriptedRuntime
+
+REFUSED: Mapping[str, object] = {
+    "subagents": "result",
+    "text": "",
+    "isError": True,
+    "error": "429: rate limited",
+    "isLimit": True,
+}
+BUSY: Mapping[str, object] = {"subagents": "error", "text": "429", "api": True, "status": 429}
+
+
+def settings_with(world: World, name: str, *script: Mapping[str, object]) -> Settings:
+    agent = Agent(runtime="scripted", script=tuple(dict(step) for step in script))
+    return replace(world.settings, agents={**world.settings.agents, name: agent})
+
+
+def refused(retry_after_ms: int | None = None) -> dict[str, object]:
+    asked = {} if retry_after_ms is None else {"retryAfterMs": retry_after_ms}
+    return {"said": {**REFUSED, **asked}}
+
+
+async def spawn(world: World, *script: Mapping[str, object], **spec: object) -> Run:
+    settings = settings_with(world, "limited", *script)
+    run_id = await world.spawn("limited", settings=settings, **spec)
+    return await world.run(run_id)
+
+
+@pytest.mark.requirement("limits:resume:same-session", "limits:not-a-failure")
+def test_a_refused_run_waits_uncounted_and_goes_on_in_its_own_session(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        begun = world.clock.now_ms()
+        run = await spawn(
+            world, refused(), {"exit": 1}, {"continued": True}, {"result": "done after all"}
+        )
+        waiting = await world.until(run.id, Phase.RETRY_WAIT)
+        assert waiting.limited is not None
+        assert (waiting.retries_used, waiting.limited.waits) == (0, 1)
+        run = await world.until(run.id)
+
+        assert run.outcome is not None
+        assert (run.outcome.status, run.result) == (Status.OK, "done after all")
+        assert [each.number for each in run.attempts] == [1, 2]
+        assert run.attempts[0].outcome is not None
+        assert run.attempts[0].outcome.reason is Reason.PROVIDER_LIMIT
+        assert (run.retries_used, run.limited) == (0, None)
+        again = world.runtime.launches[-1]
+        assert (again.native_session, again.prompt) == (f"{run.id}#1", limits.GO_ON)
+        assert world.clock.now_ms() - begun >= limits.FIRST_WAIT_MS
+        assert await world.folded(run.id) == run
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:resume:no-session")
+def test_a_program_without_sessions_is_given_the_whole_task_again(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        script = ({"attempt": 1}, refused(), {"attempt": 2}, {"result": "second"})
+        run = await spawn(world, *script, task="the task")
+        run = await world.until(run.id)
+
+        assert (run.result, run.attempts[1].resumes) == ("second", None)
+        assert world.runtime.launches[-1].native_session is None
+        assert world.runtime.launches[-1].prompt == "the task"
+
+    in_world(tmp_path, scenario, abilities=replace(ScriptedRuntime.abilities, resume=False))
+
+
+@pytest.mark.requirement("limits:wait:retry-after", "limits:wait:backoff")
+def test_the_wait_is_what_the_provider_asks_for_else_doubles_up_to_five_minutes(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run = await spawn(world, refused(7_000), {"continued": True}, refused())
+        waits = []
+        for number in range(1, 9):
+            await until_wait(world, run.id, number)
+            run = await world.run(run.id)
+            assert run.retry_due_ms is not None
+            waits.append(run.retry_due_ms - run.phase_since_ms)
+        assert waits == [7_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 300_000]
+
+    in_world(tmp_path, scenario)
+
+
+async def until_wait(world: World, run_id: RunId, number: int) -> None:
+    def has_come() -> bool:
+        now = world.engine.ledger.published[run_id]
+        is_waiting = now.phase is Phase.RETRY_WAIT and now.limited is not None
+        return is_waiting and now.limited is not None and now.limited.waits == number
+
+    await world.clock.until(has_come)
+
+
+@pytest.mark.requirement("limits:wait:bounded")
+def test_after_six_hours_of_refusals_the_run_ends_and_says_so(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        begun = world.clock.now_ms()
+        run = await spawn(world, refused(), {"continued": True}, refused(), retry_count=3)
+        run = await world.until(run.id, within_s=8 * 3600)
+
+        assert run.outcome is not None
+        assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.PROVIDER_LIMIT)
+        assert "429: rate limited (waited 5h" in (run.outcome.error or "")
+        assert world.clock.now_ms() - begun <= limits.TOTAL_MS_MAX
+        assert run.retries_used == 0
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:wait:too-long")
+def test_a_provider_that_asks_for_longer_than_we_wait_ends_the_run_at_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = await spawn(world, refused(7 * 3_600_000))
+        run = await world.until(run.id, within_s=60)
+
+        assert run.outcome is not None
+        assert run.outcome.reason is Reason.PROVIDER_LIMIT
+        assert "the provider asks for 7h more" in (run.outcome.error or "")
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:wait:deadline")
+def test_the_deadline_of_the_refused_attempt_holds_while_it_waits_and_after_it(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run = await spawn(world, refused(600_000), run_timeout_seconds=60)
+        run = await world.until(run.id, within_s=120)
+        assert run.outcome is not None
+        assert (run.outcome.status, run.outcome.reason) == (Status.TIMEOUT, Reason.DEADLINE)
+        assert "while it waited for the provider: 429" in (run.outcome.error or "")
+        journal = world.store.journal(run.id, limit=1_000)
+        told = [step.text for step in steps(journal)]
+        assert "its deadline passed while it waited for its model's provider" in told
+
+    async def after_it(world: World) -> None:
+        script = (refused(5_000), {"continued": True}, {"hang": True})
+        second = await spawn(world, *script, run_timeout_seconds=60)
+        ended = await world.until(second.id, within_s=120)
+        assert ended.outcome is not None
+        assert ended.outcome.reason is Reason.DEADLINE
+        assert ended.attempts[0].deadline_ms == ended.attempts[1].deadline_ms
+
+    in_world(tmp_path / "while", scenario)
+    in_world(tmp_path / "after", after_it)
+
+
+@pytest.mark.requirement("limits:wait:cancel")
+def test_a_run_that_waits_for_its_provider_can_be_cancelled(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = await spawn(world, refused())
+        await world.until(run.id, Phase.RETRY_WAIT)
+        await world.clock.result(world.engine.cancel(run.id, by="me"))
+        ended = await world.run(run.id)
+        assert ended.outcome is not None
+        assert ended.outcome.status is Status.CANCELLED
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:wait:restart")
+def test_a_wait_for_the_provider_survives_a_crash(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = await spawn(world, refused(60_000), {"continued": True}, {"result": "fine"})
+        before = await world.until(run.id, Phase.RETRY_WAIT)
+        await world.restart()
+        after = await world.run(run.id)
+        assert (after.phase, after.limited) == (Phase.RETRY_WAIT, before.limited)
+        assert (await world.until(run.id)).result == "fine"
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:gate:no-herd", "field:provider-limits")
+def test_while_one_run_is_refused_no_other_starts_and_then_one_goes_first(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        script = ({"attempt": 1}, refused(20_000), {"attempt": 2}, {"result": "done"})
+        slow = ({"sleep_ms": 5_000}, {"result": "done"})
+        settings = settings_with(world, "limited", *script, {"continued": True}, *slow)
+        first = await world.spawn("limited", settings=settings)
+        await world.until(first, Phase.RETRY_WAIT)
+        others = [await world.spawn("limited", settings=settings) for _ in range(3)]
+        free = await world.spawn("quick")
+        await world.until(free)  # somebody else's provider: not held up
+        for run_id in others:
+            run = await world.run(run_id)
+            gate = world.engine.limits.gate_of(run)
+            assert run.phase is Phase.QUEUED
+            assert gate is not None
+            assert gate.provider == "limited"
+
+        await world.clock.advance(21)
+        started = [world.runtime.starts_of(run_id) for run_id in (first, *others)]
+        assert sum(started) == 2, "the refused one before, and one that goes first now"
+        await world.clock.advance(limits.PROBE_MS / 1000)
+        for run_id in (first, *others):
+            assert (await world.until(run_id)).outcome is not None
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:gate:probe-refused")
+def test_a_probe_that_is_refused_keeps_the_others_waiting_for_longer(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        settings = settings_with(world, "limited", refused(), {"continued": True}, refused())
+        first = await world.spawn("limited", settings=settings)
+        await world.until(first, Phase.RETRY_WAIT)
+        second = await world.spawn("limited", settings=settings)
+        await world.clock.advance(16)
+        both = [await world.run(run_id) for run_id in (first, second)]
+        assert sorted(len(run.attempts) for run in both) in ([0, 2], [1, 1])
+        waiting = next(run for run in both if run.phase is Phase.QUEUED)
+        gate = world.engine.limits.gate_of(waiting)
+        assert gate is not None
+        assert gate.waits == 2
+        assert gate.until_ms - world.clock.now_ms() > 20_000
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:live:shown", "limits:gate:learns-from-live")
+def test_a_live_attempt_that_backs_off_is_shown_and_closes_the_gate(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        busy = {"said": {**BUSY, "retryAfterMs": 4_000}}
+        script = (busy, {"sleep_ms": 60_000}, {"said": {"subagents": "text", "text": "on"}})
+        settings = settings_with(world, "limited", *script, {"hang": True})
+        run_id = await world.spawn("limited", settings=settings)
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.advance(0.5)
+        run = await world.run(run_id)
+        shown = world.engine.limits.backing_off(run)
+        assert shown == "provider limit (429), next try in 4 s"
+        other = await world.spawn("limited", settings=settings)
+        assert (await world.run(other)).phase is Phase.QUEUED
+        await world.clock.advance(5)
+        assert world.engine.limits.backing_off(run) == "provider limit (429), trying again"
+        assert (await world.run(other)).phase is Phase.RUNNING
+        await world.clock.advance(60)
+        assert world.engine.limits.backing_off(run) is None
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:live:told-by-another")
+def test_a_live_attempt_that_waits_because_another_was_refused_says_so(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        waits = {"said": {"subagents": "system", "text": "waiting", "waitsMs": 3_000}}
+        settings = settings_with(world, "limited", waits, {"sleep_ms": 60_000}, {"hang": True})
+        run_id = await world.spawn("limited", settings=settings)
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.advance(0.5)
+        shown = world.engine.limits.backing_off(await world.run(run_id))
+        assert shown == "provider limit, next try in 3 s"
+        other = await world.spawn("limited", settings=settings)
+        assert (await world.run(other)).phase is Phase.RUNNING
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:gate:lane-goes-on")
+def test_runs_of_other_providers_overtake_those_that_wait_in_the_same_lane(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        settings = settings_with(world, "limited", refused(60_000))
+        first = await world.spawn("limited", settings=settings)
+        await world.until(first, Phase.RETRY_WAIT)
+        held = await world.spawn("limited", settings=settings)
+        behind = await world.spawn("quick")
+        assert (await world.until(behind)).result == "done"
+        assert (await world.run(held)).phase is Phase.QUEUED
+
+    in_world(tmp_path, scenario, max_concurrent=1)

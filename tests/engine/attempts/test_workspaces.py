@@ -1,0 +1,268 @@
+"""What attempts leave besides a result, and worktrees of runs that are no more."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.engine.world import ME, World, in_world
+from tests.repository import a_repository, branches
+
+from subagents.config.settings import Agent, Settings
+from subagents.domain.run.outcome import (
+    OK,
+    Outcome,
+    Reason,
+    Status,
+)
+from subagents.domain.run.run import Attempt, Phase, Run
+from subagents.domain.run.signals import Signal
+from subagents.domain.run.spec import Artifact, Contract, Isolation
+from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.domain.run.workspace import Remains
+from subagents.domain.text.announcement import announcement_text
+from subagents.engine.attempts.workspaces import begins_afresh
+from subagents.errors import UsageError
+from subagents.runtimes.git.git_worktrees import GitWorktrees
+
+TALK: Mapping[str, object] = {"print": "first I look\nthen I write"}
+
+
+def settings_with(world: World, *script: Mapping[str, object]) -> Settings:
+    agent = Agent(runtime="scripted", script=tuple(dict(step) for step in script))
+    return replace(world.settings, agents={**world.settings.agents, "talker": agent})
+
+
+async def spawn(world: World, *script: Mapping[str, object], **spec: object) -> RunId:
+    return await world.spawn("talker", settings=settings_with(world, *script), **spec)
+
+
+@pytest.mark.requirement("salvage:last-words:deadline")
+def test_a_run_that_met_its_deadline_keeps_its_last_words_and_the_files_of_its_contract(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        write: Mapping[str, object] = {"write": {"path": "out.txt", "text": "half"}}
+        contract = Contract(artifacts=(Artifact(path="out.txt"), Artifact(path="other.txt")))
+        run_id = await spawn(
+            world, TALK, write, {"hang": True}, run_timeout_seconds=60, verification=contract
+        )
+        run = await world.until(run_id)
+
+        assert run.outcome is not None
+        assert run.outcome.status is Status.TIMEOUT
+        assert run.remains.words == "first I look\nthen I write"
+        assert run.remains.files == ("out.txt",)
+        text = announcement_text(run)
+        assert "Last words (it gave no result):\n```\nfirst I look\nthen I write\n```" in text
+        assert "Files left: out.txt" in text
+        assert await world.folded(run_id) == run
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("salvage:last-words:every-end")
+@pytest.mark.parametrize("how", ["cancel", "error", "signal", "lost", "api"])
+def test_last_words_are_kept_whatever_ended_the_run(tmp_path: Path, how: str) -> None:
+    ends: Mapping[str, tuple[Mapping[str, object], ...]] = {
+        "error": ({"exit": 1},),
+        "signal": ({"signal": 9},),
+        "api": ({"error": "500"}, {"exit": 0}),
+    }
+
+    async def scenario(world: World) -> None:
+        run_id = await spawn(world, TALK, *ends.get(how, ({"hang": True},)))
+        if how == "cancel":
+            await world.until(run_id, Phase.RUNNING)
+            await world.clock.advance(1)
+            await world.clock.result(world.engine.cancel(run_id, by="me"))
+        elif how == "lost":
+            await world.until(run_id, Phase.RUNNING)
+            await world.clock.advance(1)
+            await world.restart(reboot=True)
+        run = await world.until(run_id)
+        assert run.outcome is not None
+        assert run.outcome.status is not Status.OK
+        assert run.remains.words == "first I look\nthen I write"
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("salvage:last-words:only-without-result")
+def test_a_run_with_a_result_has_no_last_words_besides(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await spawn(world, TALK, {"result": "half of it"}, {"exit": 1})
+        run = await world.until(run_id)
+        assert (run.result, run.remains.words) == ("half of it", None)
+        assert "Last words" not in announcement_text(run)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("salvage:last-words:bounded", "salvage:last-words:redacted")
+def test_last_words_are_the_end_of_what_was_said_and_hold_no_secret(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        secret = "sk-ant-api03-" + "a1B2" * 20
+        lines: Mapping[str, object] = {
+            "print": "\n".join(f"line {number} {'x' * 200}" for number in range(100))
+        }
+        run_id = await spawn(world, lines, {"print": f"key {secret}"}, {"exit": 1})
+        run = await world.until(run_id)
+        words = run.remains.words or ""
+        assert len(words) <= 4_001
+        assert "line 99" in words
+        assert "line 10 " not in words
+        assert "[redacted]" in words
+        assert secret not in words
+
+    in_world(tmp_path, scenario)
+
+
+def an_attempt(
+    number: int, outcome: Outcome | None = None, *, verifies: bool = False, resumes: str = ""
+) -> Attempt:
+    return Attempt(
+        number=number,
+        session_key=SessionKey("agent:x:subagent:y"),
+        requested_at_ms=0,
+        outcome=outcome,
+        verification_retry=verifies,
+        resumes=resumes or None,
+    )
+
+
+@pytest.mark.requirement("worktree:retry:which-begin-afresh")
+def test_only_a_retry_of_a_failed_attempt_begins_afresh() -> None:
+    failed = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="x")
+    limited = Outcome(status=Status.ERROR, reason=Reason.PROVIDER_LIMIT, error="429")
+    first = an_attempt(1, failed)
+    assert not begins_afresh((first,))
+    assert begins_afresh((first, an_attempt(2)))
+    assert not begins_afresh((first, an_attempt(2, verifies=True)))
+    assert not begins_afresh((an_attempt(1, limited), an_attempt(2)))
+    assert not begins_afresh((an_attempt(1, limited), an_attempt(2, resumes="s")))
+
+
+@pytest.mark.requirement("isolation:unavailable")
+def test_an_engine_without_worktrees_refuses_them(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with pytest.raises(UsageError, match="not available here"):
+            await world.try_spawn(isolation=Isolation.WORKTREE)
+
+    in_world(tmp_path, scenario)
+
+
+def with_worktrees(world: World, home: Path) -> None:
+    world.engine._places._worktrees = GitWorktrees(home, world.off_loop, os.environ)
+
+
+async def isolated(world: World, repository: Path, *script: Mapping[str, object]) -> Run:
+    run_id = await spawn(world, *script, isolation=Isolation.WORKTREE, cwd=str(repository))
+    return await world.until(run_id, Phase.COMPLETED)
+
+
+@pytest.mark.requirement("worktree:sweep:pruned")
+def test_the_worktree_of_a_deleted_run_goes_when_it_is_clean_and_stays_with_its_work(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        repository, home = a_repository(tmp_path / "repository"), tmp_path / "trees"
+        with_worktrees(world, home)
+        write: Mapping[str, object] = {"write": {"path": "new.txt", "text": "work"}}
+        kept = await isolated(world, repository, write, {"result": "x"})
+        undone = await isolated(world, repository, write, {"result": "y"})
+        for run in (kept, undone):
+            assert run.resolved.worktree is not None
+            assert run.remains.changes is not None
+            assert run.remains.changes.files == 1
+        assert undone.resolved.worktree is not None
+        (Path(undone.resolved.cwd) / "new.txt").unlink()
+        await world.clock.result(world.engine.acknowledge(await unread(world), reader="me"))
+        world.clock.jump(30 * 24 * 3600)
+        await world.clock.result(world.engine.sweep())
+        await world.clock.result(world.engine.sweep())
+
+        assert world.store.run(kept.id) is None
+        assert kept.resolved.worktree is not None
+        assert is_there(kept.resolved.cwd, "new.txt")
+        assert branches(repository) == ["main", kept.resolved.worktree.branch]
+        assert not is_there(undone.resolved.cwd)
+
+    in_world(tmp_path, scenario)
+
+
+def is_there(*parts: str) -> bool:
+    return Path(*parts).exists()
+
+
+async def unread(world: World) -> list[str]:
+    rows = await world.engine.offer_inbox(ME, reader="me")
+    return [row.message.id for row in rows]
+
+
+@pytest.mark.requirement("isolation:vacuous")
+def test_a_contract_that_the_last_commit_meets_already_is_marked_when_the_worktree_is_made(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        repository = a_repository(tmp_path / "repository")
+        with_worktrees(world, tmp_path / "trees")
+        contract = Contract(artifacts=(Artifact(path="sub/a.txt"),))
+        run_id = await spawn(
+            world,
+            {"result": "x"},
+            isolation=Isolation.WORKTREE,
+            cwd=str(repository),
+            verification=contract,
+        )
+        run = await world.until(run_id)
+        assert run.vacuous
+        assert run.outcome is not None
+        assert run.outcome.status is Status.OK
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("isolation:continued")
+def test_a_run_that_goes_on_with_a_session_works_in_the_same_worktree(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        repository = a_repository(tmp_path / "repository")
+        with_worktrees(world, tmp_path / "trees")
+        first = await isolated(world, repository, {"result": "nothing to do"})
+        assert not is_there(first.resolved.cwd), "it was clean"
+        settings = settings_with(
+            world, {"continued": True}, {"write": {"path": "b.txt", "text": "b"}}, {"result": "ok"}
+        )
+        run_id = await world.spawn("talker", settings=settings, task="go on", continues=first.id)
+        run = await world.until(run_id)
+        assert run.resolved.worktree == first.resolved.worktree
+        assert (Path(first.resolved.cwd) / "b.txt").read_text() == "b"
+        assert run.remains.changes is not None
+        assert [each.path for each in run.remains.changes.changed] == ["b.txt"]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("salvage:crash-while-looking")
+def test_a_crash_while_it_is_looked_what_an_attempt_left_does_not_lose_its_end(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        is_looking = asyncio.Event()
+
+        async def slow(run: Run, seen: Signal) -> Remains | None:
+            is_looking.set()
+            await asyncio.get_running_loop().create_future()
+            return None
+
+        world.engine._supervisor._remains = slow
+        run_id = await world.spawn("quick")
+        await world.clock.until(is_looking.is_set)
+        await world.clock.advance(world.settings.daemon.lease_seconds)
+        assert (await world.run(run_id)).phase is Phase.RUNNING
+        await world.restart()
+        run = await world.until(run_id)
+        assert (run.outcome, run.result) == (OK, "done")
+
+    in_world(tmp_path, scenario)

@@ -1,0 +1,388 @@
+"""Dependencies, fan-in and retries, from spawn to announcement."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.engine.world import ME, World, in_world
+
+from subagents.domain.run.outcome import (
+    OK,
+    Outcome,
+    Reason,
+    Status,
+    VerificationState,
+)
+from subagents.domain.run.run import Phase
+from subagents.domain.run.spec import (
+    Artifact,
+    Contract,
+    OnDependencyFailure,
+    OnFailure,
+)
+from subagents.errors import Conflict
+
+CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
+
+
+@pytest.mark.requirement("dependencies:released", "seed002:chain-running")
+def test_a_chained_run_waits_for_the_one_before_and_gets_its_result(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("slow", label="research")
+        second = await world.spawn(chain_after="research", include_dependency_result=True)
+        assert (await world.run(second)).phase is Phase.WAITING
+        await world.clock.advance(9)
+        assert (await world.run(second)).phase is Phase.WAITING
+        assert world.runtime.starts_of(second) == 0
+
+        run = await world.until(second)
+
+        assert run.outcome == OK
+        assert (await world.run(first)).is_settled
+        launch = world.runtime.launches[-1]
+        assert launch.prompt == (
+            "[Previous step result]:\nslowly done\n\n[Current task]:\ndo quick"
+        )
+        assert launch.task == "do quick"
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:released", "seed002:chain-completed")
+def test_a_run_chained_to_an_ended_one_starts_at_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("quick")
+        await world.until(first, Phase.COMPLETED)
+        assert first not in world.engine.ledger.live
+        begun = world.clock.now_ms()
+        second = await world.spawn(depends_on=(first,), include_dependency_result=True)
+
+        await world.until(second)
+
+        assert world.clock.now_ms() == begun
+        assert world.runtime.launches[-1].previous_results == "done"
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:fan-in")
+def test_many_are_joined_by_one_that_gets_all_results_in_the_order_given(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        slow = await world.spawn("slow", label="s")
+        quick = await world.spawn("quick", label="q")
+        join = await world.spawn(depends_on=("s", quick), include_dependency_result=True)
+
+        assert (await world.until(join)).outcome == OK
+        assert world.runtime.launches[-1].previous_results == (
+            "[Previous step result: s]:\nslowly done\n\n[Previous step result: q]:\ndone"
+        )
+        assert (await world.run(slow)).is_settled
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:failure-cancels", "engine:dependants-survive")
+def test_a_failed_step_ends_those_that_need_it_and_only_those(tmp_path: Path) -> None:
+    """The first dependant is over and gone from memory when its other dependency ends."""
+
+    async def scenario(world: World) -> None:
+        bad = await world.spawn("fail", label="bad")
+        slow = await world.spawn("slow", label="slow")
+        both = await world.spawn(depends_on=(bad, slow))
+        only_slow = await world.spawn(depends_on=(slow,))
+        failed = await world.until(both, Phase.COMPLETED)
+        assert both not in world.engine.ledger.live
+
+        run = await world.until(only_slow, within_s=60)
+
+        assert failed.outcome == Outcome(
+            status=Status.ERROR,
+            reason=Reason.DEPENDENCY_FAILED,
+            error=f"Dependency run {bad} error: exit code 1",
+        )
+        assert run.outcome == OK
+        assert world.runtime.starts_of(both) == 0
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("engine:dependants-survive")
+def test_cancelling_one_dependant_does_not_strand_the_others(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        slow = await world.spawn("slow")
+        dropped = await world.spawn(depends_on=(slow,))
+        kept = await world.spawn(depends_on=(slow,))
+        await world.clock.result(world.engine.cancel(dropped, by="me"))
+        await world.until(dropped, Phase.COMPLETED)
+
+        assert (await world.until(kept, within_s=60)).outcome == OK
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:failure-runs")
+def test_with_run_on_failure_the_next_step_is_told_what_it_lacks(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        bad = await world.spawn("fail", label="bad")
+        run_id = await world.spawn(depends_on=(bad,), on_dependency_failure=OnDependencyFailure.RUN)
+
+        assert (await world.until(run_id)).outcome == OK
+        assert world.runtime.launches[-1].prompt == (
+            "[Previous step failed: bad]: error: exit code 1\n\ndo quick"
+        )
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:timeout")
+def test_a_dependency_that_takes_too_long_is_named_with_the_time(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        hang = await world.spawn("hang")
+        run_id = await world.spawn(depends_on=(hang,), dependency_timeout_seconds=90)
+        begun = world.clock.now_ms()
+
+        run = await world.until(run_id)
+
+        assert world.clock.now_ms() - begun == 90_000
+        assert run.outcome == Outcome(
+            status=Status.TIMEOUT,
+            reason=Reason.DEPENDENCY_TIMEOUT,
+            error=f"Timed out after 90000ms waiting for run {hang}",
+        )
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:released", "recovery:goes-on")
+def test_a_pipeline_goes_on_after_a_crash_between_its_steps(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("slow")
+        second = await world.spawn(depends_on=(first,), include_dependency_result=True)
+        await world.clock.advance(3)
+        await world.restart()
+
+        assert (await world.until(second)).outcome == OK
+        assert world.runtime.launches[-1].previous_results == "slowly done"
+        assert world.runtime.starts_of(first) == world.runtime.starts_of(second) == 1
+
+    in_world(tmp_path, scenario)
+
+
+# -- retries -------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement(
+    "retry:stored-due-time", "seed002:retry-count-3", "field:early-notification"
+)
+def test_a_failure_is_retried_as_often_as_asked_and_announced_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("fail", retry_count=3)
+        times = []
+        for number in range(1, 5):
+            await world.clock.until(lambda n=number: len(world.runtime.launches) == n)  # type: ignore[misc]
+            times.append(world.clock.now_ms())
+        run = await world.until(run_id)
+
+        gaps = [after - before for before, after in pairwise(times)]
+        assert gaps == [1000, 2000, 4000]
+        assert [launch.number for launch in world.runtime.launches] == [1, 2, 3, 4]
+        assert len({launch.session_key for launch in world.runtime.launches}) == 4
+        assert run.outcome == Outcome(
+            status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1"
+        )
+        assert len(world.store.inbox(None, unconsumed=False)) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("retry:stored-due-time", "recovery:goes-on")
+def test_a_due_retry_survives_a_restart_and_is_exactly_one_attempt(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("flaky", retry_count=2, retry_delay=60_000)
+        waiting = await world.until(run_id, Phase.RETRY_WAIT)
+        await world.clock.advance(20)
+        await world.restart(reboot=True)
+        assert (await world.run(run_id)).retry_due_ms == waiting.retry_due_ms
+
+        run = await world.until(run_id)
+
+        assert world.clock.now_ms() == waiting.retry_due_ms
+        assert (run.result, len(run.attempts)) == ("second time lucky", 2)
+        assert world.runtime.starts_of(run_id) == 1
+        assert run.attempts[1].retry_of == f"{run_id}#1"
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("retry:start-failures")
+def test_failing_to_start_is_retried_and_then_reported(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("unstartable", retry_count=1)
+
+        run = await world.until(run_id)
+
+        assert len(run.attempts) == 2
+        assert run.outcome == Outcome(
+            status=Status.ERROR, reason=Reason.START_FAILED, error="no such program"
+        )
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("retry:by-hand")
+def test_a_run_can_be_started_again_from_its_stored_parameters(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+
+        first = await world.spawn("fail", tags=("a",))
+        slow = await world.spawn("slow")
+        await world.until(first, Phase.COMPLETED)
+        with pytest.raises(Conflict, match="cancel it first"):
+            await world.engine.retry(slow, requester=ME, settings=world.settings)
+
+        receipt = await world.clock.result(
+            world.engine.retry(first, requester=ME, settings=world.settings)
+        )
+
+        assert receipt.run.id != first
+        assert (receipt.run.retry_from, receipt.run.spec.tags) == (first, ("a",))
+        assert receipt.run.resolved.agent_id == "fail"
+
+    in_world(tmp_path, scenario)
+
+
+# -- deadlines -----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("deadline:enforced-by-us", "field:timeouts-ignored")
+def test_a_deadline_is_enforced_by_the_engine_and_partial_output_is_kept(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang", run_timeout_seconds=100)
+
+        run = await world.until(run_id)
+
+        assert run.outcome is not None
+        assert (run.outcome.status, run.result) == (Status.TIMEOUT, "so far")
+        assert run.ended_at_ms is not None
+        assert run.started_at_ms is not None
+        assert run.ended_at_ms - run.started_at_ms == 100_000
+        assert world.runtime.stopped == [f"{run_id}#1"]
+        assert world.runtime.steered[0].startswith("[System Message] 10s left")
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("deadline:stored-absolute", "recovery:goes-on")
+def test_a_deadline_that_passed_while_nobody_was_there_is_enforced_at_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang", run_timeout_seconds=100)
+        await world.until(run_id, Phase.RUNNING)
+        await world.crash()
+        world.clock.jump(500)
+        await world.boot()
+
+        run = await world.until(run_id, within_s=1)
+
+        assert run.outcome is not None
+        assert run.outcome.status is Status.TIMEOUT
+
+    in_world(tmp_path, scenario)
+
+
+# -- verification --------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("seed000:2.7.1", "seed000:2.7.15", "verification:end-to-end")
+def test_a_contract_that_is_met_passes(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = await world.until(await world.spawn("writer", verification=CONTRACT))
+
+        assert run.outcome == OK
+        assert run.verification is not None
+        assert [(check.target, check.passed) for check in run.verification.checks] == [
+            ("out.txt", True)
+        ]
+        text = world.store.inbox(None, unconsumed=True)[0].message.text
+        assert "verified: 1/1 checks" in text
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("seed000:2.7.16", "verification:end-to-end")
+@pytest.mark.parametrize("on_failure", list(OnFailure))
+def test_a_contract_that_is_not_met_triggers_its_on_failure(
+    tmp_path: Path, on_failure: OnFailure
+) -> None:
+    async def scenario(world: World) -> None:
+        contract = Contract(artifacts=(Artifact(path="out.txt"),), on_failure=on_failure)
+        run = await world.until(await world.spawn("quick", verification=contract))
+
+        assert run.outcome is not None
+        assert run.outcome.reason is Reason.VERIFICATION_FAILED
+        is_retry = on_failure is OnFailure.RETRY_ONCE
+        assert len(run.attempts) == 1 + is_retry
+        kinds = [row.message.kind.value for row in world.store.inbox(None, unconsumed=True)]
+        assert kinds == ["announcement"] + ["blocker"] * (on_failure is OnFailure.ESCALATE)
+        if is_retry:
+            assert world.runtime.launches[1].prompt.startswith(
+                "[RETRY — Previous attempt failed verification]\nFailure reason: out.txt: "
+            )
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("seed000:2.7.18", "seed000:8.1", "verification:restart")
+def test_a_restart_during_verification_runs_it_again(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("late_writer", verification=CONTRACT)
+        world.checks_are_stuck = True
+        await world.until(run_id, Phase.VERIFYING)
+        assert (await world.run(run_id)).verification_state is VerificationState.RUNNING
+        world.checks_are_stuck = False
+        before = world.checks
+        await world.restart()
+
+        run = await world.until(run_id)
+
+        assert run.outcome == OK
+        assert (len(run.attempts), world.checks) == (1, before + 1)
+        assert len(world.store.inbox(None, unconsumed=False)) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("seed000:2.7.11", "seed000:8.2", "verification:retry-once")
+def test_the_one_retry_after_a_failed_contract_is_one_across_restarts(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        contract = Contract(artifacts=(Artifact(path="out.txt"),), on_failure=OnFailure.RETRY_ONCE)
+        run_id = await world.spawn("slow", verification=contract)
+        await world.clock.until(lambda: world.runtime.starts_of(run_id) == 2)
+        await world.restart()
+        run = await world.until(run_id)
+        await world.restart()
+        await world.clock.advance(120)
+
+        assert len(run.attempts) == 2
+        assert (await world.run(run_id)).outcome == run.outcome
+        assert world.runtime.starts_of(run_id) == 2
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("seed000:2.7.17", "verification:end-to-end")
+def test_a_verification_that_takes_too_long_counts_as_failed(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        contract = Contract(
+            artifacts=(Artifact(path="out.txt"),),
+            verification_timeout_ms=1,
+            on_failure=OnFailure.ESCALATE,
+        )
+        run_id = await world.spawn("late_writer", verification=contract)
+        world.checks_are_stuck = True
+        run = await world.until(run_id)
+
+        assert run.outcome is not None
+        assert run.outcome.status is Status.ERROR
+        assert run.verification is not None
+        assert "1 ms" in (run.verification.checks[0].reason or "")
+
+    in_world(tmp_path, scenario)

@@ -1,0 +1,233 @@
+"""Following the runs by number: in order, without gap or double, also over restarts."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.engine.world import ME, OTHER, World, in_world
+
+from subagents.domain.run.events import Spawned
+from subagents.domain.run.values import RunId
+from subagents.domain.transcript.feed_entry import (
+    COMPLETION,
+    NEWS,
+    RUN,
+    Told,
+)
+from subagents.engine.runs.feed import (
+    ALL,
+    PAGE,
+    Follower,
+    Scope,
+)
+
+EVERYTHING = frozenset({*NEWS, RUN})
+STEPS = frozenset({RUN})
+
+
+def follower(world: World, *, after: int = 0, scope: Scope = ALL, **names: bool) -> Follower:
+    wanted = frozenset({COMPLETION}) if names.get("ends") else STEPS
+    return Follower(world.engine.feed, after=after, scope=scope, names=wanted)
+
+
+async def read(world: World, one: Follower) -> list[Told]:
+    """Everything that is there for it now."""
+    found: list[Told] = []
+    while more := await world.clock.result(one.more(0)):
+        found += more
+    return found
+
+
+def runs_in(found: list[Told]) -> set[object]:
+    return {each.document["runId"] for each in found}
+
+
+@pytest.mark.requirement("feed:order")
+def test_a_follower_hears_of_every_event_once_in_the_order_of_their_commits(
+    tmp_path: Path,
+) -> None:
+    async def work(world: World) -> None:
+        ids = [await world.spawn() for _ in range(3)]
+        for run_id in ids:
+            await world.until(run_id)
+        await world.clock.advance(1)
+        found = await read(world, follower(world))
+
+        assert [each.number for each in found] == list(range(1, world.store.newest_number() + 1))
+        for run_id in ids:
+            journal = [type(e.event).__name__ for e in world.store.journal(run_id)]
+            told = [e.document["type"] for e in found if e.document["runId"] == run_id]
+            assert told == journal
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:wakes")
+def test_a_follower_that_waits_is_woken_by_the_commit_and_by_nothing_else(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        one = follower(world)
+        waiting = asyncio.ensure_future(one.more(3_600))
+        await world.clock.advance(600)
+        assert not waiting.done()
+        run_id = await world.spawn()
+        await world.clock.advance(1)
+
+        assert waiting.done()
+        assert waiting.result()[0].document["type"] == "Spawned"
+        assert runs_in(list(waiting.result())) == {run_id}
+        assert world.engine.feed._waiting == set()
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:wakes")
+def test_nothing_comes_within_the_time_and_the_follower_says_so(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        waiting = asyncio.ensure_future(follower(world).more(15))
+        await world.clock.advance(14)
+        assert not waiting.done()
+        await world.clock.advance(2)
+
+        assert waiting.result() == []
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:cancelled")
+def test_what_a_cancelled_wait_would_have_told_comes_again(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        one = follower(world)
+        waiting = asyncio.ensure_future(one.more(60))
+        await world.clock.idle()
+        waiting.cancel()
+        await world.spawn()
+
+        assert (await read(world, one))[0].number == 1
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:completion")
+def test_a_completion_is_told_also_by_whoever_reads_before_the_commit_is_published(
+    tmp_path: Path,
+) -> None:
+    """Between the commit and its publication memory still has the run without its outcome."""
+
+    async def work(world: World) -> None:
+        run_id = await world.spawn("slow")
+        await world.clock.advance(1)
+        before = world.engine.ledger.published[run_id]
+        await world.until(run_id)
+        world.engine.ledger.published[run_id] = before
+
+        (end,) = await read(world, follower(world, ends=True))
+
+        assert (end.document["runId"], end.document["result"]) == (run_id, "slowly done")
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:replay")
+def test_replay_after_a_restart_gives_the_same_numbers_and_goes_on(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        first = await world.spawn()
+        await world.until(first)
+        await world.clock.advance(1)
+        before = await read(world, follower(world))
+        await world.restart()
+        second = await world.spawn()
+        await world.until(second)
+        await world.clock.advance(1)
+        after = await read(world, follower(world))
+        missed = await read(world, follower(world, after=before[-1].number))
+
+        assert after[: len(before)] == before
+        assert missed == after[len(before) :]
+        assert {second} <= runs_in(missed)
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:replay")
+def test_more_than_a_page_is_read_page_by_page(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        ids = [await world.spawn() for _ in range(45)]
+        for run_id in ids:
+            await world.until(run_id)
+        await world.clock.advance(1)
+        assert world.store.newest_number() > PAGE
+        one = follower(world, ends=True)
+
+        assert runs_in(await read(world, one)) == set(ids)
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:future")
+def test_a_number_from_the_future_is_noticed_and_following_begins_at_the_newest(
+    tmp_path: Path,
+) -> None:
+    async def work(world: World) -> None:
+        await world.spawn("hang")
+        await world.clock.advance(1)
+        newest = world.store.newest_number()
+        feed = world.engine.feed
+
+        assert await feed.begin(newest + 1) == (newest, True)
+        assert await feed.begin(newest) == (newest, False)
+        assert await feed.begin(0) == (0, False)
+        assert await feed.begin(None) == (newest, False)
+
+    in_world(tmp_path, work)
+
+
+@pytest.mark.requirement("feed:scope")
+def test_each_scope_shows_its_runs_and_no_others(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        mine = await world.spawn("parent", label="mine")
+        theirs = await world.spawn("quick", requester=OTHER, label="mine")
+        await world.clock.advance(1)
+        child = await world.spawn_child(mine)
+        await world.clock.advance(1)
+        await world.until(mine)
+        run = await world.run(mine)
+
+        async def shown(scope: Scope) -> set[object]:
+            return runs_in(await read(world, follower(world, scope=scope)))
+
+        assert await shown(ALL) == {mine, theirs, child}
+        assert await shown(Scope(session=ME)) == {mine, child}
+        assert await shown(Scope(session=OTHER)) == {theirs}
+        assert await shown(Scope(session=run.session_key)) == {mine, child}
+        assert await shown(Scope(run=mine)) == {mine}
+        assert await shown(Scope(tree=mine)) == {mine, child}
+        assert await shown(Scope(tree=mine, session=OTHER)) == set()
+        assert await shown(Scope(label="mine", requester=ME)) == {mine}
+        assert await shown(Scope(run=RunId("r-none"))) == set()
+
+    in_world(tmp_path, work, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("feed:pruned")
+def test_the_events_of_a_pruned_run_are_gone_and_the_others_keep_their_numbers(
+    tmp_path: Path,
+) -> None:
+    async def work(world: World) -> None:
+        first, second = await world.spawn(), await world.spawn()
+        for run_id in (first, second):
+            await world.until(run_id)
+        await world.clock.advance(1)
+        before = await read(world, follower(world))
+        newest = world.store.newest_number()
+        world.store.prune([second])
+        after = await read(world, follower(world))
+
+        assert after == [each for each in before if each.document["runId"] == first]
+        assert world.store.newest_number() == newest
+        third = await world.spawn()
+        page = world.store.feed(after=newest)
+        assert isinstance(page[0].entry.event, Spawned)
+        assert page[0].entry.run_id == third
+        assert page[0].number == newest + 1
+
+    in_world(tmp_path, work)

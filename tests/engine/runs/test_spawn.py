@@ -1,0 +1,423 @@
+"""Spawning: guardrails in their order, caps to the last place, nothing stored on refusal."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.world import ME, OTHER, World, in_world, settings_of
+
+from subagents.config.settings import Agent, AgentSubagents, Settings
+from subagents.domain.run.outcome import OK
+from subagents.domain.run.run import Phase
+from subagents.domain.run.spec import (
+    Abilities,
+    Artifact,
+    Contract,
+    Mode,
+    RunSpec,
+)
+from subagents.domain.run.values import RunId, SessionKey
+from subagents.errors import (
+    ContractError,
+    Forbidden,
+    NotFound,
+    StoreUnavailable,
+    SubagentsError,
+    UsageError,
+)
+from subagents.ports import RunFilter
+
+BAD_CONTRACT = Contract()
+
+
+def narrow(**agents: Agent) -> Settings:
+    """One worker whose list allows nobody else."""
+    base = settings_of(max_children_per_agent=1)
+    return Settings(defaults=base.defaults, agents={**base.agents, **agents})
+
+
+def stored(world: World) -> int:
+    return world.store.count(RunFilter(archived=True))
+
+
+@pytest.mark.requirement("spawn:accepted", "seed001:spawn-flow")
+def test_an_accepted_run_is_stored_before_its_id_is_returned(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.hold_commits()
+        spawning = asyncio.ensure_future(world.try_spawn("slow", label="job"))
+        await world.clock.idle()
+        assert not spawning.done()
+        assert stored(world) == 0
+        world.let_commits_go()
+        receipt = await world.clock.result(spawning)
+
+        assert receipt.run.resolved.label == "job"
+        assert receipt.run.session_key.startswith("agent:slow:subagent:")
+        assert not receipt.run.is_settled
+        assert stored(world) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:guardrail-order", "seed001:spawn-flow", "seed004:invariants")
+def test_guardrails_are_asked_in_the_order_of_the_specification(tmp_path: Path) -> None:
+    """Everything is wrong at first; each step repairs the guardrail that answered."""
+    missing = str(tmp_path / "nowhere")
+    wrong: dict[str, Any] = {
+        "mode": Mode.SESSION,
+        "agent": "stranger",
+        "cwd": missing,
+        "depends_on": ("r-none",),
+        "verification": BAD_CONTRACT,
+        "tools_allow": ("x",),
+    }
+
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("hang")
+        await world.until(parent, Phase.RUNNING)
+        session = (await world.run(parent)).session_key
+        deep = settings_of(max_spawn_depth=1)
+        wide = settings_of(max_spawn_depth=2)
+        full = settings_of(max_spawn_depth=2, max_children_per_agent=1)
+        await world.spawn("hang", requester=session, settings=wide)
+        tried = dict(wrong)
+
+        async def refused(kind: type[SubagentsError], settings: Settings) -> str:
+            before = stored(world)
+            with pytest.raises(kind) as error:
+                await world.try_spawn(
+                    **tried, requester=session, settings=settings, is_operator=False
+                )
+            assert stored(world) == before
+            return str(error.value)
+
+        assert 'mode="session" requires' in await refused(UsageError, deep)
+        tried["mode"] = None
+        assert "not allowed at this depth" in await refused(Forbidden, deep)
+        assert "max active children" in await refused(Forbidden, full)
+        lonely = Agent(runtime="scripted", script=(), subagents=AgentSubagents())
+        alone = Settings(defaults=wide.defaults, agents={**wide.agents, "hang": lonely})
+        assert 'may not spawn "stranger"' in await refused(Forbidden, alone)
+        assert "no agent 'stranger' is configured" in await refused(NotFound, wide)
+        tried["agent"] = "quick"
+        agents = dict(wide.agents)
+        agents["quick"] = Agent(runtime="scripted", script=(), tools=("read",))
+        scoped = Settings(defaults=wide.defaults, agents=agents)
+        assert "toolsAllow can only narrow: x" in await refused(Forbidden, scoped)
+        tried["tools_allow"] = ("read",)
+        assert "is not a directory" in await refused(UsageError, scoped)
+        tried["cwd"] = str(tmp_path)
+        assert "Dependency run not found: r-none" in await refused(UsageError, scoped)
+        tried["depends_on"] = ()
+        assert "verification has nothing to check" in await refused(ContractError, scoped)
+        tried["verification"] = None
+        await world.try_spawn(**tried, requester=session, settings=scoped, is_operator=False)
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("spawn:children", "field:cap-exceeded", "field:spawn-burst")
+def test_of_fifty_racing_spawns_exactly_the_cap_is_accepted(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        tries = [world.try_spawn("slow") for _ in range(50)]
+        found = await world.clock.result(asyncio.gather(*tries, return_exceptions=True))
+
+        refused = [each for each in found if isinstance(each, Forbidden)]
+        assert len(found) - len(refused) == stored(world) == 7
+        assert {each.guardrail for each in refused} == {"children"}
+
+    in_world(tmp_path, scenario, max_children_per_agent=7)
+
+
+@pytest.mark.requirement("spawn:children", "seed001:children")
+def test_an_ended_child_frees_its_place_and_another_session_has_its_own(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("slow")
+        with pytest.raises(Forbidden):
+            await world.try_spawn("slow")
+        await world.spawn("slow", requester=OTHER)
+        await world.until(first)
+
+        await world.spawn("slow")
+
+    in_world(tmp_path, scenario, max_children_per_agent=1)
+
+
+@pytest.mark.requirement("spawn:idempotency")
+def test_the_same_key_gives_the_first_run_again_for_24_hours(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.clock.result(world.try_spawn(idempotency_key="k"))
+        again = await world.clock.result(world.try_spawn("slow", idempotency_key="k"))
+        assert (again.run.id, again.repeated, first.repeated) == (first.run.id, True, False)
+        other = await world.clock.result(world.try_spawn(requester=OTHER, idempotency_key="k"))
+        assert other.run.id != first.run.id
+        await world.until(first.run.id, Phase.COMPLETED)
+        await world.restart()
+        later = await world.clock.result(world.try_spawn(idempotency_key="k"))
+        assert (later.run.id, later.run.phase) == (first.run.id, Phase.COMPLETED)
+
+        world.clock.jump(24 * 3_600 + 1)
+        assert not (await world.clock.result(world.try_spawn(idempotency_key="k"))).repeated
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:idempotency")
+def test_racing_spawns_with_one_key_make_one_run(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        tries = [world.try_spawn(idempotency_key="k") for _ in range(20)]
+        receipts = await world.clock.result(asyncio.gather(*tries))
+
+        assert len({receipt.run.id for receipt in receipts}) == 1
+        assert sum(not receipt.repeated for receipt in receipts) == 1
+        assert stored(world) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:batch-all-or-nothing")
+def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        good = RunSpec(task="a", agent_id="quick", label="a")
+        with pytest.raises(NotFound):
+            await world.batch(good, RunSpec(task="b", agent_id="nobody"))
+        with pytest.raises(UsageError, match='label "a" is used twice in this batch'):
+            await world.batch(good, good)
+        with pytest.raises(Forbidden):
+            await world.batch(*[RunSpec(task="x", agent_id="quick")] * 4)
+        assert stored(world) == 0
+
+        ids = await world.clock.result(
+            world.batch(good, RunSpec(task="b", agent_id="quick", depends_on=("a",)))
+        )
+        assert (await world.until(ids[1])).outcome is not None
+        assert (await world.run(ids[1])).dependencies[0].run_id == ids[0]
+
+    in_world(tmp_path, scenario, max_children_per_agent=3)
+
+
+@pytest.mark.requirement("dependencies:cycles")
+def test_cycles_are_refused_with_the_cycle_spelled_out(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        def spec(label: str, *after: str) -> RunSpec:
+            return RunSpec(task=label, agent_id="quick", label=label, depends_on=after)
+
+        with pytest.raises(UsageError, match=r"^Circular dependency: a → b → c → a$"):
+            await world.batch(spec("a", "b"), spec("b", "c"), spec("c", "a"))
+        with pytest.raises(UsageError, match=r"^Circular dependency: a → a$"):
+            await world.batch(spec("a", "a"))
+        assert stored(world) == 0
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:cycles")
+def test_a_run_cannot_wait_for_the_ancestor_that_waits_for_it(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("hang", label="top")
+        await world.until(parent, Phase.RUNNING)
+        with pytest.raises(UsageError, match="Dependency run not found"):
+            await world.spawn_child(parent, depends_on=(parent,))
+        assert stored(world) == 1
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("dependencies:not-found", "seed002:chain-not-found")
+def test_a_dependency_that_does_not_exist_is_an_error_at_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        theirs = await world.spawn(requester=OTHER)
+        for wanted in ("non-existent-run-id", theirs):
+            with pytest.raises(UsageError, match=f"Dependency run not found: {wanted}"):
+                await world.try_spawn(chain_after=wanted)
+        assert stored(world) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:target-agent")
+def test_the_agent_is_named_or_the_requesters_own_or_the_configured_one(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async def agent_of(requester: str, settings: Settings, agent: str | None = None) -> str:
+            receipt = await world.clock.result(
+                world.try_spawn(agent, requester=SessionKey(requester), settings=settings)
+            )
+            return receipt.run.resolved.agent_id
+
+        own = settings_of()
+        standard = settings_of(agent="slow")
+        assert await agent_of("agent:quick:main", own) == "quick"
+        assert await agent_of("agent:quick:main", own, " Slow ") == "slow"
+        assert await agent_of("agent:nobody:main", standard) == "slow"
+        with pytest.raises(UsageError, match="configured agents: fail, flaky, hang"):
+            await agent_of("agent:nobody:main", own)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:denied-for-descendants")
+def test_denied_tools_stay_denied_for_all_descendants(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("hang", tools_deny=("message",), tools_allow=("message", "read"))
+        await world.until(parent, Phase.RUNNING)
+        child = await world.spawn_child(parent, "hang")
+        other = await world.spawn_child(parent, "slow", tools_allow=("message", "write"))
+
+        assert (await world.run(child)).resolved.effective_tools == ("read",)
+        assert (await world.run(other)).resolved.effective_tools == ("write",)
+        assert world.runtime.launches[-1].tools_deny == ("message",)
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("tools:unenforceable")
+def test_a_runtime_that_cannot_scope_tools_refuses_the_spawn(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with pytest.raises(Forbidden, match='runtime "scripted" cannot enforce tool scoping'):
+            await world.try_spawn(tools_deny=("x",))
+        assert stored(world) == 0
+
+    in_world(tmp_path, scenario, abilities=Abilities())
+
+
+@pytest.mark.requirement("vacuous:marked")
+def test_a_contract_that_passes_before_any_work_is_warned_about(tmp_path: Path) -> None:
+    contract = Contract(artifacts=(Artifact(path="out.txt"),))
+
+    async def scenario(world: World) -> None:
+        fresh = await world.clock.result(world.try_spawn("writer", verification=contract))
+        assert fresh.warnings == ()
+        await world.until(fresh.run.id)
+        again = await world.clock.result(world.try_spawn("writer", verification=contract))
+
+        assert again.run.vacuous
+        assert "it proves nothing (vacuous)" in again.warnings[0]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement(
+    "lifecycle:origin-is-kept", "seed000:2.7.2", "field:model-override-ignored"
+)
+def test_a_later_change_of_the_configuration_changes_no_run(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("flaky", retry_count=1, retry_delay=60_000, thinking=None)
+        await world.until(run_id, Phase.RETRY_WAIT)
+        before = await world.run(run_id)
+        world.settings = settings_of(max_announce_chars=100)
+        await world.restart()
+        after = await world.until(run_id)
+
+        assert (after.spec, after.resolved) == (before.spec, before.resolved)
+        assert after.result == "second time lucky"
+        first, second = world.runtime.launches
+        assert (first.options, first.model, first.cwd) == (second.options, second.model, second.cwd)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:ended-session")
+def test_a_session_that_ended_or_was_cancelled_spawns_no_more(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("quick")
+        run = await world.until(parent, Phase.COMPLETED)
+        with pytest.raises(Forbidden, match="has ended"):
+            await world.try_spawn(requester=run.session_key)
+        assert stored(world) == 1
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("spawn:nothing-half-done")
+def test_a_spawn_whose_commit_fails_was_never_there(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.store.failures_left = 1
+        with pytest.raises(StoreUnavailable):
+            await world.try_spawn("slow")
+        await world.clock.advance(5)
+
+        assert stored(world) == 0
+        assert world.engine.ledger.live == {}
+        assert world.runtime.launches == []
+        assert isinstance(await world.spawn("slow"), str)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("engine:many-at-once", "field:spawn-burst")
+def test_a_thousand_runs_in_one_batch_all_end(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        specs = [RunSpec(task=f"t{n}", agent_id="quick") for n in range(1_000)]
+        ids = await world.clock.result(world.batch(*specs))
+        left: set[RunId] = set(ids)
+        await world.clock.until(lambda: not world.engine.ledger.live, within_s=60)
+
+        found = await world.engine.wait(ids, session=ME, until="all", timeout_s=0, reader="me")
+        assert {run.id for run in found.completed} == left
+        assert len(found.offered) == 1_000
+        assert len(world.runtime.launches) == 1_000
+
+    in_world(tmp_path, scenario, max_children_per_agent=1_000, max_concurrent=100)
+
+
+@pytest.mark.requirement("spawn:idempotency-in-batches")
+def test_a_batch_sent_twice_makes_its_keyed_runs_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        keyed = RunSpec(task="a", agent_id="quick", label="a", idempotency_key="ka")
+        after = RunSpec(
+            task="b", agent_id="quick", label="b", depends_on=("a",), idempotency_key="kb"
+        )
+        first = await world.clock.result(world.batch(keyed, after))
+        again = await world.clock.result(world.batch(keyed, after))
+        assert again == first
+
+        mixed = await world.clock.result(world.batch(keyed, RunSpec(task="c", agent_id="quick")))
+        assert mixed[0] == first[0]
+        assert stored(world) == 3
+        with pytest.raises(UsageError, match="idempotencyKey is used twice"):
+            await world.batch(keyed, keyed)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:long-chain")
+def test_a_batch_of_a_thousand_in_a_chain_is_accepted_and_its_circle_refused(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        chain = [
+            RunSpec(
+                task="x",
+                agent_id="quick",
+                label=f"n{number}",
+                depends_on=(f"n{number - 1}",) if number else ("n999",),
+            )
+            for number in range(1000)
+        ]
+        with pytest.raises(UsageError, match=r"Circular dependency: .* → n999 → .*"):
+            await world.batch(*chain)
+        assert stored(world) == 0
+
+        ids = await world.clock.result(
+            world.batch(RunSpec(task="x", agent_id="quick", label="n0"), *chain[1:])
+        )
+        assert (await world.until(ids[-1])).outcome == OK
+
+    in_world(tmp_path, scenario, max_children_per_agent=1000)
+
+
+@pytest.mark.requirement("prompt:fleet")
+def test_the_prompt_of_a_worker_that_may_spawn_names_the_agents_it_may_use(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        boss = await world.spawn("parent")
+        await world.until(boss, Phase.RUNNING)
+        leaf = await world.spawn_child(boss, "hang")
+        await world.until(leaf, Phase.RUNNING)
+        prompts = {each.run_id: each.system_prompt for each in world.runtime.launches}
+
+        assert "## Agents you may name as agentId\n- fail\n" in prompts[boss]
+        assert "agentId" not in prompts[leaf]
+        assert (await world.run(leaf)).resolved.fleet == ()
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)

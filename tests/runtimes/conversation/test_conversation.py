@@ -1,0 +1,357 @@
+"""Conversations with a real program over files: sent once, read to the end, adopted, ended."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.runtimes.attempt_bench import BOUND_S, Bench, Ended, RealClock, off_loop, until_async
+from tests.runtimes.conversation.echo_dialect import EchoDialect, Heard
+
+from subagents.domain.run.run import Exit
+from subagents.domain.run.signals import SessionSeen, Signal
+from subagents.domain.run.values import replace
+from subagents.domain.run.worker_output import Heard as HeardPieces
+from subagents.errors import RuntimeUnavailable
+from subagents.ports import AttemptRef, Launch
+from subagents.runtimes.conversation import conversation
+from subagents.runtimes.conversation import turn_reader as talk
+from subagents.runtimes.conversation.conversation import ConversationRuntime
+from subagents.runtimes.conversation.dialect import Letter
+from subagents.runtimes.conversation.worker_input import Post, opened
+from subagents.runtimes.process.shim import ProcessAttempts
+
+
+def runtime_of(bench: Bench) -> ConversationRuntime[Heard]:
+    """A runtime as a new daemon has it: it knows nothing but the files."""
+    clock = RealClock()
+    attempts = ProcessAttempts(bench.root, clock, off_loop)
+    return ConversationRuntime(EchoDialect(), attempts, clock, off_loop, bridge=())
+
+
+def saying(bench: Bench, words: str) -> Launch:
+    return replace(bench.launch(), prompt=words, options={})
+
+
+async def read_all(runtime: ConversationRuntime[Heard], ref: AttemptRef, **where: object) -> Ended:
+    given = {"cursor": 0, "heard": {}} | where
+    async with asyncio.timeout(BOUND_S):
+        return Ended([each async for each in runtime.watch(ref, **given)])  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def watched(
+    runtime: ConversationRuntime[Heard], ref: AttemptRef
+) -> AsyncIterator[list[tuple[Signal | HeardPieces, int]]]:
+    """Reads it in the background, as the supervisor does."""
+    seen: list[tuple[Signal | HeardPieces, int]] = []
+
+    async def follow() -> None:
+        async for each in runtime.watch(ref, cursor=0, heard={}):
+            seen.append(each)  # noqa: PERF401 - looked at while it grows
+
+    task = asyncio.create_task(follow())
+    try:
+        yield seen
+        async with asyncio.timeout(BOUND_S):
+            await task
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def texts(ended: Ended) -> list[str]:
+    return [each.text for each in ended.said]
+
+
+@pytest.mark.requirement("conversation:turn:whole")
+def test_a_turn_is_asked_answered_and_its_program_ended(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> Ended:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "text hello;usage 12"))
+            return await read_all(runtime, bench.ref())
+
+        ended = asyncio.run(go())
+        assert texts(ended) == ["hello"]
+        assert ended.result.text == "hello"
+        assert ended.exited.exit == Exit(code=0)
+        assert [each.session_id for each in ended.signals if isinstance(each, SessionSeen)] == [
+            "s-new"
+        ]
+        assert not bench.carriers()
+
+
+@pytest.mark.requirement("conversation:end:program-that-stays")
+def test_a_program_that_stays_after_its_turn_is_ended_and_did_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "GO_S", 0.05)
+    monkeypatch.setattr(conversation, "END_GRACE_S", 0.05)
+    with Bench(tmp_path) as bench:
+
+        async def go() -> Ended:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "text fine;linger"))
+            return await read_all(runtime, bench.ref())
+
+        ended = asyncio.run(go())
+        assert (ended.result.text, ended.exited.exit) == ("fine", Exit(code=0))
+        assert not bench.carriers()
+
+
+@pytest.mark.requirement("conversation:end:middle-of-a-turn")
+def test_a_program_that_ends_in_its_turn_is_an_error_with_its_last_words(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> Ended:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "text half;exit 0"))
+            return await read_all(runtime, bench.ref())
+
+        ended = asyncio.run(go())
+        assert (ended.result.text, ended.result.is_error) == ("half", True)
+
+
+@pytest.mark.requirement("conversation:steer:taken-once")
+def test_a_message_is_put_into_the_turn_once_whatever_how_often_it_is_sent(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> list[str]:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "text begun;listen"))
+            async with watched(runtime, bench.ref()) as seen:
+                await runtime.steer(bench.ref(), "left", key="k1")
+                await runtime.steer(bench.ref(), "left", key="k1")
+                await runtime.steer(bench.ref(), "enough", key="k2")
+            return texts(Ended(seen))
+
+        assert asyncio.run(go()) == ["begun", "heard left", "heard enough"]
+
+
+@pytest.mark.requirement("conversation:steer:after-the-end")
+def test_a_message_after_the_turn_is_refused_so_that_it_waits_for_the_next(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> None:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "text over"))
+            await read_all(runtime, bench.ref())
+            with pytest.raises(RuntimeUnavailable):
+                await runtime.steer(bench.ref(), "late", key="k1")
+
+        asyncio.run(go())
+
+
+@pytest.mark.requirement("conversation:interrupt:turn")
+def test_an_interrupted_turn_ends_and_its_children_with_the_attempt(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> Ended:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "text busy;child;listen"))
+            async with watched(runtime, bench.ref()) as seen:
+                await until_async("a child", lambda: any(_is_tool(each) for each, _ in seen))
+                await runtime.interrupt(bench.ref(), key="stop1")
+                await runtime.stop(bench.ref(), grace_s=0)
+            return Ended(seen)
+
+        ended = asyncio.run(go())
+        assert (ended.result.text, ended.exited.exit) == ("busy", Exit(code=0))
+        assert not bench.carriers()
+
+
+def _is_tool(seen: object) -> bool:
+    return type(seen).__name__ == "ToolSeen"
+
+
+@pytest.mark.requirement("conversation:adopt:goes-on")
+def test_a_new_daemon_goes_on_without_asking_or_telling_twice(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> tuple[Ended, Ended]:
+            first = runtime_of(bench)
+            await first.start(saying(bench, "text one;listen"))
+            seen: list[tuple[Signal | HeardPieces, int]] = []
+            with contextlib.suppress(TimeoutError):
+                async for each in first.watch(bench.ref(), cursor=0, heard={}):
+                    seen.append(each)
+                    if texts(Ended(seen)):
+                        break
+            before = Ended(seen)
+
+            second = runtime_of(bench)
+            info = await second.start(saying(bench, "text one;listen"))
+            assert info.adopted
+            after: list[tuple[Signal | HeardPieces, int]] = []
+
+            async def follow() -> None:
+                at = max(cursor for _, cursor in seen)
+                async for each in second.watch(bench.ref(), cursor=at, heard=before.positions):
+                    after.append(each)  # noqa: PERF401 - as above
+
+            task = asyncio.create_task(follow())
+            await second.steer(bench.ref(), "enough", key="k1")
+            async with asyncio.timeout(BOUND_S):
+                await task
+            return before, Ended(after)
+
+        before, after = asyncio.run(go())
+        assert texts(before) + texts(after) == ["one", "heard enough"]
+        assert after.result.text == "heard enough"
+        sent = (bench.place().path / "in").read_text().splitlines()
+        assert sent == ["say text one;listen", "steer k1 enough"]
+
+
+@pytest.mark.requirement("conversation:resume:next-turn")
+def test_a_further_turn_is_a_new_process_in_the_same_session(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> tuple[Ended, Ended]:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "text first"))
+            first = await read_all(runtime, bench.ref())
+            ref = replace(bench.ref(), turns=2, native_session="s-new")
+            await runtime.resume(ref, "text second", env={})
+            second = await read_all(runtime, ref)
+            await runtime.discard(ref, cursor=0, heard={}, ended=True)
+            await runtime.forget(ref)
+            return first, second
+
+        first, second = asyncio.run(go())
+        assert (texts(first), texts(second)) == (["first"], ["second"])
+        sessions = [each.session_id for each in second.signals if isinstance(each, SessionSeen)]
+        assert sessions == ["s-new+"]
+        assert not set(first.positions) & set(second.positions)
+        assert not (bench.root / "r-bench").exists()
+
+
+@pytest.mark.requirement("conversation:resume:not-cleaned-up")
+def test_cleaning_up_after_a_turn_leaves_the_next_turn_alone(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> Ended:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "text first"))
+            await read_all(runtime, bench.ref())
+            ref = replace(bench.ref(), turns=2, native_session="s-new")
+            await runtime.resume(ref, "text second;listen", env={})
+            async with watched(runtime, ref) as seen:
+                # Again, as after a crash: nobody knows yet that the next turn was started.
+                await runtime.stop(bench.ref(), grace_s=0)
+                await runtime.steer(ref, "enough", key="k1")
+            return Ended(seen)
+
+        assert texts(asyncio.run(go())) == ["second", "heard enough"]
+
+
+@pytest.mark.requirement("conversation:resume:no-session")
+def test_a_turn_without_a_session_to_go_on_with_is_refused(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> None:
+            with pytest.raises(RuntimeUnavailable, match="no session"):
+                await runtime_of(bench).resume(
+                    replace(bench.ref(), turns=2, native_session="s-new"), "go on", env={}
+                )
+
+        asyncio.run(go())
+
+
+@pytest.mark.requirement("conversation:discard:checkpoint")
+def test_what_was_let_go_of_is_not_needed_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(talk, "MARK_BYTES", 4096)
+    with Bench(tmp_path) as bench:
+
+        async def go() -> tuple[Ended, Ended, int]:
+            first = runtime_of(bench)
+            words = ";".join(f"text {number:0100d}" for number in range(500))
+            await first.start(saying(bench, f"{words};listen"))
+            async with watched(first, bench.ref()) as seen:
+                await until_async("all of it", lambda: len(texts(Ended(seen))) == 500)
+                positions = Ended(seen).positions
+                await first.discard(bench.ref(), cursor=positions["out"], heard=positions)
+                blocks = _blocks(bench.place().out) * 512
+                second = runtime_of(bench)
+                after = asyncio.create_task(
+                    read_all(second, bench.ref(), cursor=positions["out"], heard=positions)
+                )
+                await second.steer(bench.ref(), "enough", key="k1")
+                later = await after
+            return Ended(seen), later, blocks
+
+        _, later, blocks = asyncio.run(go())
+        assert texts(later) == ["heard enough"]
+        assert later.result.text == "heard enough"
+        assert blocks < 500 * 100
+
+
+def _blocks(path: str) -> int:
+    return Path(path).stat().st_blocks
+
+
+@pytest.mark.requirement("conversation:stream:garbage")
+def test_garbage_on_the_stream_is_said_and_stops_nobody(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> Ended:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "garbage;text still here"))
+            return await read_all(runtime, bench.ref())
+
+        ended = asyncio.run(go())
+        assert texts(ended)[-1] == "still here"
+        assert texts(ended)[0].startswith("unknown event")
+
+
+@pytest.mark.requirement("conversation:worker:killed")
+def test_a_killed_program_leaves_no_feeder_behind(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+
+        async def go() -> Ended:
+            runtime = runtime_of(bench)
+            await runtime.start(saying(bench, "text begun;listen"))
+            async with watched(runtime, bench.ref()) as seen:
+                worker = bench.place().worker()
+                assert worker is not None
+                os.kill(worker.pid, signal.SIGKILL)
+            return Ended(seen)
+
+        ended = asyncio.run(go())
+        assert ended.exited.exit == Exit(signal=9)
+        assert ended.result.is_error
+        assert not bench.carriers()
+
+
+@pytest.mark.requirement("conversation:post:crash")
+@pytest.mark.parametrize("cut", [0, 1, 5, 9])
+def test_a_line_that_a_crash_cut_is_completed_and_never_doubled(tmp_path: Path, cut: int) -> None:
+    for name, data in opened([Letter("a", b"first")]).items():
+        (tmp_path / name).write_bytes(data)
+    Post(tmp_path).send([Letter("b", b"second \xc3\xa9")])
+    whole = (tmp_path / "in").read_bytes()
+    os.truncate(tmp_path / "in", len(whole) - cut)
+
+    Post(tmp_path).send([Letter("b", b"second \xc3\xa9"), Letter("c", b"third")])
+
+    assert (tmp_path / "in").read_bytes() == b"first\nsecond \xc3\xa9\nthird\n"
+
+
+@pytest.mark.requirement("conversation:post:torn-log")
+def test_a_line_whose_log_entry_was_cut_was_never_sent_and_is_sent_anew(tmp_path: Path) -> None:
+    for name, data in opened([Letter("a", b"first")]).items():
+        (tmp_path / name).write_bytes(data)
+    with (tmp_path / "sent").open("ab") as log:
+        log.write(b'{"key":"b","te')
+
+    Post(tmp_path).send([Letter("b", b"second")])
+
+    assert (tmp_path / "in").read_bytes() == b"first\nsecond\n"

@@ -1,0 +1,425 @@
+"""Worktrees of real git repositories: made, looked at, set aside, removed, after any crash."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from tests.repository import a_repository, branches, commit, git
+
+from subagents.domain.run.values import RunId
+from subagents.domain.run.workspace import (
+    ChangeKind,
+    Changes,
+    Worktree,
+    summary,
+)
+from subagents.engine.kernel.threads import DaemonThreads
+from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
+from subagents.ports import Planned
+from subagents.runtimes.git.git import Git, GitFailed
+from subagents.runtimes.git.git_worktrees import GitWorktrees
+
+T = TypeVar("T")
+ME = RunId("r-abcdefghjk")
+
+
+class Bench:
+    """Worktrees below a temporary directory; every call is a loop of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = root / "worktrees"
+
+    def do(self, work: Callable[[GitWorktrees], Awaitable[T]]) -> T:
+        async def play() -> T:
+            threads = DaemonThreads("git")
+            try:
+                return await work(GitWorktrees(self.home, threads, os.environ))
+            finally:
+                threads.close()
+
+        return asyncio.run(play())
+
+    def plan(self, cwd: Path, *, run_id: RunId = ME, label: str = "fix it") -> Planned:
+        return self.do(lambda trees: trees.plan(str(cwd), run_id=run_id, label=label))
+
+    def prepare(self, tree: Worktree, *, attempt: int = 1, afresh: bool = False) -> None:
+        self.do(lambda trees: trees.prepare(ME, tree, attempt=attempt, afresh=afresh))
+
+    def changes(self, tree: Worktree) -> Changes:
+        found = self.do(lambda trees: trees.changes(ME, tree))
+        assert found is not None
+        return found
+
+    def remove(self, tree: Worktree) -> bool:
+        return self.do(lambda trees: trees.remove_clean(ME, tree))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return a_repository(tmp_path / "repository")
+
+
+@pytest.mark.requirement("worktree:made:same-subdirectory", "worktree:plan:changes-nothing")
+def test_a_worktree_is_planned_without_a_change_and_made_on_a_branch_of_its_own(
+    bench: Bench, repository: Path
+) -> None:
+    planned = bench.plan(repository / "sub")
+    assert planned.tree.branch == "subagents/fix-it-abcdefghjk"
+    assert Path(planned.cwd) == Path(planned.tree.path) / "sub"
+    assert (bench.home.exists(), branches(repository)) == (False, ["main"])
+
+    bench.prepare(planned.tree)
+    assert (Path(planned.cwd) / "a.txt").read_text() == "one\ntwo\n"
+    assert git(Path(planned.cwd), "branch", "--show-current") == planned.tree.branch
+    assert git(repository, "status", "--porcelain") == ""
+    assert bench.changes(planned.tree) == Changes()
+
+
+@pytest.mark.requirement("worktree:made:twice")
+def test_making_a_worktree_again_changes_nothing_in_it(bench: Bench, repository: Path) -> None:
+    tree = bench.plan(repository).tree
+    bench.prepare(tree)
+    (Path(tree.path) / "new.txt").write_text("work\n")
+    bench.prepare(tree)
+    assert (Path(tree.path) / "new.txt").read_text() == "work\n"
+
+
+@pytest.mark.requirement("worktree:made:half")
+def test_a_worktree_that_a_crash_left_half_made_is_made_anew_from_the_same_commit(
+    bench: Bench, repository: Path
+) -> None:
+    tree = bench.plan(repository).tree
+    base = git(repository, "rev-parse", "HEAD")
+    bench.prepare(tree)
+    record = Path(f"{tree.path}.json")
+    record.write_text(record.read_text().replace('"isMade": true', '"isMade": false'))
+    (Path(tree.path) / "sub" / "a.txt").unlink()
+    (Path(tree.path) / ".git").unlink()
+    (repository / "later.txt").write_text("later\n")
+    commit(repository, "later")
+
+    bench.prepare(tree)
+    assert git(Path(tree.path), "rev-parse", "HEAD") == base
+    assert bench.changes(tree).is_clean
+
+
+@pytest.mark.requirement("worktree:made:removed-by-hand")
+def test_a_worktree_that_somebody_removed_comes_back_with_its_commits(
+    bench: Bench, repository: Path
+) -> None:
+    tree = bench.plan(repository).tree
+    bench.prepare(tree)
+    (Path(tree.path) / "new.txt").write_text("work\n")
+    commit(Path(tree.path), "work")
+    git(repository, "worktree", "remove", tree.path)
+    assert bench.changes(tree).error == "the worktree is gone"
+    bench.prepare(tree)
+    assert (Path(tree.path) / "new.txt").exists()
+
+
+@pytest.mark.requirement("worktree:changes:deleted", "field:out-of-scope-edits")
+def test_changes_name_deleted_files_first_whether_committed_or_not(
+    bench: Bench, repository: Path
+) -> None:
+    tree = bench.plan(repository).tree
+    bench.prepare(tree)
+    root = Path(tree.path)
+    (root / "sub" / "a.txt").write_text("one\nthree\nfour\n")
+    (root / "tests" / "test_a.py").unlink()
+    commit(root, "work")
+    (root / "new file.txt").write_text("x\ny")
+    (root / "picture.bin").write_bytes(b"\0\1")
+    os.mkfifo(root / "pipe")
+    found = bench.changes(tree)
+
+    assert [(each.path, each.kind) for each in found.changed] == [
+        ("tests/test_a.py", ChangeKind.DELETED),
+        ("sub/a.txt", ChangeKind.MODIFIED),
+        ("new file.txt", ChangeKind.ADDED),
+        ("picture.bin", ChangeKind.ADDED),
+    ]
+    assert (found.files, found.insertions, found.deletions) == (4, 4, 2)
+    assert (found.deleted, found.commits, found.is_clean) == (1, 1, False)
+    assert summary(found) == "4 files changed, +4 -2, 1 commit; deleted: tests/test_a.py"
+
+
+@pytest.mark.requirement("worktree:changes:names")
+def test_a_file_with_any_name_is_counted_and_can_be_sent_as_text(
+    bench: Bench, repository: Path
+) -> None:
+    tree = bench.plan(repository).tree
+    bench.prepare(tree)
+    (Path(tree.path) / "two\nlines").write_text("x\n")
+    (Path(tree.path) / os.fsdecode(b"bad\xff")).write_text("x\n")
+    found = bench.changes(tree)
+    assert [each.path for each in found.changed] == ["bad�", "two\nlines"]
+    assert "\n" not in summary(found)
+
+
+@pytest.mark.requirement("worktree:changes:ignored")
+def test_files_that_git_ignores_keep_a_worktree_but_caches_of_tools_do_not(
+    bench: Bench, repository: Path
+) -> None:
+    tree = bench.plan(repository).tree
+    bench.prepare(tree)
+    cache = Path(tree.path) / "sub" / "__pycache__"
+    cache.mkdir()
+    (cache / "a.pyc").write_bytes(b"x")
+    assert bench.changes(tree).is_clean
+    (Path(tree.path) / "out").mkdir()
+    (Path(tree.path) / "out" / "report.json").write_text("{}")
+    assert bench.changes(tree).ignored == 1
+    assert not bench.remove(tree)
+
+
+@pytest.mark.requirement("worktree:removed:clean")
+def test_a_clean_worktree_is_removed_with_its_branch_and_once_is_enough(
+    bench: Bench, repository: Path
+) -> None:
+    tree = bench.plan(repository).tree
+    assert bench.remove(tree), "one that was never made"
+    bench.prepare(tree)
+    assert bench.remove(tree)
+    assert bench.remove(tree)
+    assert (branches(repository), list(bench.home.iterdir())) == (["main"], [])
+    assert git(repository, "worktree", "list").count("\n") == 0
+
+
+@pytest.mark.requirement("worktree:kept:commits", "worktree:kept:changes")
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_worktree_with_work_in_it_is_kept(
+    bench: Bench, repository: Path, *, is_committed: bool
+) -> None:
+    tree = bench.plan(repository).tree
+    bench.prepare(tree)
+    (Path(tree.path) / "new.txt").write_text("work\n")
+    if is_committed:
+        commit(Path(tree.path), "work")
+    assert not bench.remove(tree)
+    assert (Path(tree.path) / "new.txt").exists()
+    kept = bench.do(lambda trees: trees.kept())
+    assert [(each.run_id, each.tree) for each in kept] == [(ME, tree)]
+
+
+@pytest.mark.requirement("worktree:retry:same-base", "worktree:retry:work-kept")
+def test_a_retry_begins_from_the_same_commit_and_the_work_before_is_on_a_branch(
+    bench: Bench, repository: Path
+) -> None:
+    tree = bench.plan(repository).tree
+    base = git(repository, "rev-parse", "HEAD")
+    bench.prepare(tree)
+    root = Path(tree.path)
+    git(root, "checkout", "--quiet", "-b", "elsewhere")
+    (root / "committed.txt").write_text("c\n")
+    commit(root, "work")
+    (root / "tests" / "test_a.py").unlink()
+    (root / "loose.txt").write_text("l\n")
+    (root / "sub" / "a.txt").write_text("half")
+    (Path(git(root, "rev-parse", "--absolute-git-dir")) / "index.lock").touch()
+    for _ in range(2):
+        bench.prepare(tree, attempt=2, afresh=True)
+
+    assert (git(root, "rev-parse", "HEAD"), git(root, "status", "--porcelain")) == (base, "")
+    assert git(root, "branch", "--show-current") == tree.branch
+    found = bench.changes(tree)
+    assert (found.files, found.kept_branches) == (0, (f"{tree.branch}-attempt-1",))
+    names = git(root, "ls-tree", "-r", "--name-only", f"{tree.branch}-attempt-1").split()
+    assert names == [".gitignore", "committed.txt", "loose.txt", "sub/a.txt"]
+    assert git(root, "show", f"{tree.branch}-attempt-1:sub/a.txt") == "half"
+
+
+@pytest.mark.requirement("worktree:retry:crash")
+def test_a_crash_while_work_is_set_aside_does_not_replace_what_was_kept(
+    bench: Bench, repository: Path
+) -> None:
+    tree = bench.plan(repository).tree
+    bench.prepare(tree)
+    root, record = Path(tree.path), Path(f"{tree.path}.json")
+    (root / "loose.txt").write_text("all of it\n")
+    before = record.read_text()
+    bench.prepare(tree, attempt=2, afresh=True)
+    # As if it had died in the middle of the reset: not noted, and some of the work is gone.
+    record.write_text(before)
+    (root / "half.txt").write_text("half of it\n")
+    bench.prepare(tree, attempt=2, afresh=True)
+
+    kept = git(root, "ls-tree", "-r", "--name-only", f"{tree.branch}-attempt-1").split()
+    assert ("loose.txt" in kept, "half.txt" in kept) == (True, False)
+    assert not (root / "half.txt").exists()
+
+
+@pytest.mark.requirement("worktree:retry:goes-on")
+def test_an_attempt_that_goes_on_finds_the_work_as_it_was(bench: Bench, repository: Path) -> None:
+    tree = bench.plan(repository).tree
+    bench.prepare(tree)
+    (Path(tree.path) / "loose.txt").write_text("l\n")
+    bench.prepare(tree, attempt=2, afresh=False)
+    assert (Path(tree.path) / "loose.txt").exists()
+    assert branches(repository) == ["main", tree.branch]
+
+
+@pytest.mark.requirement("worktree:several-at-once")
+def test_several_worktrees_of_one_repository_are_made_at_once(
+    bench: Bench, repository: Path
+) -> None:
+    async def many(trees: GitWorktrees) -> list[Worktree]:
+        ids = [RunId(f"r-{number:08}xx") for number in range(6)]
+        plans = [await trees.plan(str(repository), run_id=each, label="x") for each in ids]
+        made = [
+            trees.prepare(run_id, plan.tree, attempt=1, afresh=False)
+            for run_id, plan in zip(ids, plans, strict=True)
+        ]
+        await asyncio.gather(*made)
+        return [plan.tree for plan in plans]
+
+    found = bench.do(many)
+    assert len({tree.path for tree in found}) == 6
+    assert all((Path(tree.path) / "sub" / "a.txt").exists() for tree in found)
+
+
+def _bare(root: Path) -> Path:
+    root.mkdir()
+    git(root, "init", "--quiet", "--bare")
+    return root
+
+
+def _empty(root: Path) -> Path:
+    root.mkdir()
+    git(root, "init", "--quiet")
+    return root
+
+
+def _with_submodules(root: Path) -> Path:
+    a_repository(root)
+    (root / ".gitmodules").write_text('[submodule "x"]\n\tpath = x\n\turl = ../x\n')
+    commit(root, "submodule")
+    return root
+
+
+def _untracked(root: Path) -> Path:
+    a_repository(root)
+    (root / "out").mkdir()
+    return root / "out"
+
+
+def _inside(root: Path) -> Path:
+    return a_repository(root) / ".git"
+
+
+def _plain(root: Path) -> Path:
+    root.mkdir()
+    return root
+
+
+@pytest.mark.requirement("worktree:refused")
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (_plain, "is in no git repository"),
+        (_bare, "is a bare repository"),
+        (_inside, "lies inside the .git directory"),
+        (_empty, "has no commit yet"),
+        (_with_submodules, "has submodules"),
+        (_untracked, "out/ is not in the last commit"),
+    ],
+)
+def test_a_directory_of_which_no_worktree_can_be_made_is_refused_with_the_way_out(
+    bench: Bench, tmp_path: Path, make: Callable[[Path], Path], what: str
+) -> None:
+    directory = make(tmp_path / "there")
+    with pytest.raises(UsageError, match=what) as refused:
+        bench.plan(directory)
+    assert refused.value.details == {"field": "isolation"}
+    assert "leave isolation out" in (refused.value.hint or "")
+
+
+@pytest.mark.requirement("worktree:uncommitted:said")
+def test_uncommitted_changes_that_the_worktree_will_not_hold_are_said(
+    bench: Bench, repository: Path
+) -> None:
+    assert bench.plan(repository).warnings == ()
+    (repository / "dirty.txt").write_text("x")
+    (repository / "sub" / "a.txt").write_text("x")
+    (warning,) = bench.plan(repository).warnings
+    assert warning.startswith("2 uncommitted changes are not in the worktree")
+
+
+@pytest.mark.requirement("worktree:of-a-worktree")
+def test_a_worktree_can_be_made_of_a_worktree(bench: Bench, repository: Path) -> None:
+    outer = bench.plan(repository / "sub")
+    bench.prepare(outer.tree)
+    (Path(outer.cwd) / "b.txt").write_text("outer\n")
+    commit(Path(outer.tree.path), "outer work")
+    inner = bench.plan(Path(outer.cwd), run_id=RunId("r-inner0000"), label="inner")
+    bench.prepare(inner.tree)
+    assert (Path(inner.cwd) / "b.txt").read_text() == "outer\n"
+
+
+@pytest.mark.requirement("worktree:in-the-way")
+def test_nothing_that_lies_in_the_way_is_overwritten(bench: Bench, repository: Path) -> None:
+    tree = bench.plan(repository).tree
+    Path(tree.path).mkdir(parents=True)
+    (Path(tree.path) / "precious").touch()
+    with pytest.raises(UsageError, match="in the way"):
+        bench.prepare(tree)
+    assert (Path(tree.path) / "precious").exists()
+
+
+@pytest.mark.requirement("git:no-hooks", "git:own-environment")
+def test_a_repositorys_hooks_and_our_environment_do_not_reach_git(
+    bench: Bench, repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hook = repository / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
+    hook.chmod(0o755)
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    bench.prepare(bench.plan(repository).tree)
+    assert not (tmp_path / "hooked").exists()
+
+
+@pytest.mark.requirement("git:bounded")
+def test_git_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nsleep 1000\n")
+    program.chmod(0o755)
+    slow = Git(tmp_path, {"PATH": f"{program.parent}:{os.environ['PATH']}"})
+    with pytest.raises(GitFailed, match=r"git status did not end within 0 s"):
+        slow("status", timeout_s=0.2)
+
+
+@pytest.mark.requirement("git:missing")
+def test_a_machine_without_git_refuses_the_worktree_and_says_so(tmp_path: Path) -> None:
+    async def play() -> None:
+        threads = DaemonThreads("git")
+        trees = GitWorktrees(tmp_path / "trees", threads, {"PATH": str(tmp_path)})
+        try:
+            await trees.plan(str(tmp_path), run_id=ME, label="x")
+        finally:
+            threads.close()
+
+    with pytest.raises(UsageError, match="there is no git") as refused:
+        asyncio.run(play())
+    assert (refused.value.hint or "").startswith("install git")
+
+
+@pytest.mark.requirement("worktree:repository-gone")
+def test_a_repository_that_is_gone_is_an_error_and_its_worktree_stays(
+    bench: Bench, repository: Path
+) -> None:
+    tree = bench.plan(repository).tree
+    repository.rename(repository.with_name("moved"))
+    with pytest.raises(SubagentsError) as failed:
+        bench.prepare(tree)
+    assert not isinstance(failed.value, RuntimeUnavailable)
+    assert "is gone" in failed.value.message

@@ -1,0 +1,326 @@
+"""What the runtime ``llm`` makes of its options, its scope and the worker's events."""
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subagents.domain.run.run import Usage
+from subagents.domain.run.signals import (
+    ResultSeen,
+    SessionSeen,
+    Signal,
+    ToolSeen,
+    UsageSeen,
+)
+from subagents.domain.run.worker_output import ApiError, LineType, Said
+from subagents.errors import ConfigError, Forbidden, UsageError
+from subagents.runtimes.conversation.dialect import Opening, Step
+from subagents.runtimes.llm import llm_options
+from subagents.runtimes.llm import llm_runtime as llm
+from subagents.runtimes.llm.llm_assignment import FILE, OWN_TOOLS, Assignment
+from subagents.runtimes.llm.llm_runtime import LlmDialect, Told
+from subagents.runtimes.output.tool_kinds import KINDS
+
+STREAMS: Final = Path(__file__).parents[2] / "data" / "streams" / "llm"
+NAMES: Final = sorted(path.stem for path in STREAMS.glob("*.jsonl"))
+LLM: Final = LlmDialect()
+KEY: Final = "sk-test-planted-0123456789"
+
+
+class Folded(NamedTuple):
+    """What a stream came to."""
+
+    state: Told
+    said: list[Said]
+    signals: list[Signal]
+
+    @property
+    def result(self) -> ResultSeen:
+        (found,) = [each for each in self.signals if isinstance(each, ResultSeen)]
+        return found
+
+
+def opening(**changes: Any) -> Opening:
+    facts: dict[str, Any] = {
+        "attempt_id": "r-abcdefghij#2",
+        "run_id": "r-abcdefghij",
+        "number": 2,
+        "turn": 1,
+        "message": "Do it.",
+        "system_prompt": "You are a worker.",
+        "cwd": "/home/ada/project",
+        "session_uuid": "11111111-2222-4333-8444-555555555555",
+        "model": "anthropic:claude-sonnet-4-5",
+    }
+    return Opening(**(facts | changes))
+
+
+def folded(lines: Iterable[bytes]) -> Folded:
+    step = LLM.begin(opening())
+    found = Folded(step.state, [], [])
+    for line in lines:
+        found = _more(found, LLM.hear(found.state, line, now_ms=None))
+    return _more(found, LLM.finish(found.state))
+
+
+def _more(found: Folded, step: Step[Told]) -> Folded:
+    return Folded(step.state, [*found.said, *step.said], [*found.signals, *step.signals])
+
+
+def lines_of(name: str) -> list[bytes]:
+    return (STREAMS / f"{name}.jsonl").read_bytes().splitlines()
+
+
+def assigned(tmp_path: Path, **changes: Any) -> Assignment:
+    directory = tmp_path / "attempts" / "r-abcdefghij" / "2"
+    directory.mkdir(parents=True, exist_ok=True)
+    made = LLM.invocation(opening(**changes), directory=str(directory), path="")
+    assert made.argv[:4] == (sys.executable, "-P", "-m", "subagents.agent_loop")
+    assert made.argv[4] == str(directory / FILE)
+    return msgspec.json.decode(made.files[FILE], type=Assignment)
+
+
+# -- what is configured -------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("llm:options")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_turn": 3}, "did you mean `max_turns`?"),
+        ({"max_turns": 0}, "$.max_turns"),
+        ({"provider": "antropic"}, "$.provider"),
+        ({"base_url": "localhost"}, "$.base_url"),
+        ({"temperature": "hot"}, "$.temperature"),
+        ({"env": {"SUBAGENTS_TOKEN": "x"}}, "SUBAGENTS_"),
+    ],
+)
+def test_an_option_that_could_never_work_is_refused_by_name(
+    options: dict[str, object], said: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        LLM.check(options)
+    assert said in str(refused.value)
+
+
+@pytest.mark.requirement("llm:model")
+@pytest.mark.parametrize(
+    ("model", "provider", "named"),
+    [
+        ("anthropic:claude-x", None, ("anthropic", "claude-x")),
+        ("openai:gpt", None, ("openai", "gpt")),
+        ("openai-responses:gpt", None, ("openai-responses", "gpt")),
+        ("qwen3:8b", "openai", ("openai", "qwen3:8b")),
+        ("openai:gpt", "openai", ("openai", "gpt")),
+    ],
+)
+def test_a_model_names_its_provider_or_the_options_do(
+    model: str, provider: str | None, named: tuple[str, str]
+) -> None:
+    options = llm_options.parse_options({} if provider is None else {"provider": provider})
+    assert llm_options.named_model(model, options) == named
+
+
+@pytest.mark.requirement("llm:model")
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [(None, "needs a model"), ("antropic:x", "did you mean `anthropic:`?"), ("gpt", "no provider")],
+)
+def test_a_model_of_nobody_is_refused_with_an_example(model: str | None, said: str) -> None:
+    with pytest.raises(UsageError, match="anthropic:claude") as refused:
+        llm_options.named_model(model, llm_options.parse_options({}))
+    assert said in str(refused.value)
+
+
+@pytest.mark.requirement("llm:key:one")
+def test_a_worker_gets_the_key_of_its_provider_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}-other")
+    directory = tmp_path / "attempts" / "r-abcdefghij" / "2"
+    directory.mkdir(parents=True)
+    made = LLM.invocation(opening(), directory=str(directory), path="")
+    assert made.env == {"ANTHROPIC_API_KEY": KEY}
+    assert KEY.encode() not in made.files[FILE]
+    assert not any(KEY in each for each in made.argv)
+    assert LLM.passes == ()
+
+
+@pytest.mark.requirement("llm:unset-key")
+def test_without_a_key_only_an_address_of_ones_own_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError, match="ANTHROPIC_API_KEY is not set"):
+        assigned(tmp_path)
+    with pytest.raises(UsageError, match="MY_KEY is not set"):
+        assigned(tmp_path, options={"api_key_env": "MY_KEY", "base_url": "http://here"})
+    found = assigned(tmp_path, options={"base_url": "http://here"})
+    assert (found.key_env, found.base_url) == (None, "http://here")
+
+
+@pytest.mark.requirement("llm:packages")
+def test_missing_packages_are_said_with_the_command_that_installs_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llm, "PACKAGE", "pydantic_ai_that_is_not_there")
+    with pytest.raises(UsageError, match=r'pip install "subagents\[llm\]"'):
+        assigned(tmp_path)
+
+
+@pytest.mark.requirement("llm:session:files")
+def test_a_conversation_is_a_file_of_its_attempt_and_another_attempts_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    attempts = tmp_path / "attempts"
+    first = assigned(tmp_path)
+    assert first.session_file == str(attempts / "r-abcdefghij" / "2" / llm.SESSION)
+    assert (first.history_file, first.session_id) == (None, "r-abcdefghij/2")
+    later = assigned(tmp_path, session_id="r-other/1")
+    assert later.history_file == str(attempts / "r-other" / "1" / llm.SESSION)
+    assert later.session_file == first.session_file
+    with pytest.raises(UsageError, match="is no session"):
+        assigned(tmp_path, session_id="../../etc")
+    assert Path(later.limits_dir).is_dir()
+
+
+@pytest.mark.requirement("llm:thinking")
+def test_a_thinking_level_is_one_that_providers_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    assert assigned(tmp_path, thinking="high").thinking == "high"
+    with pytest.raises(UsageError, match="knows off, minimal"):
+        assigned(tmp_path, thinking="ultra")
+
+
+# -- scope --------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("llm:scope:kinds")
+@pytest.mark.parametrize("name", sorted(KINDS["shell"]))
+def test_a_shell_is_denied_under_every_name_it_has(name: str) -> None:
+    assert "shell" not in llm_options.scoped(None, (name,))
+    assert "shell" not in llm_options.scoped(None, (name.upper(),))
+    assert llm_options.scoped(None, (name,)) == tuple(each for each in OWN_TOOLS if each != "shell")
+
+
+@pytest.mark.requirement("llm:scope:kinds")
+def test_an_allow_list_holds_with_the_names_of_other_programs_and_a_deny_beats_it() -> None:
+    assert llm_options.scoped(("Read", "Bash(git:*)"), ()) == ("read", "shell")
+    assert llm_options.scoped(("Read", "Bash"), ("exec_command",)) == ("read",)
+    assert llm_options.scoped((), ()) == ()
+
+
+@pytest.mark.requirement("llm:scope:unknown")
+def test_a_tool_that_it_does_not_have_cannot_be_allowed() -> None:
+    LLM.check_scope({}, ("read", "Bash"), ("anything",))
+    with pytest.raises(Forbidden, match=r"has no tool WebFetch, nonsense; it has read"):
+        LLM.check_scope({}, ("read", "WebFetch", "nonsense"), ())
+
+
+# -- what it prints -----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("llm:stream")
+def test_tools_text_usage_and_the_result_are_heard_and_nothing_twice() -> None:
+    found = folded(lines_of("tools"))
+    assert found.result == ResultSeen(key="", text="All done.")
+    assert [each.text for each in found.said if each.type is LineType.TEXT] == [
+        "On it",
+        "All done.",
+    ]
+    names = [each.name for each in found.signals if isinstance(each, ToolSeen)]
+    assert names == ["write", "edit", "shell", "read", "grep"]
+    shell = next(each.tool for each in found.said if each.tool and each.tool.exit_code is not None)
+    assert (shell.command, shell.exit_code, shell.is_error) == ("cat a/b.txt; exit 3", 3, True)
+    used = [each.usage for each in found.signals if isinstance(each, UsageSeen)]
+    assert used == sorted(used, key=lambda each: each.tokens_in or 0)
+    assert used[-1] != Usage()
+    assert found.signals[0] == SessionSeen(key="", session_id="s1")
+    assert LLM.is_done(found.state)
+
+
+@pytest.mark.requirement("llm:stream:limit")
+def test_a_limit_is_an_error_of_the_provider_and_only_the_end_of_patience_a_result() -> None:
+    waited = folded(lines_of("limit"))
+    errors = [each.api_error for each in waited.said if each.api_error]
+    assert [(each.status, each.retry) for each in errors] == [(429, None), (500, "1/3")]
+    assert isinstance(errors[0], ApiError)
+    assert 1_000 <= (errors[0].retry_after_ms or 0) <= 1_200
+    assert waited.result.is_limit is False
+    given_up = folded(lines_of("patience")).result
+    assert (given_up.is_error, given_up.is_limit) == (True, True)
+    assert (given_up.retry_after_ms or 0) >= 900_000
+
+
+@pytest.mark.requirement("llm:stream:error")
+def test_an_error_is_said_once() -> None:
+    found = folded(lines_of("refused"))
+    assert [each.text for each in found.said if each.type is LineType.ERROR] == [
+        "anthropic: 401: invalid x-api-key"
+    ]
+    assert found.result.error == "anthropic: 401: invalid x-api-key"
+
+
+@pytest.mark.requirement("llm:stream:messages")
+def test_a_message_is_a_line_with_its_key_and_known_to_be_taken_when_the_worker_says_so() -> None:
+    state = LLM.begin(opening()).state
+    letter = LLM.tell(state, "turn\nleft", key="k1")
+    assert letter is not None
+    assert b"\n" not in letter.line
+    assert json.loads(letter.line) == {"type": "message", "key": "k1", "text": "turn\nleft"}
+    assert LLM.taken(state, "k1") is None
+    found = folded(lines_of("steer"))
+    assert LLM.taken(found.state, "k1") is True
+    assert LLM.tell(found.state, "too late", key="k2") is None
+    assert LLM.interrupt(found.state, key="i1") is None
+    assert folded(lines_of("interrupt")).result.error == "interrupted"
+
+
+@pytest.mark.requirement("llm:stream:unfinished")
+def test_a_stream_that_breaks_off_is_an_error_with_the_last_words() -> None:
+    found = folded(lines_of("tools")[:3])
+    assert not LLM.is_done(found.state)
+    assert (found.result.is_error, found.result.text) == (True, "On it")
+    assert "in the middle of its turn" in (found.result.error or "")
+
+
+@pytest.mark.requirement("llm:stream:fuzz")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stream_folded_twice_is_the_same(name: str) -> None:
+    assert folded(lines_of(name)) == folded(lines_of(name))
+
+
+@pytest.mark.requirement("llm:stream:fuzz")
+@given(st.data())
+def test_broken_streams_are_heard_without_an_error(data: st.DataObject) -> None:
+    lines = lines_of(data.draw(st.sampled_from(NAMES)))
+    broken = [_broken(line, data) for line in lines]
+    found = folded(broken)
+    assert isinstance(found.state, Told)
+
+
+def _broken(line: bytes, data: st.DataObject) -> bytes:
+    match data.draw(st.integers(0, 5)):
+        case 0:
+            return line[: data.draw(st.integers(0, len(line)))]
+        case 1:
+            return data.draw(st.binary(max_size=200))
+        case 2:
+            form = json.loads(line)
+            values = st.one_of(st.none(), st.integers(), st.text(max_size=5), st.lists(st.none()))
+            form[data.draw(st.sampled_from(sorted(form)))] = data.draw(values)
+            return json.dumps(form).encode()
+        case _:
+            return line

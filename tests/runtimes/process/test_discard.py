@@ -1,0 +1,193 @@
+"""Raw output does not pile up: what is kept elsewhere is let go, nothing that is needed is."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.runtimes.attempt_bench import Bench, Ended, until_async
+
+from subagents.domain.run.run import Exit
+from subagents.domain.run.signals import Exited, ResultSeen
+from subagents.domain.run.worker_output import Heard
+from subagents.errors import RuntimeUnavailable
+from subagents.runtimes.output.output_reader import Sizes
+from subagents.runtimes.process.discard import (
+    KEPT_BYTES,
+    Discarded,
+    discarded,
+    give_up,
+    give_up_all,
+)
+
+MEGABYTE = 1024 * 1024
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Bench(tmp_path) as bench:
+        yield bench
+
+
+@pytest.fixture
+def can_punch(tmp_path: Path) -> None:
+    """Whether this file system takes holes at all."""
+    probe = tmp_path / "probe"
+    probe.mkdir()
+    (probe / "out").write_bytes(b"x" * MEGABYTE)
+    give_up(probe, out=MEGABYTE, err=0)
+    if _allocated(probe / "out") > MEGABYTE // 2:
+        pytest.skip("no holes can be punched here")
+
+
+def _allocated(path: Path) -> int:
+    return path.stat().st_blocks * 512
+
+
+def _lines(count: int) -> bytes:
+    return b"".join(b"line %09d of what was said\n" % n for n in range(count))
+
+
+@pytest.mark.requirement("output:disk-is-bounded")
+@pytest.mark.usefixtures("can_punch")
+def test_what_was_read_is_punched_out_and_the_rest_stays_byte_for_byte(tmp_path: Path) -> None:
+    data = _lines(100_000)
+    (tmp_path / "out").write_bytes(data)
+    (tmp_path / "err").write_bytes(data)
+    give_up(tmp_path, out=len(data) // 2, err=len(data))
+    kept = len(data) // 2 - KEPT_BYTES
+
+    assert (tmp_path / "out").stat().st_size == len(data)
+    assert (tmp_path / "out").read_bytes()[kept:] == data[kept:]
+    assert _allocated(tmp_path / "out") <= len(data) - kept + 2 * 4096
+    assert _allocated(tmp_path / "err") <= KEPT_BYTES + 2 * 4096
+    assert (tmp_path / "err").read_bytes()[-KEPT_BYTES:] == data[-KEPT_BYTES:]
+    assert discarded(tmp_path) == Discarded(out=len(data) // 2, err=len(data))
+
+
+@pytest.mark.requirement("output:result-outlives-its-bytes")
+@pytest.mark.usefixtures("can_punch")
+def test_a_result_event_that_was_given_up_still_keeps_the_tail_from_being_the_result(
+    bench: Bench,
+) -> None:
+    result = '{"subagents":"result","text":"the answer"}'
+    script = f"echo '{result}'; seq 100000; while ! [ -e go ]; do sleep 0.02; done; echo end"
+
+    async def go() -> tuple[Ended, Ended]:
+        runtime = bench.runtime()
+        await runtime.start(bench.launch("sh", "-c", script))
+        seen, cursor, heard = [], 0, dict[str, int]()
+        async for each, place in runtime.watch(bench.ref(), cursor=0, heard={}):
+            seen.append((each, place))
+            cursor = place
+            if isinstance(each, Heard):
+                heard = each.positions
+                if any(said.text == "100000" for said in each.said):
+                    break
+        size = bench.place().sizes().out
+        await runtime.discard(bench.ref(), cursor=size, heard=heard)
+        await runtime.discard(bench.ref(), cursor=size, heard=heard)
+        assert _allocated(Path(bench.place().out)) < size // 2
+        (bench.cwd / "go").touch()
+        return Ended(seen), await bench.read(bench.runtime(), cursor=cursor, heard=heard)
+
+    before, after = asyncio.run(go())
+    assert before.result.text == "the answer"
+    assert not [each for each in after.signals if isinstance(each, ResultSeen)]
+    assert [said.text for said in after.said] == ["end"]
+    assert after.exited.exit == Exit(code=0)
+
+
+@pytest.mark.requirement("output:result-outlives-its-bytes")
+@pytest.mark.usefixtures("can_punch")
+def test_the_end_of_the_text_is_the_result_although_the_rest_of_it_is_gone(bench: Bench) -> None:
+    script = "seq 100000; while ! [ -e go ]; do sleep 0.02; done; exit 3"
+
+    async def go() -> tuple[Ended, Ended]:
+        runtime = bench.runtime()
+        await runtime.start(bench.launch("sh", "-c", script))
+        await until_async("all is written", lambda: bench.place().sizes().out == 588_895)
+        (bench.cwd / "go").touch()
+        whole = await bench.read(runtime)
+        place = {"out": 588_895, "err": 0}
+        await runtime.discard(bench.ref(), cursor=588_895, heard=place)
+        again = await bench.read(bench.runtime(), cursor=588_895, heard=place)
+        return whole, again
+
+    whole, again = asyncio.run(go())
+    assert again.result == whole.result
+    assert again.result.text.endswith("99999\n100000")
+    assert again.said == []
+
+
+@pytest.mark.requirement("output:deleted-at-the-end")
+def test_the_output_of_an_ended_attempt_is_deleted_and_its_end_stays_on_record(
+    bench: Bench,
+) -> None:
+    bench.ended("sh", "-c", "echo out; echo err >&2; exit 5")
+
+    async def go() -> Ended:
+        runtime = bench.runtime()
+        for _ in range(2):
+            await runtime.discard(bench.ref(), cursor=0, heard={}, ended=True)
+        assert bench.place().sizes() == Sizes(out=0, err=0)  # not there
+        return await bench.read(runtime, cursor=4, heard={"out": 4, "err": 4})
+
+    ended = asyncio.run(go())
+    assert [type(each) for each in ended.signals] == [Exited]
+    assert ended.exited.exit == Exit(code=5)
+    assert ended.pairs[-1][1] == 4
+    assert ended.said == []
+    asyncio.run(bench.runtime().forget(bench.ref()))
+    assert not bench.place().path.exists()
+
+
+@pytest.mark.requirement("output:deleted-at-the-end")
+def test_letting_go_of_what_was_forgotten_or_never_was_makes_nothing(bench: Bench) -> None:
+    async def go() -> None:
+        runtime = bench.runtime()
+        await runtime.discard(bench.ref(), cursor=9, heard={"out": 9, "err": 9}, ended=True)
+        await runtime.discard(bench.ref(), cursor=0, heard={})
+
+    asyncio.run(go())
+    assert not bench.place().path.exists()
+
+
+@pytest.mark.requirement("output:gone-bytes-are-no-output")
+@pytest.mark.usefixtures("can_punch")
+def test_a_reader_whose_place_was_lost_begins_behind_what_is_gone(bench: Bench) -> None:
+    """A transcript that could not be kept: the zeros of the hole must not become its lines."""
+    script = "seq 100000; echo odd >&2"
+    whole = bench.ended("sh", "-c", script)
+    place = bench.place().path
+    (place / "discarded").unlink(missing_ok=True)
+    gone = 488_895  # behind the line 90000
+    give_up(place, out=gone, err=0)
+    again = asyncio.run(bench.read(bench.runtime()))
+
+    behind = [said for said in whole.said if said.text == "odd" or int(said.text) > 80_000]
+    assert again.said == behind[-len(again.said) :]
+    assert len(again.said) > 10_000
+    assert not any("\ufffd" in said.text for said in again.said)
+
+
+@pytest.mark.requirement("output:disk-is-bounded")
+def test_an_unreadable_record_counts_as_nothing_given_up(tmp_path: Path) -> None:
+    (tmp_path / "discarded").write_text("12 x")
+    assert discarded(tmp_path) == Discarded()
+    give_up_all(tmp_path)
+    assert discarded(tmp_path) == Discarded(is_all=True)
+
+
+@pytest.mark.requirement("output:deleted-at-the-end")
+def test_what_cannot_be_let_go_is_told_and_can_be_tried_again(bench: Bench) -> None:
+    bench.ended("echo", "said")
+    out = Path(bench.place().out)
+    out.unlink()
+    out.mkdir()  # no file that could be deleted
+
+    with pytest.raises(RuntimeUnavailable, match="cannot let go of output") as refused:
+        asyncio.run(bench.runtime().discard(bench.ref(), cursor=0, heard={}, ended=True))
+    assert refused.value.retryable
+    out.rmdir()
+    asyncio.run(bench.runtime().discard(bench.ref(), cursor=0, heard={}, ended=True))

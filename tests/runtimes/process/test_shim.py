@@ -1,0 +1,482 @@
+"""One worker per attempt, its end on record, whoever is killed when."""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.runtimes.attempt_bench import Bench, Ended, until, until_async
+
+from subagents.domain.run.run import Exit
+from subagents.domain.run.signals import ProgressSeen
+from subagents.errors import RuntimeUnavailable, UsageError
+from subagents.runtimes.output.output_reader import Sizes
+from subagents.runtimes.process.processes import alive
+from subagents.runtimes.process.shim import SHIM, Place
+
+SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Bench(tmp_path) as bench:
+        yield bench
+
+
+def _daemon(bench: Bench, body: str) -> "subprocess.Popen[str]":
+    """Another process that works on the same attempts; ``body`` sees ``bench``."""
+    program = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\nfrom tests.runtimes.attempt_bench import *\n"
+        "from subagents.domain.run.signals import ProgressSeen\n"
+        f"bench = Bench(Path({str(bench.root.parent)!r}))\n{body}"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+
+
+@pytest.mark.requirement("runtimes:one-worker")
+def test_starting_twice_gives_one_worker_and_the_second_start_adopts_it(bench: Bench) -> None:
+    async def go() -> None:
+        runtime, launch = bench.runtime(), bench.launch("sh", "-c", "echo $$; exec sleep 60")
+        first = await runtime.start(launch)
+        second = await bench.runtime().start(launch)
+
+        assert not first.adopted
+        assert second.adopted
+        assert first.pid == second.pid
+        assert len(bench.carriers()) == 2  # the worker and its shim
+        await runtime.stop(bench.ref(), grace_s=5)
+
+    asyncio.run(go())
+
+
+@pytest.mark.requirement("runtimes:one-worker")
+def test_an_ended_attempt_is_adopted_and_not_run_again(bench: Bench) -> None:
+    async def go() -> None:
+        runtime, launch = bench.runtime(), bench.launch("sh", "-c", "echo ran >> ran")
+        await runtime.start(launch)
+        await bench.read(runtime)
+        assert (await runtime.start(launch)).adopted
+        assert (await bench.read(runtime)).exited.exit == Exit(code=0)
+
+    asyncio.run(go())
+    assert (bench.cwd / "ran").read_text() == "ran\n"
+
+
+@pytest.mark.requirement("runtimes:one-worker")
+def test_starting_at_the_same_time_in_several_processes_gives_one_worker(bench: Bench) -> None:
+    body = (
+        "launch = bench.launch('sh', '-c', 'echo $$ >> started; exec sleep 60')\n"
+        "print('ready', flush=True)\n"
+        "until('go', (bench.cwd / 'go').exists)\n"
+        "started = asyncio.run(bench.runtime().start(launch))\n"
+        "print(started.pid, started.adopted)\n"
+    )
+    daemons = [_daemon(bench, body) for _ in range(4)]
+    for daemon in daemons:
+        assert daemon.stdout is not None
+        assert daemon.stdout.readline() == "ready\n"
+    (bench.cwd / "go").touch()
+    answers = [daemon.communicate(timeout=20)[0].split() for daemon in daemons]
+
+    [pid] = (bench.cwd / "started").read_text().split()
+    assert {answer[0] for answer in answers} == {pid}
+    assert sorted(answer[1] for answer in answers) == ["False", "True", "True", "True"]
+
+
+@pytest.mark.requirement("runtimes:one-worker")
+@pytest.mark.parametrize("shell", SHELLS)
+def test_of_many_shims_for_one_attempt_exactly_one_runs_the_worker(
+    tmp_path: Path, shell: str
+) -> None:
+    ran = tmp_path / "ran"
+    shims = [
+        subprocess.Popen(
+            [*_shell(shell), str(SHIM), str(tmp_path), "sh", "-c", f"echo $$ >> {ran}"],
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(20)
+    ]
+
+    assert [shim.wait(timeout=20) for shim in shims] == [0] * 20
+    assert len(ran.read_text().split()) == 1
+
+
+def _shell(name: str) -> list[str]:
+    return [name, "sh"] if name == "busybox" else [name]
+
+
+@pytest.mark.requirement("runtimes:exit-recorded")
+@pytest.mark.parametrize(
+    ("script", "exit_"),
+    [
+        ("exit 0", Exit(code=0)),
+        ("exit 3", Exit(code=3)),
+        ("exit 255", Exit(code=255)),
+        ("kill -9 $$", Exit(signal=9)),
+        ("kill -TERM $$", Exit(signal=15)),
+        ("kill -INT $$", Exit(signal=2)),
+    ],
+)
+def test_the_exit_is_what_the_worker_ended_with(bench: Bench, script: str, exit_: Exit) -> None:
+    assert bench.ended("sh", "-c", script).exited.exit == exit_
+
+
+@pytest.mark.requirement("runtimes:exit-recorded")
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_records_the_end_of_a_worker_when_the_whole_group_is_signalled(
+    tmp_path: Path, shell: str
+) -> None:
+    shim = subprocess.Popen(
+        [
+            *_shell(shell),
+            str(SHIM),
+            str(tmp_path),
+            "sh",
+            "-c",
+            "kill -TERM 0; kill -TERM 0; sleep 60",
+        ],
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
+    shim.wait(timeout=20)
+
+    assert (tmp_path / "exit").read_text() == "signal 15\n"
+
+
+@pytest.mark.requirement("runtimes:signals-not-ignored")
+def test_the_worker_ignores_no_signal_because_of_the_shim(bench: Bench) -> None:
+    ended = bench.ended("grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status")
+    # Whoever started this test may ignore some, such as a shell that put it into the background.
+    own = re.findall(
+        r"^Sig(?:Ign|Blk):\s*(\w+)$", Path("/proc/self/status").read_text(), re.MULTILINE
+    )
+    inherited = [int(mask, 16) for mask in own]
+    masks = [int(line.split()[1], 16) for line in ended.result.text.splitlines()]
+    assert [mask & ~known for mask, known in zip(masks, inherited, strict=True)] == [0, 0]
+
+
+@pytest.mark.requirement("runtimes:survives-daemon")
+def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(bench: Bench) -> None:
+    script = (
+        'echo \'{"subagents":"progress","phase":"one"}\'; '
+        "while ! [ -e go ]; do sleep 0.02; done; "
+        'echo \'{"subagents":"progress","phase":"two"}\'; exit 7'
+    )
+    daemon = _daemon(
+        bench,
+        "async def go():\n"
+        "    runtime = bench.runtime()\n"
+        f"    print((await runtime.start(bench.launch('sh', '-c', {script!r}))).pid)\n"
+        "    async for seen, cursor in runtime.watch(bench.ref(), cursor=0, heard={}):\n"
+        "        if isinstance(seen, ProgressSeen):\n"
+        "            print(cursor, flush=True)\n"
+        "asyncio.run(go())\n",
+    )
+    assert daemon.stdout is not None
+    pid, cursor = int(daemon.stdout.readline()), int(daemon.stdout.readline())
+    daemon.kill()
+    daemon.communicate(timeout=20)
+
+    async def go() -> Ended:
+        runtime = bench.runtime()
+        started = await runtime.start(bench.launch("sh", "-c", script))
+        assert (started.adopted, started.pid) == (True, pid)
+        (bench.cwd / "go").touch()
+        return await bench.read(runtime, cursor=cursor)
+
+    ended = asyncio.run(go())
+    assert [each.progress.phase for each in ended.signals if isinstance(each, ProgressSeen)] == [
+        "two"
+    ]
+    assert ended.exited.exit == Exit(code=7)
+
+
+@pytest.mark.requirement("runtimes:survives-daemon")
+def test_an_attempt_that_ended_while_no_daemon_ran_is_settled_from_its_files(bench: Bench) -> None:
+    asyncio.run(bench.runtime().start(bench.launch("sh", "-c", "echo said; exit 5")))
+    until("the exit is recorded", bench.place().exit)
+
+    for _ in range(2):  # as often as asked, until it is forgotten
+        ended = asyncio.run(bench.read(bench.runtime()))
+        assert ended.exited.exit == Exit(code=5)
+        assert ended.result.text == "said"
+
+
+@pytest.mark.requirement("runtimes:pid-reuse-refused")
+@pytest.mark.parametrize("forged", ["start time", "boot"])
+def test_a_process_that_only_has_the_recorded_id_is_neither_believed_nor_signalled(
+    bench: Bench, forged: str
+) -> None:
+    stranger = subprocess.Popen(["sleep", "60"])
+    try:
+        start, boot = Path(f"/proc/{stranger.pid}/stat").read_text().split()[21], "-"
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        if forged == "boot":
+            boot = "00000000-0000-0000-0000-000000000000"
+        else:
+            start = str(int(start) - 1)
+        place = bench.place()
+        place.create({})
+        who = f"shim {stranger.pid} {start}\nworker {stranger.pid} {start}\nboot {boot}\n"
+        (place.path / "claim").write_text(f"shim {stranger.pid} {start}\nboot {boot}\n")
+        (place.path / "pid").write_text(f"{who}session {stranger.pid}\n")
+
+        ended = asyncio.run(bench.read(bench.runtime()))
+        asyncio.run(bench.runtime().stop(bench.ref(), grace_s=0))
+
+        assert "its exit was not recorded" in ended.vanished.error
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait(timeout=20)
+
+
+@pytest.mark.requirement("runtimes:dead-shim")
+def test_a_worker_whose_shim_was_killed_is_followed_and_its_exit_is_unknown(bench: Bench) -> None:
+    async def go() -> Ended:
+        runtime = bench.runtime()
+        await runtime.start(
+            bench.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; echo late")
+        )
+        shim = bench.place().shim()
+        assert shim is not None
+        os.kill(shim.pid, signal.SIGKILL)
+        reading = asyncio.create_task(bench.read(runtime))
+        await until_async("the shim is gone", lambda: not alive(shim))
+        assert not reading.done()
+        (bench.cwd / "go").touch()
+        return await reading
+
+    ended = asyncio.run(go())
+    assert ended.exited.exit == Exit()
+    assert ended.result.text == "late"
+
+
+@pytest.mark.requirement("runtimes:vanished")
+def test_an_attempt_killed_with_its_shim_vanishes_and_keeps_its_output(bench: Bench) -> None:
+    asyncio.run(bench.runtime().start(bench.launch("sh", "-c", "echo partial; exec sleep 60")))
+    until("it spoke", lambda: bench.place().sizes().out)
+    shim, worker = bench.place().shim(), bench.place().worker()
+    assert shim is not None
+    assert worker is not None
+    for each in (shim, worker):
+        os.kill(each.pid, signal.SIGKILL)
+    until("both are gone", lambda: not alive(shim) and not alive(worker))
+
+    ended = asyncio.run(bench.read(bench.runtime()))
+    assert "the worker is gone and its exit was not recorded" in ended.vanished.error
+    assert ended.result.text == "partial"
+
+
+@pytest.mark.requirement("runtimes:vanished")
+def test_an_attempt_that_nobody_started_vanishes_at_once(bench: Bench) -> None:
+    ended = asyncio.run(bench.read(bench.runtime()))
+    assert ended.vanished.error == "the worker was never started: it has no attempt directory"
+
+
+@pytest.mark.requirement("runtimes:vanished")
+def test_a_claim_whose_shim_died_before_the_worker_ran_is_not_started_again(bench: Bench) -> None:
+    place = bench.place()
+    place.create({})
+    (place.path / "claim").write_text("shim 1 0\nboot 0\n")
+
+    async def go() -> Ended:
+        runtime = bench.runtime()
+        started = await runtime.start(bench.launch("touch", "ran"))
+        assert (started.adopted, started.pid) == (True, None)
+        return await bench.read(runtime)
+
+    assert "claimed but never ran" in asyncio.run(go()).vanished.error
+    assert not (bench.cwd / "ran").exists()
+
+
+@pytest.mark.requirement("runtimes:output-is-bounded-at-exit")
+def test_what_children_write_after_the_worker_ended_is_not_waited_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.ended("sh", "-c", "echo mine; echo theirs")
+    monkeypatch.setattr(Place, "sizes", lambda _place: Sizes(out=len("mine\n"), err=0))
+    ended = asyncio.run(bench.read(bench.runtime()))
+
+    assert ended.result.text == "mine"
+    assert ended.pairs[-1][1] == len("mine\n")
+
+
+@pytest.mark.requirement("runtimes:no-zombies")
+def test_ended_workers_leave_no_zombie_and_no_descriptor(bench: Bench) -> None:
+    async def go() -> None:
+        runtime = bench.runtime()
+        await runtime.start(bench.launch("true"))
+        await bench.read(runtime)
+        before = _descriptors()
+        for number in range(2, 6):
+            await runtime.start(bench.launch("true", number=number))
+            await bench.read(runtime, number=number)
+        assert _descriptors() == before
+
+    asyncio.run(go())
+    shims = [bench.place(number).shim() for number in range(1, 6)]
+    assert not [each for each in shims if each is None or Path(f"/proc/{each.pid}").exists()]
+
+
+def _descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.requirement("runtimes:watch-can-be-left")
+def test_a_watch_that_is_cancelled_leaves_the_worker_alone_and_can_begin_again(
+    bench: Bench,
+) -> None:
+    async def go() -> Ended:
+        runtime = bench.runtime()
+        await runtime.start(
+            bench.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; echo fine")
+        )
+        before = _descriptors()
+        reading = asyncio.create_task(bench.read(runtime))
+        await until_async("it is watched", lambda: _descriptors() > before)
+        reading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await reading
+        # A read that was under way on its thread still closes its file.
+        await until_async("all is closed", lambda: _descriptors() == before)
+        (bench.cwd / "go").touch()
+        return await bench.read(runtime)
+
+    assert asyncio.run(go()).result.text == "fine"
+
+
+@pytest.mark.requirement("runtimes:handoff-is-prompt")
+def test_an_exit_is_handed_over_long_before_the_next_poll(bench: Bench) -> None:
+    async def go() -> float:
+        runtime, loop = bench.runtime(), asyncio.get_running_loop()
+        best_s = float("inf")
+        for number in range(1, 4):
+            await runtime.start(bench.launch("sleep", "0.2", number=number))
+            begun = loop.time()
+            await bench.read(runtime, number=number)
+            best_s = min(best_s, loop.time() - begun)
+        return best_s
+
+    # Best of three, because the machine may be busy; the next poll would come after 0.4 s.
+    assert asyncio.run(go()) < 0.3
+
+
+@pytest.mark.requirement("runtimes:stdin-fifo")
+def test_a_fifo_as_stdin_blocks_nobody_and_feeds_a_line(bench: Bench) -> None:
+    async def go() -> Ended:
+        runtime, place = bench.runtime(), bench.place()
+        place.create({})
+        os.mkfifo(place.path / "stdin")
+        started = await runtime.start(bench.launch("sh", "-c", "read line; echo got $line"))
+        assert started.pid is not None  # it runs before anybody writes
+        (place.path / "stdin").write_text("a line\n")
+        return await bench.read(runtime)
+
+    assert asyncio.run(go()).result.text == "got a line"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    where = tmp_path / "small"
+    where.mkdir()
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    made = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(where)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode != 0:
+        pytest.skip(f"cannot mount a tmpfs here: {made.stderr.strip()}")
+    try:
+        yield where
+    finally:
+        subprocess.run(["umount", "-l", str(where)], check=True)
+
+
+def _fill(directory: Path) -> Path:
+    filler = directory / "filler"
+    with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 512)
+    return filler
+
+
+@pytest.mark.requirement("runtimes:full-disk")
+def test_an_exit_that_did_not_fit_on_the_disk_is_recorded_when_there_is_room(
+    small_disk: Path,
+) -> None:
+    with Bench(small_disk) as bench:
+
+        async def go() -> Ended:
+            runtime = bench.runtime()
+            await runtime.start(
+                bench.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; exit 9")
+            )
+            worker, shim = bench.place().worker(), bench.place().shim()
+            assert worker is not None
+            assert shim is not None
+            (bench.cwd / "go").touch()
+            filler = _fill(small_disk)
+            await until_async("the worker ended", lambda: not alive(worker))
+            await until_async("an exit was tried", (bench.place().path / "exit").exists)
+            assert bench.place().exit() is None
+            assert alive(shim)
+            filler.unlink()
+            return await bench.read(runtime)
+
+        assert asyncio.run(go()).exited.exit == Exit(code=9)
+
+
+@pytest.mark.requirement("runtimes:full-disk")
+def test_a_start_on_a_full_disk_starts_nothing_and_can_be_repeated(small_disk: Path) -> None:
+    with Bench(small_disk) as bench:
+        filler = _fill(small_disk)
+        with pytest.raises(RuntimeUnavailable, match="cannot start a worker") as refused:
+            bench.ended("true")
+        assert refused.value.retryable
+        filler.unlink()
+        assert bench.ended("true").exited.exit == Exit(code=0)
+
+
+@pytest.mark.requirement("runtimes:forget")
+def test_forgetting_deletes_the_attempt_and_nothing_else(bench: Bench) -> None:
+    bench.ended("true")
+    other = Place(bench.root, bench.ref().run_id, 2)
+    other.create({"task": b"kept"})
+
+    async def go() -> None:
+        for _ in range(2):
+            await bench.runtime().forget(bench.ref())
+        assert not bench.place().path.exists()
+        assert other.path.exists()
+        await bench.runtime().forget(bench.ref(2))
+
+    asyncio.run(go())
+    assert list(bench.root.iterdir()) == []
+
+
+@pytest.mark.requirement("runtimes:private-files")
+def test_attempt_files_are_private_and_ids_cannot_leave_the_root(bench: Bench) -> None:
+    bench.ended("sh", "-c", "umask")
+    for path in (bench.root, bench.place().path.parent, bench.place().path):
+        assert path.stat().st_mode & 0o777 == 0o700
+    with pytest.raises(UsageError, match="cannot name a directory"):
+        Place(bench.root, type(bench.ref().run_id)("../r-x"), 1)

@@ -1,0 +1,72 @@
+"""Whose limits an attempt shares: told from its section and environment, without secrets."""
+
+from collections.abc import Mapping
+
+import pytest
+from tests.builders import spawned
+
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.rules.provider_limits import Provider
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import replace
+from subagents.runtimes.provider_keys import provider_of
+
+KEY = "sk-very-secret-key"
+
+
+def a_run(runtime: str, options: Mapping[str, object], *, model: str | None = None) -> Run:
+    run = reduce(None, spawned()).run
+    resolved = replace(run.resolved, runtime=runtime, options=dict(options), model=model)
+    return replace(run, resolved=resolved)
+
+
+def of(
+    runtime: str,
+    options: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    model: str | None = None,
+) -> Provider:
+    return provider_of(a_run(runtime, options or {}, model=model), environ or {})
+
+
+@pytest.mark.requirement("limits:provider:named")
+@pytest.mark.parametrize(
+    ("runtime", "options", "environ", "model", "name"),
+    [
+        ("claude-code", {}, {}, None, "anthropic"),
+        ("claude-code", {}, {"ANTHROPIC_BASE_URL": "https://proxy.local/v1"}, None, "proxy.local"),
+        ("codex", {}, {}, None, "openai"),
+        ("llm", {"base_url": "http://127.0.0.1:8080/v1"}, {}, None, "127.0.0.1:8080"),
+        ("llm", {"env": {"OPENAI_BASE_URL": "https://x.example"}}, {}, None, "x.example"),
+        ("llm", {}, {}, "openai:gpt-5", "openai"),
+        ("llm", {"provider": "groq"}, {}, "openai:gpt-5", "groq"),
+    ],
+)
+def test_a_provider_is_named_by_its_address_else_by_its_name(
+    runtime: str,
+    options: Mapping[str, object],
+    environ: Mapping[str, str],
+    model: str | None,
+    name: str,
+) -> None:
+    assert of(runtime, options, environ, model=model).name == name
+
+
+@pytest.mark.requirement("limits:provider:unknown")
+def test_a_program_of_which_nothing_is_known_shares_limits_with_its_own_agent() -> None:
+    run = a_run("command", {})
+    assert provider_of(run, {}).name == run.resolved.agent_id
+
+
+@pytest.mark.requirement("limits:provider:key")
+def test_another_key_or_runtime_is_another_limit_and_no_key_is_in_it() -> None:
+    one = of("claude-code", {}, {"ANTHROPIC_API_KEY": KEY})
+    same = of("claude-code", {}, {"ANTHROPIC_API_KEY": KEY, "OTHER_API_KEY": "x"})
+    other = of("claude-code", {"env": {"ANTHROPIC_API_KEY": "sk-other"}}, {})
+    passed = of("llm", {"pass_env": ["MY_KEY"]}, {"MY_KEY": KEY})
+    named = of("llm", {"api_key_env": "MY_KEY"}, {"MY_KEY": KEY})
+    assert one == same
+    assert len({one.key, other.key, passed.key, of("llm").key}) == 4
+    assert passed == named
+    assert all(KEY not in each.key for each in (one, other, passed))

@@ -1,0 +1,475 @@
+"""What must hold at every commit, after every restart, and in the end.
+
+The judge keeps its own view of every run, made only from committed batches (and, after a crash,
+from the file), and folds every event again: it never believes what the engine says of itself.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from tests.simulation.bills import look_at_spending
+from tests.simulation.session_talk import broken_links, shared_sessions
+
+from subagents.domain.lifecycle.reduce import can_speak, reduce
+from subagents.domain.lifecycle.transitions import TRANSITIONS
+from subagents.domain.rules.admission import lane_key
+from subagents.domain.run.effects import (
+    Announce,
+    CleanUp,
+    Effect,
+    ResumeAttempt,
+    StartAttempt,
+    Verify,
+)
+from subagents.domain.run.events import AnnouncementConsumed, SlotGranted, encode_event
+from subagents.domain.run.outcome import Reason, Status
+from subagents.domain.run.run import (
+    HOLDS_SLOT,
+    OVER,
+    SETTLED,
+    MessageKind,
+    Phase,
+    Run,
+    StopCause,
+)
+from subagents.domain.run.spec import OnDependencyFailure, OnFailure
+from subagents.domain.run.values import RunId, SessionKey, announcement_id
+from subagents.engine.engine import Engine
+from subagents.engine.kernel.worker_tokens import VARIABLE, identify
+from subagents.errors import Unauthorized
+from subagents.ports import (
+    Batch,
+    JournalEntry,
+    OutboxEntry,
+    RunFilter,
+)
+from subagents.store.sqlite.sqlite_store import SqliteStore
+
+ALL: Final = 1_000_000
+ANNOUNCE_SUFFIX: Final = ":announce"
+NEEDS: Final[Mapping[Phase, type[Effect]]] = {
+    Phase.SPAWNING: StartAttempt,
+    Phase.VERIFYING: Verify,
+    Phase.ANNOUNCING: Announce,
+    Phase.CLEANUP_PENDING: CleanUp,
+}
+"""The effect without which a run would stay in its phase for ever."""
+STOPPED: Final[Mapping[StopCause, Status]] = {
+    StopCause.CANCEL: Status.CANCELLED,
+    StopCause.PARENT: Status.CANCELLED,
+    StopCause.DEADLINE: Status.TIMEOUT,
+    StopCause.BUDGET: Status.PARTIAL,
+    StopCause.INTERRUPT: Status.PARTIAL,
+}
+
+
+class Broken(NamedTuple):
+    """An invariant that did not hold."""
+
+    invariant: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.detail}"
+
+
+class Judge:
+    """Remembers the first broken invariant; what it checks is in the methods' names.
+
+    Args:
+        say: Takes one line of trace for everything that happens.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._digest = hashlib.blake2b(digest_size=16)
+        self.look_up: Callable[[RunId], Run | None] = self.view_of
+        """The run as it is in the file."""
+        self.broken: Broken | None = None
+        self.view: dict[RunId, Run] = {}
+        """Every run as committed last."""
+        self.outstanding: dict[str, OutboxEntry] = {}
+        """Committed effects that are not known to be done."""
+        self.events = 0
+        self.era = 0
+        """Grows whenever memory was lost: what was in no commit may happen again then."""
+        self._keys: set[tuple[RunId, str]] = set()
+        self._announced: set[str] = set()
+        self._consumed: set[RunId] = set()
+        self._promised: dict[RunId, str] = {}
+
+    def fail(self, invariant: str, detail: str) -> None:
+        """The first one counts: what follows is mostly its consequence."""
+        if self.broken is None:
+            self.broken = Broken(invariant, detail)
+            self.note(f"BROKEN {self.broken}")
+
+    def note(self, line: str) -> None:
+        """Part of the trace, and of the digest that two runs of one seed must share."""
+        self._digest.update(line.encode())
+        self._say(line)
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+    def view_of(self, run_id: RunId) -> Run | None:
+        return self.view.get(run_id)
+
+    @property
+    def is_broken(self) -> bool:
+        return self.broken is not None
+
+    # -- promises to the outside ---------------------------------------------------------------
+
+    def promised(self, run: Run) -> None:
+        """A caller holds a receipt, or was told of this run: it was committed, and stays."""
+        known = self.view.get(run.id)
+        if known is None or known.seq < run.seq:
+            # Committed a moment ago, maybe, and not published yet.
+            known = self.look_up(run.id)
+        if known is None or known.seq < run.seq:
+            seen = "nothing" if known is None else f"only seq {known.seq}"
+            self.fail("nothing seen before its commit", f"{run.id} seq {run.seq}, stored: {seen}")
+        self._promised[run.id] = run.resolved.label
+
+    def consumed(self, message_id: str) -> None:
+        """A reader was told that it took this message over."""
+        run_id = RunId(message_id.removesuffix(ANNOUNCE_SUFFIX))
+        run = self.view.get(run_id)
+        if run is None or run.announcement_consumed_ms is None:
+            self.fail("nothing acknowledged is lost", f"{message_id} is not consumed")
+
+    # -- every commit --------------------------------------------------------------------------
+
+    def on_commit(self, batch: Batch) -> None:
+        """Fold the batch onto the own view, then look at what it left behind."""
+        before = {entry.run_id: self.view.get(entry.run_id) for entry in batch.journal}
+        for entry in batch.journal:
+            self._fold(entry)
+        for run in batch.runs.values():
+            if self.view.get(run.id) != run:
+                self.fail("fold(journal) is the stored run", f"{run.id} seq {run.seq}")
+        self._count_messages(batch, before)
+        self._count_effects(batch)
+        for run_id in before:
+            run = self.view[run_id]
+            self._look_at_attempts(run)
+            self._look_at_effects(run)
+            self._look_at_cascade(run)
+            look_at_spending(self, run)
+            if (broken := broken_links(self.view, run)) is not None:
+                self.fail("a session has one run at work", broken)
+        self._look_at_caps()
+        self._look_at_dependants(before)
+
+    def _fold(self, entry: JournalEntry) -> None:
+        run = self.view.get(entry.run_id)
+        self.events += 1
+        self._say(f"  {entry.run_id} {entry.seq} {entry.event!r}")
+        self._digest.update(encode_event(entry.event))
+        if entry.seq != (run.seq + 1 if run is not None else 1):
+            self.fail("journals have no gaps", f"{entry.run_id} seq {entry.seq}")
+            return
+        if entry.key is not None:
+            if (entry.run_id, entry.key) in self._keys:
+                self.fail("a key is applied once", f"{entry.run_id} {entry.key}")
+            self._keys.add((entry.run_id, entry.key))
+        if isinstance(entry.event, AnnouncementConsumed):
+            if entry.run_id in self._consumed:
+                self.fail("consumed at most once", entry.run_id)
+            self._consumed.add(entry.run_id)
+        if isinstance(entry.event, SlotGranted) and run is not None and run.budget_stop is not None:
+            self.fail("nothing starts without budget", entry.run_id)
+        step = reduce(run, entry.event)
+        if run is not None and step.run.phase is not run.phase:
+            legal = TRANSITIONS.get((run.phase, type(entry.event)), frozenset())
+            if step.run.phase not in legal:
+                self.fail(
+                    "only legal transitions",
+                    f"{run.id} {run.phase} → {step.run.phase} by {type(entry.event).__name__}",
+                )
+        self.view[entry.run_id] = step.run
+
+    def _count_messages(self, batch: Batch, before: Mapping[RunId, Run | None]) -> None:
+        fresh = [m for m in batch.messages if m.kind is MessageKind.ANNOUNCEMENT]
+        for message in fresh:
+            if message.id in self._announced:
+                self.fail("one announcement per run", message.id)
+            self._announced.add(message.id)
+        for run_id, old in before.items():
+            run = self.view[run_id]
+            if run.phase in SETTLED and announcement_id(run_id) not in self._announced:
+                self.fail("one announcement per run", f"{run_id} settled without one")
+            settled = old.outcome if old is not None else None
+            if settled is not None and run.outcome != settled:
+                self.fail("an outcome is final", f"{run_id} {settled} → {run.outcome}")
+            if (run.outcome is not None) != (run.phase in SETTLED):
+                self.fail("every run is in one phase", f"{run_id} {run.phase} {run.outcome}")
+
+    def _count_effects(self, batch: Batch) -> None:
+        for entry in batch.outbox:
+            self.outstanding[entry.key] = entry
+        for run_id, seq, index in batch.performed:
+            key = f"{run_id}/{seq}/{index}"
+            if self.outstanding.pop(key, None) is None:
+                self.fail("effects are done once", f"{key} was done before")
+            if run_id in self.view:
+                self._look_at_effects(self.view[run_id])
+
+    def _look_at_attempts(self, run: Run) -> None:
+        contract = run.spec.verification
+        again = contract is not None and contract.on_failure is OnFailure.RETRY_ONCE
+        ends = [each.outcome and each.outcome.reason for each in run.attempts]
+        # One that the model's provider ended is no failure: it takes none of the retries away.
+        most = 1 + run.spec.retry_count + int(again) + ends.count(Reason.PROVIDER_LIMIT)
+        if len(run.attempts) > most:
+            self.fail("attempts ≤ 1 + retries", f"{run.id}: {len(run.attempts)} > {most}")
+        if run.retries_used > run.spec.retry_count:
+            self.fail("attempts ≤ 1 + retries", f"{run.id}: {run.retries_used} retries")
+        for before, after in pairwise(run.attempts):
+            is_refused = ends[before.number - 1] is Reason.PROVIDER_LIMIT
+            can_resume = is_refused and run.resolved.abilities.resume
+            if after.resumes != (before.native_session if can_resume else None):
+                self.fail("a refused session is gone on with", f"{run.id}#{after.number}")
+
+    def _look_at_effects(self, run: Run) -> None:
+        mine = [e.effect for e in self.outstanding.values() if e.run_id == run.id]
+        needed = NEEDS.get(run.phase)
+        if needed is not None and not any(isinstance(effect, needed) for effect in mine):
+            self.fail("no effect is lost", f"{run.id} is {run.phase} without {needed.__name__}")
+        if run.phase is Phase.ENDING and run.attempt.outcome is not None:
+            waits = run.active_children or run.paused
+            if not waits and not any(isinstance(effect, ResumeAttempt) for effect in mine):
+                self.fail("no effect is lost", f"{run.id} is ending and waits for nothing")
+        if run.phase is Phase.RUNNING and run.cancel is not None:
+            stopped = run.attempt.evidence.stop is not None
+            if not stopped:
+                self.fail("cancel stops the attempt", run.id)
+
+    def _look_at_cascade(self, run: Run) -> None:
+        if run.cancel is None:
+            return
+        for child in run.active_children:
+            found = self.view.get(child.run_id)
+            if found is None or (found.cancel is None and found.phase not in SETTLED):
+                self.fail("cancel cascades", f"{run.id} → {child.run_id}")
+
+    def _look_at_caps(self) -> None:
+        lanes: Counter[tuple[str, int]] = Counter()
+        children: Counter[SessionKey] = Counter()
+        for run in self.view.values():
+            if run.phase in SETTLED:
+                continue
+            children[run.requester] += 1
+            if run.phase in HOLDS_SLOT:
+                lanes[lane_key(run)] += 1
+                if lanes[lane_key(run)] > run.resolved.lane_slots:
+                    self.fail("caps are never exceeded", f"lane {lane_key(run)}")
+        for shared in shared_sessions(self.view):
+            self.fail("a session has one run at work", shared)
+        for session, count in children.items():
+            if count > self.children_max:
+                self.fail("caps are never exceeded", f"{session} has {count} active children")
+
+    children_max = ALL
+
+    def _look_at_dependants(self, changed: Iterable[RunId]) -> None:
+        settled = {run_id for run_id in changed if self.view[run_id].phase in SETTLED}
+        waiting = [run for run in self.view.values() if run.phase is Phase.WAITING]
+        for run in waiting:
+            for dependency in run.dependencies:
+                known = self.view.get(dependency.run_id)
+                if dependency.outcome is None and (
+                    dependency.run_id in settled or (known is not None and known.is_settled)
+                ):
+                    self.fail(
+                        "dependants are released in the same commit",
+                        f"{run.id} still waits for {dependency.run_id}",
+                    )
+
+    # -- effects as they reach the world -------------------------------------------------------
+
+    def starting(self, run_id: RunId, number: int) -> None:
+        """The runtime was told to start an attempt."""
+        run = self.view.get(run_id)
+        if run is None or len(run.attempts) < number:
+            self.fail("effects follow their commit", f"start of {run_id}#{number}")
+            return
+        if run.phase is Phase.SPAWNING and len(run.attempts) == number:
+            self._check_dependencies(run)
+
+    def handed_over(self, run_id: RunId, number: int, env: Mapping[str, str]) -> None:
+        """A runtime was given what its worker will carry."""
+        run = self.view.get(run_id)
+        if run is None or not can_speak(run, number):
+            return
+        try:
+            known = identify(env.get(VARIABLE, ""), self.view)
+        except Unauthorized as error:
+            self.fail("every worker can prove who it is", f"{run_id}#{number}: {error.message}")
+            return
+        if (known.run_id, known.attempt) != (run_id, number):
+            self.fail("a token is its attempt's own", f"{run_id}#{number} got that of {known}")
+
+    def _check_dependencies(self, run: Run) -> None:
+        for dependency in run.dependencies:
+            found = self.view.get(dependency.run_id)
+            if found is None or found.phase not in SETTLED or found.outcome is None:
+                self.fail("dependency order", f"{run.id} before {dependency.run_id} settled")
+                continue
+            usable = found.outcome.status is Status.OK or (
+                found.outcome.status is Status.PARTIAL and run.spec.accept_partial_dependencies
+            )
+            if not usable and run.spec.on_dependency_failure is OnDependencyFailure.CANCEL:
+                self.fail("dependency order", f"{run.id} after {found.outcome.status}")
+
+    def stopping(self, run_id: RunId, number: int) -> None:
+        """The runtime was told to stop an attempt: somebody must have asked, or it has ended."""
+        run = self.view.get(run_id)
+        if run is None or len(run.attempts) < number:
+            self.fail("effects follow their commit", f"stop of {run_id}#{number}")
+            return
+        attempt = run.attempts[number - 1]
+        if attempt.evidence.stop is None and attempt.outcome is None:
+            self.fail("only what was asked to stop is stopped", f"{run_id}#{number}")
+
+    def delivering(self, run: Run, courier: str) -> None:
+        """A courier was given an announcement."""
+        if run.requester_run is not None and courier == "direct":
+            self.fail("nested results stay inside", f"{run.id} to {courier}")
+        known = self.view.get(run.id)
+        if known is None or known.phase not in SETTLED:
+            self.fail("effects follow their commit", f"announcement of {run.id}")
+
+    # -- after a restart -----------------------------------------------------------------------
+
+    def reload(self, store: SqliteStore) -> None:
+        """The process is gone: the file is the truth, and it must hold all that was committed."""
+        self.era += 1
+        stored = {run.id: run for run in store.runs(RunFilter(archived=True, limit=ALL))}
+        for run_id, known in self.view.items():
+            found = stored.get(run_id)
+            if found is None or found.seq < known.seq:
+                self.fail("nothing acknowledged is lost", f"{run_id} after a restart")
+        for run_id, label in self._promised.items():
+            if run_id not in stored or stored[run_id].resolved.label != label:
+                self.fail("nothing acknowledged is lost", f"{run_id} ({label}) after a restart")
+        self._keys.clear()
+        for run in stored.values():
+            self._fold_stored(run, store)
+            self._check_family(run, stored)
+        rows = store.inbox(None, unconsumed=False, limit=ALL)
+        kinds = [r.message.id for r in rows if r.message.kind is MessageKind.ANNOUNCEMENT]
+        self._announced = set(kinds)
+        self._consumed = {r.id for r in stored.values() if r.announcement_consumed_ms is not None}
+        self.view = stored
+        self.outstanding = {entry.key: entry for entry in store.load_outbox()}
+        for run in stored.values():
+            self._look_at_effects(run)
+            look_at_spending(self, run)
+        self._look_at_caps()
+        self._look_at_dependants(stored)
+
+    def _fold_stored(self, run: Run, store: SqliteStore) -> None:
+        folded: Run | None = None
+        consumptions = 0
+        for entry in store.journal(run.id, limit=ALL):
+            folded = reduce(folded, entry.event).run
+            consumptions += isinstance(entry.event, AnnouncementConsumed)
+            if entry.key is not None:
+                self._keys.add((run.id, entry.key))
+        if folded != run:
+            self.fail("fold(journal) is the stored run", f"{run.id} as read from the file")
+        if consumptions != (run.announcement_consumed_ms is not None):
+            self.fail("consumed at most once", f"{run.id}: {consumptions} times in its journal")
+
+    def _check_family(self, run: Run, stored: Mapping[RunId, Run]) -> None:
+        if run.requester_run is None:
+            return
+        parent = stored.get(run.requester_run)
+        if parent is None or all(child.run_id != run.id for child in parent.children):
+            self.fail("never half a spawn", f"{run.id} is unknown to its parent")
+
+    # -- at rest -------------------------------------------------------------------------------
+
+    def at_rest(self, engine: Engine, store: SqliteStore) -> None:
+        """Everything ended, everybody read: nothing may be left anywhere."""
+        self.reload(store)
+        for run in self.view.values():
+            if run.phase not in OVER:
+                self.fail("every run ends", f"{run.id} is {run.phase}")
+            if run.paused:
+                self.fail("every run ends", f"{run.id} is over and paused")
+            if run.pending_requests:
+                self.fail("no question stays open", run.id)
+            for child in run.active_children:
+                self.fail("every run ends", f"{run.id} still counts {child.run_id}")
+        self._check_inbox(store)
+        if left := store.load_outbox():
+            self.fail("no effect is lost", f"left in the outbox: {left[0].key}")
+        if leases := store.load_leases():
+            self.fail("no slot leaks", f"a lease of {leases[0].run_id} is left")
+        self._check_memory(engine)
+
+    def _check_inbox(self, store: SqliteStore) -> None:
+        rows = store.inbox(None, unconsumed=False, limit=ALL)
+        count = Counter(
+            r.message.run_id for r in rows if r.message.kind is MessageKind.ANNOUNCEMENT
+        )
+        for run in self.view.values():
+            if count[run.id] != 1:
+                self.fail("one announcement per run", f"{run.id} has {count[run.id]}")
+        for row in rows:
+            if row.consumed_at_ms is None:
+                self.fail(
+                    "consumed at least once while readers live",
+                    f"{row.message.id} lies in the inbox of {row.message.session_key}",
+                )
+            run = self.view[row.message.run_id]
+            quiet = row.consumed_by == "not expected"
+            is_announcement = row.message.kind is MessageKind.ANNOUNCEMENT
+            if is_announcement and not quiet and run.announcement_consumed_ms is None:
+                self.fail(
+                    "consumed at most once", f"{row.message.id}: the row says so, not the run"
+                )
+
+    def _check_memory(self, engine: Engine) -> None:
+        index = engine.ledger.index
+        if held := index.held_by_lane():
+            self.fail("no slot leaks", f"held at rest: {held}")
+        for session in {run.requester for run in self.view.values()}:
+            if index.active_count(session):
+                self.fail("no slot leaks", f"{session} still has active children")
+        if engine.live_attempts:
+            self.fail("no slot leaks", f"{engine.live_attempts} attempts are still watched")
+        if engine.ledger.live:
+            self.fail("no slot leaks", f"in memory at rest: {sorted(engine.ledger.live)}")
+
+    def check_result(self, run: Run, number: int, expected: str) -> None:
+        """An attempt that ended well has the text that its worker gave."""
+        attempt = run.attempts[number - 1]
+        if attempt.outcome is None or attempt.outcome.status is not Status.OK:
+            return
+        if not (attempt.evidence.result or "").startswith(expected):
+            found = attempt.evidence.result
+            self.fail("no signal is lost", f"{run.id}#{number}: {expected!r}, stored {found!r}")
+
+    def check_not_lost(self, run: Run, number: int) -> None:
+        """An attempt that could be watched to its recorded exit is never called lost."""
+        outcome = run.attempts[number - 1].outcome
+        if outcome is not None and outcome.status is Status.LOST:
+            self.fail("no signal is lost", f"{run.id}#{number} is called lost")
+
+    def check_stop(self, run: Run, number: int) -> None:
+        """A deadline or cancel that came first stays the outcome."""
+        attempt = run.attempts[number - 1]
+        stop, outcome = attempt.evidence.stop, attempt.outcome
+        if stop is None or outcome is None:
+            return
+        unstarted = stop is StopCause.BUDGET and attempt.started_at_ms is None
+        if outcome.status is not (Status.ERROR if unstarted else STOPPED[stop]):
+            self.fail("a stop of ours stays the outcome", f"{run.id}#{number} {outcome.status}")

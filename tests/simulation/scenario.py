@@ -1,0 +1,660 @@
+"""What happens in one simulation, drawn from its seed: settings, faults, and who asks for what.
+
+Callers are outside: they live over every crash, repeat what was not answered, and remember what
+they were promised. After ``Scenario.chaos_s`` nothing goes wrong any more; then everybody reads
+until nothing is left, and everything must come to rest.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from tests.simulation.host import Host
+from tests.simulation.invariants import ANNOUNCE_SUFFIX, Judge
+from tests.simulation.outside_world import (
+    BURST,
+    Faults,
+    Worker,
+    World,
+)
+from tests.simulation.record_checks import check_records
+from tests.simulation.session_talk import SessionTalk
+from tests.simulation.worker_talk import check_transcripts
+
+from subagents.config.settings import (
+    Agent,
+    AgentSubagents,
+    Daemon,
+    Lane,
+    Settings,
+    SubagentDefaults,
+)
+from subagents.domain.run.run import (
+    OVER,
+    Decision,
+    MessageKind,
+    Progress,
+    Report,
+    Run,
+)
+from subagents.domain.run.signals import Exited
+from subagents.domain.run.spec import (
+    Artifact,
+    Backoff,
+    Budget,
+    Cleanup,
+    Contract,
+    OnDependencyFailure,
+    OnFailure,
+    RunSpec,
+)
+from subagents.domain.run.values import RequestId, RunId, SessionKey
+from subagents.domain.run.values import replace as set_
+from subagents.engine.engine import Engine
+from subagents.engine.messages.mailbox import WaitResult
+from subagents.engine.runs.spawn import Receipt
+from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
+from subagents.ports import InboxRow
+
+T = TypeVar("T")
+
+SESSIONS: Final = (
+    SessionKey("agent:main:main"),
+    SessionKey("agent:main:work"),
+    SessionKey("agent:plain:talk"),
+)
+READ_AGAIN_S: Final = 20.0
+KILLED: Final = 0.15
+"""Of readers, each time they were handed something or hold the line."""
+
+
+def burst_of(seed: int) -> int:
+    """How many runs of this seed end in the same instant; mostly none, because they take long."""
+    rng = random.Random(f"{seed}:burst")
+    return rng.choice((10, 50)) if rng.random() < 0.04 else 0
+
+
+def settings_of(rng: random.Random, *, burst: int = 0) -> Settings:
+    """Few slots and low caps, so that they matter; for a burst enough of both."""
+    agents = {
+        "main": Agent(runtime="able", grace_seconds=rng.choice((0.0, 1.0, 5.0))),
+        "plain": Agent(runtime="plain", lane=rng.choice((None, "narrow"))),
+    }
+    anybody = AgentSubagents(allow_agents=("*",))
+    agents = {name: set_(agent, subagents=anybody) for name, agent in agents.items()}
+    return Settings(
+        defaults=SubagentDefaults(
+            max_spawn_depth=rng.choice((1, 2, 3)),
+            max_children_per_agent=rng.choice((2, 3, 5, 12)) + burst,
+            max_concurrent=rng.choice((1, 2, 4)) + burst,
+            archive_after_minutes=rng.choice((0, 1, 60)),
+            run_timeout_seconds=rng.choice((0, 0, 0, 8)),
+        ),
+        agents=agents,
+        lanes={"narrow": Lane(slots=1), "wide": Lane(slots=3)},
+        daemon=Daemon(lease_seconds=rng.choice((3, 3, 30)), sweep_seconds=rng.choice((20, 60))),
+    )
+
+
+def faults_of(rng: random.Random) -> Faults:
+    """Some seeds have one kind of trouble only, some all of them, some none."""
+
+    def rarely(most: float) -> float:
+        return most * rng.random() if rng.random() < 0.5 else 0.0
+
+    return Faults(
+        start_refused=rarely(0.4),
+        start_unclear=rarely(0.3),
+        start_impossible=rarely(0.05),
+        watch_fails=rarely(0.2),
+        watch_dead=0.3 if rng.random() < 0.08 else 0.0,
+        doubled=rarely(0.5),
+        reordered=rarely(0.5),
+        lost=rarely(0.5),
+        late_s=rng.choice((0.0, 0.5, 4.0)),
+        stop_fails=rarely(0.5),
+        courier_fails=rarely(0.5),
+        courier_defers=rarely(0.4),
+        courier_delivers=rarely(0.5),
+        courier_dead=rng.random() < 0.04,
+        checker_fails=rarely(0.3),
+        commit_fails=rarely(0.03),
+        commit_unclear=rarely(0.02),
+        crash_in_commit=rarely(0.05),
+        crash_in_effect=rarely(0.05),
+        crash_steps=rng.choice((0.0, 40.0, 200.0, 600.0)),
+        clock_jumps=rng.random() < 0.2,
+        slow_disk_s=rng.choice((0.05, 0.05, 2.5)),
+    )
+
+
+class Scenario:
+    """The callers of one simulation, each a task of the outside world."""
+
+    def __init__(self, seed: int, host: Host, world: World, judge: Judge) -> None:
+        self._seed = seed
+        self._host, self._world, self._judge = host, world, judge
+        self._rng = random.Random(f"{seed}:scenario")
+        self._purse = random.Random(f"{seed}:budgets")
+        self._budgeted = self._purse.choice((0.0, 0.0, 0.5, 0.9))
+        """Of the runs, how many have a budget."""
+        self.chaos_s = self._rng.choice((20.0, 60.0, 120.0))
+        self._runs_left = self._rng.randrange(4, 13)
+        self._labels = 0
+        self._batches: list[tuple[str, ...]] = []
+        self._keyed: dict[tuple[SessionKey, str], RunId] = {}
+        self._doors = host.doors
+        self._tasks: list[asyncio.Task[None]] = []
+        self.is_over = False
+
+    def start(self) -> None:
+        """Begin everything."""
+        sessions = SESSIONS[: self._rng.choice((1, 2, 2, 3))]
+        spawners = [self._start(self._spawn_some(session)) for session in sessions]
+        if burst := burst_of(self._seed):
+            spawners.append(self._start(self._spawn_burst(sessions[0], burst)))
+        for session in sessions:
+            for number in range(self._readers()):
+                self._start(self._read_on(session, f"{session}/reader{number}"))
+        self._start(self._control())
+        self._start(SessionTalk(self._seed, self._host, self._judge, SESSIONS[0]).go_on())
+        self._start(self._lead_workers())
+        if self._host.faults.clock_jumps:
+            self._start(self._jump())
+        self._start(self._end(sessions, spawners))
+
+    def _readers(self) -> int:
+        """Nobody reads where deliveries are to be given up, and elsewhere some only come late."""
+        return 0 if self._host.faults.courier_dead else self._rng.choice((0, 1, 1, 2, 2, 3, 3))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.append(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._judge.fail("the simulation itself works", repr(error))
+
+    async def _pause(self, most_s: float) -> None:
+        await asyncio.sleep(self._rng.random() * most_s)
+
+    async def _try(
+        self,
+        request: Callable[[Engine], Coroutine[Any, Any, T]],
+        *,
+        patience_s: float | None = None,
+    ) -> T | None:
+        """One call; refusals, crashes and the caller's own death are answers too."""
+        try:
+            return await self._host.call(request, patience_s=patience_s)
+        except SubagentsError:
+            return None
+
+    # -- spawning ------------------------------------------------------------------------------
+
+    async def _spawn_some(self, session: SessionKey) -> None:
+        accepted: list[RunId] = []
+        while self._runs_left > 0:
+            await self._pause(self._rng.choice((0.0, 1.0, 10.0)))
+            specs = self._job(accepted)
+            self._runs_left -= len(specs)
+            receipts = await self._submit(specs, session)
+            accepted += [receipt.run.id for receipt in receipts]
+
+    async def _spawn_burst(self, session: SessionKey, count: int) -> None:
+        """Many runs at once whose workers all end in the same instant."""
+        labels = [f"{BURST}{number}" for number in range(count)]
+        specs = [RunSpec(task=label, label=label, run_timeout_seconds=0) for label in labels]
+        while not await self._submit(specs, session):
+            await self._pause(1.0)
+            if any(run.resolved.label == BURST + "0" for run in self._judge.view.values()):
+                return  # accepted, and the answer was lost
+
+    def _job(self, earlier: Sequence[RunId]) -> list[RunSpec]:
+        rng = self._rng
+        shape = rng.choice(("single", "single", "single", "after", "chain", "fan-in", "batch"))
+        if shape == "after" and earlier:
+            depends = tuple(rng.sample(earlier, k=min(len(earlier), rng.randrange(1, 4))))
+            return [self._spec(self._label(), depends_on=depends)]
+        if shape in {"single", "after"}:
+            return [self._spec(self._label())]
+        labels = [self._label() for _ in range(rng.randrange(2, 5))]
+        if shape == "batch":
+            return [self._spec(label) for label in labels]
+        if shape == "chain":
+            first = [self._spec(labels[0])]
+            pairs = zip(labels[1:], labels, strict=False)
+            return first + [self._spec(label, chain_after=before) for label, before in pairs]
+        specs = [self._spec(label) for label in labels[:-1]]
+        return [*specs, self._spec(labels[-1], depends_on=tuple(labels[:-1]))]
+
+    def _label(self) -> str:
+        self._labels += 1
+        return f"job{self._labels}"
+
+    def _spec(self, label: str, **given: Any) -> RunSpec:
+        rng = self._rng
+        return RunSpec(
+            task=f"do {label}",
+            label=label,
+            agent_id=rng.choice((None, "main", "plain")),
+            lane=rng.choice((None, None, "narrow", "wide")),
+            priority=rng.choice((0, 0, 0, 5)),
+            run_timeout_seconds=rng.choice((None, None, None, 3, 30)),
+            retry_count=rng.choice((0, 0, 1, 3)),
+            retry_delay=rng.choice((0, 100, 2000)),
+            retry_backoff=rng.choice(tuple(Backoff)),
+            retry_on=rng.choice(((), (), ("boom",))),
+            retry_max_time=rng.choice((None, None, 5_000)),
+            verification=self._contract(),
+            budget=self._budget(),
+            cleanup=rng.choice(tuple(Cleanup)),
+            expects_completion_message=rng.random() < 0.7,
+            include_dependency_result=rng.random() < 0.3,
+            on_dependency_failure=rng.choice(tuple(OnDependencyFailure)),
+            accept_partial_dependencies=rng.random() < 0.5,
+            dependency_timeout_seconds=rng.choice((1800, 1800, 6)),
+            **given,
+        )
+
+    def _contract(self) -> Contract | None:
+        if self._rng.random() < 0.6:
+            return None
+        return Contract(
+            artifacts=(Artifact(path="out.json", json=True),),
+            on_failure=self._rng.choice(tuple(OnFailure)),
+        )
+
+    def _budget(self) -> Budget | None:
+        """So small that workers, which use up to 1,000 tokens ($1) an attempt, come to its end."""
+        purse = self._purse
+        if purse.random() >= self._budgeted:
+            return None
+        return Budget(
+            max_tokens=purse.choice((None, 400, 1_500, 4_000)),
+            max_cost_usd=purse.choice((None, None, 0.5, 3.0)),
+            max_runs=purse.choice((None, None, 1, 2, 4)),
+            max_seconds=purse.choice((None, None, None, 4, 30)),
+        )
+
+    async def _submit(self, specs: list[RunSpec], session: SessionKey) -> Sequence[Receipt]:
+        """Spawn, with a key that makes repeating safe, or (for batches) once only."""
+        labels = tuple(spec.label or "" for spec in specs)
+        self._batches.append(labels)
+        is_keyed = len(specs) == 1 and self._rng.random() < 0.8
+        if is_keyed:
+            specs = [set_(specs[0], idempotency_key=f"key of {labels[0]}")]
+        twice = is_keyed and self._rng.random() < 0.3
+        if twice:
+            self._start(self._submit_again(specs[0], session))
+        while True:
+            try:
+                receipts = await self._host.call(
+                    lambda engine: engine.spawn_batch(
+                        specs, requester=session, settings=self._host.settings, cwd="/"
+                    )
+                )
+            except (DaemonUnreachable, StoreUnavailable):
+                if not is_keyed:
+                    return ()
+                await self._pause(2.0)
+                continue
+            except SubagentsError:
+                return ()
+            for receipt in receipts:
+                self._check_receipt(receipt)
+            return receipts
+
+    async def _submit_again(self, spec: RunSpec, session: SessionKey) -> None:
+        receipt = await self._try(
+            lambda engine: engine.spawn(
+                spec, requester=session, settings=self._host.settings, cwd="/"
+            )
+        )
+        if receipt is not None:
+            self._check_receipt(receipt)
+
+    def _check_receipt(self, receipt: Receipt) -> None:
+        run, key = receipt.run, receipt.run.spec.idempotency_key
+        self._judge.promised(run)
+        if key is None:
+            return
+        first = self._keyed.setdefault((run.requester, key), run.id)
+        if first != run.id:
+            self._judge.fail("one run per idempotency key", f"{key}: {first}, {run.id}")
+
+    # -- reading -------------------------------------------------------------------------------
+
+    async def _read_on(self, session: SessionKey, name: str) -> None:
+        """One reader after the other: killed ones are followed by a new process."""
+        rng, born = self._rng, 0
+        while not self._host.is_calm:
+            await self._pause(8.0)
+            reader = f"{name}.{born}"
+            reading = self._wait_once if rng.random() < 0.5 else self._read_once
+            is_alive = await reading(session, reader, patience=0.7)
+            born += not is_alive
+
+    async def _wait_once(self, session: SessionKey, reader: str, *, patience: float) -> bool:
+        """Hold the line for some runs or all; False = this reader was killed."""
+        rng = self._rng
+        known = self._known_runs()
+        ids = rng.sample(known, k=min(len(known), 3)) if rng.random() < 0.5 else []
+        until, timeout_s = rng.choice(("any", "all")), rng.choice((0.0, 3.0, 15.0))
+        killed_s = rng.random() * timeout_s if self._is_killed() else None
+
+        async def wait(engine: Engine) -> WaitResult:
+            found = await engine.wait(
+                ids, session=session, until=until, timeout_s=timeout_s, reader=reader
+            )
+            self._offered(found.offered, reader)
+            return found
+
+        found = await self._try(wait, patience_s=killed_s)
+        if found is None:
+            return killed_s is None
+        for run in (*found.completed, *found.pending):
+            self._judge.promised(run)
+        for run in found.completed:
+            if run.outcome is None:
+                self._judge.fail("nothing seen before its commit", f"{run.id} without outcome")
+        return await self._take(found.offered, reader, patience=patience)
+
+    async def _read_once(self, session: SessionKey, reader: str, *, patience: float) -> bool:
+        """Take what lies in the inbox; False = this reader was killed."""
+        rng = self._rng
+
+        async def read(engine: Engine) -> Sequence[InboxRow]:
+            rows = await engine.offer_inbox(session, reader=reader)
+            self._offered([row.message.id for row in rows], reader)
+            return rows
+
+        rows = await self._try(read)
+        for row in rows or ():
+            if row.message.kind is MessageKind.QUESTION and rng.random() < patience:
+                await self._answer(row, reader)
+        return await self._take([row.message.id for row in rows or ()], reader, patience=patience)
+
+    def _is_killed(self) -> bool:
+        return not self._host.is_calm and self._rng.random() < KILLED
+
+    def _offered(self, names: Sequence[str], reader: str) -> None:
+        """Inside the daemon, at the step at which it hands them over."""
+        self._doors.offered([str(name) for name in names], reader, self._host.life_number)
+
+    async def _take(self, names: Sequence[str], reader: str, *, patience: float) -> bool:
+        """Acknowledge what was handed over, or not; False = killed with it in its hands."""
+        if names and self._is_killed():
+            return False
+        if self._rng.random() < patience:
+            await self._acknowledge([str(name) for name in names], reader, within_s=1.0)
+        elif names and self._rng.random() < 0.5:
+            # Slower than its lease, maybe: then another reader has the same in its hands.
+            late = self._acknowledge([str(name) for name in names], reader, within_s=120.0)
+            self._start(late)
+        return True
+
+    async def _acknowledge(self, names: Sequence[str], reader: str, *, within_s: float) -> None:
+        await self._pause(self._rng.choice((0.0, within_s)))
+        if self._rng.random() < 0.2:
+            names = [*names, *names]
+        self._doors.let_go([*names], reader)
+        done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
+        if done is None:
+            return
+        for name in names:
+            if name.endswith(ANNOUNCE_SUFFIX):
+                self._judge.consumed(name)
+
+    async def _answer(self, row: InboxRow, reader: str) -> None:
+        request_id = RequestId(row.message.id)
+        decision = self._rng.choice((Decision.ANSWER, Decision.APPROVE, Decision.DENY))
+        await self._try(
+            lambda engine: engine.answer(request_id, "as you like", decision=decision, by=reader)
+        )
+
+    # -- control -------------------------------------------------------------------------------
+
+    def _known_runs(self) -> list[RunId]:
+        return list(self._judge.view)
+
+    async def _control(self) -> None:
+        rng = self._rng
+        while not self._host.is_calm:
+            await self._pause(6.0)
+            known = self._known_runs()
+            if not known:
+                continue
+            run_id = rng.choice(known[-6:])
+            await rng.choice(self._actions)(self, run_id)
+
+    async def _cancel(self, run_id: RunId) -> None:
+        run = await self._try(lambda engine: engine.cancel(run_id, by="simulation"))
+        if run is not None:
+            self._judge.promised(run)
+
+    async def _pause_run(self, run_id: RunId) -> None:
+        if await self._try(lambda engine: engine.pause(run_id, by="simulation")) is None:
+            return
+        self._start(self._resume_later(run_id))
+
+    async def _resume_later(self, run_id: RunId) -> None:
+        await self._pause(20.0)
+        await self._try(lambda engine: engine.resume(run_id, by="simulation"))
+
+    async def _steer(self, run_id: RunId) -> None:
+        await self._try(lambda engine: engine.steer(run_id, "hurry", by="simulation"))
+
+    async def _sweep(self, _run_id: RunId) -> None:
+        await self._try(lambda engine: engine.sweep())
+
+    async def _redeliver(self, run_id: RunId) -> None:
+        await self._try(lambda engine: engine.redeliver(run_id, by="simulation"))
+
+    async def _retry(self, run_id: RunId) -> None:
+        settings = self._host.settings
+        receipt = await self._try(
+            lambda engine: engine.retry(run_id, requester=SESSIONS[0], settings=settings)
+        )
+        if receipt is not None:
+            self._judge.promised(receipt.run)
+
+    async def _restart(self, _run_id: RunId) -> None:
+        await self._host.stop()
+
+    _Action = Callable[["Scenario", RunId], Awaitable[None]]
+    _actions: tuple[_Action, ...] = (
+        *(_cancel, _cancel, _pause_run, _pause_run, _steer, _steer),
+        *(_sweep, _redeliver, _retry, _restart),
+    )
+
+    async def _jump(self) -> None:
+        """The wall clock is corrected now and then, less than a lease at a time."""
+        while not self._host.is_calm:
+            await self._pause(30.0)
+            self._host.clock.skew_ms += self._rng.choice((-3_000, -50, 700, 4_000))
+
+    # -- workers that act ----------------------------------------------------------------------
+
+    async def _lead_workers(self) -> None:
+        while True:
+            await self._world.started.wait()
+            self._world.started.clear()
+            fresh, self._world.on_start = self._world.on_start, []
+            for worker in fresh:
+                self._start(self._act(worker))
+
+    async def _act(self, worker: Worker) -> None:
+        """What the agent of a worker does while it lives: its own calls to the daemon."""
+        rng = random.Random(f"{self._seed}:{worker.label}#{worker.number}:acts")
+        length_s = min(worker.ends_s - self._world.loop.time(), 30.0)
+        for number in range(rng.choice((0, 0, 1, 2, 4))):
+            await asyncio.sleep(rng.random() * length_s / 3)
+            if not self._world.is_live(worker):
+                return
+            await rng.choice(self._deeds)(self, worker, number, rng)
+
+    async def _spawn_child(self, worker: Worker, number: int, rng: random.Random) -> None:
+        label = f"{worker.label}/{worker.number}.{number}"
+        spec = self._spec(label, idempotency_key=f"key of {label}")
+        while self._world.is_live(worker):
+            try:
+                receipt = await self._host.call(
+                    lambda engine: engine.spawn(
+                        spec,
+                        requester=worker.session_key,
+                        settings=self._host.settings,
+                        cwd="/",
+                        is_operator=False,
+                    )
+                )
+            except (DaemonUnreachable, StoreUnavailable):
+                await asyncio.sleep(rng.random())
+                continue
+            except SubagentsError:
+                return
+            self._check_receipt(receipt)
+            return
+
+    async def _wait_for_children(self, worker: Worker, _number: int, rng: random.Random) -> None:
+        reader = str(worker.attempt_id)
+        timeout_s = rng.choice((1.0, 10.0))
+
+        async def wait(engine: Engine) -> WaitResult:
+            found = await engine.wait(
+                [], session=worker.session_key, until="all", timeout_s=timeout_s, reader=reader
+            )
+            self._offered(found.offered, reader)
+            return found
+
+        found = await self._try(wait)
+        if found is not None and self._world.is_live(worker) and rng.random() < 0.7:
+            await self._acknowledge([str(name) for name in found.offered], reader, within_s=1.0)
+
+    async def _ask(self, worker: Worker, _number: int, rng: random.Random) -> None:
+        timeout_s, default = rng.choice((2.0, 60.0)), rng.choice((None, "go on"))
+        request = await self._try(
+            lambda engine: engine.ask(
+                worker.run_id, "May I?", timeout_s=timeout_s, default_answer=default
+            )
+        )
+        if request is None:
+            return
+        asked = request.id
+        await self._try(lambda engine: engine.answer_of(asked, wait_s=3.0))
+
+    async def _tell(self, worker: Worker, _number: int, rng: random.Random) -> None:
+        run_id, kind = worker.run_id, rng.randrange(3)
+        if kind == 0:
+            await self._try(lambda engine: engine.notify(run_id, "news", priority="info"))
+        elif kind == 1:
+            await self._try(lambda engine: engine.report(run_id, Report(summary="done")))
+        else:
+            await self._try(lambda engine: engine.progress(run_id, Progress(phase="half")))
+
+    _Deed = Callable[["Scenario", Worker, int, random.Random], Awaitable[None]]
+    _deeds: tuple[_Deed, ...] = (_spawn_child, _spawn_child, _wait_for_children, _ask, _tell)
+
+    # -- the end -------------------------------------------------------------------------------
+
+    async def _end(
+        self, sessions: Sequence[SessionKey], spawners: Sequence["asyncio.Task[None]"]
+    ) -> None:
+        """After the chaos: let everything go, read everything, and wait until all is at rest."""
+        await asyncio.sleep(self.chaos_s)
+        self._host.loop.alarm_at_step = None
+        self._host.is_calm = True
+        await asyncio.wait(spawners)
+        while True:
+            await self._host.until_up()
+            for run in tuple(self._judge.view.values()):
+                await self._let_go(run)
+            is_given_up = all(run.phase in OVER for run in self._judge.view.values())
+            if not self._host.faults.courier_dead:
+                for session in sessions:
+                    await self._read_last(session)
+            elif is_given_up:
+                await self._mend_courier()
+            if self._is_at_rest():
+                break
+            await asyncio.sleep(READ_AGAIN_S)
+        self._check_end()
+        self.is_over = True
+
+    async def _read_last(self, session: SessionKey) -> None:
+        """Two readers at once, one of which holds the line."""
+        await asyncio.gather(
+            self._read_once(session, f"{session}/last", patience=1.0),
+            self._wait_once(session, f"{session}/last waiter", patience=1.0),
+        )
+
+    async def _mend_courier(self) -> None:
+        """Every delivery was given up; some are tried again by hand, all are read."""
+        self._host.faults = replace(self._host.faults, courier_dead=False)
+        for run_id in self._known_runs():
+            if self._rng.random() < 0.5:
+                await self._redeliver(run_id)
+
+    async def _let_go(self, run: Run) -> None:
+        run_id = run.id
+        if run.paused:
+            await self._try(lambda engine: engine.resume(run_id, by="simulation"))
+        worker = self._world.workers.get(run.attempt_id) if run.attempts else None
+        hangs = worker is not None and worker.ends_s - self._world.loop.time() > 300
+        if hangs and run.cancel is None and not run.is_settled:
+            await self._try(lambda engine: engine.cancel(run_id, by="simulation"))
+
+    def _is_at_rest(self) -> bool:
+        life = self._host.life
+        if life is None or self._judge.outstanding:
+            return False
+        if life.engine.ledger.live or life.engine.live_attempts:
+            return False
+        if not life.engine.performance.is_current:
+            return False
+        unread = self._host.reader().inbox(None, unconsumed=True)
+        mine = [row for row in unread if row.message.session_key in SESSIONS]
+        return not mine
+
+    def _check_end(self) -> None:
+        life = self._host.life
+        if life is None:
+            return
+        self._judge.at_rest(life.engine, self._host.reader())
+        check_records(self._judge, self._host.records())
+        said_by = {w.attempt_id: [t.said for t in w.turns] for w in self._world.workers.values()}
+        check_transcripts(self._judge, self._host.reader(), self._host.transcripts(), said_by)
+        labels: Counter[str] = Counter()
+        keys: Counter[tuple[SessionKey, str]] = Counter()
+        for run in self._judge.view.values():
+            labels[run.resolved.label] += 1
+            if run.spec.idempotency_key is not None:
+                keys[run.requester, run.spec.idempotency_key] += 1
+            self._check_attempts(run)
+        for key, count in keys.items():
+            if count > 1:
+                self._judge.fail("one run per idempotency key", f"{key}: {count} runs")
+        for batch in self._batches:
+            here = sum(label in labels for label in batch)
+            if here not in {0, len(batch)}:
+                self._judge.fail("never half a spawn", f"{here} of {batch}")
+
+    def _check_attempts(self, run: Run) -> None:
+        for attempt in run.attempts:
+            worker = self._world.workers.get(f"{run.id}#{attempt.number}")  # type: ignore[call-overload]
+            if worker is None:
+                continue
+            self._judge.check_stop(run, attempt.number)
+            # A turn that was stopped before anybody wrote down its start is not the run's.
+            turns = worker.turns[: attempt.turns]
+            is_seen = not (worker.is_unwatchable or self._host.faults.watch_fails)
+            if is_seen and isinstance(turns[-1].signals[-1][1], Exited):
+                self._judge.check_not_lost(run, attempt.number)
+            said = [turn.result for turn in turns if turn.result is not None]
+            if said and not worker.stopped:
+                self._judge.check_result(run, attempt.number, said[-1])

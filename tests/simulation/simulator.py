@@ -1,0 +1,268 @@
+"""``python -m tests.simulation.simulator``: the real engine under seeded crashes.
+
+Every seed is one small world: a handful of runs with dependencies, retries, contracts, children
+and readers, on the real engine and a real SQLite file, in virtual time, with faults and crashes
+drawn from the seed. A broken invariant prints the seed; the same seed gives the same run again.
+
+Source: 2-lifecycle §11, §12; notes/engines §5, §6; 6-house-style guideline 37.
+"""
+
+import argparse
+import atexit
+import gc
+import logging
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tests.simulation.host import Host
+from tests.simulation.invariants import Broken, Judge
+from tests.simulation.outside_world import Injected, World
+from tests.simulation.scenario import (
+    Scenario,
+    burst_of,
+    faults_of,
+    settings_of,
+)
+from tests.simulation.virtual_loop import Stuck, VirtualClock, VirtualLoop
+
+from subagents.domain.run.run import OVER
+from subagents.errors import StoreUnavailable
+from subagents.store.sqlite.sqlite_store import SqliteStore
+
+STEPS_MAX: Final = 400_000
+MEMORY_DISK: Final = Path("/dev/shm")
+PROGRESS_S: Final = 5.0
+BROKEN_MAX: Final = 20
+"""So many broken seeds say enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one seed came to."""
+
+    seed: int
+    broken: Broken | None
+    digest: str
+    crashes: int
+    events: int
+    runs: int
+    virtual_s: float
+    steps: int
+
+
+class _Listener(logging.Handler):
+    """An error that nothing injected is a broken promise, even if the engine got over it."""
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(logging.ERROR)
+        self._judge = judge
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and not isinstance(error, (Injected, StoreUnavailable)):
+            self._judge.fail("no error inside", f"{record.getMessage()}: {error!r}")
+
+
+def simulate(seed: int, *, is_traced: bool = False) -> Verdict:
+    """Run one seed from an empty file to the end of everything.
+
+    The same seed, code and ``PYTHONHASHSEED`` give the same ``digest``.
+    """
+    judge = Judge(_say if is_traced else _ignore)
+    with _quiet(judge), tempfile.TemporaryDirectory(dir=_directory()) as directory:
+        return _simulate(seed, judge, Path(directory))
+
+
+def _simulate(seed: int, judge: Judge, directory: Path) -> Verdict:
+    loop = VirtualLoop(random.Random(f"{seed}:order"))  # type: ignore[abstract]  # no sockets, no signals
+    clock = VirtualClock(loop)
+    world = World(seed, loop, clock, judge)
+    rng = random.Random(f"{seed}:settings")
+    settings, faults = settings_of(rng, burst=burst_of(seed)), faults_of(rng)
+    judge.note(f"seed {seed} {faults}")
+    judge.children_max = settings.defaults.max_children_per_agent
+    host = Host(
+        seed=seed,
+        loop=loop,
+        clock=clock,
+        world=world,
+        judge=judge,
+        faults=faults,
+        settings=settings,
+        template=_template(),
+        directory=directory,
+    )
+    scenario = Scenario(seed, host, world, judge)
+    loop.call_soon(_begin, loop, host, scenario)
+    try:
+        loop.run(is_over=lambda: scenario.is_over or judge.is_broken, steps_max=STEPS_MAX)
+    except Stuck as stuck:
+        judge.fail("everything comes to rest", _unfinished(judge, stuck))
+    if host.life is not None:
+        host.life.is_dead = True
+        host.life.store.close()
+    _look_at_complaints(loop, judge)
+    judge.look_up = judge.view_of  # lets go of the host
+    return Verdict(
+        seed=seed,
+        broken=judge.broken,
+        digest=judge.digest,
+        crashes=host.crashes,
+        events=judge.events,
+        runs=len(judge.view),
+        virtual_s=loop.time(),
+        steps=loop.steps,
+    )
+
+
+def _begin(loop: VirtualLoop, host: Host, scenario: Scenario) -> None:
+    loop.create_task(host.live(), name="host")
+    scenario.start()
+
+
+def _ignore(_line: str) -> None:
+    """Nobody wants the trace."""
+
+
+def _unfinished(judge: Judge, stuck: Stuck) -> str:
+    left = [f"{run.id} {run.phase}" for run in judge.view.values() if run.phase not in OVER]
+    return f"{stuck}; open: {', '.join(left) or 'none'}; effects: {', '.join(judge.outstanding)}"
+
+
+def _look_at_complaints(loop: VirtualLoop, judge: Judge) -> None:
+    for complaint in loop.complaints:
+        error = complaint.get("exception")
+        if not isinstance(error, (Injected, StoreUnavailable)):
+            judge.fail("no error inside", f"{complaint.get('message')}: {error!r}")
+
+
+@contextmanager
+def _quiet(judge: Judge) -> Iterator[None]:
+    """The engine's log goes to the judge; the collector waits until the seed is over."""
+    log = logging.getLogger("subagents")
+    listener = _Listener(judge)
+    propagates, log.propagate = log.propagate, False
+    log.addHandler(listener)
+    gc.disable()
+    with warnings.catch_warnings():
+        # A crash leaves coroutines behind that never ran.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            yield
+        finally:
+            log.removeHandler(listener)
+            log.propagate = propagates
+            gc.collect()
+            gc.enable()
+
+
+def _directory() -> str | None:
+    return str(MEMORY_DISK) if os.access(MEMORY_DISK, os.W_OK) else None
+
+
+@cache
+def _template() -> Path:
+    """An empty, migrated database, made once per process."""
+    directory = Path(tempfile.mkdtemp(dir=_directory()))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    store = SqliteStore(directory / "empty.db")
+    store.open("template")
+    store.close()
+    return directory / "empty.db"
+
+
+# -- the command line ---------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run many seeds, or one; 0 = nothing broke."""
+    options = _parser().parse_args(arguments)
+    if options.seed is not None:
+        return _one(options.seed, is_traced=options.trace)
+    return _many(range(options.start, options.start + options.seeds), options.workers)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.simulator")
+    parser.add_argument("--seeds", type=int, default=200, help="how many (200)")
+    parser.add_argument("--start", type=int, default=0, help="the first (0)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--seed", type=int, help="replay this one only")
+    parser.add_argument("--trace", action="store_true", help="with --seed: print every event")
+    return parser
+
+
+def _one(seed: int, *, is_traced: bool) -> int:
+    verdict = simulate(seed, is_traced=is_traced)
+    _say(f"seed {seed}: {verdict.runs} runs, {verdict.events} events, {verdict.crashes} crashes")
+    _say(f"digest {verdict.digest}")
+    if verdict.broken is None:
+        return 0
+    _report(verdict)
+    return 1
+
+
+def _many(seeds: range, workers: int) -> int:
+    began, done, crashes, events = time.monotonic(), 0, 0, 0
+    said = began
+    broken: list[Verdict] = []
+    for verdict in _verdicts(seeds, workers):
+        done, crashes, events = done + 1, crashes + verdict.crashes, events + verdict.events
+        if verdict.broken is not None:
+            broken.append(verdict)
+            _report(verdict)
+        now = time.monotonic()
+        if now - said > PROGRESS_S or done == len(seeds):
+            said = now
+            rate = done / (now - began)
+            _say(f"{done}/{len(seeds)} seeds, {rate:.1f}/s, {crashes} crashes, {events} events")
+        if len(broken) >= BROKEN_MAX:
+            break
+    _say(f"{len(broken)} of {done} seeds broke an invariant" if broken else "all invariants held")
+    return 1 if broken else 0
+
+
+def _verdicts(seeds: range, workers: int) -> Iterator[Verdict]:
+    if workers <= 1:
+        yield from map(simulate, seeds)
+        return
+    _template()
+    gc.collect()
+    gc.freeze()  # each seed ends with a collection: not of all that was imported, too
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        yield from pool.imap_unordered(simulate, seeds, chunksize=4)
+
+
+def _report(verdict: Verdict) -> None:
+    _say(f"seed {verdict.seed} broke: {verdict.broken}")
+    _say(f"  again: python -m tests.simulation.simulator --seed {verdict.seed} --trace")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _hash_alike() -> None:
+    """Sets of strings have another order in every process; a replay must be identical."""
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.environ["PYTHONHASHSEED"] = "0"
+        command = [sys.executable, "-m", "tests.simulation.simulator", *sys.argv[1:]]
+        os.execv(sys.executable, command)  # noqa: S606 - itself again
+
+
+if __name__ == "__main__":
+    _hash_alike()
+    sys.exit(main())

@@ -1,0 +1,620 @@
+"""Transcripts on a real disk: nothing is lost, nothing comes twice, and they stay bounded."""
+
+import itertools
+import json
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from subagents.domain.alerts.detectors import Watch
+from subagents.domain.redaction.redact import Redactor
+from subagents.domain.run.values import RunId, replace
+from subagents.domain.run.worker_output import LineType
+from subagents.domain.transcript.transcript_query import (
+    Checkpoint,
+    Line,
+    LogPage,
+    LogQuery,
+)
+from subagents.errors import UsageError
+from subagents.store.transcripts import segments
+from subagents.store.transcripts import transcript_files as transcripts
+from subagents.store.transcripts.transcript_files import TranscriptFiles
+
+RUN = RunId("r-0000000001")
+MB = 1_000_000
+TYPES = list(LineType)
+
+
+def lines(begin: int, end: int, *, chars: int = 20) -> list[Line]:
+    """Numbered from ``begin`` to ``end``, both included."""
+    return [
+        Line(
+            seq=seq,
+            ts=1000 + seq // 3,
+            type=TYPES[seq % len(TYPES)],
+            text=f"line {seq} ".ljust(chars, "."),
+            attempt=1 + seq // 100,
+        )
+        for seq in range(begin, end + 1)
+    ]
+
+
+def checkpoint(seq: int, **fields: object) -> Checkpoint:
+    return replace(Checkpoint(seq=seq, ts=1000 + seq // 3, positions={"1/out": seq * 7}), **fields)
+
+
+def fill(log: TranscriptFiles, last: int, *, batch: int = 10, bytes_max: int = MB) -> None:
+    """Lines from behind what is there to ``last``."""
+    for begin in range(log.resume(RUN).seq + 1, last + 1, batch):
+        end = min(begin + batch - 1, last)
+        log.append(RUN, lines(begin, end), checkpoint(end), bytes_max=bytes_max)
+
+
+def numbers(page: LogPage) -> list[int]:
+    return [line.seq for line in page.lines]
+
+
+def everything(log: TranscriptFiles) -> LogPage:
+    return log.read(RUN, LogQuery(offset=0, limit=10_000_000))
+
+
+def files(directory: Path) -> list[Path]:
+    return sorted((directory / RUN).glob("*.jsonl"))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> TranscriptFiles:
+    return TranscriptFiles(tmp_path)
+
+
+# -- what is kept -------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("transcript:kept")
+def test_lines_come_back_as_they_were_given(log: TranscriptFiles, tmp_path: Path) -> None:
+    given_lines = [
+        Line(seq=1, ts=5, type=LineType.USER, text='task from x: "do"\n\tit \\ ä ✅', attempt=1),
+        Line(seq=2, ts=5, type=LineType.TOOL, text="✅ Bash (2.1s)\ncd /x && git log", attempt=1),
+        Line(seq=3, ts=9, type=LineType.TEXT, text='{"seq": 7}\n[1,2]', attempt=2),
+    ]
+    state = checkpoint(
+        3, journal_seq=4, watch=Watch(attempt=2, last_activity="x"), redactor=Redactor(key_lines=3)
+    )
+    log.append(RUN, given_lines[:1], checkpoint(1), bytes_max=MB)
+    log.append(RUN, given_lines[1:], state, bytes_max=MB)
+
+    again = TranscriptFiles(tmp_path)
+
+    assert again.resume(RUN) == state
+    assert everything(again).lines == tuple(given_lines)
+
+
+@pytest.mark.requirement("transcript:kept")
+def test_a_person_can_read_them(log: TranscriptFiles, tmp_path: Path) -> None:
+    log.append(RUN, lines(1, 1), checkpoint(1), bytes_max=MB)
+
+    (file,) = files(tmp_path)
+    first, second = file.read_text().splitlines()
+    assert file.name == "0000000001.jsonl"
+    assert json.loads(first) == [1, 1000, "thinking", 1, "line 1 ............."]
+    assert json.loads(second)["seq"] == 1
+
+
+@pytest.mark.requirement("transcript:private")
+def test_only_their_owner_may_read_them(tmp_path: Path) -> None:
+    log = TranscriptFiles(tmp_path / "transcripts")
+    before = os.umask(0)
+    try:
+        fill(log, 100, bytes_max=2000)
+    finally:
+        os.umask(before)
+
+    for directory in (tmp_path / "transcripts", tmp_path / "transcripts" / RUN):
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    for file in files(tmp_path / "transcripts"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.requirement("transcript:none")
+def test_a_run_without_one_has_no_lines_and_looking_leaves_nothing_behind(
+    log: TranscriptFiles, tmp_path: Path
+) -> None:
+    assert log.resume(RUN) == Checkpoint()
+    assert log.read(RUN, LogQuery()) == LogPage(total_lines=0, offset=0, lines=(), next_seq=0)
+    assert log.read(RUN, LogQuery(grep="x", since_ms=1)).lines == ()
+    log.sync(RUN)
+    log.forget(RUN)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.requirement("transcript:forget")
+def test_a_forgotten_transcript_is_gone_and_can_be_begun_again(
+    log: TranscriptFiles, tmp_path: Path
+) -> None:
+    fill(log, 10)
+    log.forget(RUN)
+    log.forget(RUN)
+
+    assert list(tmp_path.iterdir()) == []
+    fill(log, 3)
+    assert numbers(everything(log)) == [1, 2, 3]
+
+
+@pytest.mark.requirement("transcript:kept")
+def test_one_that_was_deleted_under_its_writer_goes_on_with_what_comes(
+    log: TranscriptFiles, tmp_path: Path
+) -> None:
+    fill(log, 10)
+    for file in files(tmp_path):
+        file.unlink()
+    (tmp_path / RUN).rmdir()
+
+    log.append(RUN, lines(11, 12), checkpoint(12), bytes_max=MB)
+
+    page = everything(log)
+    assert (numbers(page), page.dropped_lines, page.total_lines) == ([11, 12], 10, 12)
+
+
+@pytest.mark.requirement("transcript:kept")
+def test_numbers_never_go_back(log: TranscriptFiles) -> None:
+    fill(log, 10)
+
+    with pytest.raises(OSError, match="line 5 is there already"):
+        log.append(RUN, lines(5, 6), checkpoint(6), bytes_max=MB)
+
+    assert numbers(everything(log)) == list(range(1, 11))
+
+
+@pytest.mark.requirement("transcript:kept")
+def test_half_a_character_is_replaced_and_not_the_end_of_recording(log: TranscriptFiles) -> None:
+    half = replace(lines(1, 1)[0], text="half \ud83d")
+    log.append(RUN, [half], checkpoint(1), bytes_max=MB)
+
+    assert everything(log).lines[0].text == "half ?"
+
+
+@pytest.mark.requirement("transcript:kept")
+def test_a_run_id_that_is_a_path_is_refused(log: TranscriptFiles) -> None:
+    for bad in ("", "../x", "a/b", ".hidden"):
+        with pytest.raises(UsageError):
+            log.read(RunId(bad), LogQuery())
+
+
+# -- what survives ------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("transcript:torn")
+def test_a_batch_that_was_cut_anywhere_is_dropped_whole_and_comes_again_once(
+    tmp_path: Path,
+) -> None:
+    log = TranscriptFiles(tmp_path)
+    fill(log, 4, batch=2)
+    (file,) = files(tmp_path)
+    whole_before = file.read_bytes()
+    log.append(RUN, lines(5, 7), checkpoint(7), bytes_max=MB)
+    whole = file.read_bytes()
+
+    for size in range(len(whole_before), len(whole)):
+        file.write_bytes(whole[:size])
+        assert numbers(everything(TranscriptFiles(tmp_path))) == [1, 2, 3, 4]
+        again = TranscriptFiles(tmp_path)
+        assert again.resume(RUN) == checkpoint(4)
+        assert file.read_bytes() == whole_before
+        again.append(RUN, lines(5, 7), checkpoint(7), bytes_max=MB)
+        assert file.read_bytes() == whole
+
+
+@pytest.mark.requirement("transcript:torn")
+def test_a_segment_that_was_cut_in_its_first_batch_is_dropped(tmp_path: Path) -> None:
+    log = TranscriptFiles(tmp_path)
+    fill(log, 50, batch=5, bytes_max=4000)
+    *_, before, last = files(tmp_path)
+    first = int(last.stem)
+    whole = last.read_bytes()
+
+    for size in (0, 1, 30, whole.index(b"\n{") + 5):
+        last.write_bytes(whole[:size])
+        assert numbers(everything(TranscriptFiles(tmp_path)))[-1] == first - 1
+        assert TranscriptFiles(tmp_path).resume(RUN).seq == first - 1
+        assert not last.exists()
+    assert before.exists()
+
+
+@pytest.mark.requirement("transcript:torn")
+def test_after_a_power_cut_nothing_behind_a_hole_is_believed(tmp_path: Path) -> None:
+    log = TranscriptFiles(tmp_path)
+    fill(log, 30)
+    (file,) = files(tmp_path)
+    data = bytearray(file.read_bytes())
+    at = data.index(b"[15,")
+    data[at : at + 40] = bytes(40)
+    file.write_bytes(data)
+
+    again = TranscriptFiles(tmp_path)
+
+    assert again.resume(RUN) == checkpoint(10)
+    assert numbers(everything(again)) == list(range(1, 11))
+
+
+@pytest.mark.requirement("transcript:torn")
+def test_the_checkpoint_of_another_version_keeps_the_lines(tmp_path: Path) -> None:
+    fill(TranscriptFiles(tmp_path), 3)
+    (file,) = files(tmp_path)
+    data = file.read_text().replace('"positions":{"1/out":21}', '"positions":7,"new":[]')
+    file.write_text(data)
+
+    again = TranscriptFiles(tmp_path)
+
+    assert again.resume(RUN) == Checkpoint(seq=3, ts=1001)
+    fill(again, 5)
+    assert numbers(everything(again)) == [1, 2, 3, 4, 5]
+
+
+KILLED = """
+    import sys
+    from pathlib import Path
+    sys.path.insert(0, {here!r})
+    from tests.store.transcripts.test_transcript_files import RUN, checkpoint, lines
+    from subagents.store.transcripts.transcript_files import TranscriptFiles
+
+    log = TranscriptFiles(Path({directory!r}))
+    seq = log.resume(RUN).seq
+    print("ready", flush=True)
+    while True:
+        log.append(RUN, lines(seq + 1, seq + 40), checkpoint(seq + 40), bytes_max=60_000)
+        seq += 40
+        log.append(RUN, [], checkpoint(seq, journal_seq=seq), bytes_max=60_000)
+"""
+
+
+@pytest.mark.requirement("transcript:kill")
+def test_kill_9_in_the_middle_of_writing_leaves_neither_a_gap_nor_a_double(
+    tmp_path: Path,
+) -> None:
+    here = str(Path(__file__).parents[3])
+    program = textwrap.dedent(KILLED).format(here=here, directory=str(tmp_path))
+    before = 0
+    for _ in range(4):
+        writer = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        grown = TranscriptFiles(tmp_path)
+        while (newest := grown.read(RUN, LogQuery(limit=1)).next_seq) < before + 400:
+            assert writer.poll() is None
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+
+        log = TranscriptFiles(tmp_path)
+        state = log.resume(RUN)
+        page = everything(log)
+        assert state.seq >= newest
+        assert state.positions == {"1/out": state.seq * 7}
+        assert numbers(page) == list(range(page.dropped_lines + 1, state.seq + 1))
+        assert page.lines == tuple(lines(page.dropped_lines + 1, state.seq))
+        assert sum(file.stat().st_size for file in files(tmp_path)) <= 60_000 + 10_000
+        before = state.seq
+
+
+FULL_DISK = """
+    import resource, signal, sys
+    from pathlib import Path
+    sys.path.insert(0, {here!r})
+    from tests.store.transcripts.test_transcript_files import RUN, checkpoint, everything
+    from tests.store.transcripts.test_transcript_files import lines, numbers
+    from subagents.store.transcripts.transcript_files import TranscriptFiles
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    log = TranscriptFiles(Path({directory!r}))
+    log.append(RUN, lines(1, 10), checkpoint(10), bytes_max=1_000_000)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, -1))
+    try:
+        log.append(RUN, lines(11, 40), checkpoint(40), bytes_max=1_000_000)
+    except OSError as error:
+        print("refused", error.errno)
+    print(numbers(everything(log)) == list(range(1, 11)))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+    log.append(RUN, lines(11, 12), checkpoint(12), bytes_max=1_000_000)
+    print(numbers(everything(log)) == list(range(1, 13)), log.resume(RUN) == checkpoint(12))
+"""
+
+
+@pytest.mark.requirement("transcript:full-disk")
+def test_a_batch_for_which_there_is_no_room_is_not_kept_by_half(tmp_path: Path) -> None:
+    here = str(Path(__file__).parents[3])
+    program = textwrap.dedent(FULL_DISK).format(here=here, directory=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines() == ["refused 27", "True", "True True"]
+
+
+# -- what stays bounded -------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("transcript:bounded")
+def test_the_oldest_lines_go_and_the_newest_keep_their_numbers(
+    log: TranscriptFiles, tmp_path: Path
+) -> None:
+    for last in range(100, 3001, 100):
+        fill(log, last, batch=7, bytes_max=20_000)
+        size = sum(file.stat().st_size for file in files(tmp_path))
+        assert size <= 20_000
+        page = log.read(RUN, LogQuery(offset=last - 20, limit=5))
+        assert numbers(page) == list(range(last - 19, last - 14))
+        assert page.offset == last - 20
+        assert page.total_lines == last
+
+    page = everything(log)
+    assert 2000 < page.dropped_lines < 2800
+    assert page.offset == page.dropped_lines
+    assert numbers(page) == list(range(page.dropped_lines + 1, 3001))
+    assert size > 20_000 * 0.6
+    assert len(files(tmp_path)) >= 5
+
+
+@pytest.mark.requirement("transcript:bounded")
+def test_of_a_batch_that_alone_is_too_much_the_end_is_kept(
+    log: TranscriptFiles, tmp_path: Path
+) -> None:
+    fill(log, 20)
+    log.append(RUN, lines(21, 5000), checkpoint(5000), bytes_max=10_000)
+
+    page = everything(log)
+    assert numbers(page) == list(range(page.dropped_lines + 1, 5001))
+    assert len(page.lines) > 50
+    assert sum(file.stat().st_size for file in files(tmp_path)) <= 10_000
+    fill(log, 5010, bytes_max=10_000)
+    assert numbers(everything(log))[-10:] == list(range(5001, 5011))
+
+
+@pytest.mark.requirement("transcript:bounded")
+def test_checkpoints_alone_do_not_let_it_grow(log: TranscriptFiles, tmp_path: Path) -> None:
+    fill(log, 10)
+    for number in range(5000):
+        log.append(RUN, [], checkpoint(10, journal_seq=number), bytes_max=MB)
+
+    assert sum(file.stat().st_size for file in files(tmp_path)) < 2 * transcripts.WASTE_BYTES
+    assert log.resume(RUN) == checkpoint(10, journal_seq=4999)
+    fill(log, 12)
+    assert numbers(everything(log)) == list(range(1, 13))
+
+
+@pytest.mark.requirement("transcript:bounded")
+def test_many_small_batches_leave_room_for_lines(log: TranscriptFiles, tmp_path: Path) -> None:
+    """A batch of one line is mostly checkpoint."""
+    watch = Watch(last_activity="x" * 400)
+    for seq in range(1, 2001):
+        log.append(RUN, lines(seq, seq), checkpoint(seq, watch=watch), bytes_max=MB)
+
+    size = sum(file.stat().st_size for file in files(tmp_path))
+    assert numbers(everything(log)) == list(range(1, 2001))
+    assert size < 2 * 2000 * 50 + 2 * transcripts.WASTE_BYTES
+
+
+# -- reading while it is written ----------------------------------------------------------------
+
+
+@pytest.mark.requirement("transcript:readers")
+def test_a_reader_sees_whole_batches_without_gaps_while_they_are_written(
+    tmp_path: Path,
+) -> None:
+    log = TranscriptFiles(tmp_path)
+    done = threading.Event()
+
+    def write() -> None:
+        try:
+            for end in range(10, 20_001, 10):
+                state = checkpoint(end)
+                log.append(RUN, lines(end - 9, end), state, bytes_max=40_000)
+                log.append(RUN, [], state, bytes_max=40_000)
+        finally:
+            done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    looks, seen = 0, 0
+    while not done.is_set():
+        for query in (LogQuery(offset=0, limit=10**7), LogQuery(grep="line", limit=10**7)):
+            page = log.read(RUN, query)
+            if page.lines:
+                found = numbers(page)
+                assert found == list(range(found[0], found[-1] + 1))
+                assert found[-1] % 10 == 0
+                assert found[-1] >= seen
+                seen = found[-1]
+                looks += 1
+    writer.join()
+
+    assert looks > 10
+    assert numbers(log.read(RUN, LogQuery(limit=1))) == [20_000]
+
+
+@pytest.mark.requirement("transcript:readers")
+def test_a_reader_sees_all_lines_while_old_checkpoints_are_thrown_out(tmp_path: Path) -> None:
+    log = TranscriptFiles(tmp_path)
+    fill(log, 50)
+    watch = Watch(last_activity="x" * 3000)
+    is_enough = threading.Event()
+
+    def write() -> None:
+        for number in itertools.count():
+            if is_enough.is_set():
+                return
+            state = checkpoint(50, journal_seq=number, watch=watch)
+            log.append(RUN, [], state, bytes_max=MB)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    (file,) = files(tmp_path)
+    replaced, node = 0, file.stat().st_ino
+    try:
+        while replaced < 10:
+            assert numbers(log.read(RUN, LogQuery(limit=100))) == list(range(1, 51))
+            assert log.read(RUN, LogQuery(grep="line")).total_lines == 50
+            before, node = node, file.stat().st_ino
+            replaced += node != before
+    finally:
+        is_enough.set()
+        writer.join()
+
+
+@pytest.mark.requirement("transcript:synced")
+def test_what_was_appended_is_synced_with_its_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = TranscriptFiles(tmp_path / "transcripts")
+    synced: list[str] = []
+
+    def fsync(file: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{file}").readlink()))
+
+    fill(log, 100, bytes_max=8000)
+    monkeypatch.setattr(os, "fsync", fsync)
+    log.sync(RUN)
+    assert set(map(str, files(tmp_path / "transcripts"))) <= set(synced)
+    assert {str(tmp_path / "transcripts"), str(tmp_path / "transcripts" / RUN)} <= set(synced)
+
+    synced.clear()
+    log.sync(RUN)
+    assert synced == []
+    fill(log, 101, bytes_max=8000)
+    log.sync(RUN)
+    assert str(files(tmp_path / "transcripts")[-1]) in synced
+
+
+# -- which lines are wanted ---------------------------------------------------------------------
+
+QUERIES = st.builds(
+    LogQuery,
+    offset=st.none() | st.integers(0, 320),
+    limit=st.integers(0, 60),
+    grep=st.sampled_from([None, None, "line", "1", "[05] ", "(?i)LINE 2", "none", "7 |9 "]),
+    since_ms=st.none() | st.integers(990, 1110),
+    types=st.sampled_from([(), (), (LineType.TEXT,), (LineType.TOOL, LineType.ERROR)]),
+    attempt=st.none() | st.integers(1, 4),
+    after_seq=st.none() | st.integers(0, 310),
+)
+
+
+def expected(kept: Sequence[Line], newest: int, query: LogQuery) -> LogPage:
+    """The same, word for word from the specification."""
+    import re  # noqa: PLC0415
+
+    is_filtered = any(
+        each is not None for each in (query.grep, query.since_ms, query.attempt, query.after_seq)
+    ) or bool(query.types)
+    passing = [
+        line
+        for line in kept
+        if (query.grep is None or re.search(query.grep, line.text))
+        and (query.since_ms is None or line.ts >= query.since_ms)
+        and (not query.types or line.type in query.types)
+        and query.attempt in {None, line.attempt}
+        and (query.after_seq is None or line.seq > query.after_seq)
+    ]
+    dropped = kept[0].seq - 1 if kept else newest
+    before = 0 if is_filtered else dropped
+    total = len(passing) + before
+    begin = total - query.limit if query.offset is None else query.offset
+    begin = min(max(begin, before), total)
+    shown = passing[begin - before : begin - before + query.limit]
+    is_cut = query.offset is not None and shown and begin + len(shown) < total
+    return LogPage(
+        total_lines=total,
+        offset=begin,
+        lines=tuple(shown),
+        next_seq=shown[-1].seq if is_cut else newest,
+        dropped_lines=dropped,
+    )
+
+
+@pytest.fixture(scope="module", params=["one segment", "many segments", "tiny slices"])
+def stored(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[TranscriptFiles, list[Line]]]:
+    log = TranscriptFiles(tmp_path_factory.mktemp("log"))
+    fill(log, 300, batch=9, bytes_max=MB if request.param == "one segment" else 12_000)
+    before = segments.SLICE_BYTES
+    if request.param == "tiny slices":
+        segments.SLICE_BYTES = 100  # type: ignore[misc]  # so that places are looked for in halves
+    kept = list(everything(log).lines)
+    assert (kept[0].seq == 1) == (request.param == "one segment")
+    yield log, kept
+    segments.SLICE_BYTES = before  # type: ignore[misc]
+
+
+@pytest.mark.requirement("transcript:query")
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+@given(query=QUERIES)
+def test_a_page_is_what_the_filters_and_then_the_window_leave(
+    stored: tuple[TranscriptFiles, list[Line]], query: LogQuery
+) -> None:
+    log, kept = stored
+
+    assert log.read(RUN, query) == expected(kept, 300, query)
+
+
+@pytest.mark.requirement("transcript:query")
+def test_offsets_are_the_same_before_and_after_a_kill(tmp_path: Path) -> None:
+    log = TranscriptFiles(tmp_path)
+    fill(log, 500, bytes_max=100_000)
+    queries = [
+        LogQuery(offset=offset, limit=13, since_ms=since)
+        for offset, since in itertools.product((0, 7, 250, 499, 600), (None, 1050))
+    ]
+    before = [log.read(RUN, query) for query in queries]
+    (*_, last) = files(tmp_path)
+    with last.open("ab") as file:
+        file.write(b'[501,1167,"text",6,"torn')
+
+    again = TranscriptFiles(tmp_path)
+
+    assert [again.read(RUN, query) for query in queries] == before
+    again.resume(RUN)
+    assert [again.read(RUN, query) for query in queries] == before
+
+
+@pytest.mark.requirement("transcript:query")
+def test_a_reader_that_goes_on_from_the_cursor_misses_nothing(tmp_path: Path) -> None:
+    log = TranscriptFiles(tmp_path)
+    cursor, seen = 0, list[int]()
+    for last in (5, 5, 17, 60):
+        fill(log, last)
+        while True:
+            page = log.read(RUN, LogQuery(offset=0, limit=4, after_seq=cursor, grep="[1-5]"))
+            seen += numbers(page)
+            cursor = page.next_seq
+            if page.total_lines <= len(page.lines):
+                break
+
+    assert seen == [n for n in range(1, 61) if set(str(n)) & set("12345")]
+    assert cursor == 60
+
+
+@pytest.mark.requirement("transcript:query")
+def test_a_line_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    log = TranscriptFiles(tmp_path)
+    fill(log, 6)
+    (file,) = files(tmp_path)
+    file.write_bytes(file.read_bytes().replace(b'[3,1001,"error"', b'[3,"?","error"'))
+
+    assert numbers(everything(log)) == [1, 2, 4, 5, 6]
+    assert numbers(log.read(RUN, LogQuery(grep="line"))) == [1, 2, 4, 5, 6]
+
+
+@pytest.mark.requirement("transcript:query")
+def test_a_bad_pattern_is_refused_also_where_there_are_no_lines(log: TranscriptFiles) -> None:
+    with pytest.raises(UsageError, match=r"missing \], at position 0"):
+        log.read(RUN, LogQuery(grep="["))
