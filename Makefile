@@ -71,7 +71,7 @@ lint: setup
 	$(PY) -m ruff check .
 
 types: setup
-	$(PY) -m mypy --strict src tests bench
+	$(PY) -m mypy --strict src tests bench scripts
 
 imports: setup
 	$(VENV)/bin/lint-imports

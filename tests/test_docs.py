@@ -101,7 +101,7 @@ def test_the_readme_names_commands_at_all_and_flags_that_there_are() -> None:
         name.split()[0] for name in named_commands(text)
     }
     source = "\n".join(
-        file.read_text(encoding="utf-8") for file in (ROOT / "src/subagents/cli").glob("*.py")
+        file.read_text(encoding="utf-8") for file in (ROOT / "src/subagents/cli").rglob("*.py")
     )
     for flag in set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", text)):
         spelled = (f'"--{flag}"', f"{flag.replace('-', '_')}:", f"--{flag}")

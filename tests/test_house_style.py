@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,20 +12,9 @@ import subagents
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "subagents"
-LINES_MAX = 500
-LINES_AT_ALL_MAX = 950
+LINES_MAX = 1000
 LINES_BARE_MAX = 25
-
-LONG_MODULES = {
-    "domain/lifecycle/reduce.py": "the one place where a run changes",
-    "domain/run/run.py": "a run and its parts; they name each other, and everybody names them",
-    "client/client.py": "one method per call of the HTTP interface, each a few lines",
-    "api/answers/explain.py": "one sentence per phase, one line per event",
-    "tests/simulation/scenario.py": "one kind of disturbance after the other",
-    "testing/store_suite.py": "one promise of a store after the other",
-    "tests/simulation/outside_world.py": "everything outside the engine, in one seeded place",
-}
-"""Modules over 500 lines, each with its reason."""
+MODULES_MAX = 18
 
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "manager", "common", "misc", "base", "core"}
 
@@ -47,15 +37,28 @@ def where(path: Path, node: ast.AST) -> str:
 
 
 @pytest.mark.requirement("house:modules")
-def test_modules_are_short_or_have_a_reason() -> None:
-    long = {
-        str(path.relative_to(SRC)): len(text.splitlines())
+def test_no_module_holds_more_than_one_subject_could_need() -> None:
+    long = [
+        str(path.relative_to(SRC))
         for path, text in sources(SRC)
         if len(text.splitlines()) > LINES_MAX
-    }
+    ]
 
-    assert {name: lines for name, lines in long.items() if name not in LONG_MODULES} == {}
-    assert max(long.values(), default=0) <= LINES_AT_ALL_MAX
+    assert long == []
+
+
+@pytest.mark.requirement("house:modules")
+def test_no_folder_holds_more_modules_than_a_reader_takes_in_at_once() -> None:
+    sizes = Counter(path.parent for path, _ in sources(SRC) if path.name != "__init__.py")
+
+    assert {str(folder): n for folder, n in sizes.items() if n > MODULES_MAX} == {}
+
+
+@pytest.mark.requirement("house:modules")
+def test_no_two_modules_of_the_package_have_the_same_name() -> None:
+    names = Counter(path.name for path, _ in sources(SRC) if not path.name.startswith("__"))
+
+    assert [name for name, n in names.items() if n > 1] == []
 
 
 @pytest.mark.requirement("house:modules")
