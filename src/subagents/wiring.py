@@ -44,7 +44,7 @@ from subagents.runtimes.provider_keys import provider_of
 from subagents.runtimes.runtime_plugins import Refused, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
-from subagents.store.sqlite.named_sql import migrations
+from subagents.store.sqlite.migrate import migrations
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
@@ -300,7 +300,7 @@ def services_of(
         paths=node.paths,
         info=DaemonInfo(
             version=__version__,
-            schema=migrations("sqlite")[-1][0],
+            schema=migrations()[-1][0],
             pid=os.getpid(),
             started_at_ms=wall_ms(),
             http_url=http_url,

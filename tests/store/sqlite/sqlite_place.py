@@ -1,9 +1,32 @@
-"""One SQLite file as the place where the store suite works."""
+"""SQLite files for tests, and one as the place where the store suite works."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from subagents.ports import Store
 from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.testing.store_suite import a_run, message, spawned
+
+
+def a_store(path: Path) -> SqliteStore:
+    return SqliteStore(path, synchronous="OFF")
+
+
+def schema_of(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute(
+            "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"
+        )
+        return [" ".join(sql.split()) for (sql,) in found]
+
+
+def filled(path: Path, runs: int = 200) -> None:
+    with closing(a_store(path)) as store:
+        store.open("one")
+        batch = spawned(*(a_run(n) for n in range(runs)))
+        batch.messages += [message(run) for run in batch.runs.values()]
+        store.commit(batch)
 
 
 class SqlitePlace:

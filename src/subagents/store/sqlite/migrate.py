@@ -1,10 +1,21 @@
 """Numbered, forward-only migrations; each in one transaction with its number."""
 
 import sqlite3
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from subagents.errors import CorruptState
-from subagents.store.sqlite.named_sql import migrations
+
+
+@cache
+def migrations() -> tuple[tuple[int, str, str], ...]:
+    """``(number, name, script)`` of every file in ``migrations/``, in order."""
+    found = []
+    for entry in files(__package__).joinpath("migrations").iterdir():
+        number, _, name = entry.name.removesuffix(".sql").partition("_")
+        found.append((int(number), name, entry.read_text("utf-8")))
+    return tuple(sorted(found))
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -18,7 +29,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
     Raises:
         CorruptState: The file was written by a newer version; nothing was changed.
     """
-    current, steps = version_of(connection), migrations("sqlite")
+    current, steps = version_of(connection), migrations()
     newest = steps[-1][0]
     if current > newest:
         raise CorruptState(

@@ -34,7 +34,7 @@ from subagents.ports import (
 )
 from subagents.store.sqlite import rows
 from subagents.store.sqlite.migrate import migrate
-from subagents.store.sqlite.named_sql import statements
+from subagents.store.sqlite.statements import statements
 
 READERS_MAX: Final = 4
 """More would only wait for the same two cores."""
@@ -59,7 +59,7 @@ class SqliteStore:
     def __init__(self, path: Path, *, synchronous: str = "FULL") -> None:
         self._path = path
         self._synchronous = synchronous
-        self._sql = statements("sqlite")
+        self._sql = statements()
         self._writer: sqlite3.Connection | None = None
         self._readers: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         self._readers_made = 0

@@ -1,0 +1,145 @@
+"""Migrations: numbered, forward only, whole or not at all."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.store.sqlite.sqlite_place import a_store, filled, schema_of
+
+from subagents.domain.run.events import CleanedUp, encode_event
+from subagents.errors import CorruptState, StoreUnavailable
+from subagents.ports import Batch, RunFilter
+from subagents.store.sqlite import rows
+from subagents.store.sqlite.migrate import migrations
+from subagents.store.sqlite.statements import statements
+from subagents.testing.store_suite import a_run, entry
+
+
+@pytest.mark.requirement("store:newer-schema")
+def test_a_file_of_a_newer_version_is_refused_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=1)
+    newest = migrations()[-1][0]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {newest + 1}")
+        connection.commit()
+    before = path.read_bytes()
+
+    with pytest.raises(CorruptState, match=f"has schema {newest + 1}, this version knows"):
+        a_store(path).open("two")
+
+    assert path.read_bytes() == before
+
+
+@pytest.mark.requirement("store:migrations")
+def test_migrations_are_numbered_without_gaps_and_described() -> None:
+    steps = migrations()
+
+    assert [number for number, _, _ in steps] == list(range(1, len(steps) + 1))
+    for number, name, script in steps:
+        assert script.startswith(f"-- {number:04} {name.replace('_', ' ')}")
+
+
+@pytest.mark.requirement("store:migrations")
+def test_migrating_from_every_version_gives_the_schema_of_a_fresh_file(tmp_path: Path) -> None:
+    fresh = tmp_path / "fresh.db"
+    filled(fresh, runs=0)
+    steps = migrations()
+    for version in range(1, len(steps) + 1):
+        path = tmp_path / f"from{version}.db"
+        with closing(sqlite3.connect(path)) as connection:
+            for _, _, script in steps[:version]:
+                connection.executescript(script)
+            connection.execute(f"PRAGMA user_version = {version}")
+            connection.commit()
+        with closing(a_store(path)) as store:
+            store.open("two")
+
+        assert schema_of(path) == schema_of(fresh)
+
+
+@pytest.mark.requirement("store:migrations")
+def test_a_copy_is_kept_before_a_file_is_migrated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=3)
+    steps = migrations()
+    newest = steps[-1][0]
+    extra = (newest + 1, "more", "CREATE TABLE more (x INTEGER) STRICT;")
+    monkeypatch.setattr("subagents.store.sqlite.migrate.migrations", lambda: (*steps, extra))
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+        assert store.count(RunFilter()) == 3
+
+    copy = path.with_name(f"subagents.db.schema-{newest}.bak")
+    assert "more" not in " ".join(schema_of(copy))
+    assert any("CREATE TABLE more" in sql for sql in schema_of(path))
+
+
+@pytest.mark.requirement("store:migrations")
+def test_a_migration_that_fails_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=3)
+    before, steps = schema_of(path), migrations()
+    bad = (len(steps) + 1, "bad", "CREATE TABLE half (x INTEGER) STRICT; INSERT INTO nowhere;")
+    monkeypatch.setattr("subagents.store.sqlite.migrate.migrations", lambda: (*steps, bad))
+
+    with pytest.raises(StoreUnavailable, match="cannot open"):
+        a_store(path).open("two")
+
+    assert schema_of(path) == before
+    monkeypatch.undo()
+    with closing(a_store(path)) as store:
+        store.open("three")
+        assert store.count(RunFilter()) == 3
+
+
+def of_version_1(path: Path) -> list[tuple[object, ...]]:
+    """A database as the first version made it, with runs whose events lie mixed; its journal."""
+    (number, _, script), *_ = migrations()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(f"{script}\nPRAGMA user_version = {number};")
+        for run in (a_run(1), a_run(2)):
+            connection.execute(statements()["insert_run"], rows.inserted(run))
+        for seq, number in ((1, 2), (1, 1), (2, 2), (2, 1), (3, 2)):
+            connection.execute(
+                "INSERT INTO journal (run, run_id, seq, at_ms, type, key, data)"
+                " VALUES (?, ?, ?, ?, 'CleanedUp', ?, ?)",
+                (
+                    *(number, a_run(number).id, seq, seq),
+                    *(f"key{seq}", encode_event(CleanedUp(at_ms=seq))),
+                ),
+            )
+        # As after a prune: gaps, which the order must survive.
+        connection.execute("DELETE FROM journal WHERE run = 1 AND seq = 1")
+        connection.commit()
+        found = connection.execute("SELECT run_id, seq, key FROM journal ORDER BY rowid").fetchall()
+    path.chmod(0o600)
+    return found
+
+
+@pytest.mark.requirement("store:feed:migrated")
+def test_a_database_of_the_first_version_gets_its_events_numbered_in_their_order(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "subagents.db"
+    before = of_version_1(path)
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+        feed = store.feed(after=0)
+
+        assert [(e.entry.run_id, e.entry.seq, e.entry.key) for e in feed] == before
+        numbers = [each.number for each in feed]
+        assert numbers == sorted(set(numbers))
+        assert store.newest_number() == numbers[-1]
+        assert [each.seq for each in store.journal(a_run(2).id)] == [1, 2, 3]
+        store.commit(Batch(journal=[entry(a_run(1), seq=3)]))
+        assert store.newest_number() == numbers[-1] + 1
+        with pytest.raises(StoreUnavailable):
+            store.commit(Batch(journal=[entry(a_run(1), seq=4, key="key2")]))

@@ -1,0 +1,61 @@
+"""The named statements: each used, each understood by the schema, none scanning a table."""
+
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.store.sqlite.sqlite_place import filled
+
+from subagents.store.sqlite import rows
+from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.store.sqlite.statements import statements
+
+
+@pytest.mark.requirement("store:named-statements")
+def test_every_named_statement_is_used_and_every_used_one_exists() -> None:
+    named = set(statements())
+    modules = (sys.modules[SqliteStore.__module__].__file__, rows.__file__)
+    text = "".join(Path(module).read_text("utf-8") for module in modules if module is not None)
+
+    unused = {name for name in named if f'"{name}"' not in text}
+
+    assert unused == set()
+
+
+@pytest.mark.requirement("store:named-statements")
+def test_every_statement_is_understood_by_the_schema(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=1)
+    with closing(sqlite3.connect(path)) as connection:
+        for name, sql in statements().items():
+            places = max(sql.count("?"), 1)
+            try:
+                connection.execute(f"EXPLAIN {sql}", (None,) * places)
+            except sqlite3.ProgrammingError:
+                numbered = {part[0] for part in sql.split("?")[1:] if part[:1].isdigit()}
+                connection.execute(f"EXPLAIN {sql}", (None,) * (len(numbered) or 0))
+            assert sql.strip(), name
+
+
+@pytest.mark.requirement("store:indexed")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("load_open", "load_keys", "load_open_keys", "select_run", "select_journal"),
+        *("select_unread", "select_message", "find_runs", "update_run", "select_archivable"),
+        *("select_feed", "newest_number"),
+    ],
+)
+def test_what_is_asked_all_the_time_scans_no_table(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=1)
+    sql = statements()[name]
+    numbered = {part[0] for part in sql.split("?")[1:] if part[:1].isdigit()}
+    places = len(numbered) or sql.count("?")
+    with closing(sqlite3.connect(path)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", (None,) * places).fetchall()
+
+    steps = [str(row[3]) for row in plan]
+    assert not [step for step in steps if step.startswith("SCAN") and "INDEX" not in step], steps
