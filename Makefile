@@ -80,11 +80,13 @@ docs: setup ## write the generated parts of docs/
 	$(PY) -m subagents.config.schema --write docs/configuration.md
 	$(PY) -m scripts.lifecycle_diagram docs/lifecycle.md
 	$(PY) -m scripts.alert_table docs/alerts.md
+	$(PY) -m scripts.requirements_page docs/requirements.md
 
 docs-check: setup
 	$(PY) -m subagents.config.schema --check docs/configuration.md
 	$(PY) -m scripts.lifecycle_diagram --check docs/lifecycle.md
 	$(PY) -m scripts.alert_table --check docs/alerts.md
+	$(PY) -m scripts.requirements_page --check docs/requirements.md
 
 simulate: setup ## the engine against seeded crashes, late and doubled signals
 	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)

@@ -101,7 +101,7 @@ SPAWN_TWO = f"a=$({SPAWN} 'echo one'); b=$({SPAWN} 'echo two')"
 HOLD = "until [ -e go ]; do sleep 0.05; done"
 
 
-@pytest.mark.requirement("e2e:nested:inward", "delivery:nested-is-internal", "seed004:bubbling")
+@pytest.mark.requirement("e2e:nested:inward", "delivery:nested-is-internal", "delivery:bubbles-up")
 def test_workers_report_to_their_orchestrator_and_only_its_own_end_leaves_the_house(
     tmp_path: Path,
 ) -> None:

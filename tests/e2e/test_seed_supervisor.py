@@ -96,7 +96,7 @@ def keys(events: list[Document]) -> list[tuple[int, str, str]]:
     return [(each["seq"], each["event"], each["agentId"]) for each in events]
 
 
-@pytest.mark.requirement("e2e:supervisor:seed-client")
+@pytest.mark.requirement("e2e:supervisor:foreign-client")
 def test_a_supervisor_written_from_the_seed_alone_sees_and_directs_its_agents(
     tmp_path: Path,
 ) -> None:

@@ -354,7 +354,10 @@ EVENTFUL = ("slow", "flaky", "fail", "late_writer", "parent", "hang")
 
 
 @pytest.mark.requirement(
-    "recovery:any-instant", "journal:fold-is-the-run", "seed004:restart-resumes", "seed000:2.7.13"
+    "recovery:any-instant",
+    "journal:fold-is-the-run",
+    "delivery:restart-resumes",
+    "journal:gives-the-run",
 )
 def test_crashes_at_every_second_lose_and_double_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:

@@ -23,7 +23,7 @@ def update(number: int, phase: str = "reading") -> Progress:
     )
 
 
-@pytest.mark.requirement("progress:log", "seed000:5.4.3")
+@pytest.mark.requirement("progress:log", "progress:jsonl-file")
 def test_what_was_kept_is_read_back_in_order_one_line_each(tmp_path: Path) -> None:
     log = ProgressFiles(tmp_path / "progress")
     for number in (1, 2, 3):
@@ -62,7 +62,7 @@ def test_an_update_whose_commit_was_lost_is_replaced_by_the_one_with_its_number(
     assert log.read(RUN) == (update(1), update(2, "told again"))
 
 
-@pytest.mark.requirement("progress:forgotten", "seed000:5.4.7")
+@pytest.mark.requirement("progress:forgotten", "progress:cleaned-up")
 def test_forgetting_deletes_the_file_and_may_be_repeated(tmp_path: Path) -> None:
     log = ProgressFiles(tmp_path / "never made")
     assert log.read(RUN) == ()

@@ -64,7 +64,7 @@ def test_run_status_is_one_word_that_fits_the_run(events: tuple[e.Event, ...], w
     assert documents.run_status(run_after(*events)) == word
 
 
-@pytest.mark.requirement("seed000:4.5.5", "notices:pending")
+@pytest.mark.requirement("report:in-tree", "notices:pending")
 def test_a_tree_shows_what_the_worker_claims_and_that_it_is_blocked_but_not_why() -> None:
     claim = Report(summary="s", status=ReportStatus.PARTIAL, confidence=Confidence.LOW)
     said = runs.signal(ReportSeen(key="r", report=claim))

@@ -57,7 +57,7 @@ def texts(out: str) -> list[str]:
     return [line["text"] for line in json.loads(out)["lines"]]
 
 
-@pytest.mark.requirement("cli:log", "seed003:2")
+@pytest.mark.requirement("cli:log", "cli:log:forms")
 def test_the_newest_fifty_lines_come_with_time_sign_and_text(worked: Home) -> None:
     done = worked.ok("log", "X")
     shown = done.out.splitlines()
@@ -72,7 +72,7 @@ def test_the_newest_fifty_lines_come_with_time_sign_and_text(worked: Home) -> No
     assert "of 86: --limit, --offset" in done.err
 
 
-@pytest.mark.requirement("cli:log", "seed003:2")
+@pytest.mark.requirement("cli:log", "cli:log:forms")
 def test_the_forms_of_the_seed_give_what_it_says(worked: Home) -> None:
     whole = texts(worked.ok("log", "X", "--limit", "1000", "--json").out)
     assert len(whole) == 86

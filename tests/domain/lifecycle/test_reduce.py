@@ -150,7 +150,7 @@ def test_a_run_waits_for_all_its_dependencies_and_is_then_queued() -> None:
     assert next_due_ms(life.run) is None
 
 
-@pytest.mark.requirement("seed002:chain-completed", "dependencies:released")
+@pytest.mark.requirement("dependencies:chain-completed", "dependencies:released")
 def test_a_completed_dependency_means_no_wait() -> None:
     life = Life.begin(dependencies=(a_dependency(1, OK),))
 
@@ -242,7 +242,7 @@ def test_a_retry_is_a_new_attempt_in_a_new_session_that_names_the_one_before() -
     assert [effect.attempt for effect in life.of(StartAttempt)] == [1, 2]
 
 
-@pytest.mark.requirement("retry:stored-due-time", "seed002:retry-count-3")
+@pytest.mark.requirement("retry:stored-due-time", "retry:retry-count-3")
 def test_failures_are_retried_at_their_stored_times_and_then_reported() -> None:
     life = Life.begin(RunSpec(task="do it", retry_count=3, retry_delay=1000))
     delays = []
@@ -259,7 +259,7 @@ def test_failures_are_retried_at_their_stored_times_and_then_reported() -> None:
     assert len(life.run.attempts) == 4
 
 
-@pytest.mark.requirement("seed002:retry-count-0")
+@pytest.mark.requirement("retry:retry-count-0")
 def test_without_retry_count_a_failure_is_final() -> None:
     life = Life.begin(RunSpec(task="do it", retry_count=0)).start().exit(1)
 
@@ -366,7 +366,7 @@ def test_an_expired_lease_without_evidence_is_lost_and_late_signals_change_nothi
     assert life.run.outcome.status is Status.LOST
 
 
-@pytest.mark.requirement("signals:doubled", "seed000:8.3")
+@pytest.mark.requirement("signals:doubled", "contract:verified-once")
 def test_two_reports_of_the_same_end_start_one_verification() -> None:
     life = Life.begin(RunSpec(task="do it", verification=a_contract())).start()
 
@@ -385,7 +385,10 @@ def verifying(on_failure: OnFailure = OnFailure.FAIL, **spec: object) -> Life:
 
 
 @pytest.mark.requirement(
-    "verification:state-before-checks", "seed000:2.7.4", "seed000:2.7.3", "seed000:2.7.20"
+    "verification:state-before-checks",
+    "contract:state-persisted",
+    "contract:before-announcement",
+    "contract:waits-for-the-end",
 )
 def test_the_state_is_stored_before_the_checks_start() -> None:
     life = Life.begin(RunSpec(task="do it", verification=a_contract()))
@@ -399,7 +402,7 @@ def test_the_state_is_stored_before_the_checks_start() -> None:
     assert (life.phase, life.of(Verify)) == (Phase.VERIFYING, [Verify(attempt=1)])
 
 
-@pytest.mark.requirement("seed000:2.7.5", "field:early-notification")
+@pytest.mark.requirement("contract:not-done-before-verdict", "field:early-notification")
 def test_the_run_counts_as_active_until_the_verdict() -> None:
     life = verifying()
     assert not life.run.is_settled
@@ -412,7 +415,7 @@ def test_the_run_counts_as_active_until_the_verdict() -> None:
     assert life.run.outcome == OK
 
 
-@pytest.mark.requirement("verification:on-failure-fail", "seed000:2.7.8")
+@pytest.mark.requirement("verification:on-failure-fail", "contract:fail-has-details")
 def test_a_failed_check_makes_the_run_an_error_with_the_details() -> None:
     life = verifying().verify(Verdict.FAILED)
 
@@ -426,7 +429,7 @@ def test_a_failed_check_makes_the_run_an_error_with_the_details() -> None:
     assert [m.kind for m in life.messages] == [MessageKind.ANNOUNCEMENT]
 
 
-@pytest.mark.requirement("verification:escalate", "seed000:2.7.9")
+@pytest.mark.requirement("verification:escalate", "contract:escalate")
 def test_escalate_adds_a_blocker_for_the_requester() -> None:
     life = verifying(OnFailure.ESCALATE).verify(Verdict.FAILED)
 
@@ -439,10 +442,10 @@ def test_escalate_adds_a_blocker_for_the_requester() -> None:
 
 @pytest.mark.requirement(
     "verification:retry-once",
-    "seed000:2.7.10",
-    "seed000:2.7.11",
-    "seed000:2.7.19",
-    "seed000:8.2",
+    "contract:retry-once",
+    "contract:retry-guard-persists",
+    "contract:second-failure-fails",
+    "contract:no-duplicate-retry",
 )
 def test_retry_once_gives_one_more_attempt_and_then_fails() -> None:
     life = verifying(OnFailure.RETRY_ONCE).verify(Verdict.FAILED)
@@ -897,7 +900,7 @@ def test_a_run_paused_while_live_can_be_resumed_wherever_it_has_come_to(phase: P
 # -- announcing and after -----------------------------------------------------------------------
 
 
-@pytest.mark.requirement("delivery:policy", "seed004:typed-outcomes")
+@pytest.mark.requirement("delivery:policy", "delivery:typed-outcomes")
 def test_each_kind_of_delivery_outcome_leads_to_its_phase() -> None:
     announcing = Phase.ANNOUNCING
     assert in_phase(announcing).deliver().phase is Phase.CLEANUP_PENDING
@@ -969,7 +972,7 @@ def test_reading_a_result_ends_its_delivery() -> None:
     assert in_phase(Phase.ANNOUNCE_DEFERRED).consume().phase is Phase.CLEANUP_PENDING
 
 
-@pytest.mark.requirement("delivery:traced", "seed004:traceable")
+@pytest.mark.requirement("delivery:traced", "timeline:traces-a-run")
 def test_a_try_that_was_under_way_when_the_result_was_read_is_still_on_record() -> None:
     life = in_phase(Phase.ANNOUNCING).consume().deliver(Delivered(path=DeliveryPath.DIRECT))
 
@@ -1000,7 +1003,9 @@ def test_cleaning_up_deletes_sessions_only_when_asked(cleanup: Cleanup) -> None:
     assert (life.run.archived_at_ms, life.run.result) == (life.at_ms, "kept")
 
 
-@pytest.mark.requirement("lifecycle:origin-is-kept", "seed000:2.7.2", "seed000:8.6")
+@pytest.mark.requirement(
+    "lifecycle:origin-is-kept", "contract:stored-with-parameters", "retry:same-parameters"
+)
 def test_spawn_parameters_stay_word_for_word_through_retries() -> None:
     spec = RunSpec(
         task="do it",

@@ -130,7 +130,7 @@ REPEATABLE: tuple[type[Event], ...] = tuple(
 )
 
 
-@pytest.mark.requirement("signals:doubled", "seed000:8.3")
+@pytest.mark.requirement("signals:doubled", "contract:verified-once")
 @given(st.data())
 def test_facts_that_come_twice_change_nothing_observable(data: DataObject) -> None:
     once, twice = _doubled(data)

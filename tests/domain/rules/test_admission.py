@@ -39,7 +39,7 @@ from subagents.domain.run.values import (
 from subagents.errors import Forbidden, RateLimited, UsageError
 
 
-@pytest.mark.requirement("spawn:mode", "seed001:modes", "seed004:session-needs-thread")
+@pytest.mark.requirement("spawn:mode", "spawn:modes", "spawn:session-needs-thread")
 @pytest.mark.parametrize(
     ("mode", "thread", "expected"),
     [
@@ -56,7 +56,7 @@ def test_an_explicit_mode_wins_and_a_thread_means_session(
     assert resolve_mode(RunSpec(task="t", mode=mode, thread=thread)) is expected
 
 
-@pytest.mark.requirement("spawn:mode", "seed001:modes", "seed004:session-needs-thread")
+@pytest.mark.requirement("spawn:mode", "spawn:modes", "spawn:session-needs-thread")
 def test_a_session_without_a_thread_is_refused_in_these_words() -> None:
     with pytest.raises(UsageError) as refused:
         resolve_mode(RunSpec(task="t", mode=Mode.SESSION))
@@ -66,7 +66,7 @@ def test_a_session_without_a_thread_is_refused_in_these_words() -> None:
     )
 
 
-@pytest.mark.requirement("spawn:depth", "seed001:depth")
+@pytest.mark.requirement("spawn:depth", "spawn:depth-key")
 def test_the_depth_limit_is_told_in_these_words() -> None:
     check_depth(0, 1)
     with pytest.raises(Forbidden) as refused:
@@ -79,7 +79,7 @@ def test_the_depth_limit_is_told_in_these_words() -> None:
     assert refused.value.to_wire()["details"] == {"guardrail": "depth"}
 
 
-@pytest.mark.requirement("spawn:children", "seed001:children")
+@pytest.mark.requirement("spawn:children", "spawn:children-per-session")
 def test_the_children_limit_is_told_in_these_words() -> None:
     check_children(4, 5)
     with pytest.raises(Forbidden) as refused:
@@ -92,7 +92,7 @@ def test_the_children_limit_is_told_in_these_words() -> None:
     assert refused.value.guardrail == "children"
 
 
-@pytest.mark.requirement("spawn:allow-agents", "seed001:allow-agents")
+@pytest.mark.requirement("spawn:allow-agents", "spawn:allow-agents-names")
 @pytest.mark.parametrize(
     ("allow", "is_allowed"),
     [((), False), (("*",), True), ((" * ",), True), ((" Helper ",), True), (("other",), False)],
@@ -111,7 +111,7 @@ def test_another_agent_must_be_on_the_requesters_list(
     )
 
 
-@pytest.mark.requirement("spawn:allow-agents", "seed001:allow-agents")
+@pytest.mark.requirement("spawn:allow-agents", "spawn:allow-agents-names")
 def test_an_agent_may_always_spawn_itself() -> None:
     check_allowed("main", requester_agent="main", allow_agents=())
 
@@ -320,7 +320,7 @@ def test_a_child_waits_in_another_pool_than_its_ancestor() -> None:
     assert lane_key(parent) != lane_key(child)
 
 
-@pytest.mark.requirement("sessions:keys", "seed001:session-key")
+@pytest.mark.requirement("sessions:keys", "spawn:session-key")
 @pytest.mark.parametrize(
     ("key", "agent"),
     [

@@ -33,7 +33,7 @@ def after(*tries: tuple[DeliveryOutcome, int]) -> Delivery:
     return delivery
 
 
-@pytest.mark.requirement("delivery:policy", "seed004:typed-outcomes")
+@pytest.mark.requirement("delivery:policy", "delivery:typed-outcomes")
 @pytest.mark.parametrize(
     ("outcome", "expected"),
     [

@@ -9,7 +9,7 @@ from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId
 
 
-@pytest.mark.requirement("delivery:order", "seed004:dispatch-order")
+@pytest.mark.requirement("delivery:order", "delivery:dispatch-order")
 def test_direct_comes_first_when_a_completion_message_is_expected_and_last_when_not() -> None:
     expected = Life.begin(RunSpec(task="t")).run
     quiet = Life.begin(RunSpec(task="t", expects_completion_message=False)).run
@@ -18,7 +18,7 @@ def test_direct_comes_first_when_a_completion_message_is_expected_and_last_when_
     assert route(quiet).phases == ("steer-primary", "queue-primary", "direct-fallback")
 
 
-@pytest.mark.requirement("delivery:nested-is-internal", "seed004:bubbling")
+@pytest.mark.requirement("delivery:nested-is-internal", "delivery:bubbles-up")
 def test_a_childs_child_goes_to_no_outside_channel() -> None:
     run = Life.begin(requester_run=RunId("r-parent"), depth=2).run
 

@@ -211,7 +211,7 @@ def test_a_tool_used_after_the_report_makes_it_no_longer_the_last_call() -> None
     assert merged(COMPLETE, PARTIAL).report == PARTIAL.report
 
 
-@pytest.mark.requirement("reconcile:last-tool-call", "seed000:4.5.2")
+@pytest.mark.requirement("reconcile:last-tool-call", "report:last-tool")
 def test_the_name_of_the_last_tool_is_kept_and_the_reports_own_call_comes_late() -> None:
     tool = ToolSeen(key="t", name="bash")
     itself = ToolSeen(key="t2", name="mcp__subagents__report_completion")
@@ -226,7 +226,7 @@ BLOCK = "done\n[COMPLETION REPORT]\nstatus: {}\nsummary: half\n[/COMPLETION REPO
 IN_TEXT = ResultSeen(key="result", text=BLOCK.format("partial"))
 
 
-@pytest.mark.requirement("report-text:reconciled", "seed000:4.5.4")
+@pytest.mark.requirement("report-text:reconciled", "report:stored")
 def test_a_report_in_the_result_text_counts_when_none_came_by_tool() -> None:
     read = with_report_from_text(merged(IN_TEXT, exited()))
 
@@ -238,7 +238,7 @@ def test_a_report_in_the_result_text_counts_when_none_came_by_tool() -> None:
     assert with_report_from_text(read) == read
 
 
-@pytest.mark.requirement("report-text:tool-beats-text", "seed000:4.5.9")
+@pytest.mark.requirement("report-text:tool-beats-text", "report:every-form")
 def test_a_report_by_tool_beats_the_one_in_the_text() -> None:
     for signals in ((COMPLETE, IN_TEXT), (IN_TEXT, COMPLETE)):
         read = with_report_from_text(merged(*signals, exited()))
@@ -253,7 +253,7 @@ def test_a_tool_used_after_the_text_makes_its_report_no_longer_the_last_word() -
     assert not with_report_from_text(merged(IN_TEXT, tool)).report_is_last
 
 
-@pytest.mark.requirement("report-text:wrong-value", "seed000:4.5.9")
+@pytest.mark.requirement("report-text:wrong-value", "report:every-form")
 def test_a_block_that_cannot_be_read_leaves_its_reason() -> None:
     wrong = ResultSeen(key="result", text=BLOCK.format("done"))
 

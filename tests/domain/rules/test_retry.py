@@ -37,17 +37,17 @@ def delay(
         pytest.param(
             Backoff.FIXED,
             [1000, 1000, 1000, 1000],
-            marks=pytest.mark.requirement("seed002:backoff-fixed"),
+            marks=pytest.mark.requirement("retry:backoff-fixed"),
         ),
         pytest.param(
             Backoff.LINEAR,
             [1000, 2000, 3000, 4000],
-            marks=pytest.mark.requirement("seed002:backoff-linear"),
+            marks=pytest.mark.requirement("retry:backoff-linear"),
         ),
         pytest.param(
             Backoff.EXPONENTIAL,
             [1000, 2000, 4000, 8000],
-            marks=pytest.mark.requirement("seed002:backoff-exponential"),
+            marks=pytest.mark.requirement("retry:backoff-exponential"),
         ),
     ],
 )
@@ -63,7 +63,7 @@ def test_no_delay_is_longer_than_an_hour(number: int, base_ms: int, strategy: Ba
     assert 0 <= backoff_delay_ms(number, base_ms=base_ms, strategy=strategy) <= 3_600_000
 
 
-@pytest.mark.requirement("retry:retry-on", "seed002:retry-on")
+@pytest.mark.requirement("retry:retry-on", "retry:on-timeout-only")
 @pytest.mark.parametrize(
     ("error", "patterns", "wanted"),
     [
@@ -79,7 +79,7 @@ def test_retry_on_is_case_insensitive_substrings(
     assert matches(error, patterns) is wanted
 
 
-@pytest.mark.requirement("seed002:retry-on")
+@pytest.mark.requirement("retry:on-timeout-only")
 def test_an_error_that_retry_on_does_not_name_is_not_retried() -> None:
     assert delay(RunSpec(task="t", retry_count=3, retry_on=("timeout",))) is None
     assert delay(RunSpec(task="t", retry_count=3, retry_on=("AUTH",))) == 1000
@@ -92,7 +92,7 @@ def test_retry_on_sees_the_kind_of_end_as_well_as_its_text() -> None:
     assert delay(spec, Outcome(status=Status.TIMEOUT, reason=Reason.DEADLINE)) == 1000
 
 
-@pytest.mark.requirement("retry:max-time", "seed002:retry-max-time")
+@pytest.mark.requirement("retry:max-time", "retry:retry-max-time")
 def test_retry_max_time_cuts_the_last_delay_and_then_ends_the_retries() -> None:
     spec = RunSpec(task="t", retry_count=10, retry_delay=100, retry_max_time=150)
 
@@ -101,7 +101,7 @@ def test_retry_max_time_cuts_the_last_delay_and_then_ends_the_retries() -> None:
     assert delay(spec, used=2, passed_ms=150) is None
 
 
-@pytest.mark.requirement("seed002:retry-count-0", "seed002:retry-count-3")
+@pytest.mark.requirement("retry:retry-count-0", "retry:retry-count-3")
 def test_there_are_as_many_retries_as_were_asked_for() -> None:
     assert delay(RunSpec(task="t", retry_count=0)) is None
     found = [delay(RunSpec(task="t", retry_count=3), used=n) for n in range(5)]

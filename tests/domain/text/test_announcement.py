@@ -68,7 +68,7 @@ def header(ending_words: str) -> str:
 WHY = f"See why: subagents why {RUN}. Start again: subagents retry {RUN}."
 
 
-@pytest.mark.requirement("announcement:text", "seed001:announcement")
+@pytest.mark.requirement("announcement:text", "spawn:announcement")
 @pytest.mark.parametrize(
     ("outcome", "words", "advice"),
     [

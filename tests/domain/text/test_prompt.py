@@ -45,7 +45,7 @@ def test_a_task_alone_is_the_whole_prompt() -> None:
     assert prompt_of(RunSpec(task="  do\nit ")) == "  do\nit "
 
 
-@pytest.mark.requirement("prompt:dependency-result", "seed002:include-result")
+@pytest.mark.requirement("prompt:dependency-result", "dependencies:include-result")
 def test_one_result_is_prepended_exactly() -> None:
     assert prompt_of(WITH_RESULTS, dep(1, "the facts")) == (
         "[Previous step result]:\nthe facts\n\n[Current task]:\nWrite it"
@@ -87,7 +87,7 @@ def test_a_failed_step_is_told_when_the_run_starts_anyway() -> None:
     )
 
 
-@pytest.mark.requirement("prompt:retry", "seed000:2.7.10")
+@pytest.mark.requirement("prompt:retry", "contract:retry-once")
 def test_a_retry_is_announced_with_the_reason_and_the_original_task() -> None:
     life = Life.begin(RunSpec(task="Write it", retry_count=1)).start().exit(1).timer().start()
 
@@ -96,7 +96,7 @@ def test_a_retry_is_announced_with_the_reason_and_the_original_task() -> None:
     )
 
 
-@pytest.mark.requirement("prompt:retry", "seed000:2.7.10")
+@pytest.mark.requirement("prompt:retry", "contract:retry-once")
 def test_a_retry_after_verification_says_so() -> None:
     spec = RunSpec(task="Write it", verification=a_contract(OnFailure.RETRY_ONCE))
     life = Life.begin(spec).start().exit()
@@ -130,7 +130,7 @@ def test_messages_from_before_the_start_are_part_of_the_prompt() -> None:
     )
 
 
-@pytest.mark.requirement("prompt:system", "seed001:system-prompt")
+@pytest.mark.requirement("prompt:system", "spawn:system-prompt")
 def test_the_system_prompt_conveys_the_facts_of_this_run() -> None:
     spec = RunSpec(
         task="t",
@@ -166,7 +166,7 @@ def test_the_system_prompt_conveys_the_facts_of_this_run() -> None:
         assert fact in text
 
 
-@pytest.mark.requirement("prompt:system", "seed001:system-prompt", "prompt:only-what-is-asked")
+@pytest.mark.requirement("prompt:system", "spawn:system-prompt", "prompt:only-what-is-asked")
 def test_instructions_that_were_not_asked_for_are_left_out() -> None:
     text = system_prompt(Life.begin(resolved=a_resolved(max_spawn_depth=2)).run)
 

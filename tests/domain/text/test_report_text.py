@@ -59,7 +59,7 @@ def summary_of(text: str) -> str:
     return found.summary
 
 
-@pytest.mark.requirement("report-text:parsed", "seed000:4.5.3")
+@pytest.mark.requirement("report-text:parsed", "report:text-fallback")
 @pytest.mark.parametrize("text", [WHOLE, WHOLE.upper(), WHOLE.replace("\n", "\r\n")])
 def test_a_whole_block_is_a_report_in_any_case_and_with_any_line_end(text: str) -> None:
     found = find_report(text)
@@ -124,7 +124,7 @@ def test_unknown_keys_are_ignored_and_prose_in_the_summary_is_not() -> None:
     assert find_report(text) == Report(summary="Done.\nNote: one file is empty.")
 
 
-@pytest.mark.requirement("report-text:wrong-value", "seed000:4.5.9")
+@pytest.mark.requirement("report-text:wrong-value", "report:every-form")
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -140,7 +140,7 @@ def test_a_wrong_value_is_no_report_and_the_reason_is_kept(line: str, reason: st
     assert reason in found.reason
 
 
-@pytest.mark.requirement("report-text:wrong-value", "seed000:4.5.9")
+@pytest.mark.requirement("report-text:wrong-value", "report:every-form")
 def test_a_block_without_a_summary_or_with_too_much_text_is_no_report() -> None:
     assert find_report(FORM) == Unreadable(
         reason='the completion report in the text has status "complete | partial | failed"'

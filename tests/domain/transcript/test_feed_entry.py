@@ -124,7 +124,7 @@ def ended(result: str = "all done", code: int = 0) -> tuple[Run, Event]:
     return run, event
 
 
-@pytest.mark.requirement("feed:seed-fields")
+@pytest.mark.requirement("feed:exact-fields")
 @pytest.mark.parametrize("line", SEED_003, ids=lambda line: json.loads(line)["event"])
 def test_each_structured_event_has_exactly_the_fields_of_the_seed(line: str) -> None:
     wanted = json.loads(line)
@@ -134,7 +134,7 @@ def test_each_structured_event_has_exactly_the_fields_of_the_seed(line: str) -> 
     assert documents(a_run(), Alerted(at_ms=5000, alert=alert)) == [{**wanted, **ABOUT}]
 
 
-@pytest.mark.requirement("feed:seed-fields")
+@pytest.mark.requirement("feed:exact-fields")
 def test_a_workers_message_is_a_cc_message_with_its_priority() -> None:
     text = "Build fails — missing dep X. Install it?"
     event = ParentNotified(at_ms=5000, message=text, priority=Priority.QUESTION)
@@ -214,7 +214,7 @@ def test_every_event_has_one_generic_document_without_any_text_of_task_or_worker
     assert len(told(run, event, number=17, seq=run.seq, names=frozenset({RUN}))) == 1
 
 
-@pytest.mark.requirement("feed:seed-fields")
+@pytest.mark.requirement("feed:exact-fields")
 def test_all_eleven_events_of_the_seed_have_names() -> None:
     of_seed = {json.loads(line)["event"] for line in SEED_003}
 

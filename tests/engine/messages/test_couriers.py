@@ -61,7 +61,7 @@ async def leading(world: World, agent: str = "hang") -> RunId:
 # -- into a live attempt -------------------------------------------------------------------------
 
 
-@pytest.mark.requirement("courier:steer", "delivery:nested-is-internal", "seed004:dispatch-order")
+@pytest.mark.requirement("courier:steer", "delivery:nested-is-internal", "delivery:dispatch-order")
 def test_a_childs_result_is_put_into_its_parents_live_attempt_and_is_consumed_by_it(
     tmp_path: Path,
 ) -> None:
@@ -175,7 +175,7 @@ def test_a_parent_that_takes_no_messages_finds_the_result_in_its_inbox(tmp_path:
     in_world(tmp_path, scenario, max_spawn_depth=2, couriers=[courier], abilities=Abilities())
 
 
-@pytest.mark.requirement("delivery:bubbles", "courier:steer", "seed004:bubbling")
+@pytest.mark.requirement("delivery:bubbles", "courier:steer", "delivery:bubbles-up")
 def test_what_bubbles_up_is_steered_into_the_nearest_living_ancestor(tmp_path: Path) -> None:
     courier, runtimes = steering()
 

@@ -25,7 +25,7 @@ REFUSED = DeliveryFailed(retryable=True, error="connection refused")
 DIRECT = Delivered(path=DeliveryPath.DIRECT)
 
 
-@pytest.mark.requirement("delivery:queued", "seed004:dispatch-order")
+@pytest.mark.requirement("delivery:queued", "delivery:dispatch-order")
 def test_without_a_courier_the_result_waits_in_the_inbox(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run = await world.until(await world.spawn(), Phase.COMPLETED)
@@ -41,7 +41,7 @@ def test_without_a_courier_the_result_waits_in_the_inbox(tmp_path: Path) -> None
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("delivery:direct-consumes", "delivery:traced", "seed004:traceable")
+@pytest.mark.requirement("delivery:direct-consumes", "delivery:traced", "timeline:traces-a-run")
 def test_a_courier_that_carried_it_has_consumed_it_and_the_try_is_on_record(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run = await world.until(await world.spawn(), Phase.COMPLETED)
@@ -56,7 +56,7 @@ def test_a_courier_that_carried_it_has_consumed_it_and_the_try_is_on_record(tmp_
     in_world(tmp_path, scenario, couriers=[FakeCourier("direct", DIRECT)])
 
 
-@pytest.mark.requirement("delivery:order", "seed004:dispatch-order")
+@pytest.mark.requirement("delivery:order", "delivery:dispatch-order")
 def test_doors_are_tried_in_the_order_that_the_spawn_asked_for(tmp_path: Path) -> None:
     direct, steer = FakeCourier("direct", None), FakeCourier("steer", None)
 
@@ -157,7 +157,7 @@ def test_a_silent_worker_skips_the_push_but_not_the_inbox(tmp_path: Path) -> Non
     in_world(tmp_path, scenario, couriers=[courier])
 
 
-@pytest.mark.requirement("delivery:bubbles", "seed004:bubbling", "field:dead-parents-inbox")
+@pytest.mark.requirement("delivery:bubbles", "delivery:bubbles-up", "field:dead-parents-inbox")
 def test_what_a_dead_parent_never_read_goes_to_the_nearest_living_ancestor(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         parent = await world.spawn("hang")

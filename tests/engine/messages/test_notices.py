@@ -175,7 +175,7 @@ def test_a_worker_cannot_flood_its_requester(tmp_path: Path) -> None:
 REPORTED = Contract(artifacts=(Artifact(path="out.txt"),), require_completion_report=True)
 
 
-@pytest.mark.requirement("mailbox:tool-used", "seed000:4.5.2", "seed000:4.5.7")
+@pytest.mark.requirement("mailbox:tool-used", "report:last-tool", "report:required-by-contract")
 def test_a_tool_used_after_the_report_is_named_by_the_contract(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world, "late_writer", verification=REPORTED)
@@ -215,7 +215,7 @@ def test_a_tool_that_changes_nothing_costs_no_commit(tmp_path: Path) -> None:
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("report-text:verified", "seed000:4.5.7")
+@pytest.mark.requirement("report-text:verified", "report:required-by-contract")
 @pytest.mark.parametrize(
     ("agent", "error"),
     [

@@ -36,7 +36,7 @@ async def phases(world: World, run_id: RunId) -> list[str]:
     return [each.phase for each in await world.engine.progress_of(run_id)]
 
 
-@pytest.mark.requirement("mailbox:progress-rate", "progress:rate-limited", "seed000:5.4.2")
+@pytest.mark.requirement("mailbox:progress-rate", "progress:rate-limited", "progress:one-in-30s")
 def test_progress_is_taken_once_in_thirty_seconds_and_too_soon_is_an_answer(
     tmp_path: Path,
 ) -> None:
@@ -89,7 +89,7 @@ def test_a_new_attempt_does_not_wait_for_the_one_before(tmp_path: Path) -> None:
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("progress:log", "seed000:5.4.3", "seed000:5.4.4")
+@pytest.mark.requirement("progress:log", "progress:jsonl-file", "progress:latest-in-run")
 def test_the_log_has_everything_and_the_run_only_the_latest(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
@@ -114,7 +114,7 @@ def test_the_log_has_everything_and_the_run_only_the_latest(tmp_path: Path) -> N
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("progress:shown", "seed000:5.4.5")
+@pytest.mark.requirement("progress:shown", "progress:in-tree")
 def test_the_tree_shows_the_latest_progress(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
@@ -204,7 +204,7 @@ def test_a_log_that_cannot_be_written_is_an_error_and_changes_nothing(tmp_path: 
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("progress:forgotten", "seed000:5.4.7")
+@pytest.mark.requirement("progress:forgotten", "progress:cleaned-up")
 def test_the_log_goes_with_its_run(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world, "slow")

@@ -251,7 +251,7 @@ async def left_alone(world: World) -> tuple[RunId, RunId]:
     return parent, child
 
 
-@pytest.mark.requirement("requests:bubble", "seed004:bubbling")
+@pytest.mark.requirement("requests:bubble", "delivery:bubbles-up")
 def test_a_question_to_a_requester_that_ended_goes_to_the_ancestor_at_work(
     tmp_path: Path,
 ) -> None:

@@ -332,7 +332,7 @@ def test_a_lane_of_one_slot_does_not_deadlock_with_nested_runs(tmp_path: Path) -
 # -- the end -------------------------------------------------------------------------------------
 
 
-@pytest.mark.requirement("sweep:archive", "field:data-lost-on-cleanup", "seed001:sweeper")
+@pytest.mark.requirement("sweep:archive", "field:data-lost-on-cleanup", "spawn:sweeper")
 def test_ended_runs_are_archived_after_an_hour_and_sessions_never(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn()
@@ -391,7 +391,7 @@ def test_child_sessions_are_deleted_only_when_asked(tmp_path: Path, cleanup: Cle
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("queries:resolve", "seed001:registry")
+@pytest.mark.requirement("queries:resolve", "spawn:registry")
 def test_a_run_is_found_by_id_label_prefix_and_last(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         old = await world.spawn("quick", label="job")
@@ -411,7 +411,7 @@ def test_a_run_is_found_by_id_label_prefix_and_last(tmp_path: Path) -> None:
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("queries:tree", "seed000:2.7.12")
+@pytest.mark.requirement("queries:tree", "tree:verification-state")
 def test_the_tree_shows_every_descendant_with_its_verification(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         parent = await world.spawn("hang")

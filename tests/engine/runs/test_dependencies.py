@@ -25,7 +25,7 @@ from subagents.errors import Conflict
 CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
 
 
-@pytest.mark.requirement("dependencies:released", "seed002:chain-running")
+@pytest.mark.requirement("dependencies:released", "dependencies:chain-running")
 def test_a_chained_run_waits_for_the_one_before_and_gets_its_result(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         first = await world.spawn("slow", label="research")
@@ -48,7 +48,7 @@ def test_a_chained_run_waits_for_the_one_before_and_gets_its_result(tmp_path: Pa
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("dependencies:released", "seed002:chain-completed")
+@pytest.mark.requirement("dependencies:released", "dependencies:chain-completed")
 def test_a_run_chained_to_an_ended_one_starts_at_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         first = await world.spawn("quick")
@@ -171,9 +171,7 @@ def test_a_pipeline_goes_on_after_a_crash_between_its_steps(tmp_path: Path) -> N
 # -- retries -------------------------------------------------------------------------------------
 
 
-@pytest.mark.requirement(
-    "retry:stored-due-time", "seed002:retry-count-3", "field:early-notification"
-)
+@pytest.mark.requirement("retry:stored-due-time", "retry:retry-count-3", "field:early-notification")
 def test_a_failure_is_retried_as_often_as_asked_and_announced_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn("fail", retry_count=3)
@@ -291,7 +289,9 @@ def test_a_deadline_that_passed_while_nobody_was_there_is_enforced_at_once(tmp_p
 # -- verification --------------------------------------------------------------------------------
 
 
-@pytest.mark.requirement("seed000:2.7.1", "seed000:2.7.15", "verification:end-to-end")
+@pytest.mark.requirement(
+    "contract:accepted-at-spawn", "contract:valid-file-passes", "verification:end-to-end"
+)
 def test_a_contract_that_is_met_passes(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run = await world.until(await world.spawn("writer", verification=CONTRACT))
@@ -307,7 +307,7 @@ def test_a_contract_that_is_met_passes(tmp_path: Path) -> None:
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("seed000:2.7.16", "verification:end-to-end")
+@pytest.mark.requirement("contract:invalid-file-triggers-on-failure", "verification:end-to-end")
 @pytest.mark.parametrize("on_failure", list(OnFailure))
 def test_a_contract_that_is_not_met_triggers_its_on_failure(
     tmp_path: Path, on_failure: OnFailure
@@ -330,7 +330,9 @@ def test_a_contract_that_is_not_met_triggers_its_on_failure(
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("seed000:2.7.18", "seed000:8.1", "verification:restart")
+@pytest.mark.requirement(
+    "contract:restart-verifies-again", "contract:restart-resumes", "verification:restart"
+)
 def test_a_restart_during_verification_runs_it_again(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn("late_writer", verification=CONTRACT)
@@ -350,7 +352,9 @@ def test_a_restart_during_verification_runs_it_again(tmp_path: Path) -> None:
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("seed000:2.7.11", "seed000:8.2", "verification:retry-once")
+@pytest.mark.requirement(
+    "contract:retry-guard-persists", "contract:no-duplicate-retry", "verification:retry-once"
+)
 def test_the_one_retry_after_a_failed_contract_is_one_across_restarts(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         contract = Contract(artifacts=(Artifact(path="out.txt"),), on_failure=OnFailure.RETRY_ONCE)
@@ -368,7 +372,7 @@ def test_the_one_retry_after_a_failed_contract_is_one_across_restarts(tmp_path: 
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("seed000:2.7.17", "verification:end-to-end")
+@pytest.mark.requirement("contract:timeout-triggers-on-failure", "verification:end-to-end")
 def test_a_verification_that_takes_too_long_counts_as_failed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         contract = Contract(

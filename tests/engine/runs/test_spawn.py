@@ -41,7 +41,7 @@ def stored(world: World) -> int:
     return world.store.count(RunFilter(archived=True))
 
 
-@pytest.mark.requirement("spawn:accepted", "seed001:spawn-flow")
+@pytest.mark.requirement("spawn:accepted", "spawn:spawn-flow")
 def test_an_accepted_run_is_stored_before_its_id_is_returned(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.hold_commits()
@@ -60,7 +60,7 @@ def test_an_accepted_run_is_stored_before_its_id_is_returned(tmp_path: Path) -> 
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("spawn:guardrail-order", "seed001:spawn-flow", "seed004:invariants")
+@pytest.mark.requirement("spawn:guardrail-order", "spawn:spawn-flow", "spawn:guardrails-together")
 def test_guardrails_are_asked_in_the_order_of_the_specification(tmp_path: Path) -> None:
     """Everything is wrong at first; each step repairs the guardrail that answered."""
     missing = str(tmp_path / "nowhere")
@@ -130,7 +130,7 @@ def test_of_fifty_racing_spawns_exactly_the_cap_is_accepted(tmp_path: Path) -> N
     in_world(tmp_path, scenario, max_children_per_agent=7)
 
 
-@pytest.mark.requirement("spawn:children", "seed001:children")
+@pytest.mark.requirement("spawn:children", "spawn:children-per-session")
 def test_an_ended_child_frees_its_place_and_another_session_has_its_own(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         first = await world.spawn("slow")
@@ -224,7 +224,7 @@ def test_a_run_cannot_wait_for_the_ancestor_that_waits_for_it(tmp_path: Path) ->
     in_world(tmp_path, scenario, max_spawn_depth=2)
 
 
-@pytest.mark.requirement("dependencies:not-found", "seed002:chain-not-found")
+@pytest.mark.requirement("dependencies:not-found", "dependencies:chain-not-found")
 def test_a_dependency_that_does_not_exist_is_an_error_at_once(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         theirs = await world.spawn(requester=OTHER)
@@ -298,7 +298,7 @@ def test_a_contract_that_passes_before_any_work_is_warned_about(tmp_path: Path) 
 
 
 @pytest.mark.requirement(
-    "lifecycle:origin-is-kept", "seed000:2.7.2", "field:model-override-ignored"
+    "lifecycle:origin-is-kept", "contract:stored-with-parameters", "field:model-override-ignored"
 )
 def test_a_later_change_of_the_configuration_changes_no_run(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:

@@ -59,7 +59,7 @@ async def used(world: World, run_id: RunId) -> list[str]:
     return [signal.name for signal in signals if isinstance(signal, ToolSeen)]
 
 
-@pytest.mark.requirement("tools:applied", "seed000:6.5.6")
+@pytest.mark.requirement("tools:applied", "tools:denied-unusable")
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -82,7 +82,7 @@ def test_a_tool_that_was_denied_cannot_be_used(
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("tools:never-wider", "seed000:6.5.4")
+@pytest.mark.requirement("tools:never-wider", "tools:widening-refused")
 def test_unknown_tools_are_refused_by_name_and_nothing_is_stored(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.settings = settings_with(able=scoped("read", "write"))
@@ -170,7 +170,9 @@ def test_a_runtime_that_cannot_scope_refuses_what_was_asked_or_configured(tmp_pa
     in_world(tmp_path, scenario, abilities=Abilities())
 
 
-@pytest.mark.requirement("tools:fixed-at-spawn", "seed000:6.5.8", "seed000:8.4")
+@pytest.mark.requirement(
+    "tools:fixed-at-spawn", "tools:no-patch-after-spawn", "tools:no-patch-by-session"
+)
 def test_nothing_after_the_spawn_changes_the_scope(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.settings = settings_with(able=scoped("read", "write"))
