@@ -17,7 +17,6 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = "docs/requirements.md"
-MARKERS: Final = frozenset({"requirement", "behaviour"})
 HEAD: Final = """# Requirements
 
 Every behaviour that a test proves, by area; written by `make docs` from the tests' markers.
@@ -72,11 +71,11 @@ def main(arguments: list[str]) -> int:
 
 def _marked(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
-        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        if is_call and node.func.attr in MARKERS:
-            for argument in node.args:
-                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                    yield argument.value
+        match node:
+            case ast.Call(func=ast.Attribute(attr=("requirement" | "behaviour")), args=arguments):
+                for argument in arguments:
+                    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                        yield argument.value
 
 
 def _sentence(name: str) -> str:
