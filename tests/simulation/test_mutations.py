@@ -30,7 +30,7 @@ from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.outbox import Outbox
 from subagents.engine.records import track_record_log as performance
 from subagents.engine.records.recorder import Recorder
-from subagents.engine.runs.idempotency import Keys
+from subagents.engine.runs.spawn import IdempotencyKeys
 from subagents.ports import Batch, OutboxEntry
 from subagents.store.track_record_files import PerformanceFiles
 
@@ -306,7 +306,7 @@ def forgets_idempotency_keys(patch: pytest.MonkeyPatch) -> None:
     async def load(self: Any) -> None:
         self._runs = {}
 
-    patch.setattr(Keys, "load", load)
+    patch.setattr(IdempotencyKeys, "load", load)
 
 
 @mutation

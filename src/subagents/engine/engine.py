@@ -11,12 +11,13 @@ from typing import Final
 
 from subagents.config.settings import Settings
 from subagents.domain.redaction.redact_events import secrets_of
-from subagents.domain.run.run import Message, Run
+from subagents.domain.run.run import Message, Phase, Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import (
     AttemptId,
     RunId,
     SessionKey,
+    Value,
     replace,
 )
 from subagents.engine.attempts.launch import ref_of
@@ -38,10 +39,8 @@ from subagents.engine.records.track_record_log import Performance
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.feed import Feed
 from subagents.engine.runs.queries import Queries
-from subagents.engine.runs.recovery_report import Recovery, decisions
-from subagents.engine.runs.scope_proofs import ProofOf, no_proof_needed
 from subagents.engine.runs.sessions import Sessions
-from subagents.engine.runs.spawn import Receipt, Spawner
+from subagents.engine.runs.spawn import ProofOf, Receipt, Spawner, no_proof_needed
 from subagents.engine.runs.sweep import Sweep, SweepReport
 from subagents.engine.runs.timers import Timers
 from subagents.engine.verification.verifier import Verifier
@@ -52,7 +51,9 @@ from subagents.ports import (
     Courier,
     Ids,
     InboxRow,
+    Lease,
     OffLoop,
+    OutboxEntry,
     PerformanceLog,
     ProgressLog,
     Runtime,
@@ -69,6 +70,14 @@ RECOVER_S: Final = 1.0
 
 async def _no_orphans(_expected: set[AttemptId]) -> list[tuple[str, int]]:
     return []
+
+
+class Recovery(Value, frozen=True):
+    """What a start decided about one open run."""
+
+    run_id: RunId
+    phase: Phase
+    decision: str
 
 
 class Engine:
@@ -493,3 +502,23 @@ class Engine:
             return
         for attempt in run.attempts:
             await runtime.forget(ref_of(run, attempt.number))
+
+
+def decisions(
+    runs: Iterable[Run], outbox: Iterable[OutboxEntry], leases: Mapping[RunId, Lease]
+) -> tuple[Recovery, ...]:
+    """What a start decides about each open run, from what the store still holds about it."""
+    effects = {entry.run_id: type(entry.effect).__name__ for entry in outbox}
+    return tuple(
+        Recovery(run_id=run.id, phase=run.phase, decision=_decision(run, effects, leases))
+        for run in runs
+    )
+
+
+def _decision(run: Run, effects: Mapping[RunId, str], leases: Mapping[RunId, Lease]) -> str:
+    if run.id in effects:
+        return f"perform {effects[run.id]} again"
+    if run.phase is Phase.RUNNING:
+        cursor = leases[run.id].cursor if run.id in leases else 0
+        return f"adopt attempt {len(run.attempts)} and read on from {cursor}"
+    return f"go on in phase {run.phase}"

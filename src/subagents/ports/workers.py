@@ -17,6 +17,7 @@ from subagents.domain.run.values import (
     Value,
 )
 from subagents.domain.run.worker_output import Heard
+from subagents.errors import ConfigError
 
 
 class Launch(Value, frozen=True):
@@ -210,6 +211,17 @@ class Varied(Protocol):
 def abilities_of(runtime: Runtime, options: Mapping[str, object]) -> Abilities:
     """What a runtime can do for an agent with these options, which ``check`` took."""
     return runtime.abilities_of(options) if isinstance(runtime, Varied) else runtime.abilities
+
+
+def usable_abilities(runtime: Runtime | None, options: Mapping[str, object]) -> Abilities | None:
+    """As ``abilities_of``; None = the runtime is not here, or refuses these options."""
+    if runtime is None:
+        return None
+    try:
+        runtime.check(options)
+    except ConfigError:
+        return None
+    return abilities_of(runtime, options)
 
 
 class Courier(Protocol):

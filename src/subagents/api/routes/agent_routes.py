@@ -35,8 +35,8 @@ from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import agent_of
 from subagents.domain.track_record.suggest import COST_TIERS
 from subagents.domain.track_record.track_record import RETENTION_DAYS, By, Wanted
-from subagents.engine.runs.scope_proofs import abilities_here
 from subagents.errors import ConfigError, UsageError
+from subagents.ports import usable_abilities
 
 LIMIT_MAX: Final = 100
 TAGS_MAX: Final = 100
@@ -71,7 +71,9 @@ async def agents(request: Request) -> Response:
             **advice.card_of(agent),
             "allowed": caller.is_operator or agent_id in allowed,
             "limits": _limits(agent_id, agent, settings),
-            "abilities": _abilities(abilities_here(used.engine.runtimes, agent)),
+            "abilities": _abilities(
+                usable_abilities(used.engine.runtimes.get(agent.runtime or ""), agent.options)
+            ),
             "probe": probes.get(agent_id),
         }
         for agent_id, agent in able.items()

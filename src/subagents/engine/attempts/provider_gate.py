@@ -31,7 +31,7 @@ from subagents.domain.run.signals import (
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import Heard, LineType
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.kernel.waiting import wait_at_most
+from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import Batch, Clock
 
 FORGET_MS: Final = 600_000

@@ -1,9 +1,11 @@
-"""Tasks with an owner: started here, ended together, and loud when one fails."""
+"""Tasks with an owner, which end together and loudly, and a wait on the injected clock."""
 
 import asyncio
 import logging
 from collections.abc import Coroutine
 from typing import Any
+
+from subagents.ports import Clock
 
 log = logging.getLogger(__name__)
 
@@ -35,3 +37,17 @@ class Tasks:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+async def wait_at_most(clock: Clock, seconds: float, event: asyncio.Event) -> None:
+    """Return when ``event`` is set or the time is over, whichever comes first.
+
+    On the injected clock, so that tests and the simulator own the time.
+    """
+    waking = asyncio.ensure_future(event.wait())
+    sleeping = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait((waking, sleeping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waking.cancel()
+        sleeping.cancel()

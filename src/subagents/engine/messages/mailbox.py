@@ -19,7 +19,7 @@ from subagents.domain.run.values import (
     announcement_id,
 )
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.kernel.waiting import wait_at_most
+from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.messages.leases import Offers
 from subagents.errors import NotFound, StoreUnavailable, UsageError
 from subagents.ports import (

@@ -24,7 +24,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.values import RequestId, RunId
 from subagents.engine.kernel.addresses import answering_inbox
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.kernel.waiting import wait_at_most
+from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Conflict, NotFound, UsageError
 from subagents.ports import (
     Batch,

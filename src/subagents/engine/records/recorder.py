@@ -28,7 +28,7 @@ from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import Heard
 from subagents.domain.transcript.transcript_query import Checkpoint, LogPage, LogQuery
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.kernel.waiting import wait_at_most
+from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.records.writer import Page, Pieces, Scribe
 from subagents.errors import StoreUnavailable
 from subagents.ports import (

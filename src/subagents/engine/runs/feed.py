@@ -17,7 +17,7 @@ from subagents.domain.run.values import RunId, SessionKey, Value
 from subagents.domain.transcript.feed_entry import Told, told
 from subagents.engine.kernel.addresses import spoken_under
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.kernel.waiting import wait_at_most
+from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import (
     Batch,
     Clock,

@@ -5,14 +5,16 @@ ago, schemas, the baseline of the contract) is asked first; the decisions that t
 must not both win (children, idempotency) are taken and counted in one step without an ``await``.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from subagents.config import agent_cards as fleet
+from subagents.config.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
-from subagents.domain.rules import admission, contract, reservations
-from subagents.domain.rules import continuation as sessions
+from subagents.domain.rules import admission, continuation, contract, reservations
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.run import (
     Child,
@@ -22,6 +24,7 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
+    IDEMPOTENCY_WINDOW_MS,
     Mode,
     Resolved,
     RunSpec,
@@ -36,18 +39,14 @@ from subagents.domain.run.values import (
 from subagents.domain.text.announcement import one_line
 from subagents.engine.attempts.workspaces import Place, Places
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.runs import session_resumption as going_on
+from subagents.engine.runs import sessions
 from subagents.engine.runs.dependencies import (
     Dependencies,
     Draft,
     asked_dependencies,
     dependencies_first,
 )
-from subagents.engine.runs.idempotency import Keys
 from subagents.engine.runs.queries import Queries
-from subagents.engine.runs.scope_proofs import ProofOf, Proofs, no_proof_needed
-from subagents.engine.runs.sessions import previous
-from subagents.engine.runs.shared_probe import Looks
 from subagents.engine.verification.verifier import Verifier, check_schemas
 from subagents.errors import (
     Conflict,
@@ -66,6 +65,22 @@ from subagents.ports import (
 )
 
 LABEL_FROM_TASK_CHARS: Final = 32
+
+KEYS_MAX: Final = 10_000
+"""With so many in memory, those that are over are dropped."""
+
+PROBE_MS: Final = 100
+"""So long a good answer counts: a burst of spawns is no burst of looks. What goes bad meanwhile is
+found by the commit or by the runtime."""
+PROBES_MAX: Final = 1_000
+
+ProofOf = Callable[[str, Agent], Proof]
+"""What probes found, by an agent's id and its table; blocking."""
+
+
+def no_proof_needed(_agent_id: str, _agent: Agent) -> Proof:
+    """For engines whose workers are no programs of others."""
+    return Proof()
 
 
 class Receipt(Value, frozen=True):
@@ -94,7 +109,7 @@ class Spawner:
         places: Places,
         proof_of: ProofOf = no_proof_needed,
     ) -> None:
-        self._proofs = Proofs(proof_of, off_loop)
+        self._proofs = ScopeProofs(proof_of, off_loop)
         self._ledger = ledger
         self._queries = queries
         self._store = store
@@ -105,8 +120,8 @@ class Spawner:
         self._verifier = verifier
         self._places = places
         self._dependencies = Dependencies(ledger, queries)
-        self.keys = Keys(ledger, store, off_loop, clock)
-        self._looks = Looks(off_loop, clock)
+        self.keys = IdempotencyKeys(ledger, store, off_loop, clock)
+        self._probe = CachedProbe(off_loop, clock)
 
     async def load(self) -> None:
         """Read the idempotency keys that still count."""
@@ -144,7 +159,7 @@ class Spawner:
             raise UsageError("nothing to spawn")
         if len(specs) > BATCH_RUNS_MAX:
             raise UsageError(f"batch has {len(specs)} runs, at most {BATCH_RUNS_MAX}")
-        if not await self._looks.is_well("room", self._store.has_room):
+        if not await self._probe.is_well("room", self._store.has_room):
             raise StoreUnavailable(
                 "the disk of the database is almost full: no new runs are accepted",
                 hint="free disk space; runs that were accepted go on",
@@ -170,15 +185,15 @@ class Spawner:
         before = [
             None
             if spec.continues is None
-            else await previous(
+            else await sessions.previous(
                 self._queries, spec.continues, requester=inbox, is_operator=is_operator
             )
             for spec in specs
         ]
         if parent is None:
-            inbox = going_on.bound_requester(before) or inbox
+            inbox = sessions.bound_requester(before) or inbox
         specs = [
-            spec if run is None else sessions.inherited(spec, run)
+            spec if run is None else continuation.inherited(spec, run)
             for spec, run in zip(specs, before, strict=True)
         ]
         modes = [admission.resolve_mode(spec) for spec in specs]
@@ -202,7 +217,7 @@ class Spawner:
         if known := self.keys.of(specs, inbox):
             # The same key came in while this call was looking things up.
             return await self._repeated(specs, known, again)
-        await going_on.bring(self._ledger, before)
+        await sessions.load(self._ledger, before)
         try:
             parent = self._parent(requester)
             self._count(parent, inbox, settings, len(specs))
@@ -210,7 +225,7 @@ class Spawner:
                 drafts, found, parent=parent, requester=inbox, retry_from=retry_from
             )
         except SubagentsError:
-            going_on.let_go(self._ledger, before)
+            sessions.evict(self._ledger, before)
             raise
         await self._ledger.committed()
         said = {draft.run_id: draft.warnings for draft in drafts}
@@ -285,8 +300,8 @@ class Spawner:
         )
         inherited = self._inherited_tools(parent, agent_id)
         if previous is not None:
-            going_on.check_same_worker(previous, agent_id, runtime)
-            inherited = sessions.narrowest(inherited, previous.resolved.effective_tools)
+            sessions.check_same_worker(previous, agent_id, runtime)
+            inherited = continuation.narrowest(inherited, previous.resolved.effective_tools)
         tools = admission.effective_tools(
             agent.tools,
             allow=spec.tools_allow,
@@ -314,7 +329,7 @@ class Spawner:
             if spec.run_timeout_seconds is None
             else round(spec.run_timeout_seconds * 1000)
         )
-        may_spawn = going_on.depth(parent, previous) < settings.defaults.max_spawn_depth
+        may_spawn = sessions.depth(parent, previous) < settings.defaults.max_spawn_depth
         resolved = Resolved(
             agent_id=agent_id,
             runtime=runtime.name,
@@ -419,7 +434,7 @@ class Spawner:
         path = Path(cwd)
         if not path.is_absolute():
             raise UsageError(f'cwd must be absolute, not "{cwd}"')
-        if not await self._looks.is_well(f"directory {path}", path.is_dir):
+        if not await self._probe.is_well(f"directory {path}", path.is_dir):
             raise UsageError(f'cwd "{cwd}" is not a directory')
         return str(path)
 
@@ -449,7 +464,7 @@ class Spawner:
         retry_from: RunId | None,
     ) -> list[Run]:
         """No await in here: what was counted and what is stored are one step."""
-        going_on.check_free(self._ledger, drafts)
+        sessions.check_free(self._ledger, drafts)
         for draft in drafts:
             self._dependencies.refuse_waiting_ancestors(parent, draft, found)
         now = self._clock.now_ms()
@@ -465,12 +480,12 @@ class Spawner:
                 resolved=replace(draft.resolved, shared_budget=shared),
                 requester=requester,
                 requester_run=parent.id if parent is not None else None,
-                depth=going_on.depth(parent, draft.previous),
+                depth=sessions.depth(parent, draft.previous),
                 session_key=draft.session_key,
                 retry_from=retry_from,
                 dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
                 vacuous=draft.vacuous,
-                continues=going_on.continues(draft.previous),
+                continues=sessions.continues(draft.previous),
             )
             if event.continues is not None:
                 later = Continued(at_ms=now, run_id=draft.run_id)
@@ -499,6 +514,104 @@ class Spawner:
             upper = parent.requester_run
             parent = self._ledger.live.get(upper) if upper is not None else None
         return found
+
+
+class IdempotencyKeys:
+    """Which run a requester's key stands for, for 24 hours and over restarts.
+
+    A new key is durable with the commit that follows.
+    """
+
+    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, clock: Clock) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._off_loop = off_loop
+        self._clock = clock
+        self._runs: dict[tuple[SessionKey, str], tuple[RunId, int]] = {}
+        self._most = KEYS_MAX
+
+    async def load(self) -> None:
+        """Read those that still count."""
+        since = self._since()
+        found = await self._off_loop(lambda: self._store.load_idempotency(since))
+        self._runs = {(r, key): (run_id, at) for r, key, run_id, at in found}
+
+    def _since(self) -> int:
+        return self._clock.now_ms() - IDEMPOTENCY_WINDOW_MS
+
+    def known(self, requester: SessionKey, key: str) -> RunId | None:
+        """The run that a key stands for."""
+        found = self._runs.get((requester, key))
+        return None if found is None or found[1] < self._since() else found[0]
+
+    def of(self, specs: Sequence[RunSpec], requester: SessionKey) -> dict[str, RunId]:
+        """The keys among these specs that made a run before."""
+        keys = [spec.idempotency_key for spec in specs if spec.idempotency_key is not None]
+        found = {key: self.known(requester, key) for key in keys}
+        return {key: run_id for key, run_id in found.items() if run_id is not None}
+
+    def remember(self, requester: SessionKey, key: str, run_id: RunId) -> None:
+        """Let a key stand for a run, from the next commit on."""
+        self._ledger.remember(requester, key, run_id)
+        self._runs[requester, key] = (run_id, self._clock.now_ms())
+        if len(self._runs) >= self._most:
+            since = self._since()
+            self._runs = {k: v for k, v in self._runs.items() if v[1] > since}
+            self._most = 2 * len(self._runs) + KEYS_MAX
+
+
+class CachedProbe:
+    """Looks at the disk, once for all who ask in the same moment; a bad answer is never kept."""
+
+    def __init__(self, off_loop: OffLoop, clock: Clock) -> None:
+        self._off_loop = off_loop
+        self._clock = clock
+        self._looking: dict[str, asyncio.Future[bool]] = {}
+        self._well_at_ms: dict[str, int] = {}
+
+    async def is_well(self, name: str, look: Callable[[], bool]) -> bool:
+        """The answer of ``look``, which blocks, or that of a moment ago when it was good."""
+        now = self._clock.now_ms()
+        if 0 <= now - self._well_at_ms.get(name, -PROBE_MS) < PROBE_MS:
+            return True
+        looking = self._looking.get(name)
+        if looking is None:
+            looking = self._looking[name] = asyncio.ensure_future(self._off_loop(look))
+            looking.add_done_callback(lambda _: self._looking.pop(name, None))
+        is_well = await asyncio.shield(looking)
+        if is_well:
+            if len(self._well_at_ms) >= PROBES_MAX:
+                self._well_at_ms.clear()
+            self._well_at_ms[name] = now
+        return is_well
+
+
+class ScopeProofs:
+    """Refuses scopes that were seen broken, and says once which ones were never tried."""
+
+    def __init__(self, proof_of: ProofOf, off_loop: OffLoop) -> None:
+        self._proof_of = proof_of
+        self._off_loop = off_loop
+        self._said: set[str] = set()
+
+    async def check(self, agent_id: str, agent: Agent) -> tuple[str, ...]:
+        """Warnings for the receipt of a spawn with a scope.
+
+        Raises:
+            Forbidden: A probe saw a denied tool work.
+        """
+        proof = await self._off_loop(partial(self._proof_of, agent_id, agent))
+        if proof.refusal is not None:
+            raise Forbidden(
+                proof.refusal,
+                guardrail="tools",
+                hint="spawn it without a scope, choose another agent, or update the program and "
+                f"try again: subagents doctor --probe {agent_id}",
+            )
+        if proof.warning is None or proof.warning in self._said:
+            return ()
+        self._said.add(proof.warning)
+        return (proof.warning,)
 
 
 def label_from(task: str) -> str:

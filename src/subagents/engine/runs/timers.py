@@ -13,7 +13,7 @@ from subagents.domain.run.events import TimerFired
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.kernel.waiting import wait_at_most
+from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import Batch, Clock
 
 LOOK_MS_MAX: Final = 5_000
