@@ -1,5 +1,5 @@
-# One door for the laptop, the hook and CI: `make check`. `make help` lists the rest.
-# .venv is made once and again when pyproject.toml changes or the checkout moves.
+# `make check` is what a laptop, a hook and CI run. `make help` lists the rest.
+# .venv is made once, and again when pyproject.toml changes or the checkout moves.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -11,105 +11,115 @@ SMOKE_SEEDS ?= 200
 
 VENV := .venv
 PY := $(VENV)/bin/python
-STAMP := $(VENV)/.made-for
+# What .venv holds, each written when its installation succeeded: the path of the checkout it is for.
+SETUP := $(VENV)/.setup
+DEV := $(VENV)/.dev
+EVERYTHING := -e '.[dev,bench]'
 # The first of these that is 3.11 or later; PYTHON=/path/to/python3 chooses another.
 PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.14; do \
 	"$$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$each" && break; \
 	done)
 
 # A moved checkout has an environment that points to the old place.
-ifneq ($(shell [ "$$(cat $(STAMP) 2>/dev/null)" = "$$(pwd -P)" ] || echo moved),)
-$(STAMP): FORCE
-endif
+HERE := $(shell pwd -P)
+moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
-.PHONY: help setup demo test check format-check lint types imports pytest smoke docs docs-check \
+.PHONY: help setup dev demo test check format-check lint types imports pytest smoke docs docs-check \
 	simulate conformance test-real runtime-table bench format clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
 		printf '  make %-12s %s\n' "$$target" "$$text"; done
 
-setup: $(STAMP) ## make .venv with everything
+setup: $(SETUP) ## make .venv with the product alone
 
-$(STAMP): pyproject.toml
-	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-		echo "subagents needs Python 3.11 or later; found: $$(python3 --version 2>&1 || true)." >&2; \
-		echo "Install it, or name it: make $(or $(MAKECMDGOALS),setup) PYTHON=/path/to/python3.11" >&2; exit 1; fi
-	@echo "Preparing .venv with $(PYTHON) (once; this takes a minute)"
-	@if [ -e $(STAMP) ] && [ "$$(cat $(STAMP))" != "$$(pwd -P)" ]; then rm -rf $(VENV); fi
-	@rm -f $(STAMP)
-	@$(call install,uv) || $(call install,pip) || { \
-		echo "Preparing .venv failed. On Debian and Ubuntu: apt install python3-venv." >&2; exit 1; }
-	@pwd -P > $(STAMP)
+dev: $(DEV) ## and with all that developing and testing it needs
+
+$(SETUP): pyproject.toml $(call moved,$(SETUP))
+	@$(call prepare,-e .)
+	@pwd -P > $@
+
+$(DEV): pyproject.toml $(call moved,$(DEV))
+	@$(call prepare,$(EVERYTHING))
+	@pwd -P > $@; pwd -P > $(SETUP)
 
 # uv where there is one, but it does not read pip's configuration (a company's index, say): when
 # it fails, pip has a go.
-uv = command -v uv >/dev/null 2>&1 \
-	&& { $(PY) -c '' 2>/dev/null || uv venv --quiet --python "$(PYTHON)" $(VENV); } \
-	&& uv pip install --quiet --python $(PY) -e '.[dev,bench]'
-pip = { $(PY) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV); } \
-	&& $(PY) -m pip install -qq --disable-pip-version-check -e '.[dev,bench]'
-install = { $($(1)); }
+define prepare
+if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "subagents needs Python 3.11 or later; found: $$(python3 --version 2>&1 || true)." >&2; \
+		echo "Install it, or name it: make $(or $(MAKECMDGOALS),setup) PYTHON=/path/to/python3.11" >&2; exit 1; fi; \
+	echo "Preparing .venv with $(PYTHON) (once)"; \
+	for stamp in $(SETUP) $(DEV); do \
+		if [ -e $$stamp ] && [ "$$(cat $$stamp)" != "$$(pwd -P)" ]; then rm -rf $(VENV); fi; done; \
+	rm -f $@; \
+	{ command -v uv >/dev/null 2>&1 \
+		&& { $(PY) -c '' 2>/dev/null || uv venv --quiet --python "$(PYTHON)" $(VENV); } \
+		&& uv pip install --quiet --python $(PY) $(1); } \
+	|| { { $(PY) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV); } \
+		&& $(PY) -m pip install -qq --disable-pip-version-check $(1); } \
+	|| { echo "Preparing .venv failed. On Debian and Ubuntu: apt install python3-venv." >&2; exit 1; }
+endef
 
 demo: setup ## real work by a small fleet, without a model or a key
 	@$(PY) -m subagents.cli.main demo
 
 test: pytest smoke ## all default tests
 
-pytest: setup
+pytest: dev
 	$(PY) -m pytest -q -n $(WORKERS)
 
-smoke: setup
+smoke: dev
 	$(PY) -m tests.simulation.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
 
 check: format-check lint types imports test docs-check simulate ## all that must hold before a commit
 
-format-check: setup
+format-check: dev
 	$(PY) -m ruff format --check .
 
-lint: setup
+lint: dev
 	$(PY) -m ruff check .
 
-types: setup
+types: dev
 	$(PY) -m mypy --strict src tests bench scripts
 
-imports: setup
+imports: dev
 	$(VENV)/bin/lint-imports
 
-docs: setup ## write the generated parts of docs/
+docs: dev ## write the generated parts of docs/
 	$(PY) -m subagents.config.schema --write docs/configuration.md
 	$(PY) -m scripts.lifecycle_diagram docs/lifecycle.md
 	$(PY) -m scripts.alert_table docs/alerts.md
 	$(PY) -m scripts.requirements_page docs/requirements.md
 
-docs-check: setup
+docs-check: dev
 	$(PY) -m subagents.config.schema --check docs/configuration.md
 	$(PY) -m scripts.lifecycle_diagram --check docs/lifecycle.md
 	$(PY) -m scripts.alert_table --check docs/alerts.md
 	$(PY) -m scripts.requirements_page --check docs/requirements.md
 
-simulate: setup ## the engine against seeded crashes, late and doubled signals
+simulate: dev ## the engine against seeded crashes, late and doubled signals
 	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)
 
 CONFORMANCE ?= $(HOME)/.cache/subagents-conformance
 
-conformance: setup ## the protocol's own suite and inspector against us (fetches 400 MB once)
+conformance: dev ## the protocol's own suite and inspector against us (fetches 400 MB once)
 	$(PY) -m tests.conformance.run "$(CONFORMANCE)"
 
 REAL ?= $(CURDIR)/.real
 PROGRAMS ?=
 
-test-real: setup ## our workers in the real agent programs (fetches hundreds of MB once; PROGRAMS="codex")
+test-real: dev ## our workers in the real agent programs (fetches hundreds of MB once; PROGRAMS="codex")
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install $(PROGRAMS)
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -m real tests/real
 
-runtime-table: setup ## docs/runtime-table.md, from real runs of the programs that test-real installed
+runtime-table: dev ## docs/runtime-table.md, from real runs of the programs that test-real installed
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write
 
-bench: setup ## measure; results go to bench/results
+bench: dev ## measure; results go to bench/results
 	$(PY) -m bench
 
-format: setup ## format and mend what can be mended
+format: dev ## format and mend what can be mended
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 
