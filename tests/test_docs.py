@@ -45,6 +45,9 @@ WORDS: Final = (
 )
 """One word per thing: the glossary has them all."""
 
+NOT_MODULES: Final = frozenset({"config.toml", "config/read", "telemetry.content"})
+"""A file and a call of Codex, and a key of ours, that read like modules."""
+
 _LINK: Final = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"`([^`\n]+)`")
@@ -181,22 +184,73 @@ def test_the_glossary_has_every_word_once() -> None:
 
 
 @pytest.mark.requirement("docs:guarantees")
-def test_every_guarantee_names_files_and_tests_that_there_are() -> None:
-    text = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
-    proofs = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", text)
+def test_every_test_that_a_page_names_is_there() -> None:
+    proofs = [
+        (page.name, file, name)
+        for page in PAGES
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", page.read_text("utf-8"))
+    ]
 
     assert len(proofs) > 30
-    for file, name in proofs:
-        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{name}"
+    for page_name, file, name in proofs:
+        assert f"def {name}(" in (ROOT / file).read_text("utf-8"), f"{page_name}: {file}::{name}"
+
+
+def source_named(name: str) -> Path | None:
+    """The file or folder that a page or a docstring means; modules may be written with dots."""
+    for place in (ROOT / "src" / "subagents", ROOT / "src", ROOT):
+        if (place / name).exists():
+            return place / name
+    return None
+
+
+def has_name(file: Path | None, name: str) -> bool:
+    return file is not None and bool(re.search(rf"\b{name}\b", file.read_text("utf-8")))
 
 
 @pytest.mark.requirement("docs:architecture")
-def test_every_source_file_that_a_page_names_is_there() -> None:
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        for name in re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.(?:py|sh|sql))`", text):
-            places = (ROOT / "src/subagents" / name, ROOT / name)
-            assert any(place.exists() for place in places), f"{page.name} names {name}"
+def test_every_file_and_function_that_a_page_names_is_there() -> None:
+    wrong = [
+        f"{page.name} names {name}"
+        for page in PAGES
+        for name in re.findall(
+            r"`((?:[a-z_]+/)*[a-z_]+\.(?:py|sh|sql)|src/[a-z_/]+/)`", page.read_text("utf-8")
+        )
+        if source_named(name) is None
+    ]
+    wrong += [
+        f"{page.name} names {part} in {name}"
+        for page in PAGES
+        for name, inner in re.findall(
+            r"`([a-z_/]+\.py)` \(((?:`[\w.]+`(?:, )?)+)", page.read_text("utf-8")
+        )
+        for part in re.findall(r"`([\w.]+)`", inner)
+        if not has_name(source_named(name), part.rpartition(".")[2])
+    ]
+
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.requirement("docs:architecture")
+def test_every_module_that_a_docstring_names_is_there() -> None:
+    package = ROOT / "src" / "subagents"
+    rooms = {path.name for path in package.iterdir() if (path / "__init__.py").exists()}
+    wrong = []
+    for path in package.rglob("*.py"):
+        for name in re.findall(r"``((?:[a-z_]+[/.])+[a-z_]+(?:\.py)?)``", path.read_text("utf-8")):
+            parts = name.removesuffix(".py").replace("/", ".").split(".")
+            if parts[0] not in rooms or name in NOT_MODULES:
+                continue
+            is_there = any(
+                source_named(f"{'/'.join(parts[:length])}{ending}")
+                for length in (len(parts), len(parts) - 1)
+                for ending in (".py", "/__init__.py")
+                if length > 1
+            )
+            if not is_there:
+                wrong.append(f"{path.relative_to(package)} names {name}")
+
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.requirement("docs:decisions")

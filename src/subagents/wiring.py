@@ -393,7 +393,7 @@ def calm_collector() -> None:
     """Leave what the imports made out of every collection, and collect less often.
 
     A full collection in the middle of a burst is a pause for every caller; run values hold no
-    cycles and are not tracked at all (``domain.values``).
+    cycles and are not tracked at all (``domain.run.values``).
     """
     gc.collect()
     gc.freeze()

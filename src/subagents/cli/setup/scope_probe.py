@@ -32,7 +32,7 @@ RUN_S: Final = 300.0
 BEGIN_S: Final = 120.0
 LOOK_S: Final = 0.1
 DENIED: Final = ("shell", "write", "edit", "agents")
-"""Every way to make a file, by kind (``runtimes.toolkinds``), and to have another one make it."""
+"""Every way to make a file, by kind (``tool_kinds``), and to have another one make it."""
 NOT_PROBED: Final = frozenset(
     {
         "subagents",

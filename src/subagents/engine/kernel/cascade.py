@@ -1,6 +1,6 @@
 """What a transition causes for other runs and inboxes, in the same commit.
 
-Source: 2-lifecycle §12 (one atomic write per transition); ``domain.effects``.
+Source: 2-lifecycle §12 (one atomic write per transition); ``domain.run.effects``.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,6 +1,6 @@
 """Walks a route once: direct, steered, queued; every door tried is on record.
 
-Transport only. What the outcome means for the run is decided in ``domain.delivery_policy``.
+Transport only. What the outcome means for the run is decided in ``domain.rules.delivery_policy``.
 
 A courier takes the same lease as a reader before it tries (``offers``), and steps back where
 somebody holds the message or the line: a requester that waits is told by its wait, not twice.

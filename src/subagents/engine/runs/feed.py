@@ -60,7 +60,7 @@ class Happened(Value, frozen=True):
     run: Run
 
     def told(self, names: frozenset[str]) -> tuple[Told, ...]:
-        """See ``domain.feed.told``."""
+        """See ``domain.transcript.feed_entry``."""
         entry = self.found.entry
         return told(self.run, entry.event, number=self.found.number, seq=entry.seq, names=names)
 

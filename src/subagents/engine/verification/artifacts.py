@@ -81,7 +81,7 @@ def check_artifact(
     """Look at one file, in this process.
 
     Args:
-        artifact: Validated by ``domain.contract.validate``.
+        artifact: Validated by ``domain.rules.contract``.
         workspace: Absolute; relative paths are looked up in it and must stay in it. ``~`` and
             ``$VAR`` mean nothing here. An absolute path is taken as given.
         abandoned: Asked between reads; True ends the check early.
