@@ -1,29 +1,18 @@
 """Both clients speak to a socket as the daemon does, and a missing or odd one is said plainly."""
 
 import asyncio
-import fcntl
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.client.peer import http, peer
 
 from subagents import errors
-from subagents.client import client
-from subagents.client.client import (
-    AsyncClient,
-    Client,
-    Document,
-    answers,
-    ensure_daemon,
-    error_from,
-    log_tail,
-    segment,
-)
-from subagents.config.paths import Paths
+from subagents.client.client import AsyncClient, Client, Document, error_from, segment
+from subagents.client.daemon_start import answers
 from subagents.errors import (
     DaemonUnreachable,
     Forbidden,
@@ -31,76 +20,6 @@ from subagents.errors import (
     SubagentsError,
     UsageError,
 )
-
-Reply = Callable[[bytes], bytes]
-
-
-def http(document: object, *, status: int = 200, head: str = "") -> bytes:
-    body = msgspec.json.encode(document)
-    lines = f"HTTP/1.1 {status} X\r\ncontent-length: {len(body)}\r\n{head}\r\n"
-    return lines.encode() + body
-
-
-class Peer:
-    """Answers each request on a Unix socket with what ``reply`` says; no bytes = hang up."""
-
-    def __init__(self, path: Path, reply: Reply) -> None:
-        self.path = path
-        self.connections = 0
-        self.requests: list[bytes] = []
-        self._reply = reply
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(str(path))
-        self._socket.listen()
-        self._open: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            self.connections += 1
-            self._open.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        # A client that goes away in the middle is what some of these tests are about.
-        with connection, suppress(OSError):
-            while (request := self._read(connection)) is not None:
-                self.requests.append(request)
-                answer = self._reply(request)
-                if not answer:
-                    return
-                connection.sendall(answer)
-
-    def _read(self, connection: socket.socket) -> bytes | None:
-        content = b""
-        while b"\r\n\r\n" not in content:
-            received = connection.recv(65536)
-            if not received:
-                return None
-            content += received
-        head, _, body = content.partition(b"\r\n\r\n")
-        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-        while len(body) < length:
-            body += connection.recv(65536)
-        return head + b"\r\n\r\n" + body
-
-    def close(self) -> None:
-        self._socket.close()
-        for each in self._open:
-            each.close()
-
-
-@contextmanager
-def peer(directory: Path, reply: Reply) -> Iterator[Peer]:
-    found = Peer(directory / "s", reply)
-    try:
-        yield found
-    finally:
-        found.close()
 
 
 def call_sync(path: Path, target: str = "/x", body: object = None, **options: float) -> Document:
@@ -373,61 +292,3 @@ def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
         AsyncClient("/nowhere", reader="ü")
     with pytest.raises(UsageError, match="valid UTF-8"):
         Client("/nowhere").post("/x", {"task": "\ud800"})
-
-
-@pytest.mark.requirement("client:start")
-def test_the_end_of_a_log_is_short_and_missing_ones_are_empty(tmp_path: Path) -> None:
-    file = tmp_path / "log"
-    assert log_tail(file) == ""
-    file.write_bytes(b"x" * 10_000 + "\nlast é".encode())
-    assert log_tail(file).endswith("\nlast é")
-    assert len(log_tail(file)) <= 4096
-
-
-@pytest.mark.requirement("client:start")
-def test_a_home_that_cannot_be_written_is_said_to_be_the_reason(tmp_path: Path) -> None:
-    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
-    paths.ensure()
-    paths.log_file.mkdir()
-    with pytest.raises(
-        DaemonUnreachable, match=r"cannot be started: .*daemon\.log: Is a directory"
-    ):
-        ensure_daemon(paths, {})
-    paths.log_file.rmdir()
-    (paths.state_dir / "start.lock").unlink()
-    (paths.state_dir / "start.lock").mkdir()
-    with pytest.raises(DaemonUnreachable, match=r"cannot be started: .*start\.lock"):
-        ensure_daemon(paths, {})
-
-
-@pytest.mark.requirement("client:start")
-def test_a_daemon_that_owns_the_home_but_is_slow_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
-    paths.ensure()
-    monkeypatch.setattr(client, "_start", lambda *_: Ended())
-    with paths.lock_file.open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-
-        def late() -> None:
-            Ended.polled.wait(10)
-            found.append(Peer(paths.socket, lambda _: http({"status": "ok"})))
-
-        found: list[Peer] = []
-        threading.Thread(target=late, daemon=True).start()
-        assert ensure_daemon(paths, {})
-        found[0].close()
-
-
-class Ended:
-    """A process that ended at once, as a second daemon does."""
-
-    polled = threading.Event()
-
-    def poll(self) -> int:
-        self.polled.set()
-        return 1
-
-    def wait(self) -> int:
-        return 1

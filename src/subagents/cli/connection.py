@@ -14,12 +14,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from subagents.cli.output import note
-from subagents.client.client import (
-    DEFAULT_SESSION,
-    Client,
-    Document,
-    ensure_daemon,
-)
+from subagents.client.client import DEFAULT_SESSION, Client, Document
+from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable, UsageError
 

@@ -11,12 +11,7 @@ Source: 3-tools ("as methods of the Python library with the same names and model
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, cast
 
-from subagents.client.client import (
-    AsyncClient,
-    Document,
-    error_from,
-    segment,
-)
+from subagents.client.client import AsyncClient, Document, error_from, segment
 
 WAIT_S: Final = 30.0
 """``sessions_wait`` holds a call so long when nothing else was said."""

@@ -18,12 +18,8 @@ from urllib.parse import quote
 import msgspec
 
 from subagents.client.agent_tools import Tools, camel, camel_keys
-from subagents.client.client import (
-    AsyncClient,
-    Document,
-    Query,
-    ensure_daemon,
-)
+from subagents.client.client import AsyncClient, Document, Query
+from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths
 from subagents.domain.run.outcome import Outcome
 from subagents.domain.run.run import Report, Usage

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from subagents.api.server.daemon_log import JsonLines, writing_log
-from subagents.client.client import log_message
+from subagents.client.daemon_start import log_message
 
 LOG = logging.getLogger("subagents.test")
 TOKEN = "sk-abcdefghijklmnopqrstuvwxyz0123"

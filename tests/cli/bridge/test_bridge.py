@@ -15,8 +15,7 @@ import pytest
 
 from subagents.cli.bridge import bridge as bridge_module
 from subagents.cli.bridge.bridge import Bridge, Daemon
-from subagents.cli.bridge.bridge_http import header_value
-from subagents.cli.bridge.bridge_rpc import may_repeat
+from subagents.cli.bridge.bridge_rpc import header_value, may_repeat
 from subagents.cli.bridge.mcp_command import daemon_of, session_of
 from subagents.errors import DaemonUnreachable, UsageError
 

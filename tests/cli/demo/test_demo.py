@@ -15,7 +15,7 @@ import pytest
 from subagents.cli.demo import demo_worker
 from subagents.cli.demo.demo_checks import Demonstrated, findings
 from subagents.cli.demo.demo_fleet import DemoPlace, fleet
-from subagents.client.client import answers
+from subagents.client.daemon_start import answers
 from subagents.domain.rules.contract import validate
 
 TIMEOUT_S = 60.0

@@ -22,7 +22,6 @@ from typing import IO, Final
 
 import msgspec
 
-from subagents.cli.bridge.bridge_http import Gone, Post
 from subagents.cli.bridge.bridge_rpc import (
     INVALID_REQUEST,
     METHOD,
@@ -34,6 +33,7 @@ from subagents.cli.bridge.bridge_rpc import (
     decoded,
     error_message,
     may_repeat,
+    messages,
     offered_in,
     outcome_unknown,
     refuse_stopping,
@@ -41,6 +41,7 @@ from subagents.cli.bridge.bridge_rpc import (
     unreachable,
 )
 from subagents.cli.bridge.unread import unread_bytes
+from subagents.client.transport import Connection, Gone, request
 from subagents.errors import DaemonUnreachable
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -51,6 +52,9 @@ RECONNECT_S: Final = 30.0
 RECONNECT_POLL_S: Final = 0.05
 LIVES_ON_S: Final = 0.3
 """A client that is there so long after it took an answer has kept it."""
+SILENCE_S: Final = 60.0
+"""The daemon says something at least every 15 s; after so long without a byte it is taken for
+dead."""
 UNAVAILABLE: Final = 503
 END_GRACE_S: Final = 5.0
 """When the input ends, calls that only ask have so long to be answered: a pipe ends at once."""
@@ -63,14 +67,14 @@ class _Answer:
     message: bytes
     reader: str = ""
     offered: list[str] = field(default_factory=list)
-    post: Post | None = None
+    connection: Connection | None = None
     """Kept open until what is offered was acknowledged."""
     read_at: float | None = None
     """When all that was written had been taken by the client; monotonic seconds."""
 
     def leave(self) -> None:
-        if self.post is not None:
-            self.post.close()
+        if self.connection is not None:
+            self.connection.close()
 
 
 class Daemon:
@@ -303,41 +307,40 @@ class Bridge:
             Gone: The daemon did not answer.
         """
         reader = f"{self._name}-{call.number}"
-        call.post = post = Post(self._daemon.socket_path)
+        call.connection = connection = Connection(self._daemon.socket_path)
         if call.is_cancelled:
-            post.close()
+            connection.close()
             return None
         try:
-            post.send("/mcp", self._headers(call, reader), call.body)
-            for data in post.messages():
+            sent = request("POST", "/mcp", self._headers(call, reader), call.body)
+            answer = connection.send(sent, timeout_s=SILENCE_S)
+            for data in messages(connection, answer):
                 message = decoded(data)
                 if "method" in message:
                     self._write(data)
                     continue
                 refuse_stopping(message)
-                return self._received(call, post, data, message, reader)
+                received = self._received(call, answer.status, data, message, reader)
+                if received is None or received.connection is None:
+                    connection.close()
+                return received
         except BaseException:
-            post.close()
+            connection.close()
             raise
-        post.close()
+        connection.close()
         raise Gone("it sent no answer", was_sent=True)
 
     def _received(
-        self, call: Call, post: Post, data: bytes, message: Document, reader: str
+        self, call: Call, status: int, data: bytes, message: Document, reader: str
     ) -> _Answer | None:
         if call.is_cancelled:
-            post.close()
             return None
         if call.method == "initialize":
             self._remember_version(message)
         if message.get("jsonrpc") != "2.0" or message.get("id") != call.id:
-            post.close()
-            return _Answer(rewritten(call, post.status, message))
+            return _Answer(rewritten(call, status, message))
         offered = offered_in(message)
-        if not offered:
-            post.close()
-            return _Answer(data)
-        return _Answer(data, reader, offered, post)
+        return _Answer(data, reader, offered, call.connection if offered else None)
 
     def _remember_version(self, message: Document) -> None:
         result = message.get("result")
@@ -348,6 +351,7 @@ class Bridge:
     def _headers(self, call: Call, reader: str) -> dict[str, str]:
         return {
             **self._daemon.headers,
+            "connection": "close",
             "x-subagents-reader": reader,
             "x-subagents-call-id": reader,
             "x-subagents-ack": "explicit",
@@ -424,24 +428,24 @@ class Bridge:
                 answer.leave()
 
     def _post_acknowledgement(self, answer: _Answer) -> None:
-        post = Post(self._daemon.socket_path)
+        connection = Connection(self._daemon.socket_path)
         headers = {
             **self._daemon.headers,
+            "connection": "close",
             "accept": "application/json",
             "x-subagents-reader": answer.reader,
         }
         body = msgspec.json.encode({"messageIds": answer.offered})
         try:
-            post.send("/v1/inbox/ack", headers, body)
+            sent = request("POST", "/v1/inbox/ack", headers, body)
             # What it says changes nothing, but the next call must come after its commit.
-            for _ in post.messages():
-                pass
+            said, _ = connection.exchange(sent, timeout_s=SILENCE_S)
         finally:
-            post.close()
-        if post.status == UNAVAILABLE:
+            connection.close()
+        if said.status == UNAVAILABLE:
             raise Gone("it cannot write now", was_sent=True)
-        if post.status >= 400:
-            say(f"messages could not be acknowledged: HTTP {post.status}")
+        if said.status >= 400:
+            say(f"messages could not be acknowledged: HTTP {said.status}")
 
 
 def say(text: str) -> None:

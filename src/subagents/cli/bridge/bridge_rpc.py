@@ -1,17 +1,17 @@
-"""JSON-RPC as far as the bridge knows it: requests of the client, and what may be asked twice.
-
-Source: 5-surfaces §3; decision 0013.
+"""JSON-RPC as far as the bridge knows it: requests of the client, the daemon's messages, and what
+may be asked twice.
 """
 
+import base64
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
-from subagents.cli.bridge.bridge_http import Gone, Post, header_value
+from subagents.client.transport import BODY_BYTES_MAX, Answer, Connection, Gone
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -29,6 +29,8 @@ _NAMED: Final[Mapping[str, str]] = {
 """Method → the parameter that the header ``Mcp-Name`` repeats."""
 METHOD: Final = re.compile(r"[!-~]{1,200}")
 VERSION: Final = re.compile(r"[!-~]{1,64}")
+_PLAIN: Final = re.compile(r"[\x20-\x7e]*")
+_WRAPPED: Final = re.compile(r"=\?base64\?.*\?=")
 
 REPEATABLE_TOOLS: Final = frozenset(
     {
@@ -61,7 +63,7 @@ class Call:
     method: str
     params: Document
     body: bytes
-    post: Post | None = None
+    connection: Connection | None = None
     is_cancelled: bool = False
 
     @property
@@ -88,8 +90,8 @@ class Call:
 
     def cancel(self) -> None:
         self.is_cancelled = True
-        if self.post is not None:
-            self.post.close()
+        if self.connection is not None:
+            self.connection.close()
 
 
 def may_repeat(method: str, params: Mapping[str, Any]) -> bool:
@@ -103,7 +105,42 @@ def may_repeat(method: str, params: Mapping[str, Any]) -> bool:
     return params.get("name") in REPEATABLE_TOOLS
 
 
+def header_value(text: str) -> str:
+    """A text as the protocol puts it into a header: as it is, or in base64."""
+    is_plain = _PLAIN.fullmatch(text) and text == text.strip() and not _WRAPPED.fullmatch(text)
+    if is_plain:
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
 # -- messages -----------------------------------------------------------------------------------
+
+
+def messages(connection: Connection, answer: Answer) -> Iterator[bytes]:
+    """The messages of an answer as they come: one JSON document, or one in each event of a stream.
+
+    Raises:
+        Gone: The answer ended in the middle, or is too large.
+    """
+    is_stream = "text/event-stream" in answer.headers.get("content-type", "")
+    kept = bytearray()
+    for part in connection.parts():
+        kept += part.replace(b"\r", b"") if is_stream else part
+        while is_stream and (end := kept.find(b"\n\n")) >= 0:
+            event = bytes(kept[:end])
+            del kept[: end + 2]
+            if data := _event_data(event):
+                yield data
+        if len(kept) > BODY_BYTES_MAX:
+            raise Gone("the answer is too large", was_sent=True)
+    if not is_stream:
+        yield bytes(kept)
+
+
+def _event_data(event: bytes) -> bytes:
+    """The data of one event; "" of a comment."""
+    lines = [line[5:] for line in event.split(b"\n") if line.startswith(b"data:")]
+    return b"\n".join(line.removeprefix(b" ") for line in lines)
 
 
 def decoded(data: bytes) -> Document:

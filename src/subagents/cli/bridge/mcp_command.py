@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from subagents.cli.bridge.ancestors import worker_variables
 from subagents.cli.bridge.bridge import Bridge, Daemon, say
-from subagents.client.client import ensure_daemon
+from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths, session_name
 from subagents.errors import EXIT_OK, UsageError
 

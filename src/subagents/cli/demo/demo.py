@@ -45,7 +45,8 @@ from subagents.cli.show.views import (
     Why,
     view,
 )
-from subagents.client.client import Client, ensure_daemon, segment
+from subagents.client.client import Client, segment
+from subagents.client.daemon_start import ensure_daemon
 from subagents.errors import (
     EXIT_FAILED,
     EXIT_OK,

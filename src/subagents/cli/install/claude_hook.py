@@ -42,12 +42,8 @@ from subagents.cli.show.views import (
     Rows,
     view,
 )
-from subagents.client.client import (
-    Client,
-    Document,
-    Query,
-    ensure_daemon,
-)
+from subagents.client.client import Client, Document, Query
+from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import session_name
 from subagents.domain.alerts.allowance import is_urgent
 from subagents.domain.run.run import SETTLED, MessageKind, Phase

@@ -14,7 +14,8 @@ from subagents import __version__
 from subagents.cli import output
 from subagents.cli.connection import paths, session
 from subagents.cli.flags import Json, Yes
-from subagents.client.client import Client, answers, ensure_daemon
+from subagents.client.client import Client
+from subagents.client.daemon_start import answers, ensure_daemon
 from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
 
 STOP_TIMEOUT_S: Final = 20.0

@@ -26,12 +26,8 @@ from subagents.cli.setup.doctor_check import (
     Check,
 )
 from subagents.cli.setup.setup_commands import database_problems
-from subagents.client.client import (
-    Client,
-    Document,
-    log_message,
-    log_tail,
-)
+from subagents.client.client import Client, Document
+from subagents.client.daemon_start import log_message, log_tail
 from subagents.config.paths import Paths
 from subagents.config.settings import Capabilities
 from subagents.domain.track_record.track_record import Stats
