@@ -222,7 +222,7 @@ def _compile(text: str) -> Any:
 def _compile_linear(text: str) -> Any:
     """The same for RE2, whose time grows with the text only; None where that cannot be."""
     try:
-        import re2  # type: ignore[import-not-found]  # noqa: PLC0415  # an extra
+        import re2  # type: ignore[import,unused-ignore]  # noqa: PLC0415  # an extra
     except ImportError:
         return None
     options = re2.Options()
