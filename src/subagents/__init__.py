@@ -6,6 +6,8 @@ The names are imported when they are first used: the command line starts in a fr
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from subagents.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from subagents.client.orchestrator import Orchestrator, RunHandle, RunResult
     from subagents.domain.run.outcome import Outcome
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
         SubagentsError,
         UsageError,
     )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AlreadyRunning",

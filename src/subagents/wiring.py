@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from subagents import __version__
-from subagents.api.server.call import DaemonInfo, Services, wall_ms
-from subagents.api.server.refusals import FILE_NAME, Refusals
+from subagents.api.calls.refusals import FILE_NAME, Refusals
+from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.scope_probes import proof_of
@@ -49,6 +48,7 @@ from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
+from subagents.version import __version__
 
 BRIDGE = (sys.executable, "-P", "-m", "subagents", "mcp")
 """Our MCP server for workers; ``-P``: no file in a worker's directory stands in for ours."""

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from subagents.api.server.app import DaemonInfo, Services
-from subagents.api.server.call import wall_ms
+from subagents.api.calls.refusals import FILE_NAME, Refusals
+from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.api.server.daemon import run_daemon
-from subagents.api.server.refusals import FILE_NAME, Refusals
 from subagents.config.layers import Config, load
 from subagents.config.paths import Paths
 from subagents.config.settings import Daemon

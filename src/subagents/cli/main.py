@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from subagents import __version__
 from subagents.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -22,6 +21,7 @@ from subagents.errors import (
     SubagentsError,
     UsageError,
 )
+from subagents.version import __version__
 
 if TYPE_CHECKING:
     from cyclopts import App

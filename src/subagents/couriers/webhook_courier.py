@@ -25,7 +25,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from subagents import __version__
 from subagents.config.settings import AgentCourier, Settings
 from subagents.domain.run.outcome import (
     Delivered,
@@ -35,6 +34,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Message, Run
 from subagents.domain.run.values import SessionKey, agent_of
+from subagents.version import __version__
 
 if TYPE_CHECKING:
     import httpx2

@@ -5,12 +5,12 @@ from tests.api import run_journals as runs
 from tests.api.run_journals import exited, journal, result, run_after, slot, spawned, started
 
 from subagents.api.answers.explain import (
-    Lane,
     fold,
     paused_by,
     steps,
     why_now,
 )
+from subagents.domain.rules.admission import LaneUse
 from subagents.domain.run import events as e
 from subagents.domain.run.outcome import (
     OK,
@@ -162,7 +162,7 @@ def test_one_sentence_says_why_a_run_is_in_its_phase(
     run = run_after(*events)
 
     assert run.phase is phase
-    assert sentence in why_now(run, 2000, lane=Lane(used=4, slots=4))
+    assert sentence in why_now(run, 2000, lane=LaneUse(used=4, slots=4))
 
 
 @pytest.mark.requirement("why:now:every-phase")

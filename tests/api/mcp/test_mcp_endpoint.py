@@ -24,13 +24,13 @@ from tests.api.mcp.mcp_clients import (
 )
 from tests.api.tools.tool_seats import CONFIG
 
-from subagents import __version__
 from subagents.api.mcp.mcp_endpoint import BODY_BYTES_MAX
 from subagents.api.tools import wait_tool
 from subagents.api.tools.requester_tools import REQUESTER_TOOLS
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.worker_tools import WORKER_TOOLS
 from subagents.domain.run.values import RunId
+from subagents.version import __version__
 
 REQUESTER = [tool.name for tool in REQUESTER_TOOLS]
 WORKER = [tool.name for tool in WORKER_TOOLS]

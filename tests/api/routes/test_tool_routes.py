@@ -10,8 +10,8 @@ import pytest
 from starlette.types import Message
 from tests.api.home_daemon import Document, Home, serving, until
 
+from subagents.api.calls.auth import Caller
 from subagents.api.routes import tool_routes as routes_tools
-from subagents.api.server.call import Caller
 from subagents.domain.run.values import SessionKey
 
 Scenario = Callable[[Home], Awaitable[None]]

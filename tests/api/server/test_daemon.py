@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, build, serving, until
 
+from subagents.api.calls.auth import peer_uid
 from subagents.api.server import daemon
 from subagents.api.server.daemon import run_daemon, serve_until_stopped
-from subagents.api.server.peer import peer_uid
 from subagents.errors import AlreadyRunning
 
 PROGRAM = Path(__file__).parents[1] / "home_daemon.py"

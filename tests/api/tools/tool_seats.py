@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.api.home_daemon import Home, serving, until
 
-from subagents.api.server.call import Caller
+from subagents.api.calls.auth import Caller
 from subagents.api.tools import tool_registry as registry
 from subagents.api.tools.tool import Answer, Call
 from subagents.domain.run.run import Run

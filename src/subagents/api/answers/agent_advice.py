@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from subagents.api.server.call import Services
+from subagents.api.calls.services import Services
 from subagents.api.wire.documents import Document, cut
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.rules.admission import holds_slot

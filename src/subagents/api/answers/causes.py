@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from subagents.api.answers import explain
-from subagents.api.server.call import Services
+from subagents.api.calls.services import Services
 from subagents.api.wire import deliveries, documents
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, assert_never
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import budgets
 from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules.admission import LaneUse
 from subagents.domain.rules.evidence import signal_name
 from subagents.domain.run import events as e
 from subagents.domain.run import signals as s
@@ -63,15 +64,6 @@ class Folded(NamedTuple):
     stale: bool
 
 
-class Lane(NamedTuple):
-    """How many slots of a run's lane are taken."""
-
-    used: int
-    slots: int
-    limit: str | None = None
-    """Why none of them is given to the run: ``waiting for anthropic: 429, until 14:05:10``."""
-
-
 def fold(entries: Iterable[JournalEntry], run: Run | None = None) -> Iterator[Folded]:
     """Play entries back in order, from the first one or on from ``run``.
 
@@ -88,7 +80,7 @@ def fold(entries: Iterable[JournalEntry], run: Run | None = None) -> Iterator[Fo
 
 
 def why_now(  # noqa: C901, PLR0912 - one sentence per phase
-    run: Run, now_ms: int, *, lane: Lane | None = None, paused_by: str | None = None
+    run: Run, now_ms: int, *, lane: LaneUse | None = None, paused_by: str | None = None
 ) -> str:
     """One sentence: why the run is in its phase, and until when.
 
@@ -142,7 +134,7 @@ def _waiting(run: Run, now_ms: int) -> str:
     return f"{text}, for at most {_left(run.wait_deadline_ms, now_ms)} more"
 
 
-def _queued(run: Run, lane: Lane | None) -> str:
+def _queued(run: Run, lane: LaneUse | None) -> str:
     name = run.resolved.lane
     if lane is None:
         return f'waits for a slot in lane "{name}" ({run.resolved.lane_slots} slots)'

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from subagents.api.server.call import Services, flag_in, number_in
+from subagents.api.calls.call import flag_in, number_in
+from subagents.api.calls.services import Services
 from subagents.api.wire import documents
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import (

@@ -6,7 +6,8 @@ Source: 4-observability §2 ``summary``; seed 003 §2.
 from typing import Final
 
 from subagents.api.answers.log_pages import Asked, query_for
-from subagents.api.server.call import Caller, Services
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.services import Services
 from subagents.api.wire import documents
 from subagents.config.layers import Config
 from subagents.domain.run.outcome import Status

@@ -3,7 +3,9 @@
 Source: 3-tools ``respond_orchestrator_request``; 2-lifecycle §7.
 """
 
-from subagents.api.server.call import Caller, Services, require_own
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import require_own
+from subagents.api.calls.services import Services
 from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.domain.run.run import Run

@@ -5,7 +5,7 @@ Source: 4-observability §3; seed 003 §3.
 
 from typing import Final
 
-from subagents.api.server.call import Services
+from subagents.api.calls.services import Services
 from subagents.api.wire import documents
 from subagents.api.wire import usage as spending
 from subagents.domain.run.run import Run

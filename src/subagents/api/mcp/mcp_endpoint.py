@@ -25,9 +25,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from subagents.api.calls.auth import Caller, note_if_refused
+from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, status_of
+from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_exchange import Exchange
-from subagents.api.server.call import SPAWN_BODY_BYTES_MAX, Caller, Services
-from subagents.api.server.refusals import note_if_refused
 from subagents.errors import SubagentsError, Unavailable
 
 log = logging.getLogger(__name__)
@@ -222,8 +223,6 @@ async def _set(event: asyncio.Event) -> None:
 
 def _refused(error: SubagentsError) -> Response:
     """An error of this door, before any JSON-RPC message was read."""
-    from subagents.api.server.app import status_of  # noqa: PLC0415  it imports this module
-
     status = status_of(error)
     document: MutableMapping[str, object] = {
         "jsonrpc": "2.0",

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
-from subagents.api.server.call import Caller, Services
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.services import Services
 from subagents.domain.run.values import MessageId
 
 _KEY: Final = "subagents.exchange"

@@ -8,7 +8,8 @@ Source: 3-tools "The fleet table offered to requesters".
 
 from typing import Final
 
-from subagents.api.server.call import Caller, Services
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.services import Services
 from subagents.api.tools.spawn_tool import settings_of
 from subagents.api.tools.tool import Audience, Call
 from subagents.api.tools.tool_registry import visible

@@ -16,7 +16,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from subagents import __version__
+from subagents.api.calls.services import Services
 from subagents.api.mcp import mcp_instructions as instructions
 from subagents.api.mcp.mcp_calls import (
     Context,
@@ -27,9 +27,9 @@ from subagents.api.mcp.mcp_calls import (
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.mcp.run_tasks import RunTasks
 from subagents.api.mcp.task_extension import EXTENSION, serve_tasks
-from subagents.api.server.call import Services
 from subagents.api.tools.tool import Tool
 from subagents.api.tools.tool_registry import TOOLS, visible
+from subagents.version import __version__
 
 PAGE_TOOLS: Final = 50
 """Tools in one answer of ``tools/list``; more than there are."""

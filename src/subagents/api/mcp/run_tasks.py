@@ -16,6 +16,9 @@ import mcp_types as types
 from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 
+from subagents.api.calls.auth import note_refusal
+from subagents.api.calls.call import require_own
+from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_calls import (
     Context,
     answer_of,
@@ -24,8 +27,6 @@ from subagents.api.mcp.mcp_calls import (
 )
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.mcp.task_extension import Task, TaskStatus, asks_people
-from subagents.api.server.call import Services, require_own
-from subagents.api.server.refusals import note_refusal
 from subagents.api.tools.tool import Answer, Document
 from subagents.config.settings import Retention
 from subagents.domain.run.outcome import Status

@@ -14,14 +14,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from subagents.api.answers import agent_advice as advice
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import answer, number_in, query_of
+from subagents.api.calls.services import services
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
-from subagents.api.server.call import (
-    Caller,
-    answer,
-    number_in,
-    query_of,
-    services,
-)
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.documents import Document

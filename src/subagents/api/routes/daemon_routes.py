@@ -12,15 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.api.server import disk_space as sizes
-from subagents.api.server.call import (
-    Caller,
-    Services,
-    answer,
-    query_of,
-    require_operator,
-    services,
-)
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import answer, query_of, require_operator
+from subagents.api.calls.services import Services, services
 from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.parameters import word
@@ -115,9 +109,7 @@ async def diagnostics(request: Request) -> Response:
     """GET /v1/diagnostics: what ``doctor`` shows of the running daemon."""
     used = services(request)
     problems = await used.off_loop(used.check_database)
-    size, free = await used.off_loop(
-        lambda: (sizes.database_bytes(used.paths), sizes.free_bytes(used.paths))
-    )
+    size, free = await used.off_loop(lambda: (used.database_bytes(), used.free_bytes()))
     return answer(
         {
             "daemonPid": used.info.pid,

@@ -16,16 +16,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from subagents.api.server.call import (
-    Caller,
-    Services,
-    answer,
-    find_run,
-    number_in,
-    query_of,
-    services,
-    while_connected,
-)
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import answer, find_run, number_in, query_of, while_connected
+from subagents.api.calls.services import Services, services
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import (
     choice,

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from subagents.api.answers import run_questions as requests
-from subagents.api.server.call import (
-    Caller,
+from subagents.api.calls.auth import Caller, note_if_refused
+from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
@@ -23,10 +23,9 @@ from subagents.api.server.call import (
     require_own,
     resolve,
     run_of,
-    services,
     while_connected,
 )
-from subagents.api.server.refusals import note_if_refused
+from subagents.api.calls.services import services
 from subagents.api.wire import documents
 from subagents.api.wire import progress as progress_documents
 from subagents.api.wire import requests as wire

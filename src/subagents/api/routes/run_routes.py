@@ -14,9 +14,8 @@ from subagents.api.answers import causes, explain
 from subagents.api.answers import log_pages as logs
 from subagents.api.answers import log_summary as summaries
 from subagents.api.answers import status as statuses
-from subagents.api.server.call import (
-    Caller,
-    Services,
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import (
     answer,
     body_of,
     find_run,
@@ -24,9 +23,9 @@ from subagents.api.server.call import (
     number_in,
     query_of,
     run_of,
-    services,
     while_connected,
 )
+from subagents.api.calls.services import Services, services
 from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of

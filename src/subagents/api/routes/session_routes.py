@@ -11,16 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.api.server.call import (
-    Caller,
-    Services,
-    answer,
-    body_of,
-    path_part,
-    require_operator,
-    run_of,
-    services,
-)
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import answer, body_of, path_part, require_operator, run_of
+from subagents.api.calls.services import Services, services
 from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
@@ -63,47 +56,15 @@ async def send(request: Request) -> Response:
     mode = one_of("mode", body.mode, (EITHER, *MODES))
     if body.idempotency_key is not None:
         wire.check_name("idempotencyKey", body.idempotency_key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
-    sent = await deliver(
-        used,
-        caller,
+    sent = await used.send(
         run,
         body.message,
+        by=caller.session,
         mode=mode,
         key=body.idempotency_key,
         is_operator=caller.is_operator,
     )
     return answer(sent_document(sent))
-
-
-async def deliver(
-    used: Services,
-    caller: Caller,
-    run: Run,
-    message: str,
-    *,
-    mode: str,
-    key: str | None,
-    is_operator: bool,
-) -> Sent:
-    """Send under the configuration that holds where the session works.
-
-    For an agent a project's file widens nothing there, and ``allow_agents`` holds.
-    """
-    wire.check_task(message, field="message")
-    config = used.load_config(run.resolved.project, {}, {})
-    if not is_operator:
-        config = config.for_agents()
-    with config.explaining():
-        sent = await used.engine.sessions.send(
-            run.id,
-            message,
-            by=caller.session,
-            settings=config.settings,
-            is_operator=is_operator,
-            mode=mode,
-            key=key,
-        )
-    return sent._replace(warnings=(*sent.warnings, *config.ignored)) if sent.is_new else sent
 
 
 def sent_document(sent: Sent) -> documents.Document:
@@ -154,16 +115,14 @@ async def thread_message(request: Request) -> Response:
         wire.check_name("messageId", key, chars_max=KEY_CHARS_MAX)
     run = await _first_run(used, name)
     wire.check_task(body.text, field="text")
-    config = used.load_config(run.resolved.project, {}, {})
-    with config.explaining():
-        sent = await used.engine.sessions.send(
-            run.id,
-            body.text,
-            by=run.requester,
-            settings=config.settings,
-            is_operator=True,
-            key=None if key is None else f"thread:{run.id}:{key}",
-        )
+    sent = await used.send(
+        run,
+        body.text,
+        by=run.requester,
+        mode=EITHER,
+        key=None if key is None else f"thread:{run.id}:{key}",
+        is_operator=True,
+    )
     return answer(sent_document(sent), status=200 if sent.repeated else 202)
 
 

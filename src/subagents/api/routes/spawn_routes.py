@@ -10,16 +10,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.api.server.call import (
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import (
     PLAN_BODY_BYTES_MAX,
     SPAWN_BODY_BYTES_MAX,
-    Caller,
-    Services,
     answer,
     body_of,
     run_of,
-    services,
 )
+from subagents.api.calls.services import Services, services
 from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.config.layers import Config

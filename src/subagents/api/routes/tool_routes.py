@@ -23,17 +23,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from subagents.api.server.call import (
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import (
     SPAWN_BODY_BYTES_MAX,
-    Caller,
-    Services,
     answer,
     body_of,
     path_part,
     query_of,
-    services,
     while_connected,
 )
+from subagents.api.calls.services import Services, services
 from subagents.api.tools.tool import Call, Document, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
 from subagents.api.wire import requests as wire

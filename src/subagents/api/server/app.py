@@ -6,10 +6,8 @@ Source: 5-surfaces §4 (RFC 9457 problem documents with our ``code``), §7.
 """
 
 import logging
-from collections.abc import Mapping
 from typing import Final
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -18,6 +16,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
 
+from subagents.api.calls.auth import note_if_refused
+from subagents.api.calls.call import problem, status_of
+from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_endpoint import McpDoor
 from subagents.api.routes import agent_routes as routes_agents
 from subagents.api.routes import daemon_routes as routes_daemon
@@ -28,37 +29,15 @@ from subagents.api.routes import session_routes as routes_sessions
 from subagents.api.routes import spawn_routes as routes_spawn
 from subagents.api.routes import tool_routes as routes_tools
 from subagents.api.server import metrics, openapi
-from subagents.api.server.call import BodyTooLarge, DaemonInfo, Services
-from subagents.api.server.refusals import note_if_refused
 from subagents.errors import (
-    AlreadyRunning,
-    Conflict,
     Forbidden,
-    NotFound,
-    RateLimited,
     SubagentsError,
-    Unauthorized,
-    Unavailable,
-    UsageError,
 )
-
-__all__ = ["DaemonInfo", "Services", "create_app"]
 
 log = logging.getLogger(__name__)
 
 CLIENT_GONE: Final = 499
 """Nobody reads this answer; the number is nginx's."""
-_STATUS: Final[Mapping[type[SubagentsError], int]] = {
-    BodyTooLarge: 413,
-    UsageError: 422,
-    NotFound: 404,
-    Unauthorized: 401,
-    RateLimited: 429,
-    Forbidden: 403,
-    Conflict: 409,
-    AlreadyRunning: 409,
-    Unavailable: 503,
-}
 PARTS: Final = (
     *(
         routes_spawn,
@@ -106,14 +85,6 @@ class RawPaths:
         if scope["type"] == "http":
             scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
         await self._app(scope, receive, send)
-
-
-def status_of(error: SubagentsError) -> int:
-    """The HTTP status of an error; 500 for a broken promise of ours."""
-    for kind in type(error).__mro__:
-        if kind in _STATUS:
-            return _STATUS[kind]
-    return 500
 
 
 async def refused(request: Request, error: Exception) -> Response:
@@ -173,17 +144,3 @@ async def broken(request: Request, _error: Exception) -> Response:
         "status": 500,
     }
     return problem(document, 500)
-
-
-def problem(
-    document: Mapping[str, object], status: int, headers: Mapping[str, str] | None = None
-) -> Response:
-    """An error document as RFC 9457 wants it answered."""
-    if status == 401:
-        headers = {"WWW-Authenticate": "Bearer", **(headers or {})}
-    return Response(
-        msgspec.json.encode(document),
-        status_code=status,
-        headers=headers,
-        media_type="application/problem+json",
-    )

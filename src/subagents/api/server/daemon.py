@@ -23,12 +23,11 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from subagents.api.calls.auth import CONNECTION, Connection, peer_pid, peer_uid
+from subagents.api.calls.services import Services
 from subagents.api.server.app import create_app
-from subagents.api.server.auth import CONNECTION, Connection
-from subagents.api.server.call import Services
 from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.metrics import watching_loop
-from subagents.api.server.peer import peer_pid, peer_uid
 from subagents.api.server.tcp import TcpDoor, bound, operator_token
 from subagents.api.supervisor.supervisor_socket import SupervisorDoor
 from subagents.config.paths import Paths

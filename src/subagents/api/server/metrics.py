@@ -21,14 +21,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.api.server.call import (
-    Caller,
-    Services,
-    query_of,
-    require_operator,
-    services,
-)
-from subagents.api.server.disk_space import database_bytes
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import query_of, require_operator
+from subagents.api.calls.services import Services, services
 from subagents.domain.rules.admission import lane_key
 from subagents.domain.run.run import OVER, Phase
 from subagents.engine.records.counters import Histogram
@@ -211,7 +206,7 @@ async def metrics(request: Request) -> Response:
     await used.off_loop(_load_library)
     scrape = Scrape(
         unread=await used.queries.unread_total(),
-        database_bytes=await used.off_loop(lambda: database_bytes(used.paths)),
+        database_bytes=await used.off_loop(used.database_bytes),
     )
     # Read here, where nothing changes meanwhile; written down elsewhere.
     found = list(families(used, scrape))

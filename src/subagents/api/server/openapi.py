@@ -16,8 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from subagents import __version__
 from subagents.api.answers import log_pages as logs
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.call import query_of
 from subagents.api.routes import agent_routes as routes_agents
 from subagents.api.routes import daemon_routes as routes_daemon
 from subagents.api.routes import event_routes as events
@@ -25,12 +26,12 @@ from subagents.api.routes import inbox_routes as routes_inbox
 from subagents.api.routes import run_routes as routes_runs
 from subagents.api.routes import session_routes as routes_sessions
 from subagents.api.routes import tool_routes as routes_tools
-from subagents.api.server.call import Caller, query_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.parameters import Parameter
 from subagents.domain.run.run import Decision, Report
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.errors import SubagentsError
+from subagents.version import __version__
 
 Schema = dict[str, Any]
 

@@ -22,12 +22,10 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from subagents.api.server.app import problem, status_of
-from subagents.api.server.auth import CONNECTION, Connection
-from subagents.api.server.call import Services
-from subagents.api.server.refusals import note_refusal, run_concerned
+from subagents.api.calls.auth import CONNECTION, Connection, note_refusal, run_concerned
+from subagents.api.calls.call import problem, status_of
+from subagents.api.calls.services import Services
 from subagents.config.settings import Daemon
-from subagents.engine.kernel.worker_tokens import named_run
 from subagents.errors import (
     ConfigError,
     Forbidden,
@@ -102,11 +100,7 @@ class TcpDoor:
         if hmac.compare_digest(token.encode(), self._operator_token):
             connection.is_operator = True
             return
-        try:
-            self._services.engine.identify(token)
-        except Unauthorized as error:
-            error.details = {**error.details, "runId": named_run(token)}
-            raise
+        self._services.engine.identify(token)
 
     def _note(self, scope: Scope, connection: Connection, error: SubagentsError) -> None:
         call = f"{scope['method']} {scope['path']}"

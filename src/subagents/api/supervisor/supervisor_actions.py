@@ -15,9 +15,9 @@ import msgspec
 
 from subagents.api.answers import log_pages as logs
 from subagents.api.answers.status import status as status_of
-from subagents.api.routes.session_routes import deliver
-from subagents.api.server.auth import SESSION
-from subagents.api.server.call import Caller, Services, find_run
+from subagents.api.calls.auth import SESSION, Caller
+from subagents.api.calls.call import find_run
+from subagents.api.calls.services import Services
 from subagents.api.supervisor.supervisor_stream import SUBSCRIPTIONS_MAX, Stream, Subscription
 from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
@@ -170,7 +170,9 @@ async def send_message(seat: Seat, params: Mapping[str, object]) -> Done:
     text = _text(asked)
     if run.is_settled and not run.resolved.abilities.resume:
         run = await _open_run(seat, asked.agent_id)
-    sent = await deliver(seat.used, seat.caller, run, text, mode=EITHER, key=None, is_operator=True)
+    sent = await seat.used.send(
+        run, text, by=seat.caller.session, mode=EITHER, key=None, is_operator=True
+    )
     return Done({**_names(sent.run), "status": sent.status})
 
 

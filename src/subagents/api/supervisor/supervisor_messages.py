@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from subagents.api.server.auth import SESSION
+from subagents.api.calls.auth import SESSION
 from subagents.api.supervisor.bounded_lines import LINE_BYTES_MAX
 from subagents.api.wire.decoding import as_object, one_of, shown
 from subagents.domain.run.values import SessionKey

@@ -15,10 +15,17 @@ from typing import Final
 
 import msgspec
 
-from subagents.api.server.auth import Connection, refuse_worker_without_token
-from subagents.api.server.call import Caller, Services
-from subagents.api.server.peer import peer_pid, peer_uid
-from subagents.api.server.refusals import is_refusal, note_refusal, run_concerned
+from subagents.api.calls.auth import (
+    Caller,
+    Connection,
+    note_refusal,
+    peer_pid,
+    peer_uid,
+    refuse_worker_without_token,
+    run_concerned,
+)
+from subagents.api.calls.refusals import is_refusal
+from subagents.api.calls.services import Services
 from subagents.api.supervisor import supervisor_actions as actions
 from subagents.api.supervisor import supervisor_messages as messages
 from subagents.api.supervisor.bounded_lines import lines

@@ -6,8 +6,7 @@ Source: 3-tools; 2-lifecycle §10.
 from typing import Final
 
 from subagents.api.answers import run_questions as requests
-from subagents.api.routes.session_routes import deliver
-from subagents.api.server.call import find_run
+from subagents.api.calls.call import find_run
 from subagents.api.tools.tool import Answer, Call, Document
 from subagents.api.tools.tool_arguments import RespondArguments, SendArguments, decoded
 from subagents.api.wire import requests as wire
@@ -39,11 +38,10 @@ async def send(call: Call) -> Answer:
 async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> Answer:
     """See ``send``; ``target`` is any selector."""
     run = await find_run(call.used, target, call.caller)
-    sent = await deliver(
-        call.used,
-        call.caller,
+    sent = await call.used.send(
         run,
         message,
+        by=call.caller.session,
         mode=mode,
         key=call.call_id,
         is_operator=False,  # a tool gives no person's rights

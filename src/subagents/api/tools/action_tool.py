@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from subagents.api.answers import causes, explain, status
 from subagents.api.answers import log_pages as logs
 from subagents.api.answers import log_summary as summary
-from subagents.api.server.call import find_run
+from subagents.api.calls.call import find_run
 from subagents.api.tools import act_tools
 from subagents.api.tools import list_tools as look_tools
 from subagents.api.tools import tool_wording as wording

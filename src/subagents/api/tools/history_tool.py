@@ -13,7 +13,7 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from subagents.api.answers import explain
-from subagents.api.server.call import find_run
+from subagents.api.calls.call import find_run
 from subagents.api.tools import tool_schemas as schemas
 from subagents.api.tools.tool import (
     Answer,

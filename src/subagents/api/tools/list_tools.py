@@ -6,7 +6,8 @@ Source: 3-tools; seed 000 §1 (the list shows ``blockedReason``, the tree does n
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from subagents.api.server.call import Services, find_run
+from subagents.api.calls.call import find_run
+from subagents.api.calls.services import Services
 from subagents.api.tools import tool_wording as wording
 from subagents.api.tools.tool import Answer, Call, Document
 from subagents.api.tools.tool_arguments import ListArguments, TreeArguments, decoded

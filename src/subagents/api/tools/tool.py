@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from subagents.api.server.call import Caller, Services
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.services import Services
 from subagents.domain.run.values import MessageId
 
 Document: TypeAlias = dict[str, object]

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from subagents.api.server.call import Caller, Services
-from subagents.api.server.refusals import is_refusal, note_refusal
+from subagents.api.calls.auth import Caller, note_refusal
+from subagents.api.calls.refusals import is_refusal
+from subagents.api.calls.services import Services
 from subagents.api.tools.requester_tools import REQUESTER_TOOLS
 from subagents.api.tools.tool import (
     Answer,

@@ -11,8 +11,9 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from subagents.api.server.call import find_run
-from subagents.api.server.refusals import is_refusal, note_refusal
+from subagents.api.calls.auth import note_refusal
+from subagents.api.calls.call import find_run
+from subagents.api.calls.refusals import is_refusal
 from subagents.api.tools import tool_wording as wording
 from subagents.api.tools.tool import Answer, Call, Document
 from subagents.api.tools.tool_arguments import WaitArguments, decoded

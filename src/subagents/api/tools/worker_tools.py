@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from subagents.api.server.call import own_attempt
+from subagents.api.calls.call import own_attempt
 from subagents.api.tools.tool import (
     Answer,
     Audience,

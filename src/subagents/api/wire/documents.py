@@ -13,13 +13,13 @@ import msgspec
 
 from subagents.api.answers.explain import (
     Folded,
-    Lane,
     Step,
     why_now,
 )
 from subagents.api.wire import usage as spending
 from subagents.api.wire.deliveries import delivery
 from subagents.api.wire.run_workspace import changes, workspace_of
+from subagents.domain.rules.admission import LaneUse
 from subagents.domain.run.outcome import (
     Check,
     Outcome,
@@ -75,7 +75,7 @@ def run_status(run: Run) -> str:
     return _PHASE_WORDS.get(run.phase, "running")
 
 
-def row(run: Run, now_ms: int, *, lane: Lane | None = None) -> Document:
+def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> Document:
     """A run in a list. ``attempt`` is the newest attempt's number, ``attempts`` how many at most.
 
     The retry after a failed verification is not part of that number.
@@ -108,7 +108,7 @@ def row(run: Run, now_ms: int, *, lane: Lane | None = None) -> Document:
     }
 
 
-def detail(run: Run, now_ms: int, *, lane: Lane | None = None) -> Document:
+def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> Document:
     """Everything about one run, but at most 4,000 characters of its result."""
     return {
         **row(run, now_ms, lane=lane),

@@ -10,13 +10,13 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from subagents import __version__
 from subagents.cli import output
 from subagents.cli.connection import paths, session
 from subagents.cli.flags import Json, Yes
 from subagents.client.client import Client
 from subagents.client.daemon_start import answers, ensure_daemon
 from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
+from subagents.version import __version__
 
 STOP_TIMEOUT_S: Final = 20.0
 STOP_POLL_S: Final = 0.05

@@ -15,7 +15,6 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter
 
-from subagents import __version__
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.flags import Json
@@ -38,6 +37,7 @@ from subagents.errors import (
     DaemonUnreachable,
     SubagentsError,
 )
+from subagents.version import __version__
 
 FREE_BYTES_LOW: Final = 500 * 1024 * 1024
 FREE_BYTES_FULL: Final = 16 * 1024 * 1024

@@ -1,7 +1,7 @@
 """May this spawn happen? Pure answers; the engine asks them in the order of 2-lifecycle §2."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from subagents.domain.run.run import (
     HOLDS_SLOT,
@@ -290,6 +290,15 @@ def holds_slot(run: Run) -> bool:
         # Also without children or messages yet: a message can still come, and with it a turn.
         return run.resolved.abilities.resume
     return run.phase in HOLDS_SLOT
+
+
+class LaneUse(NamedTuple):
+    """How many slots of a run's lane are taken."""
+
+    used: int
+    slots: int
+    limit: str | None = None
+    """Why none of them is given to the run: ``waiting for anthropic: 429, until 14:05:10``."""
 
 
 def lane_key(run: Run) -> tuple[str, int]:

@@ -64,12 +64,6 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def named_run(token: str) -> RunId | None:
-    """The run that a token names, genuine or not; None when it has not the form of one."""
-    found = _TOKEN.fullmatch(token)
-    return RunId(found["run"]) if found else None
-
-
 def identify(token: str, runs: Mapping[RunId, Run]) -> Identity:
     """Whom ``token`` stands for.
 
@@ -78,7 +72,8 @@ def identify(token: str, runs: Mapping[RunId, Run]) -> Identity:
         runs: Every open run, as committed.
 
     Raises:
-        Unauthorized: It is no token, unknown, or its attempt is over.
+        Unauthorized: It is no token, unknown, or its attempt is over. ``details`` name the run
+            that the token names, genuine or not.
     """
     found = _TOKEN.fullmatch(token)
     if found is None:
@@ -86,18 +81,20 @@ def identify(token: str, runs: Mapping[RunId, Run]) -> Identity:
             "the bearer token is no token of this daemon",
             hint=f"a worker sends what is in its {VARIABLE}, unchanged",
         )
-    run, number = runs.get(RunId(found["run"])), int(found["attempt"])
+    named, number = RunId(found["run"]), int(found["attempt"])
+    run = runs.get(named)
     if run is None or not _is_issued(run, number, digest(token)):
-        raise Unauthorized("the token is unknown, or its run is over", hint=_HINT)
-    if number < len(run.attempts):
-        raise Unauthorized(
+        reason = "the token is unknown, or its run is over"
+    elif number < len(run.attempts):
+        reason = (
             f"the token belongs to attempt {number} of run {run.id};"
-            f" attempt {len(run.attempts)} is under way",
-            hint=_HINT,
+            f" attempt {len(run.attempts)} is under way"
         )
-    if not can_speak(run, number):
-        raise Unauthorized(f"attempt {number} of run {run.id} is over", hint=_HINT)
-    return Identity(run.id, number, run.attempt.session_key)
+    elif not can_speak(run, number):
+        reason = f"attempt {number} of run {run.id} is over"
+    else:
+        return Identity(run.id, number, run.attempt.session_key)
+    raise Unauthorized(reason, hint=_HINT, details={"runId": named})
 
 
 def _is_issued(run: Run, number: int, presented: str) -> bool:

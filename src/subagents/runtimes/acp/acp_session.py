@@ -8,7 +8,6 @@ agent offers → ``session/prompt``.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from subagents import __version__
 from subagents.domain.run.values import Value
 from subagents.runtimes.acp.acp_agents import Facts, Scope
 from subagents.runtimes.acp.acp_calls import of, text_of
@@ -16,6 +15,7 @@ from subagents.runtimes.acp.acp_options import Options
 from subagents.runtimes.acp.acp_scope import SERVER, Limits, switches
 from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import Letter, Opening
+from subagents.version import __version__
 
 PROTOCOL_VERSION: Final = 1
 TRIED: Final = "try:"

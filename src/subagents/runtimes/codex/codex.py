@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from subagents import __version__
 from subagents.domain.run.spec import Abilities
 from subagents.runtimes.codex import codex_scope
 from subagents.runtimes.codex.codex_config import override, said
@@ -44,6 +43,7 @@ from subagents.runtimes.conversation.jsonrpc import (
 )
 from subagents.runtimes.process.environment import program
 from subagents.runtimes.process.processes import Marker
+from subagents.version import __version__
 
 INTERRUPT: Final = "interrupt:"
 LEFT: Final = "codex ended in the middle of its turn"

@@ -11,13 +11,10 @@ import logging
 import os
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
-from starlette.requests import Request
 
-from subagents.api.server.auth import Caller, connection_of
-from subagents.domain.redaction.redact import redact
 from subagents.domain.run.events import CallRefused
 from subagents.domain.run.values import RunId
 from subagents.engine.engine import Engine
@@ -29,9 +26,6 @@ from subagents.errors import (
 )
 from subagents.ports import OffLoop
 
-if TYPE_CHECKING:
-    from subagents.api.server.call import Services
-
 log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "refusals.jsonl"
@@ -42,7 +36,6 @@ EVENTS_MAX: Final = 50
 PENDING_MAX: Final = 1000
 """Refusals not written yet; more at once are dropped."""
 FULL_RUNS_MAX: Final = 10_000
-TEXT_CHARS_MAX: Final = 400
 TAIL_BYTES: Final = 64 * 1024
 IDENTITY_GUARDRAILS: Final = frozenset({"ownership", "role"})
 """Who may touch what. Other guardrails bound how much somebody may do: no refusal of a person."""
@@ -67,64 +60,6 @@ def is_refusal(error: SubagentsError) -> bool:
     if isinstance(error, Forbidden):
         return error.guardrail in IDENTITY_GUARDRAILS
     return isinstance(error, Unauthorized)
-
-
-def note_refusal(
-    used: "Services",
-    caller: Caller | None,
-    call: str,
-    reason: str,
-    *,
-    peer: str = "",
-    run_id: RunId | None = None,
-) -> None:
-    """Remember that ``call`` was refused; returns at once and never fails.
-
-    Args:
-        used: The daemon's own.
-        caller: Who called, None when nobody could be made out.
-        call: What was asked for: ``POST /v1/runs``, or a tool's name. No query, no body.
-        reason: Why not, as it was told to the caller.
-        peer: The other end of the connection, when ``caller`` does not say.
-        run_id: The run concerned, when ``caller`` is none of its workers.
-    """
-    # Whoever is refused chose the path, the host and the names: a token may stand in them.
-    used.refusals.add(
-        Refusal(
-            at_ms=used.now_ms(),
-            call=_shown(call),
-            reason=_shown(reason),
-            by=caller.session if caller is not None else "unknown",
-            peer=caller.peer if caller is not None else peer,
-            run_id=caller.run_id if caller is not None and caller.run_id else run_id,
-        )
-    )
-
-
-def _shown(text: str) -> str:
-    # Cut twice: what is refused must not be much work.
-    return redact(text[: 4 * TEXT_CHARS_MAX])[:TEXT_CHARS_MAX]
-
-
-def note_if_refused(request: Request, error: SubagentsError) -> None:
-    """As ``note_refusal``, for a request that failed; other failures are nobody's refusal."""
-    if not is_refusal(error):
-        return
-    caller: Caller | None = request.scope.get("caller")
-    note_refusal(
-        request.app.state.services,
-        caller,
-        f"{request.method} {request.scope['path']}",
-        error.message,
-        peer=connection_of(request.scope).peer,
-        run_id=run_concerned(error),
-    )
-
-
-def run_concerned(error: SubagentsError) -> RunId | None:
-    """The run that a refused token or session names, genuine or not."""
-    found = error.details.get("runId")
-    return RunId(found) if isinstance(found, str) else None
 
 
 class Refusals:

@@ -13,11 +13,11 @@ import pytest
 from starlette.requests import Request
 from tests.api.home_daemon import Document, Home, UnixConnection, build, serving, until
 
-from subagents.api.server import refusals
+from subagents.api.calls import refusals
+from subagents.api.calls.auth import CONNECTION, Caller, Connection
+from subagents.api.calls.call import own_attempt
+from subagents.api.calls.refusals import is_refusal
 from subagents.api.server.app import create_app
-from subagents.api.server.auth import CONNECTION, Connection
-from subagents.api.server.call import Caller, own_attempt
-from subagents.api.server.refusals import is_refusal
 from subagents.domain.run.events import CallRefused
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.errors import (

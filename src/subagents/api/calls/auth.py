@@ -9,20 +9,23 @@ Source: 3-tools "Who is calling"; 5-surfaces §4.
 """
 
 import re
+import socket
+import struct
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.types import Scope
 
+from subagents.api.calls.refusals import Refusal, is_refusal
+from subagents.api.calls.services import Services, services
+from subagents.domain.redaction.redact import redact
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
-from subagents.engine.kernel.worker_tokens import VARIABLE, named_run
-from subagents.errors import Unauthorized, Unavailable, UsageError
-
-if TYPE_CHECKING:
-    from subagents.api.server.call import Services
+from subagents.engine.kernel.worker_tokens import VARIABLE
+from subagents.errors import SubagentsError, Unauthorized, Unavailable, UsageError
 
 DEFAULT_SESSION: Final = "agent:main:main"
 SESSION: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
@@ -31,6 +34,9 @@ CWD_BYTES_MAX: Final = 4096
 CONNECTION: Final = "connection"
 """Under this name a request's state holds its ``Connection``."""
 MCP_PATH: Final = "/mcp"
+TEXT_CHARS_MAX: Final = 400
+_PEER: Final = struct.Struct("3i")
+"""``struct ucred``: pid, uid, gid."""
 
 
 @dataclass(slots=True)
@@ -97,7 +103,7 @@ class Caller:
             Unauthorized: The token is not valid, or a worker presents none.
             Unavailable: It cannot be made out now.
         """
-        used: Services = request.app.state.services
+        used = services(request)
         connection = connection_of(request.scope)
         session, reader = _session_and_reader(request)
         cwd = _cwd_of(request)
@@ -182,13 +188,9 @@ def _bearer_of(request: Request) -> str | None:
 
 
 def _worker(
-    used: "Services", token: str, connection: Connection, *, reader: str | None, cwd: str | None
+    used: Services, token: str, connection: Connection, *, reader: str | None, cwd: str | None
 ) -> Caller:
-    try:
-        known = used.engine.identify(token)
-    except Unauthorized as error:
-        error.details = {**error.details, "runId": named_run(token)}
-        raise
+    known = used.engine.identify(token)
     return Caller(
         session=known.session_key,
         reader=reader or known.session_key,
@@ -202,7 +204,7 @@ def _worker(
 
 
 def refuse_worker_without_token(
-    used: "Services", session: SessionKey, connection: Connection
+    used: Services, session: SessionKey, connection: Connection
 ) -> None:
     """A name in a header is no proof, and to leave the token out is no way to more rights.
 
@@ -237,3 +239,84 @@ def refuse_worker_without_token(
 def _is_mcp(request: Request) -> bool:
     path: str = request.scope["path"]
     return path == MCP_PATH or path.startswith(f"{MCP_PATH}/")
+
+
+# -- the other end of a connection --------------------------------------------------------------
+
+
+def peer_uid(connection: socket.socket) -> int | None:
+    """The user at the other end, None where the system does not say."""
+    return None if sys.platform != "linux" else _peer(connection)[1]
+
+
+def peer_pid(connection: socket.socket) -> int | None:
+    """The process that connected, None where the system does not say."""
+    # 0: it lives in another pid namespace.
+    return None if sys.platform != "linux" else _peer(connection)[0] or None
+
+
+def _peer(connection: socket.socket) -> tuple[int, int, int]:
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    pid, uid, gid = _PEER.unpack(raw)
+    return int(pid), int(uid), int(gid)
+
+
+# -- who was turned away ------------------------------------------------------------------------
+
+
+def note_refusal(
+    used: Services,
+    caller: Caller | None,
+    call: str,
+    reason: str,
+    *,
+    peer: str = "",
+    run_id: RunId | None = None,
+) -> None:
+    """Remember that ``call`` was refused; returns at once and never fails.
+
+    Args:
+        used: The daemon's own.
+        caller: Who called, None when nobody could be made out.
+        call: What was asked for: ``POST /v1/runs``, or a tool's name. No query, no body.
+        reason: Why not, as it was told to the caller.
+        peer: The other end of the connection, when ``caller`` does not say.
+        run_id: The run concerned, when ``caller`` is none of its workers.
+    """
+    # Whoever is refused chose the path, the host and the names: a token may stand in them.
+    used.refusals.add(
+        Refusal(
+            at_ms=used.now_ms(),
+            call=_shown(call),
+            reason=_shown(reason),
+            by=caller.session if caller is not None else "unknown",
+            peer=caller.peer if caller is not None else peer,
+            run_id=caller.run_id if caller is not None and caller.run_id else run_id,
+        )
+    )
+
+
+def _shown(text: str) -> str:
+    # Cut twice: what is refused must not be much work.
+    return redact(text[: 4 * TEXT_CHARS_MAX])[:TEXT_CHARS_MAX]
+
+
+def note_if_refused(request: Request, error: SubagentsError) -> None:
+    """As ``note_refusal``, for a request that failed; other failures are nobody's refusal."""
+    if not is_refusal(error):
+        return
+    caller: Caller | None = request.scope.get("caller")
+    note_refusal(
+        services(request),
+        caller,
+        f"{request.method} {request.scope['path']}",
+        error.message,
+        peer=connection_of(request.scope).peer,
+        run_id=run_concerned(error),
+    )
+
+
+def run_concerned(error: SubagentsError) -> RunId | None:
+    """The run that a refused token or session names, genuine or not."""
+    found = error.details.get("runId")
+    return RunId(found) if isinstance(found, str) else None

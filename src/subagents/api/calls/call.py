@@ -1,16 +1,8 @@
-"""One call of the daemon: what it may use and touch, what it said, how it is answered.
-
-Who makes it: ``caller``.
-
-Source: 3-tools "Who is calling"; 5-surfaces §4; 2-lifecycle §2 item 5.
-"""
+"""One call of the daemon: which run it may touch, what it said, how it is answered."""
 
 import asyncio
 import re
-import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Final, TypeVar
 from urllib.parse import unquote
 
@@ -18,30 +10,23 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from subagents.api.answers.explain import Lane
-from subagents.api.server.auth import Caller
-from subagents.api.server.refusals import Refusals
-from subagents.config.layers import Config
-from subagents.config.paths import Paths
+from subagents.api.calls.auth import Caller
+from subagents.api.calls.services import Services, services
 from subagents.config.settings import nearest
-from subagents.domain.rules.admission import lane_key
-from subagents.domain.rules.provider_limits import Gate, refusal_text
 from subagents.domain.run.run import Run
-from subagents.domain.run.values import AttemptId, RunId
-from subagents.engine.engine import Engine
+from subagents.domain.run.values import RunId
 from subagents.engine.kernel.addresses import spoken_under
-from subagents.engine.records.counters import Histogram
-from subagents.engine.runs.queries import Queries
 from subagents.errors import (
+    AlreadyRunning,
     Conflict,
     Forbidden,
     NotFound,
+    RateLimited,
+    SubagentsError,
+    Unauthorized,
     Unavailable,
     UsageError,
 )
-from subagents.ports import Exporter, OffLoop
-
-__all__ = ["Caller", "DaemonInfo", "Services"]
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -49,8 +34,6 @@ SPAWN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 PLAN_BODY_BYTES_MAX: Final = 64 * 1024 * 1024
 DRAIN_BYTES_MAX: Final = 16 * 1024 * 1024
 """How much of a body that is too large is still read, so that its sender hears the answer."""
-LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
-DAY_MS: Final = 24 * 3_600_000
 DEPTH_MAX: Final = 64
 """More than ``max_spawn_depth`` can be, so the walk up a tree ends."""
 
@@ -61,76 +44,17 @@ class BodyTooLarge(UsageError):
     """The request body is larger than the call allows; nothing was stored."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DaemonInfo:
-    """What never changes while this process lives."""
-
-    version: str
-    schema: int
-    """Of the database."""
-    pid: int
-    started_at_ms: int
-    http_url: str | None = None
-    """Where it answers over TCP, if it does."""
-
-
-def _no_attempt(_pid: int) -> AttemptId | None:
-    return None
-
-
-def wall_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
-    """Everything the daemon's calls use; put together in ``wiring``."""
-
-    engine: Engine
-    queries: Queries
-    load_config: Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
-    """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``."""
-    paths: Paths
-    info: DaemonInfo
-    check_database: Callable[[], Sequence[str]]
-    """What the database finds wrong with itself; blocking, called through ``off_loop``."""
-    orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
-    """``(attempt id, pid)`` of every marked process that no open run owns."""
-    off_loop: OffLoop
-    refusals: Refusals
-    attempt_of: Callable[[int], AttemptId | None] = _no_attempt
-    """The attempt of this home that the process of that id belongs to; microseconds."""
-    exporter: Exporter | None = None
-    """Sends spans to a receiver; None = nothing is sent."""
-    loop_lag_s: Histogram = field(default_factory=lambda: Histogram(LAGS_S))
-    """How late the loop came back to what was due; for ``/metrics``, as the next one."""
-    failures: Counter[str] = field(default_factory=Counter)
-    """Calls that ended in an error, by its code."""
-    now_ms: Callable[[], int] = wall_ms
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set by a signal or ``POST /v1/shutdown``; long polls end, then the daemon."""
-
-    def lane_of(self, run: Run) -> Lane:
-        """How full the run's lane is now."""
-        used = self.engine.ledger.index.held(lane_key(run))
-        gate = self.engine.limits.gate_of(run)
-        limit = None if gate is None else _refusing(gate, self.now_ms())
-        return Lane(used=used, slots=run.resolved.lane_slots, limit=limit)
-
-
-def _refusing(gate: Gate, now_ms: int) -> str:
-    """``waiting for anthropic: 429, until 14:05:10``."""
-    text = f"waiting for {refusal_text(gate.provider, gate.status)}"
-    if not gate.is_closed(now_ms):
-        return f"{text}; one run goes first ({gate.probe})"
-    at = time.localtime(gate.until_ms / 1000)
-    day = "%H:%M:%S" if gate.until_ms - now_ms < DAY_MS else "%Y-%m-%d %H:%M:%S"
-    return f"{text}, until {time.strftime(day, at)}"
-
-
-def services(request: Request) -> Services:
-    found: Services = request.app.state.services
-    return found
+_STATUS: Final[Mapping[type[SubagentsError], int]] = {
+    BodyTooLarge: 413,
+    UsageError: 422,
+    NotFound: 404,
+    Unauthorized: 401,
+    RateLimited: 429,
+    Forbidden: 403,
+    Conflict: 409,
+    AlreadyRunning: 409,
+    Unavailable: 503,
+}
 
 
 # -- whose run is it ----------------------------------------------------------------------------
@@ -316,6 +240,28 @@ def flag_in(query: Mapping[str, str], name: str) -> bool:
 def answer(document: Mapping[str, object], *, status: int = 200) -> Response:
     content = msgspec.json.encode(document)
     return Response(content, status_code=status, media_type="application/json")
+
+
+def status_of(error: SubagentsError) -> int:
+    """The HTTP status of an error; 500 for a broken promise of ours."""
+    for kind in type(error).__mro__:
+        if kind in _STATUS:
+            return _STATUS[kind]
+    return 500
+
+
+def problem(
+    document: Mapping[str, object], status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An error document as RFC 9457 wants it answered."""
+    if status == 401:
+        headers = {"WWW-Authenticate": "Bearer", **(headers or {})}
+    return Response(
+        msgspec.json.encode(document),
+        status_code=status,
+        headers=headers,
+        media_type="application/problem+json",
+    )
 
 
 async def while_connected(

@@ -1,0 +1,143 @@
+"""What the daemon's calls use; put together in ``wiring``."""
+
+import asyncio
+import shutil
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.requests import Request
+
+from subagents.api.calls.refusals import Refusals
+from subagents.api.wire.requests import check_task
+from subagents.config.layers import Config
+from subagents.config.paths import Paths
+from subagents.domain.rules.admission import LaneUse, lane_key
+from subagents.domain.rules.provider_limits import Gate, refusal_text
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import AttemptId, SessionKey
+from subagents.engine.engine import Engine
+from subagents.engine.records.counters import Histogram
+from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.sessions import Sent
+from subagents.ports import Exporter, OffLoop
+
+LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+DAY_MS: Final = 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonInfo:
+    """What never changes while this process lives."""
+
+    version: str
+    schema: int
+    """Of the database."""
+    pid: int
+    started_at_ms: int
+    http_url: str | None = None
+    """Where it answers over TCP, if it does."""
+
+
+def _no_attempt(_pid: int) -> AttemptId | None:
+    return None
+
+
+def wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything the daemon's calls use."""
+
+    engine: Engine
+    queries: Queries
+    load_config: Callable[[str | None, Mapping[str, str], Mapping[str, object]], Config]
+    """``(cwd, SUBAGENTS_… variables of the caller, dotted key → value)``."""
+    paths: Paths
+    info: DaemonInfo
+    check_database: Callable[[], Sequence[str]]
+    """What the database finds wrong with itself; blocking, called through ``off_loop``."""
+    orphans: Callable[[], Awaitable[Sequence[tuple[str, int]]]]
+    """``(attempt id, pid)`` of every marked process that no open run owns."""
+    off_loop: OffLoop
+    refusals: Refusals
+    attempt_of: Callable[[int], AttemptId | None] = _no_attempt
+    """The attempt of this home that the process of that id belongs to; microseconds."""
+    exporter: Exporter | None = None
+    """Sends spans to a receiver; None = nothing is sent."""
+    loop_lag_s: Histogram = field(default_factory=lambda: Histogram(LAGS_S))
+    """How late the loop came back to what was due; for ``/metrics``, as the next one."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """Calls that ended in an error, by its code."""
+    now_ms: Callable[[], int] = wall_ms
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by a signal or ``POST /v1/shutdown``; long polls end, then the daemon."""
+
+    def lane_of(self, run: Run) -> LaneUse:
+        """How full the run's lane is now."""
+        used = self.engine.ledger.index.held(lane_key(run))
+        gate = self.engine.limits.gate_of(run)
+        limit = None if gate is None else _refusing(gate, self.now_ms())
+        return LaneUse(used=used, slots=run.resolved.lane_slots, limit=limit)
+
+    async def send(
+        self,
+        run: Run,
+        message: str,
+        *,
+        by: SessionKey,
+        mode: str,
+        key: str | None,
+        is_operator: bool,
+    ) -> Sent:
+        """Send to the session of a run under the configuration effective where it works.
+
+        An agent gains nothing from a project's file there, and ``allow_agents`` holds for it.
+
+        Raises:
+            UsageError: The message is empty or too long. Also what ``Sessions.send`` raises.
+        """
+        check_task(message, field="message")
+        config = self.load_config(run.resolved.project, {}, {})
+        if not is_operator:
+            config = config.for_agents()
+        with config.explaining():
+            sent = await self.engine.sessions.send(
+                run.id,
+                message,
+                by=by,
+                settings=config.settings,
+                is_operator=is_operator,
+                mode=mode,
+                key=key,
+            )
+        return sent._replace(warnings=(*sent.warnings, *config.ignored)) if sent.is_new else sent
+
+    def database_bytes(self) -> int:
+        """Size of the database with its write-ahead log; 0 before it is made. Blocking."""
+        database = self.paths.database
+        files = (database, database.with_name(f"{database.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def free_bytes(self) -> int:
+        """Room on the disk that holds the state. Blocking."""
+        return shutil.disk_usage(self.paths.state_dir).free
+
+
+def _refusing(gate: Gate, now_ms: int) -> str:
+    """``waiting for anthropic: 429, until 14:05:10``."""
+    text = f"waiting for {refusal_text(gate.provider, gate.status)}"
+    if not gate.is_closed(now_ms):
+        return f"{text}; one run goes first ({gate.probe})"
+    at = time.localtime(gate.until_ms / 1000)
+    day = "%H:%M:%S" if gate.until_ms - now_ms < DAY_MS else "%Y-%m-%d %H:%M:%S"
+    return f"{text}, until {time.strftime(day, at)}"
+
+
+def services(request: Request) -> Services:
+    found: Services = request.app.state.services
+    return found
