@@ -23,12 +23,12 @@ Document = dict[str, Any]
 class LlmProcess:
     """One turn. Its events are collected while it works."""
 
-    def __init__(self, assignment: Assignment, file: Path) -> None:
+    def __init__(self, assignment: Assignment, file: Path, module: str) -> None:
         file.write_bytes(msgspec.json.encode(assignment))
         env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         with Path(f"{file}.err").open("ab") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "subagents.agent_loop", str(file)],
+                [sys.executable, "-P", "-m", module, str(file)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -102,7 +102,13 @@ class Bench:
         self._made: list[LlmProcess] = []
 
     def start(
-        self, message: str, *, session: str = "s1", after: str | None = None, **more: object
+        self,
+        message: str,
+        *,
+        session: str = "s1",
+        after: str | None = None,
+        module: str = "subagents.agent_loop",
+        **more: object,
     ) -> LlmProcess:
         """A turn.
 
@@ -110,6 +116,7 @@ class Bench:
             message: What the user says.
             session: Which conversation.
             after: The conversation that goes on; None = a new one.
+            module: The name by which the program is started.
             more: Other fields of the assignment.
         """
         assignment = Assignment(
@@ -128,7 +135,7 @@ class Bench:
         )
         assignment = msgspec.structs.replace(assignment, **more)
         file = self.root / f"assignment-{len(self._made)}"
-        self._made.append(LlmProcess(assignment, file))
+        self._made.append(LlmProcess(assignment, file, module))
         return self._made[-1]
 
     def end(self) -> None:

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 from pydantic_ai.models import ModelRequestParameters
@@ -105,9 +105,14 @@ def main() -> int:
     return asyncio.run(_main(assignment))
 
 
-if __name__ == "__main__":
+def run_and_exit() -> NoReturn:
+    """Run ``main`` and end the process with its exit code."""
     code = main()
     sys.stdout.flush()
     sys.stderr.flush()
     # Taking a hundred megabytes of modules apart again takes half a second of everybody's time.
     os._exit(code)
+
+
+if __name__ == "__main__":
+    run_and_exit()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.runtimes.attempt_bench import Bench, Ended, until, until_async
 
+import subagents
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import ProgressSeen
 from subagents.errors import RuntimeUnavailable, UsageError
@@ -480,3 +481,42 @@ def test_attempt_files_are_private_and_ids_cannot_leave_the_root(bench: Bench) -
         assert path.stat().st_mode & 0o777 == 0o700
     with pytest.raises(UsageError, match="cannot name a directory"):
         Place(bench.root, type(bench.ref().run_id)("../r-x"), 1)
+
+
+# -- attempts of 0.1.0 --------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("runtimes:one-worker")
+def test_a_worker_that_a_daemon_of_0_1_0_started_is_adopted_read_and_ended(bench: Bench) -> None:
+    """Its shim's path, its marker and its files are written out: they are what 0.1.0 left."""
+    directory = bench.root / "r-bench" / "1"
+    directory.mkdir(parents=True)
+    shim = Path(subagents.__file__).parent / "runtimes" / "shim.sh"
+    script = 'echo hello; echo \'{"subagents":"text","text":"half"}\'; exec sleep 60'
+    starter = subprocess.Popen(
+        ["/bin/sh", str(shim), str(directory), "/bin/sh", "-c", script],
+        cwd=bench.cwd,
+        env={
+            "PATH": os.environ["PATH"],
+            "SUBAGENTS_ATTEMPT": "r-bench#1",
+            "SUBAGENTS_ATTEMPTS_DIR": str(bench.root),
+        },
+        start_new_session=True,
+    )
+
+    async def go() -> Ended:
+        runtime = bench.runtime()
+        started = await runtime.start(bench.launch("sh", "-c", "echo ran >> ran"))
+        assert started.adopted
+        assert started.pid is not None
+        assert runtime.attempt_of(started.pid) == bench.ref().attempt_id
+        await until_async("its output", lambda: "half" in (directory / "out").read_text())
+        await runtime.stop(bench.ref(), grace_s=5)
+        return await bench.read(runtime)
+
+    ended = asyncio.run(go())
+    starter.wait()
+    assert [each.text for each in ended.said if each.text] == ["hello", "half"]
+    assert ended.exited.exit == Exit(signal=signal.SIGTERM)
+    assert not bench.carriers()
+    assert not (bench.cwd / "ran").exists()

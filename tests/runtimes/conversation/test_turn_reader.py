@@ -1,0 +1,87 @@
+"""Reading a turn goes on from its checkpoint, also from one that an older version wrote."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from subagents.domain.run.signals import Signal
+from subagents.domain.run.values import RunId
+from subagents.domain.run.worker_output import Heard, Said
+from subagents.ports import Launch
+from subagents.runtimes.conversation.conversation import LAUNCH, OPENING
+from subagents.runtimes.conversation.dialect import Dialect, Opening
+from subagents.runtimes.conversation.turn_reader import CHECKPOINT, Talk
+from subagents.runtimes.conversation.worker_input import Post
+from subagents.runtimes.dialects import dialects
+from subagents.runtimes.process.shim import Place
+
+DATA: Final = Path(__file__).parents[2] / "data"
+ATTEMPTS: Final = DATA / "attempts-0.1.0"
+"""Files of attempts that 0.1.0 left in the middle of a turn, beside the stream it was reading."""
+PROGRAMS: Final = {"claude": "claude-code"}
+
+
+def dialect_of(attempt: str) -> tuple[Dialect[Any], Path]:
+    program, _, stream = attempt.partition("-")
+    name = PROGRAMS.get(program, program)
+    (found,) = (each for each in dialects() if each.name == name)
+    return found, DATA / "streams" / program / f"{stream}.jsonl"
+
+
+def read(directory: Path, attempt: str, *, cursor: int = 0) -> tuple[list[Said], list[Signal], Any]:
+    """All that the reader tells from ``cursor`` on, and its last state."""
+    dialect, stream = dialect_of(attempt)
+    place = Place(directory, RunId("r-recorded"), 1)
+    place.path.mkdir(parents=True, exist_ok=True)
+    shutil.copy(stream, place.out)
+    opening = msgspec.json.decode((ATTEMPTS / attempt / OPENING).read_bytes(), type=Opening)
+    reader = Talk(
+        dialect,
+        opening,
+        place,
+        Post(place.path),
+        cursor=cursor,
+        heard={"out": cursor},
+        now_ms=lambda: 1_700_000_000_000,
+        on_change=lambda: None,
+    )
+    seen, more = reader.read()
+    while more:
+        found, more = reader.read()
+        seen += found
+    seen += reader.finish()
+    said = [piece for each, _ in seen if isinstance(each, Heard) for piece in each.said]
+    signals = [each for each, _ in seen if not isinstance(each, Heard)]
+    return said, signals, reader.state
+
+
+@pytest.mark.requirement("conversation:adopt:goes-on")
+@pytest.mark.parametrize("attempt", sorted(each.name for each in ATTEMPTS.iterdir()))
+def test_a_turn_that_0_1_0_was_reading_is_gone_on_with_from_its_checkpoint(
+    tmp_path: Path, attempt: str
+) -> None:
+    checkpoint = ATTEMPTS / attempt / CHECKPOINT
+    offset = msgspec.json.decode(checkpoint.read_bytes())["offset"]
+    folded = read(tmp_path / "folded", attempt, cursor=offset)
+    directory = tmp_path / "gone-on" / "r-recorded" / "1"
+    directory.mkdir(parents=True)
+    shutil.copy(checkpoint, directory)
+
+    gone_on = read(tmp_path / "gone-on", attempt, cursor=offset)
+
+    assert gone_on[1]
+    assert gone_on == folded
+
+
+@pytest.mark.requirement("conversation:adopt:goes-on")
+@pytest.mark.parametrize("attempt", sorted(each.name for each in ATTEMPTS.iterdir()))
+def test_what_0_1_0_wrote_down_of_a_start_is_read_whole(attempt: str) -> None:
+    for name, form in ((OPENING, Opening), (LAUNCH, Launch)):
+        written = (ATTEMPTS / attempt / name).read_bytes()
+
+        again = msgspec.json.encode(msgspec.json.decode(written, type=form))
+
+        assert msgspec.json.decode(again) == msgspec.json.decode(written)
