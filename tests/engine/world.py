@@ -20,7 +20,7 @@ from subagents.domain.run.run import Message, Phase, Run
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.engine import Engine
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.verification.verifier import Verifier
@@ -106,11 +106,11 @@ class WatchedRuntime(ScriptedRuntime):
         return await super().start(launch)
 
     async def watch(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
         if self.is_blind:
             raise OSError("its output cannot be read")
-        async for found in super().watch(ref, cursor=cursor, heard=heard):
+        async for found in super().watch(ref, cursor=cursor, positions=positions):
             yield found
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:

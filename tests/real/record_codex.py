@@ -27,7 +27,7 @@ from tests.real.install import found
 from subagents.domain.run.values import AttemptId, RunId, replace
 from subagents.runtimes.codex.codex import CodexDialect
 from subagents.runtimes.codex.codex_turn import State
-from subagents.runtimes.conversation.dialect import Letter, Opening
+from subagents.runtimes.conversation.dialect import InputLine, Opening
 
 STREAMS: Final = Path(__file__).parents[1] / "data" / "streams" / "codex"
 CODEX: Final = CodexDialect()
@@ -65,7 +65,7 @@ class Scene:
     after: str = ""
     """Of the scene whose session it goes on with."""
     when: Callable[[bytes, State], bool] = lambda _line, _state: False
-    send: Callable[[State], Letter | None] = lambda _state: None
+    send: Callable[[State], InputLine | None] = lambda _state: None
     """Sent once, ``when`` a line and the state after it are so."""
     has_server: bool = False
     is_logged_in: bool = True
@@ -97,12 +97,12 @@ SCENES: Final[dict[str, Scene]] = {
             lambda seen: Say("steered" if "turn left" in seen.seen else "not steered"),
         ],
         when=_at_command,
-        send=lambda state: CODEX.tell(state, "turn left", key="k1"),
+        send=lambda state: CODEX.steer(state, "turn left", key="k1"),
     ),
     "steer-too-late": Scene(
         [Say("first")],
         when=lambda _line, state: state.is_over,
-        send=lambda state: CODEX.tell(replace(state, is_over=False), "turn left", key="k1"),
+        send=lambda state: CODEX.steer(replace(state, is_over=False), "turn left", key="k1"),
     ),
     "interrupt": Scene(
         [Use("exec_command", shell("sleep 301").arguments, text="I sleep"), Say("never")],
@@ -216,21 +216,21 @@ def _played(opening: Opening, scene: Scene, home: Path) -> tuple[list[bytes], St
     bound.start()
     first = CODEX.begin(opening)
     state, lines, sent = first.state, [], None
-    letters = list(first.letters)
+    input_lines = list(first.input_lines)
     with program:
         while True:
-            for letter in letters:
-                program.stdin.write(letter.line + b"\n")
+            for input_line in input_lines:
+                program.stdin.write(input_line.line + b"\n")
             program.stdin.flush()
             line = program.stdout.readline()
             if not line:
                 break
             lines.append(line)
-            step = CODEX.hear(state, line.rstrip(b"\n"), now_ms=None)
-            state, letters = step.state, list(step.letters)
+            step = CODEX.read_line(state, line.rstrip(b"\n"), now_ms=None)
+            state, input_lines = step.state, list(step.input_lines)
             if sent is None and scene.when(line, state):
                 sent = scene.send(state)
-                letters += [] if sent is None else [sent]
+                input_lines += [] if sent is None else [sent]
             if state.is_over and (sent is None or "k1" in state.tells or sent.key != "k1"):
                 break
         program.stdin.close()

@@ -22,7 +22,7 @@ from subagents.domain.run.values import (
     SessionKey,
     attempt_id,
 )
-from subagents.domain.run.worker_output import Heard, Said
+from subagents.domain.run.worker_output import OutputBatch, OutputItem
 from subagents.ports import AttemptRef, Launch
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.process.processes import orphans, reap
@@ -120,10 +120,10 @@ class Bench:
         runtime: CommandRuntime,
         *,
         cursor: int = 0,
-        heard: Mapping[str, int] | None = None,
+        positions: Mapping[str, int] | None = None,
         number: int = 1,
     ) -> "Ended":
-        watch = runtime.watch(self.ref(number), cursor=cursor, heard=heard or {})
+        watch = runtime.watch(self.ref(number), cursor=cursor, positions=positions or {})
         async with asyncio.timeout(BOUND_S):
             return Ended([pair async for pair in watch])
 
@@ -131,23 +131,23 @@ class Bench:
 class Ended:
     """Everything that was seen of an attempt."""
 
-    def __init__(self, seen: Iterable[tuple[Signal | Heard, int]]) -> None:
+    def __init__(self, seen: Iterable[tuple[Signal | OutputBatch, int]]) -> None:
         self.pairs: list[tuple[Signal, int]] = []
-        self.heard: list[Heard] = []
+        self.batches: list[OutputBatch] = []
         for each, cursor in seen:
-            if isinstance(each, Heard):
-                self.heard.append(each)
+            if isinstance(each, OutputBatch):
+                self.batches.append(each)
             else:
                 self.pairs.append((each, cursor))
         self.signals = [signal for signal, _ in self.pairs]
 
     @property
-    def said(self) -> list[Said]:
-        return [said for heard in self.heard for said in heard.said]
+    def output(self) -> list[OutputItem]:
+        return [item for batch in self.batches for item in batch.items]
 
     @property
     def positions(self) -> dict[str, int]:
-        return self.heard[-1].positions
+        return self.batches[-1].positions
 
     @property
     def exited(self) -> Exited:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.runtimes.attempt_bench import Bench, RealClock, off_loop
-from tests.runtimes.conversation.echo_dialect import EchoDialect, Heard
+from tests.runtimes.conversation.echo_dialect import EchoDialect, EchoState
 
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import UsageSeen
@@ -13,7 +13,7 @@ from subagents.domain.run.values import replace
 from subagents.ports import AttemptRef, Launch, Runtime
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
-from subagents.runtimes.conversation.dialect import Step
+from subagents.runtimes.conversation.dialect import TurnStep
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.testing.runtime_suite import Work
@@ -41,8 +41,8 @@ class ProcessPlace:
     def used_tool(self, told: Sequence[str]) -> bool:
         return bool(told)
 
-    def messages(self, runtime: Runtime, ref: AttemptRef, said: Sequence[str]) -> Sequence[str]:
-        return [text.removeprefix("heard ") for text in said if text.startswith("heard ")]
+    def messages(self, runtime: Runtime, ref: AttemptRef, output: Sequence[str]) -> Sequence[str]:
+        return [text.removeprefix("heard ") for text in output if text.startswith("heard ")]
 
     def cannot_start(self, launch: Launch) -> Launch:
         return replace(launch, cwd=str(self.bench.root / "not-there"))
@@ -75,12 +75,14 @@ class CommandPlace(ProcessPlace):
 class ToldAtOnce(EchoDialect):
     """Tells usage and result in one line, as many programs do."""
 
-    def hear(self, state: Heard, line: bytes, *, now_ms: int | None) -> Step[Heard]:
-        step = super().hear(state, line, now_ms=now_ms)
+    def read_line(
+        self, state: EchoState, line: bytes, *, now_ms: int | None
+    ) -> TurnStep[EchoState]:
+        step = super().read_line(state, line, now_ms=now_ms)
         if not line.startswith(b"done"):
             return step
         usage = UsageSeen(key="", usage=Usage(tokens_in=9))
-        return Step(step.state, signals=(usage, *step.signals))
+        return TurnStep(step.state, signals=(usage, *step.signals))
 
 
 class EchoPlace(ProcessPlace):
@@ -137,7 +139,7 @@ class ScriptedPlace:
         launch = Bench(self.root).launch(number=number)
         return replace(launch, options={"script": scripts[work]})
 
-    def messages(self, runtime: Runtime, ref: AttemptRef, said: Sequence[str]) -> Sequence[str]:
+    def messages(self, runtime: Runtime, ref: AttemptRef, output: Sequence[str]) -> Sequence[str]:
         assert isinstance(runtime, ScriptedRuntime)
         return list(runtime._attempts[ref.attempt_id].messages.values())
 

@@ -13,7 +13,7 @@ from tests.runtimes.attempt_bench import Bench, Ended
 from subagents.domain.run.run import Exit
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import (
     ConfigError,
     RuntimeUnavailable,
@@ -267,9 +267,9 @@ def test_200_mb_of_output_are_read_in_bounded_memory(bench: Bench) -> None:
         nonlocal lines
         runtime, kept = bench.runtime(), []
         await runtime.start(bench.launch("sh", "-c", script))
-        async for seen, cursor in runtime.watch(bench.ref(), cursor=0, heard={}):
-            if isinstance(seen, Heard):
-                lines += len(seen.said)
+        async for seen, cursor in runtime.watch(bench.ref(), cursor=0, positions={}):
+            if isinstance(seen, OutputBatch):
+                lines += len(seen.items)
             else:
                 kept.append((seen, cursor))
         return Ended(kept)

@@ -9,7 +9,7 @@ from tests.runtimes.runtime_places import CommandPlace, EchoPlace, ScriptedPlace
 
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable
 from subagents.ports import AttemptRef, Launch, StartedInfo
 from subagents.runtimes.command import CommandRuntime
@@ -62,18 +62,18 @@ class NeverAdopts(Wrong):
 
 class RepeatsItself(Wrong):
     async def watch(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
-        async for each in super().watch(ref, cursor=0, heard={}):
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+        async for each in super().watch(ref, cursor=0, positions={}):
             yield each
 
 
 class LosesWhatWasSaid(Wrong):
     async def watch(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
-        async for each in super().watch(ref, cursor=cursor, heard=heard):
-            if not isinstance(each[0], Heard):
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+        async for each in super().watch(ref, cursor=cursor, positions=positions):
+            if not isinstance(each[0], OutputBatch):
                 yield each
 
 

@@ -42,9 +42,11 @@ def _launch(script: list[Mapping[str, object]]) -> Launch:
 
 
 async def _watch(
-    runtime: ScriptedRuntime, *, cursor: int = 0, heard: Mapping[str, int] | None = None
+    runtime: ScriptedRuntime, *, cursor: int = 0, positions: Mapping[str, int] | None = None
 ) -> Ended:
-    return Ended([each async for each in runtime.watch(REF, cursor=cursor, heard=heard or {})])
+    return Ended(
+        [each async for each in runtime.watch(REF, cursor=cursor, positions=positions or {})]
+    )
 
 
 @pytest.mark.requirement("transcript:scripted-workers-speak")
@@ -55,7 +57,7 @@ def test_a_scripted_worker_is_heard_like_a_plain_program() -> None:
         return await _watch(runtime)
 
     ended = asyncio.run(go())
-    assert [(said.type.value, said.text) for said in ended.said] == [
+    assert [(output.type.value, output.text) for output in ended.output] == [
         ("text", "one"),
         ("text", "two"),
         ("tool", "❌ Bash (exit 1)\nls"),
@@ -63,7 +65,7 @@ def test_a_scripted_worker_is_heard_like_a_plain_program() -> None:
         ("tool", "✅ Read"),
     ]
     assert [each.name for each in ended.signals if isinstance(each, ToolSeen)] == ["Bash", "Read"]
-    assert ended.said[3].api_error is not None
+    assert ended.output[3].api_error is not None
     assert ended.positions == {"steps": 4}
 
 
@@ -73,11 +75,11 @@ def test_a_script_watched_again_from_any_place_says_only_the_rest() -> None:
         runtime = ScriptedRuntime(RealClock())
         await runtime.start(_launch(SCRIPT))
         whole = await _watch(runtime)
-        for heard in whole.heard:
+        for batch in whole.batches:
             for _, cursor in whole.pairs:
-                again = await _watch(runtime, cursor=cursor, heard=heard.positions)
-                rest = whole.heard[whole.heard.index(heard) + 1 :]
-                assert again.said == [said for each in rest for said in each.said]
+                again = await _watch(runtime, cursor=cursor, positions=batch.positions)
+                rest = whole.batches[whole.batches.index(batch) + 1 :]
+                assert again.output == [item for each in rest for item in each.items]
                 assert again.pairs == [
                     pair for pair in whole.pairs if pair[1] > cursor or (pair is whole.pairs[-1])
                 ]
@@ -94,14 +96,14 @@ def test_a_tool_that_was_not_given_is_neither_used_nor_heard() -> None:
 
     ended = asyncio.run(go())
     assert [each.name for each in ended.signals if isinstance(each, ToolSeen)] == ["Read"]
-    assert not any("Bash" in said.text for said in ended.said)
+    assert not any("Bash" in output.text for output in ended.output)
 
 
 @pytest.mark.requirement("transcript:scripted-workers-speak")
 def test_what_is_no_structured_event_is_refused_before_it_is_played() -> None:
     runtime = ScriptedRuntime(RealClock())
     runtime.check({"script": SCRIPT})
-    with pytest.raises(ConfigError, match="script step 1: `said` is no structured event"):
+    with pytest.raises(ConfigError, match="script step 1: `output` is no structured event"):
         runtime.check({"script": [{"print": "x"}, {"said": {"subagents": "unheard"}}]})
     with pytest.raises(ConfigError, match='unknown key "says"'):
         runtime.check({"script": [{"says": "x"}]})
@@ -115,12 +117,12 @@ def test_a_further_turn_is_heard_once() -> None:
         await _watch(runtime)
         ref = replace(REF, turns=2)
         await runtime.resume(ref, "go on", env={})
-        first = Ended([each async for each in runtime.watch(ref, cursor=0, heard={"steps": 4})])
-        heard = {"steps": 6, **first.positions}
-        again = Ended([each async for each in runtime.watch(ref, cursor=0, heard=heard)])
+        first = Ended([each async for each in runtime.watch(ref, cursor=0, positions={"steps": 4})])
+        positions = {"steps": 6, **first.positions}
+        again = Ended([each async for each in runtime.watch(ref, cursor=0, positions=positions)])
 
-        assert [said.text for said in first.said] == ["go on"]
-        assert again.said == []
+        assert [output.text for output in first.output] == ["go on"]
+        assert again.output == []
         assert again.signals == first.signals
 
     asyncio.run(go())

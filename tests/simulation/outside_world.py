@@ -59,7 +59,7 @@ from subagents.domain.run.signals import (
 )
 from subagents.domain.run.spec import Abilities, Contract
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Launch, StartedInfo
@@ -386,7 +386,7 @@ class SimulatedRuntime:
         return StartedInfo(pid=1, adopted=not is_new, native_session=name)
 
     async def discard(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
         worker = self._world.workers.get(ref.attempt_id)
         await self._around.hazard()
@@ -395,17 +395,17 @@ class SimulatedRuntime:
         if ended:
             check_let_go(self._world.judge, ref.run_id, ref.number, turn=ref.turns)
         if worker is not None:
-            worker.let_go.note(ref.turns, cursor=cursor, heard=heard, ended=ended)
+            worker.let_go.note(ref.turns, cursor=cursor, positions=positions, ended=ended)
         await self._around.hazard()
 
     def watch(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
         worker = self._world.workers[ref.attempt_id]
-        if worker.let_go.is_before(ref.turns, cursor=cursor, heard=heard):
-            detail = f"{ref.attempt_id} from {cursor}, {dict(heard)}: {worker.let_go}"
+        if worker.let_go.is_before(ref.turns, cursor=cursor, positions=positions):
+            detail = f"{ref.attempt_id} from {cursor}, {dict(positions)}: {worker.let_go}"
             self._world.judge.fail("nothing is let go that is read again", detail)
-        return _Watch(self._world, self._around, ref, cursor, heard)
+        return _Watch(self._world, self._around, ref, cursor, positions)
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         world = self._world
@@ -463,7 +463,7 @@ class SimulatedRuntime:
         """Nothing is kept in files."""
 
 
-class _Watch(AsyncIterator[tuple[Signal | Heard, int]]):
+class _Watch(AsyncIterator[tuple[Signal | OutputBatch, int]]):
     """Reads a turn's signals and what was said, each from its place on, with the seed's faults."""
 
     def __init__(
@@ -472,18 +472,18 @@ class _Watch(AsyncIterator[tuple[Signal | Heard, int]]):
         surroundings: Surroundings,
         ref: AttemptRef,
         cursor: int,
-        heard: Mapping[str, int],
+        positions: Mapping[str, int],
     ) -> None:
         self._world = world
         self._around = surroundings
         self._ref = ref
         self._at = cursor
         self._name = name_of(ref.turns)
-        self._heard = heard.get(self._name, 0) // STRIDE
+        self._heard = positions.get(self._name, 0) // STRIDE
         self._again: list[tuple[Signal, int]] = []
         self._is_over = False
 
-    async def __anext__(self) -> tuple[Signal | Heard, int]:
+    async def __anext__(self) -> tuple[Signal | OutputBatch, int]:
         if self._is_over:
             raise StopAsyncIteration
         if self._world.workers[self._ref.attempt_id].is_unwatchable:
@@ -495,9 +495,9 @@ class _Watch(AsyncIterator[tuple[Signal | Heard, int]]):
             if self._at >= len(turn.signals):
                 raise StopAsyncIteration  # a cursor beyond the end: nothing more is said
             at_s, signal = turn.signals[self._at]
-            if (heard := self._listen(turn)) is not None:
+            if (batch := self._listen(turn)) is not None:
                 await self._be_late()
-                return heard, self._at
+                return batch, self._at
             if at_s <= self._world.loop.time():
                 break
             # A turn that is cut short wakes its watchers: the next piece may have gone.
@@ -507,7 +507,7 @@ class _Watch(AsyncIterator[tuple[Signal | Heard, int]]):
         await self._be_late()
         return found if found is not None else await self.__anext__()
 
-    def _listen(self, turn: Turn) -> Heard | None:
+    def _listen(self, turn: Turn) -> OutputBatch | None:
         """Some of what was said by now, if there is more."""
         now, rng = self._world.loop.time(), self._world.rng
         due = [said for at_s, said in turn.said[self._heard :] if at_s <= now]
@@ -517,7 +517,7 @@ class _Watch(AsyncIterator[tuple[Signal | Heard, int]]):
             raise Injected("the stream broke")
         said = tuple(due[: rng.randrange(1, 4)])
         self._heard += len(said)
-        return Heard(said=said, positions={self._name: self._heard * STRIDE})
+        return OutputBatch(items=said, positions={self._name: self._heard * STRIDE})
 
     def _turn(self) -> Turn:
         return self._world.workers[self._ref.attempt_id].turns[self._ref.turns - 1]

@@ -16,7 +16,7 @@ from subagents.domain.run.effects import Transition
 from subagents.domain.run.events import Alerted, Event, TokenIssued
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey, replace
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.text import announcement
 from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.supervisor import Supervisor
@@ -404,8 +404,8 @@ def hears_all_again_after_a_crash(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def counts_as_heard_what_it_never_kept(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        async def hear(self: Any, run: Run, heard: Heard) -> None:
-            await original(self, run, replace(heard, said=heard.said[:2]))
+        async def hear(self: Any, run: Run, heard: OutputBatch) -> None:
+            await original(self, run, replace(heard, items=heard.items[:2]))
 
         return hear
 
@@ -415,9 +415,9 @@ def counts_as_heard_what_it_never_kept(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def lets_go_of_output_before_anything_is_durable(patch: pytest.MonkeyPatch) -> None:
     async def let_go(self: Any, run: Run, watched: Any, *, ended: bool) -> None:
-        heard = dict(watched.heard)
+        positions = dict(watched.positions)
         runtime = self._runtimes[run.resolved.runtime]
-        await runtime.discard(ref_of(run), cursor=watched.cursor, heard=heard, ended=ended)
+        await runtime.discard(ref_of(run), cursor=watched.cursor, positions=positions, ended=ended)
 
     patch.setattr(Supervisor, "_let_go", let_go)
 

@@ -18,7 +18,7 @@ from subagents.domain.run.worker_output import (
     ApiError,
     ContextUse,
     LineType,
-    Said,
+    OutputItem,
     ToolUse,
 )
 from subagents.domain.transcript.transcript_query import LogQuery
@@ -33,7 +33,7 @@ STRIDE: Final = LET_GO_AFTER // 3
 """Between the positions of two pieces: with some of them there is enough to let go."""
 LINES_MAX: Final = 10_000
 
-Spoken = tuple[float, Said]
+Spoken = tuple[float, OutputItem]
 """When, and what."""
 
 
@@ -56,18 +56,18 @@ def plan_talk(
     ]
 
 
-def _piece(rng: random.Random, text: str, *, fails: bool) -> Said:
+def _piece(rng: random.Random, text: str, *, fails: bool) -> OutputItem:
     choice = rng.random()
     if choice < 0.4:
         failed = fails and rng.random() < 0.9
         tool = ToolUse(name="Bash", command="make test", exit_code=int(failed), is_error=failed)
-        return Said(type=LineType.TOOL, text=text, tool=tool)
+        return OutputItem(type=LineType.TOOL, text=text, tool=tool)
     if choice < 0.5:
-        return Said(type=LineType.ERROR, text=text, api_error=ApiError(message="overloaded"))
+        return OutputItem(type=LineType.ERROR, text=text, api_error=ApiError(message="overloaded"))
     if choice < 0.6:
         context = ContextUse(tokens=rng.randrange(200_000), window=200_000)
-        return Said(type=LineType.SYSTEM, text=text, context=context)
-    return Said(type=LineType.TEXT, text=text)
+        return OutputItem(type=LineType.SYSTEM, text=text, context=context)
+    return OutputItem(type=LineType.TEXT, text=text)
 
 
 @dataclass(slots=True)
@@ -75,21 +75,21 @@ class LetGo:
     """What of one attempt its runtime was told to let go, by turn."""
 
     cursor: dict[int, int] = field(default_factory=dict)
-    heard: dict[int, int] = field(default_factory=dict)
+    positions: dict[int, int] = field(default_factory=dict)
     turns_over: int = 0
 
-    def note(self, turn: int, *, cursor: int, heard: Mapping[str, int], ended: bool) -> None:
+    def note(self, turn: int, *, cursor: int, positions: Mapping[str, int], ended: bool) -> None:
         self.cursor[turn] = max(self.cursor.get(turn, 0), cursor)
-        self.heard[turn] = max(self.heard.get(turn, 0), heard.get(name_of(turn), 0))
+        self.positions[turn] = max(self.positions.get(turn, 0), positions.get(name_of(turn), 0))
         if ended:
             self.turns_over = max(self.turns_over, turn)
 
-    def is_before(self, turn: int, *, cursor: int, heard: Mapping[str, int]) -> bool:
+    def is_before(self, turn: int, *, cursor: int, positions: Mapping[str, int]) -> bool:
         """Whether a reader that begins there asks for what may be gone."""
         return (
             self.turns_over >= turn
             or cursor < self.cursor.get(turn, 0)
-            or heard.get(name_of(turn), 0) < self.heard.get(turn, 0)
+            or positions.get(name_of(turn), 0) < self.positions.get(turn, 0)
         )
 
 

@@ -16,7 +16,7 @@ from subagents.domain.run.values import (
     SessionKey,
     Value,
 )
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import ConfigError
 
 
@@ -128,23 +128,23 @@ class Runtime(Protocol):
         ...
 
     def watch(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
         """Yield ``(what was seen, cursor after it)`` in order; ends after a terminal signal.
 
-        Signals are evidence of how the attempt does, ``Heard`` is what it says. All that was said
-        comes before the terminal signal.
+        Signals are evidence of how the attempt does, an ``OutputBatch`` is what it wrote. All its
+        output comes before the terminal signal.
 
         Args:
             ref: The attempt.
             cursor: For signals: 0 or a value this method gave before, reading goes on there.
-            heard: For what is said: ``positions`` of the last ``Heard`` that was kept; nothing
+            positions: For output: ``positions`` of the last ``OutputBatch`` that was kept; nothing
                 before them is yielded again. Empty = from the beginning.
         """
         ...
 
     async def discard(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
         """Everything before these positions is kept elsewhere, durably: its files may let it go.
 
@@ -153,7 +153,7 @@ class Runtime(Protocol):
         Args:
             ref: The attempt.
             cursor: See ``watch``.
-            heard: See ``watch``.
+            positions: See ``watch``.
             ended: Its terminal signal is durable, too: all may go, whatever the positions.
 
         Raises:

@@ -29,7 +29,7 @@ import msgspec
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import ConfigError, RuntimeUnavailable, UsageError
 from subagents.ports import (
     AttemptRef,
@@ -123,7 +123,7 @@ class CommandRuntime:
         return await self._attempts.start(place, partial(self._command, launch, place))
 
     async def discard(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
         """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
 
@@ -131,17 +131,17 @@ class CommandRuntime:
             RuntimeUnavailable: Not all could be let go; repeating goes on.
         """
         place = self._attempts.place(ref)
-        await self._attempts.discard(place, cursor=cursor, heard=heard, ended=ended)
+        await self._attempts.discard(place, cursor=cursor, positions=positions, ended=ended)
 
     def watch(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
         """See ``ports.Runtime.watch``; the cursor is a byte offset in the standard output.
 
         Positions are byte offsets, too: ``out`` and ``err``.
         """
         place = self._attempts.place(ref)
-        output = PlainOutput(ref.attempt_id, place, cursor=cursor, heard=heard)
+        output = PlainOutput(ref.attempt_id, place, cursor=cursor, positions=positions)
         return self._attempts.watch(ref.attempt_id, place, output)
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:

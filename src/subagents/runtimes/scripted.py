@@ -6,7 +6,7 @@ that go on with a session of this agent (without one, such a run answers with it
 
 ``{"sleep_ms": N}`` · ``{"result": TEXT}`` · ``{"error": TEXT}`` (a result that says error) ·
 ``{"report": {…}}`` · ``{"progress": {…}}`` · ``{"usage": {…}}`` · ``{"tool": NAME}`` ·
-``{"print": TEXT}`` (plain lines) · ``{"said": {"subagents": …}}`` (the same object that a plain
+``{"print": TEXT}`` (plain lines) · ``{"output": {"subagents": …}}`` (the same object that a plain
 program prints, see ``events``: of one with a signal both are seen) ·
 ``{"write": {"path": P, "text": T}}`` (relative to the working directory) ·
 ``{"fail_start": TEXT}`` · ``{"exit": CODE}`` · ``{"signal": N}`` · ``{"hang": true}`` (until
@@ -43,7 +43,7 @@ from subagents.domain.run.signals import (
 )
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId
-from subagents.domain.run.worker_output import Heard, LineType, Said
+from subagents.domain.run.worker_output import LineType, OutputBatch, OutputItem
 from subagents.errors import ConfigError, RuntimeUnavailable
 from subagents.ports import (
     AttemptRef,
@@ -56,11 +56,11 @@ from subagents.runtimes.output.worker_events import (
     AnyEvent,
     ToolEvent,
     event_from,
-    said_of,
+    output_item_of,
     signal_of,
 )
 
-Step = Mapping[str, object]
+ScriptStep = Mapping[str, object]
 
 STEPS: Final = frozenset(
     {
@@ -87,7 +87,7 @@ SIGTERM: Final = 15
 class _Played:
     """One attempt as far as it was played."""
 
-    steps: list[Step]
+    steps: list[ScriptStep]
     cwd: str
     tools: tuple[str, ...] | None = None
     tools_deny: tuple[str, ...] = ()
@@ -144,13 +144,13 @@ class ScriptedRuntime:
         return StartedInfo(native_session=launch.native_session or launch.attempt_id)
 
     async def discard(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
         """See ``ports.Runtime.discard``; there are no files."""
 
     async def watch(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
         """See ``ports.Runtime.watch``; cursor and position count steps."""
         played = self._attempts.get(ref.attempt_id)
         if played is None:
@@ -158,7 +158,7 @@ class ScriptedRuntime:
             yield Vanished(key=f"{ref.attempt_id}:vanished", error=text), cursor
             return
         if ref.turns > 1:
-            for seen in _turn(ref, played.messages[f"turn{ref.turns}"], heard):
+            for seen in _turn(ref, played.messages[f"turn{ref.turns}"], positions):
                 yield seen, cursor
             return
         ended = Exit(code=0)
@@ -171,9 +171,9 @@ class ScriptedRuntime:
             signal = None
             if number >= cursor:
                 signal = await self._play(step, played, f"{ref.attempt_id}:{number}")
-            said = _said(step, played) if number >= heard.get(HEARD, 0) else ()
-            if said:
-                yield Heard(said=said, positions={HEARD: number + 1}), max(cursor, number)
+            output = _output(step, played) if number >= positions.get(HEARD, 0) else ()
+            if output:
+                yield OutputBatch(items=output, positions={HEARD: number + 1}), max(cursor, number)
             if signal is not None:
                 yield signal, number + 1
         if played.stopped.is_set() and not played.is_interrupted:
@@ -181,7 +181,7 @@ class ScriptedRuntime:
         played.is_live = False
         yield Exited(key=f"{ref.attempt_id}:exit", exit=ended, drained=True), len(played.steps)
 
-    async def _play(self, step: Step, played: _Played, key: str) -> Signal | None:
+    async def _play(self, step: ScriptStep, played: _Played, key: str) -> Signal | None:
         for name, value in step.items():
             match name:
                 case "sleep_ms":
@@ -254,19 +254,21 @@ class ScriptedRuntime:
         self._attempts.pop(ref.attempt_id, None)
 
 
-def _turn(ref: AttemptRef, message: str, heard: Mapping[str, int]) -> list[Signal | Heard]:
+def _turn(
+    ref: AttemptRef, message: str, positions: Mapping[str, int]
+) -> list[Signal | OutputBatch]:
     """A follow-up turn answers with its message."""
     key, name = f"{ref.attempt_id}:turn{ref.turns}", f"turn{ref.turns}"
-    seen: list[Signal | Heard] = []
-    if not heard.get(name):
-        said = Said(type=LineType.TEXT, text=message)
-        seen.append(Heard(said=(said,), positions={name: 1}))
+    seen: list[Signal | OutputBatch] = []
+    if not positions.get(name):
+        output = OutputItem(type=LineType.TEXT, text=message)
+        seen.append(OutputBatch(items=(output,), positions={name: 1}))
     seen.append(ResultSeen(key=f"{key}:result", text=message))
     seen.append(Exited(key=f"{key}:exit", exit=Exit(code=0), drained=True))
     return seen
 
 
-def _said(step: Step, played: _Played) -> tuple[Said, ...]:
+def _output(step: ScriptStep, played: _Played) -> tuple[OutputItem, ...]:
     """What a step says, as a plain program would."""
     for name, value in step.items():
         match name:
@@ -274,9 +276,9 @@ def _said(step: Step, played: _Played) -> tuple[Said, ...]:
                 return tuple(pieces(str(value).encode("utf-8", "replace"), is_stderr=False))
             case "said":
                 event = event_from(value)
-                return (said_of(event),) if _may_happen(event, played) else ()
+                return (output_item_of(event),) if _may_happen(event, played) else ()
             case "tool" if played.may_use(str(value)):
-                return (said_of(ToolEvent(name=str(value))),)
+                return (output_item_of(ToolEvent(name=str(value))),)
     return ()
 
 
@@ -288,7 +290,9 @@ def _checked(number: int, form: object) -> None:
     try:
         event_from(form)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"script step {number}: `said` is no structured event: {error}") from None
+        raise ConfigError(
+            f"script step {number}: `output` is no structured event: {error}"
+        ) from None
 
 
 def _signal(name: str, value: object, key: str) -> Signal | None:
@@ -309,15 +313,15 @@ def _signal(name: str, value: object, key: str) -> Signal | None:
             return None
 
 
-def _script(options: Mapping[str, object]) -> list[Step]:
+def _script(options: Mapping[str, object]) -> list[ScriptStep]:
     script = options.get("script", [])
     if not isinstance(script, list) or not all(isinstance(step, dict) for step in script):
         raise ConfigError("script must be a list of tables")
     return script
 
 
-def _steps_of(script: list[Step], attempt: int, *, goes_on: bool) -> list[Step]:
-    chosen: list[Step] = []
+def _steps_of(script: list[ScriptStep], attempt: int, *, goes_on: bool) -> list[ScriptStep]:
+    chosen: list[ScriptStep] = []
     current, is_later = None, False
     for step in script:
         if "attempt" in step:

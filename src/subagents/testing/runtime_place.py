@@ -17,7 +17,7 @@ from subagents.domain.run.signals import (
     Signal,
     ToolSeen,
 )
-from subagents.domain.run.worker_output import Heard, LineType
+from subagents.domain.run.worker_output import LineType, OutputBatch
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Launch, Runtime
 from subagents.testing.conformance import Broken
@@ -83,18 +83,18 @@ class Seen:
     """What ``watch`` yielded, in order."""
 
     def __init__(self) -> None:
-        self.all: list[tuple[Signal | Heard, int]] = []
+        self.all: list[tuple[Signal | OutputBatch, int]] = []
         self.is_over = False
 
     @property
     def signals(self) -> list[Signal]:
-        return [each for each, _ in self.all if not isinstance(each, Heard)]
+        return [each for each, _ in self.all if not isinstance(each, OutputBatch)]
 
     @property
     def texts(self) -> list[str]:
         """What it said, without what its program said about itself."""
-        heard = [each for each, _ in self.all if isinstance(each, Heard)]
-        return [s.text for each in heard for s in each.said if s.type is LineType.TEXT]
+        batches = [each for each, _ in self.all if isinstance(each, OutputBatch)]
+        return [s.text for each in batches for s in each.items if s.type is LineType.TEXT]
 
     @property
     def words(self) -> list[str]:
@@ -111,7 +111,7 @@ class Seen:
 
     @property
     def positions(self) -> Mapping[str, int]:
-        return next((e.positions for e, _ in reversed(self.all) if isinstance(e, Heard)), {})
+        return next((e.positions for e, _ in reversed(self.all) if isinstance(e, OutputBatch)), {})
 
     @property
     def session(self) -> str | None:
@@ -172,12 +172,12 @@ async def read(
     ref: AttemptRef,
     *,
     cursor: int = 0,
-    heard: Mapping[str, int] | None = None,
+    positions: Mapping[str, int] | None = None,
 ) -> Seen:
     """All of it, to its end."""
     seen = Seen()
     async with asyncio.timeout(BOUND_S):
-        async for each in runtime.watch(ref, cursor=cursor, heard=heard or {}):
+        async for each in runtime.watch(ref, cursor=cursor, positions=positions or {}):
             if seen.terminal is not None:
                 raise Broken(f"nothing comes after the terminal signal\n  found: {each!r}")
             seen.all.append(each)
@@ -193,10 +193,10 @@ async def watched(
 ) -> AsyncIterator[Seen]:
     """Reads in the background, as the supervisor does; ends reading, not the attempt."""
     seen = Seen()
-    cursor, heard = (after.cursor, after.positions) if after is not None else (0, {})
+    cursor, positions = (after.cursor, after.positions) if after is not None else (0, {})
 
     async def follow() -> None:
-        async for each in runtime.watch(ref, cursor=cursor, heard=heard):
+        async for each in runtime.watch(ref, cursor=cursor, positions=positions):
             seen.all.append(each)
         seen.is_over = True
 

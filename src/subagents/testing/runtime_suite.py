@@ -16,7 +16,7 @@ from typing import Final
 
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
 from subagents.ports import Runtime, abilities_of
 from subagents.testing.conformance import Suite, expect
@@ -53,7 +53,7 @@ def what_it_says_comes_in_order_and_ends_with_one_terminal_signal(place: Runtime
         seen = await read(runtime, ref_of(launch))
         expect("each is said once, in order", found=seen.words, wanted=list(SPOKEN))
         expect("the result has its last words", found="three" in (seen.result or ""), wanted=True)
-        cursors = [cursor for each, cursor in seen.all if not isinstance(each, Heard)]
+        cursors = [cursor for each, cursor in seen.all if not isinstance(each, OutputBatch)]
         expect("the cursor never goes back", found=cursors, wanted=sorted(cursors))
         if abilities_of(runtime, launch.options).usage:
             usage = any(isinstance(each, UsageSeen) for each in seen.signals)
@@ -111,7 +111,7 @@ def reading_again_from_anywhere_gives_the_rest_and_nothing_twice(place: RuntimeP
                 if abilities_of(runtime, launch.options).survives_daemon
                 else runtime
             )
-            rest = await read(other, ref_of(launch), cursor=kept.cursor, heard=kept.positions)
+            rest = await read(other, ref_of(launch), cursor=kept.cursor, positions=kept.positions)
             promise = f"after {count} of {len(whole.all)}"
             expect(promise, found=[*kept.words, *rest.words], wanted=whole.words)
             result = rest.result if rest.result is not None else kept.result
@@ -195,11 +195,11 @@ def what_is_kept_elsewhere_can_be_let_go_and_its_end_is_still_known(place: Runti
         ref = ref_of(launch)
         await runtime.start(launch)
         seen = await read(runtime, ref)
-        await runtime.discard(ref, cursor=seen.cursor, heard=seen.positions)
-        rest = await read(runtime, ref, cursor=seen.cursor, heard=seen.positions)
+        await runtime.discard(ref, cursor=seen.cursor, positions=seen.positions)
+        rest = await read(runtime, ref, cursor=seen.cursor, positions=seen.positions)
         expect("nothing is said twice", found=rest.words, wanted=[])
         for _ in range(2):
-            await runtime.discard(ref, cursor=seen.cursor, heard=seen.positions, ended=True)
+            await runtime.discard(ref, cursor=seen.cursor, positions=seen.positions, ended=True)
         other = (
             place.runtime() if abilities_of(runtime, launch.options).survives_daemon else runtime
         )
@@ -289,7 +289,7 @@ def a_further_turn_goes_on_in_its_session_or_is_refused(place: RuntimePlace) -> 
             return
         for _ in range(2):
             await runtime.resume(ref, launch.prompt, env=launch.env)
-        seen = await read(runtime, ref, heard=first.positions)
+        seen = await read(runtime, ref, positions=first.positions)
         expect("the turn says something of its own", found=bool(seen.texts), wanted=True)
         expect("and comes to a result", found=seen.result is not None, wanted=True)
         await gone(place)

@@ -74,8 +74,8 @@ from subagents.domain.run.values import RequestId, SessionKey
 from subagents.domain.run.worker_output import (
     ApiError,
     LineType,
+    OutputItem,
     PlanItem,
-    Said,
     ToolUse,
 )
 
@@ -566,11 +566,11 @@ def test_what_is_said_is_clean_for_lines_and_for_detectors() -> None:
         name=ALL, input=ALL, command=ALL, path=ALL, plan=(PlanItem(text=ALL),), team=ALL, output=ALL
     )
     said = (
-        Said(type=LineType.TEXT, text="plain"),
-        Said(type=LineType.TOOL, text=ALL, tool=tool),
-        Said(type=LineType.ERROR, text=ALL, api_error=ApiError(message=ALL)),
-        Said(type=LineType.TEXT, text=private_key("").split("\n")[0]),
-        Said(type=LineType.TEXT, text=KEY_LINES[0]),
+        OutputItem(type=LineType.TEXT, text="plain"),
+        OutputItem(type=LineType.TOOL, text=ALL, tool=tool),
+        OutputItem(type=LineType.ERROR, text=ALL, api_error=ApiError(message=ALL)),
+        OutputItem(type=LineType.TEXT, text=private_key("").split("\n")[0]),
+        OutputItem(type=LineType.TEXT, text=KEY_LINES[0]),
     )
 
     clean, state = redact_said(said, Redactor(), OWN)

@@ -13,7 +13,7 @@ from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.worker_output import (
     ApiError,
     LineType,
-    Said,
+    OutputItem,
     ToolUse,
 )
 
@@ -24,13 +24,13 @@ def kinds(life: Life, watch: Watch, *, now_ms: int = NOW_MS) -> list[AlertKind]:
     return [each.kind for each in concerns(life.run, watch, now_ms=now_ms)]
 
 
-def told(watch: Watch, *said: Said) -> Watch:
+def told(watch: Watch, *said: OutputItem) -> Watch:
     return observe(watch, said, at_ms=NOW_MS, rules=RULES)[0]
 
 
-def a_tool(*, fails: bool) -> Said:
+def a_tool(*, fails: bool) -> OutputItem:
     tool = ToolUse(name="Bash", command="make", exit_code=2 if fails else 0, is_error=fails)
-    return Said(type=LineType.TOOL, text="x", tool=tool)
+    return OutputItem(type=LineType.TOOL, text="x", tool=tool)
 
 
 @pytest.mark.requirement("attention:concerns")
@@ -40,7 +40,7 @@ def test_silence_that_was_told_stands_until_the_worker_speaks() -> None:
     (found,) = concerns(life.run, silent, now_ms=NOW_MS + 360_000)
     assert (found.kind, found.since_ms) == (AlertKind.STUCK, NOW_MS)
     assert found.text == "no sign of life for 6m (last: editing a.py)"
-    assert kinds(life, told(silent, Said(type=LineType.TEXT, text="back"))) == []
+    assert kinds(life, told(silent, OutputItem(type=LineType.TEXT, text="back"))) == []
 
 
 @pytest.mark.requirement("attention:concerns")
@@ -56,7 +56,7 @@ def test_tools_that_fail_in_a_row_stand_until_one_succeeds() -> None:
 @pytest.mark.requirement("attention:concerns")
 def test_a_refusal_stands_until_something_succeeds() -> None:
     life = Life.begin().start()
-    refused = Said(type=LineType.ERROR, text="x", api_error=ApiError(message="rate limited"))
+    refused = OutputItem(type=LineType.ERROR, text="x", api_error=ApiError(message="rate limited"))
     watch = told(State(attempt=1), refused)
     assert kinds(life, watch) == [AlertKind.API_ERROR]
     assert kinds(life, told(watch, a_tool(fails=False))) == []

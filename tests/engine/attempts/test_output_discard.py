@@ -39,7 +39,7 @@ class Told(NamedTuple):
     """One call of ``discard`` and what was durable then."""
 
     cursor: int
-    heard: dict[str, int]
+    positions: dict[str, int]
     ended: bool
     has_end: bool
     """The attempt's end was in the database."""
@@ -60,7 +60,7 @@ class LettingRuntime(WatchedRuntime):
         self.is_stuck = False
 
     async def discard(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
         stored = self.world.store.run(ref.run_id)
         assert stored is not None
@@ -69,7 +69,7 @@ class LettingRuntime(WatchedRuntime):
         self.told.append(
             Told(
                 cursor=cursor,
-                heard=dict(heard),
+                positions=dict(positions),
                 ended=ended,
                 has_end=stored.attempts[ref.number - 1].evidence.exit is not None,
                 kept=checkpoint.positions,
@@ -109,7 +109,7 @@ def test_output_is_let_go_when_the_end_is_durable_and_not_before(tmp_path: Path)
 
         first = runtime.told[0]
         assert (first.ended, first.has_end) == (True, True)
-        assert first.heard == {"steps": HEARD}
+        assert first.positions == {"steps": HEARD}
         assert first.kept == {"1/steps": HEARD}
 
     in_world(tmp_path, scenario)
@@ -164,9 +164,9 @@ def test_a_worker_that_talks_much_has_its_output_let_go_while_it_works(
         assert runtime.told
         for told in runtime.told:
             assert not told.ended
-            assert told.heard["steps"] <= told.kept["1/steps"]
+            assert told.positions["steps"] <= told.kept["1/steps"]
             assert 0 < told.cursor <= told.leased
-        assert runtime.told[-1].heard == {"steps": 13}
+        assert runtime.told[-1].positions == {"steps": 13}
         again = len(runtime.told)
         await world.clock.advance(20)
         assert len(runtime.told) == again  # nothing new, nothing to say

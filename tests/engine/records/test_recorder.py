@@ -16,9 +16,9 @@ from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import (
     ApiError,
-    Heard,
     LineType,
-    Said,
+    OutputBatch,
+    OutputItem,
     ToolUse,
 )
 from subagents.domain.transcript.transcript_query import Line, LogQuery
@@ -26,7 +26,7 @@ from subagents.engine.records.writer import Page, Scribe
 from subagents.errors import StoreUnavailable
 from subagents.ports import AttemptRef
 
-RATE_LIMITED = Said(
+RATE_LIMITED = OutputItem(
     type=LineType.ERROR, text="429", api_error=ApiError(message="rate limited", retry="2/5")
 )
 
@@ -36,24 +36,24 @@ class Talkative(WatchedRuntime):
 
     def __init__(self, clock: FakeClock, abilities: Abilities | None = None) -> None:
         super().__init__(clock, abilities)
-        self.words: list[Said] = []
+        self.words: list[OutputItem] = []
         self.asked_from: list[int] = []
         self._clock = clock
 
     async def watch(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
-        at = heard.get("words", 0)
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+        at = positions.get("words", 0)
         self.asked_from.append(at)
         if at < len(self.words):
             said = tuple(self.words[at:])
-            yield Heard(said=said, positions={"words": at + len(said)}), cursor
-        async for found in super().watch(ref, cursor=cursor, heard=heard):
+            yield OutputBatch(items=said, positions={"words": at + len(said)}), cursor
+        async for found in super().watch(ref, cursor=cursor, positions=positions):
             yield found
 
 
-def texts(count: int, start: int = 0) -> list[Said]:
-    return [Said(type=LineType.TEXT, text=f"line {n}") for n in range(start, start + count)]
+def texts(count: int, start: int = 0) -> list[OutputItem]:
+    return [OutputItem(type=LineType.TEXT, text=f"line {n}") for n in range(start, start + count)]
 
 
 async def lines(world: World, run_id: RunId, **query: object) -> Sequence[Line]:
@@ -66,7 +66,7 @@ def spoken(found: Sequence[Line]) -> list[str]:
     return [line.text for line in found if line.text.startswith("line ")]
 
 
-async def talking(world: World, *words: Said, agent: str = "hang") -> RunId:
+async def talking(world: World, *words: OutputItem, agent: str = "hang") -> RunId:
     runtime = Talkative(world.clock, Abilities(steer=True, resume=True, usage=True))
     runtime.words = list(words)
     await world.crash()
@@ -207,7 +207,9 @@ def test_a_reader_that_goes_away_while_it_writes_takes_nothing_along(
         run = await world.run(run_id)
         recorder = world.engine.recorder
         world.hold_commits()
-        await recorder.hear(run, Heard(said=(*texts(2, start=1), RATE_LIMITED), positions={}))
+        await recorder.hear(
+            run, OutputBatch(items=(*texts(2, start=1), RATE_LIMITED), positions={})
+        )
         reading = asyncio.ensure_future(recorder.read(run, LogQuery()))
         await world.clock.idle()
         reading.cancel()
@@ -236,9 +238,9 @@ def test_lines_that_could_not_be_kept_leave_no_silent_hole(
             broken.setattr(
                 "subagents.store.transcripts.transcript_files.TranscriptFiles.append", full
             )
-            await world.engine.recorder.hear(run, Heard(said=tuple(texts(3))))
+            await world.engine.recorder.hear(run, OutputBatch(items=tuple(texts(3))))
             await world.clock.advance(1)
-        await world.engine.recorder.hear(run, Heard(said=tuple(texts(2, start=3))))
+        await world.engine.recorder.hear(run, OutputBatch(items=tuple(texts(2, start=3))))
         await world.clock.advance(1)
         found = await lines(world, run_id)
 
@@ -296,7 +298,7 @@ def test_what_a_worker_did_last_is_told_before_its_end(tmp_path: Path) -> None:
     )
 
     async def scenario(world: World) -> None:
-        said = Said(type=LineType.TOOL, text="committed", tool=commit)
+        said = OutputItem(type=LineType.TOOL, text="committed", tool=commit)
         run_id = await talking(world, said, agent="quick")
         await world.until(run_id)
 
@@ -326,8 +328,8 @@ def test_thoughts_and_long_lines_are_cut_and_say_by_how_much(tmp_path: Path) -> 
     async def scenario(world: World) -> None:
         run_id = await talking(
             world,
-            Said(type=LineType.THINKING, text="h" * 1000),
-            Said(type=LineType.TEXT, text="x" * 10_000),
+            OutputItem(type=LineType.THINKING, text="h" * 1000),
+            OutputItem(type=LineType.TEXT, text="x" * 10_000),
         )
         thought, text = (await lines(world, run_id, types=(LineType.THINKING, LineType.TEXT)))[:2]
 

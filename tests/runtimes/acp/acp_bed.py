@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from subagents.domain.run.signals import ResultSeen, Signal
-from subagents.domain.run.worker_output import LineType, Said
+from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.runtimes.acp.acp import AcpDialect
 from subagents.runtimes.acp.acp_agents import AGENTS
 from subagents.runtimes.acp.acp_turn import State
-from subagents.runtimes.conversation.dialect import Letter, Opening, Step
+from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 
 RECORDED: Final = Path(__file__).parents[2] / "data" / "streams" / "acp"
 DIALECT: Final = AcpDialect()
@@ -46,25 +46,25 @@ class Fold:
         first = DIALECT.begin(given)
         self.state: State = first.state
         self.now_ms = now_ms
-        self.said: list[Said] = []
+        self.output: list[OutputItem] = []
         self.signals: list[Signal] = []
-        self.letters: list[Letter] = list(first.letters)
+        self.input_lines: list[InputLine] = list(first.input_lines)
 
-    def hear(self, *lines: Document | bytes) -> Step[State]:
+    def hear(self, *lines: Document | bytes) -> TurnStep[State]:
         for line in lines:
             data = line if isinstance(line, bytes) else json.dumps(line).encode()
-            step = DIALECT.hear(self.state, data, now_ms=self.now_ms)
+            step = DIALECT.read_line(self.state, data, now_ms=self.now_ms)
             self._keep(step)
         return step
 
     def finish(self) -> None:
         self._keep(DIALECT.finish(self.state))
 
-    def _keep(self, step: Step[State]) -> None:
+    def _keep(self, step: TurnStep[State]) -> None:
         self.state = step.state
-        self.said += step.said
+        self.output += step.output
         self.signals += step.signals
-        self.letters += step.letters
+        self.input_lines += step.input_lines
 
     def open(self, **session: Any) -> None:
         """Through the setup, to the first prompt."""
@@ -83,15 +83,15 @@ class Fold:
         return found
 
     def lines(self, kind: LineType) -> list[str]:
-        return [each.text for each in self.said if each.type is kind and each.text]
+        return [each.text for each in self.output if each.type is kind and each.text]
 
     def sent(self, method: str) -> list[Document]:
         """The parameters of every request or notification of this method."""
-        found = [json.loads(letter.line) for letter in self.letters]
+        found = [json.loads(input_line.line) for input_line in self.input_lines]
         return [each["params"] for each in found if each.get("method") == method]
 
     def answers(self) -> list[Document]:
-        found = [json.loads(letter.line) for letter in self.letters]
+        found = [json.loads(input_line.line) for input_line in self.input_lines]
         return [each for each in found if "method" not in each]
 
 

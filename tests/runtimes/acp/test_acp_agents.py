@@ -84,11 +84,11 @@ def test_options_say_better_what_the_table_does_not_know() -> None:
     ],
 )
 def test_options_with_which_nothing_could_start_are_refused_with_the_way_out(
-    options: dict[str, object], said: str
+    options: dict[str, object], output: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         DIALECT.check(options)
-    assert said in str(caught.value)
+    assert output in str(caught.value)
 
 
 # -- how it is started ----------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_an_agent_that_asks_is_set_to_ask_and_told_no_by_kind_and_by_name() -> N
     assert fold.sent("session/set_mode")[0]["modeId"] == "approve"
     chosen = [each["result"]["outcome"]["optionId"] for each in fold.answers()]
     assert chosen == ["n", "y", "n", "n"]
-    assert "not permitted: shell" in [each.text for each in fold.said]
+    assert "not permitted: shell" in [each.text for each in fold.output]
 
 
 @pytest.mark.requirement("acp:scope:asks")

@@ -78,7 +78,7 @@ def test_every_agent_that_was_run_has_recordings() -> None:
 def test_a_failing_command_is_told_with_its_line_its_output_and_its_end(recording: Path) -> None:
     fold = played(recording)
 
-    tools = [each.tool for each in fold.said if each.tool is not None]
+    tools = [each.tool for each in fold.output if each.tool is not None]
     assert [tool.is_end for tool in tools] == [False, True]
     assert {tool.command for tool in tools} == {"echo hi; exit 3"}
     ended = tools[-1]
@@ -107,7 +107,7 @@ def test_a_tool_of_ours_ends_with_its_own_name_whatever_the_agent_puts_before(
     seen = [each.name for each in fold.signals if isinstance(each, ToolSeen)]
     assert len(seen) == 1
     assert seen[0].endswith("sessions_ask")
-    ended = [each.tool for each in fold.said if each.tool is not None and each.tool.is_end]
+    ended = [each.tool for each in fold.output if each.tool is not None and each.tool.is_end]
     assert "answer to color?" in ended[0].output
 
 
@@ -135,7 +135,7 @@ def test_a_provider_that_takes_no_more_is_a_limit_also_where_the_turn_ends_well(
     fold = played(recording)
 
     assert (fold.result.is_error, fold.result.is_limit) == (True, True), fold.result
-    assert any(each.api_error is not None for each in fold.said)
+    assert any(each.api_error is not None for each in fold.output)
 
 
 @pytest.mark.requirement("acp:failures")
@@ -160,7 +160,7 @@ def test_the_history_of_a_loaded_session_is_told_to_nobody_again() -> None:
 
     fold = played(recording)
 
-    assert not any("SECRET-WORD" in each.text for each in fold.said)
+    assert not any("SECRET-WORD" in each.text for each in fold.output)
     assert fold.result.text == "remembered"
 
 
@@ -175,7 +175,7 @@ def test_a_plan_is_shown_with_what_is_done() -> None:
 
     fold.hear(update("plan", entries=entries))
 
-    (plan,) = [each.tool for each in fold.said if each.tool is not None]
+    (plan,) = [each.tool for each in fold.output if each.tool is not None]
     assert plan.plan is not None
     assert [(item.text, item.status) for item in plan.plan] == [
         ("one", PlanStatus.COMPLETED),
@@ -189,9 +189,9 @@ def test_a_plan_is_shown_with_what_is_done() -> None:
 def test_folding_twice_gives_the_same_letters_and_signals(recording: Path) -> None:
     first, again = played(recording), played(recording, at_ms=None)
 
-    assert first.letters == again.letters
+    assert first.input_lines == again.input_lines
     assert first.signals == again.signals
-    assert len({letter.key for letter in first.letters}) == len(first.letters)
+    assert len({input_line.key for input_line in first.input_lines}) == len(first.input_lines)
 
 
 # -- messages -------------------------------------------------------------------------------------
@@ -221,10 +221,10 @@ def test_a_message_that_goes_on_and_on_is_said_up_to_its_last_line_end() -> None
         fold.hear(chunk(f"line {number} " + "x" * 40 + "\n"))
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
 
-    said = fold.lines(LineType.TEXT)
-    assert len(said) > 1
-    assert all(len(text) <= 8_000 for text in said)
-    assert "\n".join(said).count("line ") == 400
+    output = fold.lines(LineType.TEXT)
+    assert len(output) > 1
+    assert all(len(text) <= 8_000 for text in output)
+    assert "\n".join(output).count("line ") == 400
     assert fold.result.text.startswith("line 0 ")
     assert fold.result.bytes_total == 0
 
@@ -250,7 +250,7 @@ def test_a_tools_duration_is_told_when_both_ends_were_heard_as_they_came() -> No
     fold.now_ms = 3_500
     fold.hear(update("tool_call_update", toolCallId="c", status="completed"))
 
-    assert [each.tool.duration_ms for each in fold.said if each.tool] == [None, 2_500]
+    assert [each.tool.duration_ms for each in fold.output if each.tool] == [None, 2_500]
 
 
 # -- setup ----------------------------------------------------------------------------------------
@@ -322,7 +322,9 @@ def test_a_model_is_set_by_the_way_that_the_session_offers(
     fold.open(**offered)
 
     methods = [
-        json.loads(letter.line) for letter in fold.letters if letter.key.startswith("set:model")
+        json.loads(input_line.line)
+        for input_line in fold.input_lines
+        if input_line.key.startswith("set:model")
     ]
     assert sent in methods[0]["params"].values()
     assert fold.sent("session/prompt") == []  # not before it is set
@@ -339,14 +341,14 @@ def test_a_model_is_set_by_the_way_that_the_session_offers(
     ],
 )
 def test_what_a_session_does_not_offer_ends_the_turn_with_what_it_does(
-    changes: dict[str, str], said: str
+    changes: dict[str, str], output: str
 ) -> None:
     fold = Fold(opening(**changes))
     fold.open(configOptions=[{"id": "model", "options": [{"value": "m1"}, {"value": "m2"}]}])
 
     assert fold.is_done
     assert fold.result.is_error
-    assert said in (fold.result.error or "")
+    assert output in (fold.result.error or "")
     assert fold.sent("session/prompt") == []
 
 
@@ -421,13 +423,13 @@ def test_a_session_is_gone_on_with_by_resume_then_by_load_and_else_not_at_all() 
 def test_a_message_is_sent_when_the_turn_is_still_open_and_answered_before_it_is_over() -> None:
     fold = Fold(opening())
     fold.open()
-    mark = DIALECT.tell(fold.state, "turn left", key="k")
+    mark = DIALECT.steer(fold.state, "turn left", key="k")
     assert mark is not None
     asked = json.loads(mark.line)
-    assert DIALECT.taken(fold.state, "k") is None
+    assert DIALECT.accepted(fold.state, "k") is None
 
     fold.hear(failure(asked["id"], -32601, "method not found"))
-    assert DIALECT.taken(fold.state, "k") is True
+    assert DIALECT.accepted(fold.state, "k") is True
     assert fold.sent("session/prompt")[-1]["prompt"][0]["text"] == "turn left"
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
     assert not fold.is_done
@@ -441,16 +443,16 @@ def test_a_message_is_sent_when_the_turn_is_still_open_and_answered_before_it_is
 def test_a_message_that_comes_too_late_is_not_sent_and_not_taken() -> None:
     fold = Fold(opening())
     fold.open()
-    mark = DIALECT.tell(fold.state, "turn left", key="k")
+    mark = DIALECT.steer(fold.state, "turn left", key="k")
     assert mark is not None
 
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
     fold.hear(failure(json.loads(mark.line)["id"], -32601, "method not found"))
 
     assert fold.is_done
-    assert DIALECT.taken(fold.state, "k") is False
+    assert DIALECT.accepted(fold.state, "k") is False
     assert len(fold.sent("session/prompt")) == 1
-    assert DIALECT.tell(fold.state, "again", key="k2") is None
+    assert DIALECT.steer(fold.state, "again", key="k2") is None
 
 
 @pytest.mark.requirement("acp:steer:pulled")
@@ -458,21 +460,21 @@ def test_qwen_is_given_messages_when_it_asks_for_them() -> None:
     fold = Fold(of_agent("qwen"))
     fold.open()
     for key, text in (("k1", "turn left"), ("k2", "then right")):
-        mark = DIALECT.tell(fold.state, text, key=key)
+        mark = DIALECT.steer(fold.state, text, key=key)
         assert mark is not None
         fold.hear(failure(json.loads(mark.line)["id"], -32601, "method not found"))
-    assert DIALECT.taken(fold.state, "k1") is None
+    assert DIALECT.accepted(fold.state, "k1") is None
 
     pull = {"jsonrpc": "2.0", "id": 7, "method": "craft/drainMidTurnQueue", "params": {}}
     fold.hear(pull)
 
     assert fold.answers()[-1]["result"]["messages"] == ["turn left", "then right"]
-    assert DIALECT.taken(fold.state, "k1") is True
-    mark = DIALECT.tell(fold.state, "too late", key="k3")
+    assert DIALECT.accepted(fold.state, "k1") is True
+    mark = DIALECT.steer(fold.state, "too late", key="k3")
     assert mark is not None
     fold.hear(failure(json.loads(mark.line)["id"], -32601, "method not found"))
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
-    assert DIALECT.taken(fold.state, "k3") is False
+    assert DIALECT.accepted(fold.state, "k3") is False
 
 
 @pytest.mark.requirement("acp:steer:others")
@@ -485,7 +487,7 @@ def test_an_agent_that_would_queue_or_end_its_turn_takes_no_message(agent: str) 
     fold.hear(answer("session", {"sessionId": "s-1"}))
 
     assert fold.sent("session/prompt")
-    assert DIALECT.tell(fold.state, "turn left", key="k") is None
+    assert DIALECT.steer(fold.state, "turn left", key="k") is None
     assert not DIALECT.abilities_of({"agent": agent}).steer
 
 
@@ -494,10 +496,10 @@ def test_an_interrupt_cancels_the_session_and_only_while_a_prompt_is_open() -> N
     fold = Fold(opening())
     assert DIALECT.interrupt(fold.state, key="i") is None
     fold.open()
-    letter = DIALECT.interrupt(fold.state, key="i")
+    input_line = DIALECT.interrupt(fold.state, key="i")
 
-    assert letter is not None
-    assert json.loads(letter.line) == {
+    assert input_line is not None
+    assert json.loads(input_line.line) == {
         "jsonrpc": "2.0",
         "method": "session/cancel",
         "params": {"sessionId": "s-1"},
@@ -611,7 +613,7 @@ def test_tokens_are_those_of_the_turn_and_unknown_where_only_the_last_request_te
 
     totals = [each.usage for each in turn.signals if isinstance(each, UsageSeen)]
     assert totals[-1] == Usage(tokens_in=110, tokens_out=5, cost_usd=0.5)
-    (context,) = [each.context for each in turn.said if each.context is not None]
+    (context,) = [each.context for each in turn.output if each.context is not None]
     assert (context.tokens, context.window) == (90, 200)
     assert not [each for each in last.signals if isinstance(each, UsageSeen)]
 

@@ -55,16 +55,16 @@ def test_neither_the_prompt_nor_the_instructions_nor_a_token_are_arguments() -> 
     server = json.loads(found.files["mcp.json"])["mcpServers"]["subagents"]
     assert (server["command"], server["args"]) == ("/usr/bin/subagents", ["mcp"])
     assert "env" not in server
-    (letter,) = DIALECT.begin(opening).letters
-    assert letter.key == "prompt"
-    assert json.loads(letter.line)["message"]["content"] == "SECRET PLAN"
+    (input_line,) = DIALECT.begin(opening).input_lines
+    assert input_line.key == "prompt"
+    assert json.loads(input_line.line)["message"]["content"] == "SECRET PLAN"
 
 
 @pytest.mark.requirement("claude-worker:start:task-is-taken-word-for-word")
 def test_a_task_is_taken_word_for_word_so_that_it_pulls_in_no_file() -> None:
-    (letter,) = DIALECT.begin(OPENING).letters
-    assert json.loads(letter.line)["client_composed"] is True
-    steer = DIALECT.tell(DIALECT.begin(OPENING).state, "@/etc/passwd", key="k")
+    (input_line,) = DIALECT.begin(OPENING).input_lines
+    assert json.loads(input_line.line)["client_composed"] is True
+    steer = DIALECT.steer(DIALECT.begin(OPENING).state, "@/etc/passwd", key="k")
     assert steer is not None
     assert json.loads(steer.line)["client_composed"] is True
 
@@ -175,11 +175,11 @@ def test_our_tools_are_allowed_unless_one_is_denied_by_name() -> None:
     ],
 )
 def test_a_scope_that_cannot_hold_is_refused(
-    options: dict[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...], said: str
+    options: dict[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...], output: str
 ) -> None:
     with pytest.raises(Forbidden) as raised:
         DIALECT.check_scope(options, tools, deny)
-    assert said in f"{raised.value.message} {raised.value.hint}"
+    assert output in f"{raised.value.message} {raised.value.hint}"
     assert raised.value.guardrail == "tools"
 
 
@@ -205,8 +205,10 @@ def test_a_scope_that_holds_is_taken() -> None:
         ({"allow": ["Read,Bash"]}, "holds several"),
     ],
 )
-def test_an_odd_option_is_named_with_what_is_allowed(options: dict[str, object], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_an_odd_option_is_named_with_what_is_allowed(
+    options: dict[str, object], output: str
+) -> None:
+    with pytest.raises(ConfigError, match=output):
         DIALECT.check(options)
 
 

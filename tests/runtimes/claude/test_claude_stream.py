@@ -19,10 +19,10 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.values import AttemptId, RunId, replace
-from subagents.domain.run.worker_output import LineType, Said
+from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.runtimes.claude.claude_code import ClaudeDialect
 from subagents.runtimes.claude.claude_state import State, message_id
-from subagents.runtimes.conversation.dialect import Letter, Opening, Step
+from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 
 STREAMS: Final = Path(__file__).parents[2] / "data" / "streams" / "claude"
 SESSION: Final = "11111111-2222-4333-8444-555555555555"
@@ -46,12 +46,12 @@ class Told(NamedTuple):
     """All that a stream came to."""
 
     state: State
-    said: list[Said]
+    output: list[OutputItem]
     signals: list[Signal]
-    letters: list[Letter]
+    input_lines: list[InputLine]
 
     def texts(self, kind: LineType) -> list[str]:
-        return [each.text for each in self.said if each.type is kind and each.text]
+        return [each.text for each in self.output if each.type is kind and each.text]
 
     @property
     def results(self) -> list[ResultSeen]:
@@ -71,7 +71,7 @@ class Told(NamedTuple):
 
     @property
     def ends(self) -> list[Any]:
-        return [each.tool for each in self.said if each.tool is not None and each.tool.is_end]
+        return [each.tool for each in self.output if each.tool is not None and each.tool.is_end]
 
 
 def lines(name: str) -> list[bytes]:
@@ -79,20 +79,22 @@ def lines(name: str) -> list[bytes]:
 
 
 def fold(found: Sequence[bytes], opening: Opening = OPENING, now_ms: int | None = None) -> Told:
-    step: Step[State] = DIALECT.begin(opening)
+    step: TurnStep[State] = DIALECT.begin(opening)
     told = Told(step.state, [], [], [])
     for line in found:
-        step = DIALECT.hear(told.state, line, now_ms=now_ms)
-        told.said.extend(step.said)
+        step = DIALECT.read_line(told.state, line, now_ms=now_ms)
+        told.output.extend(step.output)
         told.signals.extend(step.signals)
-        told.letters.extend(step.letters)
+        told.input_lines.extend(step.input_lines)
         told = told._replace(state=step.state)
     return told
 
 
 def finished(told: Told) -> Told:
     step = DIALECT.finish(told.state)
-    return Told(step.state, [*told.said, *step.said], [*told.signals, *step.signals], told.letters)
+    return Told(
+        step.state, [*told.output, *step.output], [*told.signals, *step.signals], told.input_lines
+    )
 
 
 def turn_two(name: str) -> Opening:
@@ -113,7 +115,7 @@ def event(**fields: object) -> bytes:
 def test_every_event_of_the_real_program_is_known(name: str) -> None:
     told = fold(lines(name), turn_two(name))
     assert not told.state.unknown
-    assert not [each for each in told.said if each.text.startswith("unknown event")]
+    assert not [each for each in told.output if each.text.startswith("unknown event")]
 
 
 @pytest.mark.requirement("claude-worker:stream:turn-has-an-end")
@@ -143,7 +145,7 @@ def test_what_it_says_is_its_text_and_its_result() -> None:
     assert told.texts(LineType.TEXT) == ["The answer is 42."]
     assert told.result == ResultSeen(key="", text="The answer is 42.")
     assert SessionSeen(key="", session_id=SESSION) in told.signals
-    context = [each.context for each in told.said if each.context is not None]
+    context = [each.context for each in told.output if each.context is not None]
     assert [(each.tokens > 1000, each.model is not None) for each in context] == [(True, True)]
 
 
@@ -196,7 +198,7 @@ def test_tools_begin_and_end_with_what_came_out_and_how_long_it_took() -> None:
     assert "two" in ends[0].output
     assert ends[2].path == "out.txt"
     assert all(each.duration_ms is not None for each in ends)
-    begun = [each.tool for each in told.said if each.tool is not None and not each.tool.is_end]
+    begun = [each.tool for each in told.output if each.tool is not None and not each.tool.is_end]
     assert [each.call_id for each in begun] == [each.call_id for each in ends]
 
 
@@ -220,7 +222,7 @@ def test_thinking_is_told_as_such() -> None:
 def test_a_denied_tool_fails_and_the_denial_is_told() -> None:
     told = fold(lines("denied"))
     assert [each.is_error for each in told.ends] == [True, True]
-    refused = [each.api_error.message for each in told.said if each.api_error is not None]
+    refused = [each.api_error.message for each in told.output if each.api_error is not None]
     assert refused == ["permission denied: Write (mode)"]
     assert not told.result.is_error
 
@@ -229,12 +231,12 @@ def test_a_denied_tool_fails_and_the_denial_is_told() -> None:
 @pytest.mark.parametrize("name", ["subagent", "background"])
 def test_an_agent_of_its_own_is_never_taken_for_the_worker(name: str) -> None:
     told = fold(lines(name))
-    inner = [each for each in told.said if each.tool is not None and "inside" in each.tool.input]
+    inner = [each for each in told.output if each.tool is not None and "inside" in each.tool.input]
     assert inner
     assert all(each.text.startswith("↳ ") for each in inner)
     assert "Inner." not in told.texts(LineType.TEXT)
     assert told.tools.count("Bash") == (1 if name == "background" else 0)
-    started = [each.tool for each in told.said if each.tool is not None and each.tool.agents]
+    started = [each.tool for each in told.output if each.tool is not None and each.tool.agents]
     assert {each.name for each in started} == {"Agent"}
 
 
@@ -251,7 +253,7 @@ def test_a_turn_is_not_over_while_an_agent_works_in_the_background() -> None:
 @pytest.mark.requirement("claude-worker:errors:api-retry")
 def test_a_provider_that_refuses_for_now_is_told_with_its_status_and_the_wait() -> None:
     told = fold(lines("retry"))
-    errors = [each.api_error for each in told.said if each.api_error is not None]
+    errors = [each.api_error for each in told.output if each.api_error is not None]
     assert [(each.status, each.retry) for each in errors] == [
         (529, "1/10"),
         (529, "2/10"),
@@ -285,10 +287,10 @@ def test_a_turn_that_ended_by_a_rate_limit_is_a_wait_and_no_failure() -> None:
         ("no-session", "No conversation found"),
     ],
 )
-def test_an_error_says_what_happened_and_the_way_out(name: str, said: str) -> None:
+def test_an_error_says_what_happened_and_the_way_out(name: str, output: str) -> None:
     told = fold(lines(name), turn_two(name))
     assert told.result.is_error
-    assert said in str(told.result.error)
+    assert output in str(told.result.error)
     assert not told.result.is_limit
     assert len(told.results) == 1
 
@@ -301,7 +303,7 @@ def test_an_interrupted_turn_ends_with_its_last_words_and_begins_nothing_that_wa
     assert (early.result.text, early.result.error) == ("", "the turn was interrupted")
     queued = fold(lines("interrupted-queued"))
     assert len(queued.results) == 1
-    assert DIALECT.taken(queued.state, "steer-1") is False
+    assert DIALECT.accepted(queued.state, "steer-1") is False
     assert DIALECT.interrupt(queued.state, key="again") is None
 
 
@@ -325,11 +327,11 @@ def test_a_message_into_the_turn_is_taken_at_once_and_answered_in_the_same_resul
     found = lines("steered")
     name = message_id(DIALECT.begin(OPENING).state, "steer-1").encode()
     queued = next(i for i, line in enumerate(found) if name in line)
-    assert DIALECT.taken(fold(found[:queued]).state, "steer-1") is None
-    assert DIALECT.taken(fold(found[: queued + 1]).state, "steer-1") is True
+    assert DIALECT.accepted(fold(found[:queued]).state, "steer-1") is None
+    assert DIALECT.accepted(fold(found[: queued + 1]).state, "steer-1") is True
     told = fold(found)
     assert [each.text for each in told.results] == ["Blue it is."]
-    assert DIALECT.tell(told.state, "more", key="k") is None
+    assert DIALECT.steer(told.state, "more", key="k") is None
 
 
 @pytest.mark.requirement("claude-worker:steer:result-that-does-not-cover-it")
@@ -339,7 +341,7 @@ def test_a_result_that_does_not_cover_a_message_is_not_the_end() -> None:
     assert not fold(found[: first + 2]).state.is_over
     told = fold(found)
     assert [each.text for each in told.results] == ["The first answer.", "The second answer."]
-    assert DIALECT.taken(told.state, "steer-1") is True
+    assert DIALECT.accepted(told.state, "steer-1") is True
 
 
 @pytest.mark.requirement("claude-worker:steer:after-the-end")
@@ -351,9 +353,9 @@ def test_a_message_that_came_when_the_turn_was_over_is_not_taken_before_its_answ
     ]
     state = fold([*lines("text"), *late]).state
     assert state.is_over
-    assert DIALECT.taken(state, "steer-9") is None
+    assert DIALECT.accepted(state, "steer-9") is None
     done = event(type="command_lifecycle", command_uuid=name, state="completed")
-    assert DIALECT.taken(fold([*lines("text"), *late, done]).state, "steer-9") is True
+    assert DIALECT.accepted(fold([*lines("text"), *late, done]).state, "steer-9") is True
 
 
 @pytest.mark.requirement("claude-worker:turn:version-without-states")
@@ -422,19 +424,19 @@ def test_an_unknown_event_is_told_by_name_once() -> None:
 @pytest.mark.requirement("claude-worker:stream:signs-of-life")
 def test_a_heartbeat_of_a_tool_is_no_sign_of_life_but_thinking_is() -> None:
     beat = event(type="tool_progress", tool_name="Bash", elapsed_time_seconds=30, heartbeat=True)
-    assert not fold([beat]).said
+    assert not fold([beat]).output
     thought = event(type="system", subtype="thinking_tokens", estimated_tokens=4)
-    assert [each.text for each in fold([thought]).said] == [""]
+    assert [each.text for each in fold([thought]).output] == [""]
 
 
 @pytest.mark.requirement("claude-worker:stream:asks-nobody")
 def test_a_question_to_its_host_is_answered_so_that_it_never_waits() -> None:
     asked = {"subtype": "can_use_tool", "tool_name": "Bash"}
     told = fold([event(type="control_request", request_id="q1", request=asked)])
-    (answer,) = (json.loads(each.line)["response"] for each in told.letters)
+    (answer,) = (json.loads(each.line)["response"] for each in told.input_lines)
     assert (answer["request_id"], answer["response"]["behavior"]) == ("q1", "deny")
     other = fold([event(type="control_request", request_id="q2", request={"subtype": "new"})])
-    assert json.loads(other.letters[0].line)["response"]["subtype"] == "error"
+    assert json.loads(other.input_lines[0].line)["response"]["subtype"] == "error"
 
 
 JSON: Final = st.recursive(
@@ -478,10 +480,10 @@ def spoiled(draw: st.DrawFn) -> bytes:
 def test_no_line_ever_raises_and_folding_twice_gives_the_same(found: list[bytes]) -> None:
     first, again = finished(fold(found, now_ms=5)), finished(fold(found, now_ms=5))
     assert first == again
-    assert all(isinstance(each.text, str) for each in first.said)
+    assert all(isinstance(each.text, str) for each in first.output)
     for key in ("prompt", "steer-1"):
-        DIALECT.taken(first.state, key)
-        DIALECT.tell(first.state, "x", key=key)
+        DIALECT.accepted(first.state, key)
+        DIALECT.steer(first.state, "x", key=key)
         DIALECT.interrupt(first.state, key=key)
 
 
@@ -499,7 +501,7 @@ def test_huge_and_deep_lines_are_read_or_told_and_cut() -> None:
             b'{"type":"assistant","message":{"content":[{"type":"text","text":"a\\u0000b"}]}}',
         ]
     )
-    assert max(len(each.text) for each in told.said) <= 8_000
+    assert max(len(each.text) for each in told.output) <= 8_000
     assert (len(told.result.text), told.result.bytes_total) == (32_768, 3_000_000)
     assert told.texts(LineType.TEXT)[-1] == "a\N{REPLACEMENT CHARACTER}b"
 

@@ -17,13 +17,13 @@ from subagents.domain.run.signals import (
     ToolSeen,
     UsageSeen,
 )
-from subagents.domain.run.worker_output import LineType, PlanStatus, Said
+from subagents.domain.run.worker_output import LineType, OutputItem, PlanStatus
 from subagents.errors import ConfigError, Forbidden, UsageError
 from subagents.runtimes.codex.codex import CodexDialect
 from subagents.runtimes.codex.codex_config import Known, thread_params
 from subagents.runtimes.codex.codex_options import parse_options
 from subagents.runtimes.codex.codex_turn import NOT_LOGGED_IN, State
-from subagents.runtimes.conversation.dialect import Letter, Opening, Step
+from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.conversation.jsonrpc import Request, decode
 
 STREAMS: Final = Path(__file__).parents[2] / "data" / "streams" / "codex"
@@ -38,13 +38,13 @@ class Told(NamedTuple):
     """What a whole stream came to."""
 
     state: State
-    said: list[Said]
+    output: list[OutputItem]
     signals: list[Signal]
-    letters: list[Letter]
+    input_lines: list[InputLine]
 
     @property
     def texts(self) -> list[str]:
-        return [each.text for each in self.said if each.text]
+        return [each.text for each in self.output if each.text]
 
     @property
     def result(self) -> ResultSeen:
@@ -55,10 +55,10 @@ class Told(NamedTuple):
         return next(each.usage for each in reversed(self.signals) if isinstance(each, UsageSeen))
 
     def of(self, kind: LineType) -> list[str]:
-        return [each.text for each in self.said if each.type is kind and each.text]
+        return [each.text for each in self.output if each.type is kind and each.text]
 
     def sent(self, key: str) -> Document:
-        line = next(letter.line for letter in self.letters if letter.key == key)
+        line = next(input_line.line for input_line in self.input_lines if input_line.key == key)
         found: Document = json.loads(line)
         return found
 
@@ -85,18 +85,18 @@ def lines_of(name: str) -> list[bytes]:
 def folded(lines: Iterable[bytes], **changes: Any) -> Told:
     """The stream, heard from its beginning to its end."""
     step = CODEX.begin(opening(**changes))
-    told = Told(step.state, [], [], list(step.letters))
+    told = Told(step.state, [], [], list(step.input_lines))
     for line in lines:
-        told = heard(told, CODEX.hear(told.state, line, now_ms=None))
+        told = heard(told, CODEX.read_line(told.state, line, now_ms=None))
     return heard(told, CODEX.finish(told.state))
 
 
-def heard(told: Told, step: Step[State]) -> Told:
+def heard(told: Told, step: TurnStep[State]) -> Told:
     return Told(
         step.state,
-        [*told.said, *step.said],
+        [*told.output, *step.output],
         [*told.signals, *step.signals],
-        [*told.letters, *step.letters],
+        [*told.input_lines, *step.input_lines],
     )
 
 
@@ -114,7 +114,7 @@ def working() -> State:
     begun = next(i for i, line in enumerate(lines) if b'"turn/started"' in line)
     step = CODEX.begin(opening())
     for line in lines[: begun + 1]:
-        step = CODEX.hear(step.state, line, now_ms=None)
+        step = CODEX.read_line(step.state, line, now_ms=None)
     return step.state
 
 
@@ -145,7 +145,7 @@ def test_a_turn_becomes_text_thinking_usage_and_a_result() -> None:
     assert told.of(LineType.THINKING) == ["hmm"]
     assert told.used == Usage(tokens_in=100, tokens_out=50)
     assert told.result == ResultSeen(key="", text="All done.")
-    context = next(each.context for each in told.said if each.context)
+    context = next(each.context for each in told.output if each.context)
     assert (context.tokens, context.window, context.model) == (150, 258_400, "gpt-5.5")
     assert CODEX.is_done(told.state)
 
@@ -161,7 +161,7 @@ def test_the_first_signal_names_the_session() -> None:
 def test_commands_patches_and_mcp_calls_have_begin_end_duration_and_failure() -> None:
     told = folded(lines_of("tools"))
 
-    tools = [each.tool for each in told.said if each.tool is not None]
+    tools = [each.tool for each in told.output if each.tool is not None]
     ends = {tool.name: tool for tool in tools if tool.is_end}
     assert [tool.name for tool in tools if not tool.is_end] == list(ends)
     shell = ends["exec_command"]
@@ -184,7 +184,7 @@ def test_a_plan_is_the_workers_plan() -> None:
     steps = [{"step": "look", "status": "completed"}, {"step": "mend", "status": "inProgress"}]
     told = folded([event("turn/plan/updated", plan=steps)])
 
-    tool = told.said[0].tool
+    tool = told.output[0].tool
     assert tool is not None
     assert tool.plan is not None
     assert [(item.text, item.status) for item in tool.plan] == [
@@ -199,7 +199,7 @@ def test_the_end_of_a_sub_agent_of_codex_ends_no_turn_but_its_tokens_count() -> 
 
     assert told.result.text == "parent"
     assert told.of(LineType.TEXT) == ["parent"]
-    agents = [each.tool for each in told.said if each.tool and each.tool.is_end]
+    agents = [each.tool for each in told.output if each.tool and each.tool.is_end]
     assert [(tool.name, tool.agents) for tool in agents] == [("spawn_agent", 1), ("wait_agent", 0)]
     assert len(told.state.tokens) == 2
     assert told.used.tokens_in == sum(each.sent for each in told.state.tokens.values())
@@ -208,15 +208,15 @@ def test_the_end_of_a_sub_agent_of_codex_ends_no_turn_but_its_tokens_count() -> 
 @pytest.mark.requirement("codex:steer")
 def test_a_message_goes_into_the_turn_and_is_taken_when_codex_says_so() -> None:
     state = working()
-    letter = CODEX.tell(state, "turn left", key="s1")
+    input_line = CODEX.steer(state, "turn left", key="s1")
 
-    assert letter is not None
-    sent = json.loads(letter.line)
+    assert input_line is not None
+    sent = json.loads(input_line.line)
     assert sent["method"] == "turn/steer"
     assert sent["params"]["expectedTurnId"] == state.turn_id
     assert sent["params"]["input"] == [{"type": "text", "text": "turn left"}]
-    assert CODEX.taken(state, "s1") is None
-    assert CODEX.taken(folded(lines_of("steer")).state, "k1") is True
+    assert CODEX.accepted(state, "s1") is None
+    assert CODEX.accepted(folded(lines_of("steer")).state, "k1") is True
     assert folded(lines_of("steer")).result.text == "steered"
 
 
@@ -224,18 +224,18 @@ def test_a_message_goes_into_the_turn_and_is_taken_when_codex_says_so() -> None:
 def test_a_message_that_comes_after_the_turn_was_not_taken() -> None:
     told = folded(lines_of("steer-too-late"))
 
-    assert CODEX.taken(told.state, "k1") is False
-    assert CODEX.tell(told.state, "more", key="s2") is None
-    assert CODEX.tell(CODEX.begin(opening()).state, "too early", key="s3") is None
+    assert CODEX.accepted(told.state, "k1") is False
+    assert CODEX.steer(told.state, "more", key="s2") is None
+    assert CODEX.steer(CODEX.begin(opening()).state, "too early", key="s3") is None
 
 
 @pytest.mark.requirement("codex:interrupt")
 def test_an_interrupted_turn_is_over_and_keeps_what_was_said() -> None:
-    letter = CODEX.interrupt(working(), key="i1")
+    input_line = CODEX.interrupt(working(), key="i1")
     told = folded(lines_of("interrupt"))
 
-    assert letter is not None
-    assert json.loads(letter.line)["method"] == "turn/interrupt"
+    assert input_line is not None
+    assert json.loads(input_line.line)["method"] == "turn/interrupt"
     assert CODEX.is_done(told.state)
     assert (told.result.text, told.result.error) == ("I sleep", "the turn was interrupted")
     assert CODEX.interrupt(told.state, key="i2") is None
@@ -271,7 +271,7 @@ def test_a_session_that_is_not_there_is_an_error_that_says_so() -> None:
 def test_a_provider_that_takes_no_more_is_a_limit_with_its_status() -> None:
     told = folded(lines_of("limit"))
 
-    errors = [each.api_error for each in told.said if each.api_error]
+    errors = [each.api_error for each in told.output if each.api_error]
     assert [(each.status, each.retry) for each in errors] == [(429, None)]
     assert (told.result.is_error, told.result.is_limit) == (True, True)
 
@@ -287,7 +287,7 @@ def test_a_failed_turn_says_what_the_provider_said() -> None:
 def test_a_stream_that_broke_and_was_tried_again_is_heard_and_ends_well() -> None:
     told = folded(lines_of("retried"))
 
-    assert [each.api_error.retry for each in told.said if each.api_error] == ["1/1"]
+    assert [each.api_error.retry for each in told.output if each.api_error] == ["1/1"]
     assert (told.result.text, told.result.is_error) == ("ok", False)
 
 
@@ -297,7 +297,7 @@ def test_nobody_logged_in_is_told_at_once_with_the_way_out() -> None:
 
     assert told.result.error == NOT_LOGGED_IN
     assert "codex login" in NOT_LOGGED_IN
-    assert all(letter.key != "thread" for letter in told.letters)
+    assert all(input_line.key != "thread" for input_line in told.input_lines)
 
 
 @pytest.mark.requirement("codex:errors")
@@ -322,8 +322,8 @@ def test_tools_of_mcp_servers_are_approved_and_nothing_else_is() -> None:
     state = working()
 
     def answered(line: bytes) -> object:
-        letter = CODEX.hear(state, line, now_ms=None).letters[0]
-        return json.loads(letter.line).get("result")
+        input_line = CODEX.read_line(state, line, now_ms=None).input_lines[0]
+        return json.loads(input_line.line).get("result")
 
     approval = {"codex_approval_kind": "mcp_tool_call"}
     assert answered(asking("mcpServer/elicitation/request", _meta=approval)) == {
@@ -334,15 +334,15 @@ def test_tools_of_mcp_servers_are_approved_and_nothing_else_is() -> None:
     assert answered(asking("item/commandExecution/requestApproval")) == {"decision": "decline"}
     assert answered(asking("item/fileChange/requestApproval")) == {"decision": "decline"}
     assert answered(asking("item/tool/requestUserInput")) == {"answers": {}}
-    unknown = CODEX.hear(state, asking("attestation/generate"), now_ms=None)
-    assert json.loads(unknown.letters[0].line)["error"]["code"] == -32601
+    unknown = CODEX.read_line(state, asking("attestation/generate"), now_ms=None)
+    assert json.loads(unknown.input_lines[0].line)["error"]["code"] == -32601
 
 
 @pytest.mark.requirement("codex:start")
 def test_a_thread_begins_when_the_login_and_the_users_configuration_are_known() -> None:
     told = folded(lines_of("text"), model="gpt-5.5", thinking="high")
 
-    assert [letter.key for letter in told.letters] == [
+    assert [input_line.key for input_line in told.input_lines] == [
         *("initialize", "initialized", "config", "account", "thread", "turn"),
     ]
     params = told.sent("thread")["params"]
@@ -428,8 +428,8 @@ def test_options_become_codexs_own_keys_and_ours_win() -> None:
         ({"command": [""]}, "begin with a program"),
     ],
 )
-def test_options_that_cannot_be_are_refused_with_their_name(options: Document, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_options_that_cannot_be_are_refused_with_their_name(options: Document, output: str) -> None:
+    with pytest.raises(ConfigError, match=output):
         CODEX.check(options)
 
 
@@ -488,9 +488,9 @@ def test_the_real_program_had_neither_a_denied_shell_nor_a_denied_patch() -> Non
     ],
 )
 def test_a_scope_that_nothing_enforces_is_refused(
-    options: Document, deny: tuple[str, ...], said: str
+    options: Document, deny: tuple[str, ...], output: str
 ) -> None:
-    with pytest.raises(Forbidden, match=said):
+    with pytest.raises(Forbidden, match=output):
         CODEX.check_scope(options, None, deny)
     CODEX.check_scope({}, None, ("Read", "Bash", "Edit"))
 
@@ -503,7 +503,7 @@ def test_without_the_users_configuration_no_scope_is_taken() -> None:
     scoped = folded([refused, known], tools_deny=("Bash",))
     free = folded([refused, known])
     assert "no tool scope can be enforced" in str(scoped.result.error)
-    assert any(letter.key == "thread" for letter in free.letters)
+    assert any(input_line.key == "thread" for input_line in free.input_lines)
 
 
 WORDS = st.sampled_from(
@@ -560,6 +560,6 @@ def test_no_damaged_stream_raises(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.requirement("codex:stream:never-raises")
 def test_every_letter_is_one_line_of_json() -> None:
-    for letter in folded(lines_of("tools")).letters:
-        assert b"\n" not in letter.line
-        assert isinstance(decode(letter.line), Request) or letter.key == "initialized"
+    for input_line in folded(lines_of("tools")).input_lines:
+        assert b"\n" not in input_line.line
+        assert isinstance(decode(input_line.line), Request) or input_line.key == "initialized"

@@ -18,12 +18,12 @@ from subagents.domain.run.signals import (
 )
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import Value, replace
-from subagents.domain.run.worker_output import LineType, Said
+from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.runtimes.conversation.dialect import (
+    InputLine,
     Invocation,
-    Letter,
     Opening,
-    Step,
+    TurnStep,
 )
 
 PROGRAM: Final = r"""
@@ -74,7 +74,7 @@ while linger:
 """
 
 
-class Heard(Value, frozen=True):
+class EchoState(Value, frozen=True):
     """All that its stream told so far."""
 
     taken: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Heard(Value, frozen=True):
 
 
 class EchoDialect:
-    """See ``dialogue.Dialect``."""
+    """See ``Dialect``."""
 
     name = "echo"
     abilities = Abilities(
@@ -106,20 +106,24 @@ class EchoDialect:
             env={"ECHO_SESSION": f"{session}+" if opening.session_id else "new"},
         )
 
-    def begin(self, opening: Opening) -> Step[Heard]:
+    def begin(self, opening: Opening) -> TurnStep[EchoState]:
         line = f"say {opening.message}".encode()
-        return Step(Heard(), letters=(Letter("prompt", line),))
+        return TurnStep(EchoState(), input_lines=(InputLine("prompt", line),))
 
-    def hear(self, state: Heard, line: bytes, *, now_ms: int | None) -> Step[Heard]:
+    def read_line(
+        self, state: EchoState, line: bytes, *, now_ms: int | None
+    ) -> TurnStep[EchoState]:
         kind, _, body = line.decode("utf-8", "replace").partition(" ")
         signals: tuple[Signal, ...] = ()
         match kind:
             case "session":
                 signals = (SessionSeen(key="", session_id=body),)
             case "text":
-                return Step(replace(state, last=body), said=(Said(type=LineType.TEXT, text=body),))
+                return TurnStep(
+                    replace(state, last=body), output=(OutputItem(type=LineType.TEXT, text=body),)
+                )
             case "took":
-                return Step(replace(state, taken=(*state.taken, body)))
+                return TurnStep(replace(state, taken=(*state.taken, body)))
             case "tool":
                 signals = (ToolSeen(key="", name=body),)
             case "usage":
@@ -128,27 +132,28 @@ class EchoDialect:
                 signals = (ResultSeen(key="", text=state.last or body),)
                 state = replace(state, is_done=True)
             case _:
-                return Step(
-                    state, said=(Said(type=LineType.SYSTEM, text=f"unknown event: {kind[:20]}"),)
+                return TurnStep(
+                    state,
+                    output=(OutputItem(type=LineType.SYSTEM, text=f"unknown event: {kind[:20]}"),),
                 )
-        return Step(state, signals=signals)
+        return TurnStep(state, signals=signals)
 
-    def tell(self, state: Heard, message: str, *, key: str) -> Letter | None:
-        return None if state.is_done else Letter(key, f"steer {key} {message}".encode())
+    def steer(self, state: EchoState, message: str, *, key: str) -> InputLine | None:
+        return None if state.is_done else InputLine(key, f"steer {key} {message}".encode())
 
-    def taken(self, state: Heard, key: str) -> bool | None:
+    def accepted(self, state: EchoState, key: str) -> bool | None:
         return True if key in state.taken else None
 
-    def interrupt(self, state: Heard, *, key: str) -> Letter | None:
-        return None if state.is_done else Letter(key, b"stop")
+    def interrupt(self, state: EchoState, *, key: str) -> InputLine | None:
+        return None if state.is_done else InputLine(key, b"stop")
 
-    def is_done(self, state: Heard) -> bool:
+    def is_done(self, state: EchoState) -> bool:
         return state.is_done
 
-    def finish(self, state: Heard) -> Step[Heard]:
+    def finish(self, state: EchoState) -> TurnStep[EchoState]:
         if state.is_done:
-            return Step(state)
+            return TurnStep(state)
         error = ResultSeen(
             key="", text=state.last, is_error=True, error="it ended in the middle of its turn"
         )
-        return Step(state, signals=(error,))
+        return TurnStep(state, signals=(error,))

@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 from tests.runtimes.attempt_bench import BOUND_S, Bench, Ended, RealClock, off_loop, until_async
-from tests.runtimes.conversation.echo_dialect import EchoDialect, Heard
+from tests.runtimes.conversation.echo_dialect import EchoDialect, EchoState
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import SessionSeen, Signal
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import Heard as HeardPieces
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable
 from subagents.ports import AttemptRef, Launch
 from subagents.runtimes.conversation import conversation
 from subagents.runtimes.conversation import turn_reader as talk
 from subagents.runtimes.conversation.conversation import ConversationRuntime
-from subagents.runtimes.conversation.dialect import Letter
-from subagents.runtimes.conversation.worker_input import Post, opened
+from subagents.runtimes.conversation.dialect import InputLine
+from subagents.runtimes.conversation.worker_input import WorkerInput, opened
 from subagents.runtimes.process.shim import ProcessAttempts
 
 
-def runtime_of(bench: Bench) -> ConversationRuntime[Heard]:
+def runtime_of(bench: Bench) -> ConversationRuntime[EchoState]:
     """A runtime as a new daemon has it: it knows nothing but the files."""
     clock = RealClock()
     attempts = ProcessAttempts(bench.root, clock, off_loop)
@@ -37,21 +37,23 @@ def saying(bench: Bench, words: str) -> Launch:
     return replace(bench.launch(), prompt=words, options={})
 
 
-async def read_all(runtime: ConversationRuntime[Heard], ref: AttemptRef, **where: object) -> Ended:
-    given = {"cursor": 0, "heard": {}} | where
+async def read_all(
+    runtime: ConversationRuntime[EchoState], ref: AttemptRef, **where: object
+) -> Ended:
+    given = {"cursor": 0, "positions": {}} | where
     async with asyncio.timeout(BOUND_S):
         return Ended([each async for each in runtime.watch(ref, **given)])  # type: ignore[arg-type]
 
 
 @asynccontextmanager
 async def watched(
-    runtime: ConversationRuntime[Heard], ref: AttemptRef
-) -> AsyncIterator[list[tuple[Signal | HeardPieces, int]]]:
+    runtime: ConversationRuntime[EchoState], ref: AttemptRef
+) -> AsyncIterator[list[tuple[Signal | OutputBatch, int]]]:
     """Reads it in the background, as the supervisor does."""
-    seen: list[tuple[Signal | HeardPieces, int]] = []
+    seen: list[tuple[Signal | OutputBatch, int]] = []
 
     async def follow() -> None:
-        async for each in runtime.watch(ref, cursor=0, heard={}):
+        async for each in runtime.watch(ref, cursor=0, positions={}):
             seen.append(each)  # noqa: PERF401 - looked at while it grows
 
     task = asyncio.create_task(follow())
@@ -66,7 +68,7 @@ async def watched(
 
 
 def texts(ended: Ended) -> list[str]:
-    return [each.text for each in ended.said]
+    return [each.text for each in ended.output]
 
 
 @pytest.mark.requirement("conversation:turn:whole")
@@ -178,9 +180,9 @@ def test_a_new_daemon_goes_on_without_asking_or_telling_twice(tmp_path: Path) ->
         async def go() -> tuple[Ended, Ended]:
             first = runtime_of(bench)
             await first.start(saying(bench, "text one;listen"))
-            seen: list[tuple[Signal | HeardPieces, int]] = []
+            seen: list[tuple[Signal | OutputBatch, int]] = []
             with contextlib.suppress(TimeoutError):
-                async for each in first.watch(bench.ref(), cursor=0, heard={}):
+                async for each in first.watch(bench.ref(), cursor=0, positions={}):
                     seen.append(each)
                     if texts(Ended(seen)):
                         break
@@ -189,11 +191,11 @@ def test_a_new_daemon_goes_on_without_asking_or_telling_twice(tmp_path: Path) ->
             second = runtime_of(bench)
             info = await second.start(saying(bench, "text one;listen"))
             assert info.adopted
-            after: list[tuple[Signal | HeardPieces, int]] = []
+            after: list[tuple[Signal | OutputBatch, int]] = []
 
             async def follow() -> None:
                 at = max(cursor for _, cursor in seen)
-                async for each in second.watch(bench.ref(), cursor=at, heard=before.positions):
+                async for each in second.watch(bench.ref(), cursor=at, positions=before.positions):
                     after.append(each)  # noqa: PERF401 - as above
 
             task = asyncio.create_task(follow())
@@ -220,7 +222,7 @@ def test_a_further_turn_is_a_new_process_in_the_same_session(tmp_path: Path) -> 
             ref = replace(bench.ref(), turns=2, native_session="s-new")
             await runtime.resume(ref, "text second", env={})
             second = await read_all(runtime, ref)
-            await runtime.discard(ref, cursor=0, heard={}, ended=True)
+            await runtime.discard(ref, cursor=0, positions={}, ended=True)
             await runtime.forget(ref)
             return first, second
 
@@ -278,11 +280,11 @@ def test_what_was_let_go_of_is_not_needed_to_go_on(
             async with watched(first, bench.ref()) as seen:
                 await until_async("all of it", lambda: len(texts(Ended(seen))) == 500)
                 positions = Ended(seen).positions
-                await first.discard(bench.ref(), cursor=positions["out"], heard=positions)
+                await first.discard(bench.ref(), cursor=positions["out"], positions=positions)
                 blocks = _blocks(bench.place().out) * 512
                 second = runtime_of(bench)
                 after = asyncio.create_task(
-                    read_all(second, bench.ref(), cursor=positions["out"], heard=positions)
+                    read_all(second, bench.ref(), cursor=positions["out"], positions=positions)
                 )
                 await second.steer(bench.ref(), "enough", key="k1")
                 later = await after
@@ -334,24 +336,24 @@ def test_a_killed_program_leaves_no_feeder_behind(tmp_path: Path) -> None:
 @pytest.mark.requirement("conversation:post:crash")
 @pytest.mark.parametrize("cut", [0, 1, 5, 9])
 def test_a_line_that_a_crash_cut_is_completed_and_never_doubled(tmp_path: Path, cut: int) -> None:
-    for name, data in opened([Letter("a", b"first")]).items():
+    for name, data in opened([InputLine("a", b"first")]).items():
         (tmp_path / name).write_bytes(data)
-    Post(tmp_path).send([Letter("b", b"second \xc3\xa9")])
+    WorkerInput(tmp_path).send([InputLine("b", b"second \xc3\xa9")])
     whole = (tmp_path / "in").read_bytes()
     os.truncate(tmp_path / "in", len(whole) - cut)
 
-    Post(tmp_path).send([Letter("b", b"second \xc3\xa9"), Letter("c", b"third")])
+    WorkerInput(tmp_path).send([InputLine("b", b"second \xc3\xa9"), InputLine("c", b"third")])
 
     assert (tmp_path / "in").read_bytes() == b"first\nsecond \xc3\xa9\nthird\n"
 
 
 @pytest.mark.requirement("conversation:post:torn-log")
 def test_a_line_whose_log_entry_was_cut_was_never_sent_and_is_sent_anew(tmp_path: Path) -> None:
-    for name, data in opened([Letter("a", b"first")]).items():
+    for name, data in opened([InputLine("a", b"first")]).items():
         (tmp_path / name).write_bytes(data)
     with (tmp_path / "sent").open("ab") as log:
         log.write(b'{"key":"b","te')
 
-    Post(tmp_path).send([Letter("b", b"second")])
+    WorkerInput(tmp_path).send([InputLine("b", b"second")])
 
     assert (tmp_path / "in").read_bytes() == b"first\nsecond\n"

@@ -9,12 +9,12 @@ import pytest
 
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.values import RunId
-from subagents.domain.run.worker_output import Heard, Said
+from subagents.domain.run.worker_output import OutputBatch, OutputItem
 from subagents.ports import Launch
 from subagents.runtimes.conversation.conversation import LAUNCH, OPENING
 from subagents.runtimes.conversation.dialect import Dialect, Opening
-from subagents.runtimes.conversation.turn_reader import CHECKPOINT, Talk
-from subagents.runtimes.conversation.worker_input import Post
+from subagents.runtimes.conversation.turn_reader import CHECKPOINT, TurnReader
+from subagents.runtimes.conversation.worker_input import WorkerInput
 from subagents.runtimes.dialects import dialects
 from subagents.runtimes.process.shim import Place
 
@@ -31,20 +31,22 @@ def dialect_of(attempt: str) -> tuple[Dialect[Any], Path]:
     return found, DATA / "streams" / program / f"{stream}.jsonl"
 
 
-def read(directory: Path, attempt: str, *, cursor: int = 0) -> tuple[list[Said], list[Signal], Any]:
+def read(
+    directory: Path, attempt: str, *, cursor: int = 0
+) -> tuple[list[OutputItem], list[Signal], Any]:
     """All that the reader tells from ``cursor`` on, and its last state."""
     dialect, stream = dialect_of(attempt)
     place = Place(directory, RunId("r-recorded"), 1)
     place.path.mkdir(parents=True, exist_ok=True)
     shutil.copy(stream, place.out)
     opening = msgspec.json.decode((ATTEMPTS / attempt / OPENING).read_bytes(), type=Opening)
-    reader = Talk(
+    reader = TurnReader(
         dialect,
         opening,
         place,
-        Post(place.path),
+        WorkerInput(place.path),
         cursor=cursor,
-        heard={"out": cursor},
+        positions={"out": cursor},
         now_ms=lambda: 1_700_000_000_000,
         on_change=lambda: None,
     )
@@ -53,9 +55,9 @@ def read(directory: Path, attempt: str, *, cursor: int = 0) -> tuple[list[Said],
         found, more = reader.read()
         seen += found
     seen += reader.finish()
-    said = [piece for each, _ in seen if isinstance(each, Heard) for piece in each.said]
-    signals = [each for each, _ in seen if not isinstance(each, Heard)]
-    return said, signals, reader.state
+    output = [piece for each, _ in seen if isinstance(each, OutputBatch) for piece in each.items]
+    signals = [each for each, _ in seen if not isinstance(each, OutputBatch)]
+    return output, signals, reader.state
 
 
 @pytest.mark.requirement("conversation:adopt:goes-on")

@@ -19,9 +19,9 @@ from subagents.domain.run.signals import (
     ToolSeen,
     UsageSeen,
 )
-from subagents.domain.run.worker_output import ApiError, LineType, Said
+from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
 from subagents.errors import ConfigError, Forbidden, UsageError
-from subagents.runtimes.conversation.dialect import Opening, Step
+from subagents.runtimes.conversation.dialect import Opening, TurnStep
 from subagents.runtimes.llm import llm_options
 from subagents.runtimes.llm import llm_runtime as llm
 from subagents.runtimes.llm.llm_assignment import FILE, OWN_TOOLS, Assignment
@@ -38,7 +38,7 @@ class Folded(NamedTuple):
     """What a stream came to."""
 
     state: Told
-    said: list[Said]
+    output: list[OutputItem]
     signals: list[Signal]
 
     @property
@@ -66,12 +66,12 @@ def folded(lines: Iterable[bytes]) -> Folded:
     step = LLM.begin(opening())
     found = Folded(step.state, [], [])
     for line in lines:
-        found = _more(found, LLM.hear(found.state, line, now_ms=None))
+        found = _more(found, LLM.read_line(found.state, line, now_ms=None))
     return _more(found, LLM.finish(found.state))
 
 
-def _more(found: Folded, step: Step[Told]) -> Folded:
-    return Folded(step.state, [*found.said, *step.said], [*found.signals, *step.signals])
+def _more(found: Folded, step: TurnStep[Told]) -> Folded:
+    return Folded(step.state, [*found.output, *step.output], [*found.signals, *step.signals])
 
 
 def lines_of(name: str) -> list[bytes]:
@@ -103,11 +103,11 @@ def assigned(tmp_path: Path, **changes: Any) -> Assignment:
     ],
 )
 def test_an_option_that_could_never_work_is_refused_by_name(
-    options: dict[str, object], said: str
+    options: dict[str, object], output: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
         LLM.check(options)
-    assert said in str(refused.value)
+    assert output in str(refused.value)
 
 
 @pytest.mark.requirement("llm:model")
@@ -133,10 +133,10 @@ def test_a_model_names_its_provider_or_the_options_do(
     ("model", "said"),
     [(None, "needs a model"), ("antropic:x", "did you mean `anthropic:`?"), ("gpt", "no provider")],
 )
-def test_a_model_of_nobody_is_refused_with_an_example(model: str | None, said: str) -> None:
+def test_a_model_of_nobody_is_refused_with_an_example(model: str | None, output: str) -> None:
     with pytest.raises(UsageError, match="anthropic:claude") as refused:
         llm_options.named_model(model, llm_options.parse_options({}))
-    assert said in str(refused.value)
+    assert output in str(refused.value)
 
 
 @pytest.mark.requirement("llm:key:one")
@@ -236,13 +236,15 @@ def test_a_tool_that_it_does_not_have_cannot_be_allowed() -> None:
 def test_tools_text_usage_and_the_result_are_heard_and_nothing_twice() -> None:
     found = folded(lines_of("tools"))
     assert found.result == ResultSeen(key="", text="All done.")
-    assert [each.text for each in found.said if each.type is LineType.TEXT] == [
+    assert [each.text for each in found.output if each.type is LineType.TEXT] == [
         "On it",
         "All done.",
     ]
     names = [each.name for each in found.signals if isinstance(each, ToolSeen)]
     assert names == ["write", "edit", "shell", "read", "grep"]
-    shell = next(each.tool for each in found.said if each.tool and each.tool.exit_code is not None)
+    shell = next(
+        each.tool for each in found.output if each.tool and each.tool.exit_code is not None
+    )
     assert (shell.command, shell.exit_code, shell.is_error) == ("cat a/b.txt; exit 3", 3, True)
     used = [each.usage for each in found.signals if isinstance(each, UsageSeen)]
     assert used == sorted(used, key=lambda each: each.tokens_in or 0)
@@ -254,7 +256,7 @@ def test_tools_text_usage_and_the_result_are_heard_and_nothing_twice() -> None:
 @pytest.mark.requirement("llm:stream:limit")
 def test_a_limit_is_an_error_of_the_provider_and_only_the_end_of_patience_a_result() -> None:
     waited = folded(lines_of("limit"))
-    errors = [each.api_error for each in waited.said if each.api_error]
+    errors = [each.api_error for each in waited.output if each.api_error]
     assert [(each.status, each.retry) for each in errors] == [(429, None), (500, "1/3")]
     assert isinstance(errors[0], ApiError)
     assert 1_000 <= (errors[0].retry_after_ms or 0) <= 1_200
@@ -267,7 +269,7 @@ def test_a_limit_is_an_error_of_the_provider_and_only_the_end_of_patience_a_resu
 @pytest.mark.requirement("llm:stream:error")
 def test_an_error_is_said_once() -> None:
     found = folded(lines_of("refused"))
-    assert [each.text for each in found.said if each.type is LineType.ERROR] == [
+    assert [each.text for each in found.output if each.type is LineType.ERROR] == [
         "anthropic: 401: invalid x-api-key"
     ]
     assert found.result.error == "anthropic: 401: invalid x-api-key"
@@ -276,14 +278,14 @@ def test_an_error_is_said_once() -> None:
 @pytest.mark.requirement("llm:stream:messages")
 def test_a_message_is_a_line_with_its_key_and_known_to_be_taken_when_the_worker_says_so() -> None:
     state = LLM.begin(opening()).state
-    letter = LLM.tell(state, "turn\nleft", key="k1")
+    letter = LLM.steer(state, "turn\nleft", key="k1")
     assert letter is not None
     assert b"\n" not in letter.line
     assert json.loads(letter.line) == {"type": "message", "key": "k1", "text": "turn\nleft"}
-    assert LLM.taken(state, "k1") is None
+    assert LLM.accepted(state, "k1") is None
     found = folded(lines_of("steer"))
-    assert LLM.taken(found.state, "k1") is True
-    assert LLM.tell(found.state, "too late", key="k2") is None
+    assert LLM.accepted(found.state, "k1") is True
+    assert LLM.steer(found.state, "too late", key="k2") is None
     assert LLM.interrupt(found.state, key="i1") is None
     assert folded(lines_of("interrupt")).result.error == "interrupted"
 

@@ -17,7 +17,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.values import AttemptId
-from subagents.domain.run.worker_output import LINE_CHARS_MAX, Heard, Said
+from subagents.domain.run.worker_output import LINE_CHARS_MAX, OutputBatch, OutputItem
 from subagents.runtimes.output import lines as lines_module
 from subagents.runtimes.output import output_reader as output_module
 from subagents.runtimes.output.output_reader import (
@@ -36,9 +36,11 @@ from subagents.runtimes.process.discard import discarded, give_up
 ATTEMPT = AttemptId("r-a#1")
 
 
-def _output(directory: Path, *, cursor: int = 0, heard: Mapping[str, int] | None = None) -> Output:
+def _output(
+    directory: Path, *, cursor: int = 0, positions: Mapping[str, int] | None = None
+) -> Output:
     out, err = directory / "out", directory / "err"
-    return Output(str(out), str(err), ATTEMPT, cursor=cursor, heard=heard or {})
+    return Output(str(out), str(err), ATTEMPT, cursor=cursor, positions=positions or {})
 
 
 def _written(tmp_path: Path, out: bytes, err: bytes = b"") -> Path:
@@ -56,15 +58,15 @@ def _read(output: Output, *, result_before: bool = False) -> list[Seen]:
 
 
 def _signals(seen: list[Seen]) -> list[tuple[Signal, int]]:
-    return [(each, cursor) for each, cursor in seen if not isinstance(each, Heard)]
+    return [(each, cursor) for each, cursor in seen if not isinstance(each, OutputBatch)]
 
 
-def _said(seen: list[Seen]) -> list[Said]:
-    return [said for each, _ in seen if isinstance(each, Heard) for said in each.said]
+def _items(seen: list[Seen]) -> list[OutputItem]:
+    return [item for each, _ in seen if isinstance(each, OutputBatch) for item in each.items]
 
 
 def _texts(seen: list[Seen]) -> list[tuple[str, str]]:
-    return [(said.type.value, said.text) for said in _said(seen)]
+    return [(item.type.value, item.text) for item in _items(seen)]
 
 
 @pytest.mark.requirement("runtimes:signal-keys-repeat")
@@ -88,7 +90,7 @@ def test_reading_on_from_any_cursor_repeats_the_same_keys_and_nothing_else(tmp_p
     ]
     assert whole[-1][1] == len(data)
     for index, (_, cursor) in enumerate(whole):
-        output = _output(place, cursor=cursor, heard={"out": len(data)})
+        output = _output(place, cursor=cursor, positions={"out": len(data)})
         before = has_result(str(place / "out"), start=0, stop=output.begin)
         assert _signals(_read(output, result_before=before)) == whole[index + 1 :]
 
@@ -113,7 +115,7 @@ def test_every_line_of_both_streams_is_heard_in_order_and_blank_ones_are_not(
         ("text", "three"),
         ("text", "0 errors"),
     ]
-    last = [each for each, _ in seen if isinstance(each, Heard)][-1]
+    last = [each for each, _ in seen if isinstance(each, OutputBatch)][-1]
     assert last.positions == {
         "out": (place / "out").stat().st_size,
         "err": (place / "err").stat().st_size,
@@ -127,8 +129,8 @@ def test_a_reader_that_goes_on_hears_nothing_twice_where_signals_and_pieces_stan
     first = b'one\n{"subagents":"tool","name":"a"}\n'
     place = _written(tmp_path, first + b'two\n{"subagents":"tool","name":"b"}\nthree\n')
     size = (place / "out").stat().st_size
-    ahead = _read(_output(place, cursor=0, heard={"out": len(first), "err": 0}))
-    behind = _read(_output(place, cursor=size, heard={"out": len(first), "err": 0}))
+    ahead = _read(_output(place, cursor=0, positions={"out": len(first), "err": 0}))
+    behind = _read(_output(place, cursor=size, positions={"out": len(first), "err": 0}))
 
     assert [text for _, text in _texts(ahead)] == ["two", "✅ b", "three"]
     assert [each.name for each, _ in _signals(ahead) if isinstance(each, ToolSeen)] == ["a", "b"]
@@ -141,18 +143,18 @@ def test_a_reader_that_goes_on_hears_nothing_twice_where_signals_and_pieces_stan
 def test_much_is_heard_in_batches_and_a_turn_of_reading_is_bounded(tmp_path: Path) -> None:
     place = _written(tmp_path, b"".join(b"%d\n" % n for n in range(50_000)), b"e\n" * 50_000)
     output = _output(place)
-    batches: list[Heard] = []
+    batches: list[OutputBatch] = []
     more = True
     while more:
         before = output.position
         seen, more = output.read()
         assert output.position - before <= 2 * CHUNK_BYTES
-        batches += [each for each, _ in seen if isinstance(each, Heard)]
+        batches += [each for each, _ in seen if isinstance(each, OutputBatch)]
 
-    assert max(len(heard.said) for heard in batches) <= PIECES_MAX
-    said = [said.text for heard in batches for said in heard.said]
-    assert [text for text in said if text != "e"] == [str(n) for n in range(50_000)]
-    assert said.count("e") == 50_000
+    assert max(len(batch.items) for batch in batches) <= PIECES_MAX
+    items = [item.text for batch in batches for item in batch.items]
+    assert [text for text in items if text != "e"] == [str(n) for n in range(50_000)]
+    assert items.count("e") == 50_000
     positions = [(heard.positions["out"], heard.positions["err"]) for heard in batches]
     assert positions == sorted(positions)
 
@@ -165,12 +167,12 @@ def test_a_line_over_a_mebibyte_is_heard_by_its_beginning_before_it_ends(tmp_pat
     while more:
         seen, more = output.read()
         found += seen
-    [first, long] = _said(found)
-    positions = [each for each, _ in found if isinstance(each, Heard)][-1].positions
+    [first, long] = _items(found)
+    positions = [each for each, _ in found if isinstance(each, OutputBatch)][-1].positions
     with (place / "out").open("ab") as file:
         file.write(b"still the same line\nlast\n")
-    again = _read(_output(place, cursor=0, heard=positions))
-    behind = _read(_output(place, cursor=positions["out"], heard=positions))
+    again = _read(_output(place, cursor=0, positions=positions))
+    behind = _read(_output(place, cursor=positions["out"], positions=positions))
 
     assert first.text == "first"
     assert long.text.endswith("x… (more than 1 MiB in one line; the rest is left out)")
@@ -183,11 +185,11 @@ def test_a_line_over_a_mebibyte_is_heard_by_its_beginning_before_it_ends(tmp_pat
 def test_a_long_line_is_cut_behind_its_secrets_and_says_by_how_much(tmp_path: Path) -> None:
     secret = "sk-" + "a1" * 30
     line = "y" * (LINE_CHARS_MAX - 90) + " " + secret + "z" * 100_000
-    [said] = _said(_read(_output(_written(tmp_path, line.encode() + b"\n"))))
+    [item] = _items(_read(_output(_written(tmp_path, line.encode() + b"\n"))))
 
-    assert "sk-a" not in said.text
-    assert said.text.endswith(" more characters)")
-    assert len(said.text) <= LINE_CHARS_MAX
+    assert "sk-a" not in item.text
+    assert item.text.endswith(" more characters)")
+    assert len(item.text) <= LINE_CHARS_MAX
 
 
 @pytest.mark.requirement("runtimes:result-is-the-tail")
@@ -264,7 +266,7 @@ def test_a_result_event_before_the_cursor_still_keeps_the_tail_from_being_the_re
 ) -> None:
     data = b'{"subagents":"result","text":"the answer"}' + ending
     place = _written(tmp_path, data)
-    output = _output(place, cursor=len(data), heard={"out": len(data)})
+    output = _output(place, cursor=len(data), positions={"out": len(data)})
     before = has_result(str(place / "out"), start=0, stop=output.begin)
 
     assert before
@@ -359,8 +361,8 @@ def test_readers_killed_anywhere_together_hear_what_one_reader_hears(
         hops = _Hops(_written(place, b"", b""), rng, does_discard=does_discard)
         hops.read(out, err)
 
-    assert _of_err(hops.said) == _of_err(_said(whole))
-    assert _of_out(hops.said) == _of_out(_said(whole))
+    assert _of_err(hops.output) == _of_err(_items(whole))
+    assert _of_out(hops.output) == _of_out(_items(whole))
     keys = {signal.key: signal for signal, _ in _signals(whole)}
     known = {key for key, each in keys.items() if not isinstance(each, ProgressSeen)}
     assert known <= set(hops.signals)
@@ -368,12 +370,12 @@ def test_readers_killed_anywhere_together_hear_what_one_reader_hears(
     assert [hops.signals[key] for key in known] == [keys[key] for key in known]
 
 
-def _of_err(said: list[Said]) -> list[Said]:
-    return [each for each in said if each.text.startswith("E ")]
+def _of_err(items: list[OutputItem]) -> list[OutputItem]:
+    return [each for each in items if each.text.startswith("E ")]
 
 
-def _of_out(said: list[Said]) -> list[Said]:
-    return [each for each in said if not each.text.startswith("E ")]
+def _of_out(items: list[OutputItem]) -> list[OutputItem]:
+    return [each for each in items if not each.text.startswith("E ")]
 
 
 def _make_small(patch: pytest.MonkeyPatch) -> None:
@@ -402,8 +404,8 @@ class _Hops:
         self._rng = rng
         self._does_discard = does_discard
         self._cursor = 0
-        self._heard: dict[str, int] = {}
-        self.said: list[Said] = []
+        self._positions: dict[str, int] = {}
+        self.output: list[OutputItem] = []
         self.signals: dict[str, Signal] = {}
 
     def read(self, out: bytes, err: bytes) -> None:
@@ -425,7 +427,7 @@ class _Hops:
                 file.write(data[path.stat().st_size :])
 
     def _one_reader(self, *, is_whole: bool) -> bool:
-        output = _output(self._place, cursor=self._cursor, heard=self._heard)
+        output = _output(self._place, cursor=self._cursor, positions=self._positions)
         for _ in range(self._rng.randrange(1, 60)):  # so far, then killed
             seen, more = output.read()
             if not self._take(seen):
@@ -441,9 +443,9 @@ class _Hops:
         for each, cursor in seen:
             if self._rng.random() < 0.08:
                 return False
-            if isinstance(each, Heard):
-                self.said += each.said
-                self._heard = {**self._heard, **each.positions}
+            if isinstance(each, OutputBatch):
+                self.output += each.items
+                self._positions = {**self._positions, **each.positions}
             else:
                 self.signals[each.key] = each
             if self._rng.random() < 0.7:
@@ -451,7 +453,7 @@ class _Hops:
             if self._does_discard and self._rng.random() < 0.3:
                 give_up(
                     self._place,
-                    out=min(self._cursor, self._heard.get("out", 0)),
-                    err=self._heard.get("err", 0),
+                    out=min(self._cursor, self._positions.get("out", 0)),
+                    err=self._positions.get("err", 0),
                 )
         return True

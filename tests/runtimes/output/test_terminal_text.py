@@ -81,9 +81,9 @@ def test_a_line_of_stderr_is_an_error_by_its_words(line: str, *, is_error: bool)
     assert looks_like_error(line) is is_error
     assert may_hold_error(line) or not is_error
     block = f"before\n{line}\nafter\n".encode()
-    kinds = [said.type for said in pieces(block, is_stderr=True) if said.text == line]
+    kinds = [output.type for output in pieces(block, is_stderr=True) if output.text == line]
     assert kinds == ([LineType.ERROR if is_error else LineType.TEXT] if line else [])
-    assert {said.type for said in pieces(block, is_stderr=False)} == {LineType.TEXT}
+    assert {output.type for output in pieces(block, is_stderr=False)} == {LineType.TEXT}
 
 
 @pytest.mark.requirement("transcript:long-lines-are-cut")

@@ -22,12 +22,12 @@ from subagents.domain.run.worker_output import (
     ApiError,
     ContextUse,
     LineType,
-    Said,
+    OutputItem,
 )
 from subagents.runtimes.output.worker_events import (
     LINE_BYTES_MAX,
     event_of,
-    said_of,
+    output_item_of,
     signal_of,
 )
 
@@ -104,16 +104,16 @@ def test_a_malformed_or_unknown_line_is_plain_text(line: bytes) -> None:
     assert signal_of(event_of(line), key="k") is None
 
 
-SAID: list[tuple[str, Said]] = [
-    ('"text","text":"two\\nlines\\n"', Said(type=LineType.TEXT, text="two\nlines")),
-    ('"text","text":"\\u001b[1mbold\\u001b[0m"', Said(type=LineType.TEXT, text="bold")),
-    ('"thinking","text":"hm"', Said(type=LineType.THINKING, text="hm")),
-    ('"system","text":"compacted"', Said(type=LineType.SYSTEM, text="compacted")),
-    ('"error","text":"no file"', Said(type=LineType.ERROR, text="no file")),
-    ('"error","text":"no","api":"yes"', Said(type=LineType.ERROR, text="no")),
+SAID: list[tuple[str, OutputItem]] = [
+    ('"text","text":"two\\nlines\\n"', OutputItem(type=LineType.TEXT, text="two\nlines")),
+    ('"text","text":"\\u001b[1mbold\\u001b[0m"', OutputItem(type=LineType.TEXT, text="bold")),
+    ('"thinking","text":"hm"', OutputItem(type=LineType.THINKING, text="hm")),
+    ('"system","text":"compacted"', OutputItem(type=LineType.SYSTEM, text="compacted")),
+    ('"error","text":"no file"', OutputItem(type=LineType.ERROR, text="no file")),
+    ('"error","text":"no","api":"yes"', OutputItem(type=LineType.ERROR, text="no")),
     (
         '"error","text":"rate limited","api":true,"retry":"2/5"',
-        Said(
+        OutputItem(
             type=LineType.ERROR,
             text="rate limited",
             api_error=ApiError(message="rate limited", retry="2/5"),
@@ -121,7 +121,7 @@ SAID: list[tuple[str, Said]] = [
     ),
     (
         '"error","text":"refused","api":true,"retry":3',
-        Said(
+        OutputItem(
             type=LineType.ERROR,
             text="refused",
             api_error=ApiError(message="refused", retry="3"),
@@ -129,30 +129,30 @@ SAID: list[tuple[str, Said]] = [
     ),
     (
         '"context","tokens":150000,"window":200000,"model":"m"',
-        Said(
+        OutputItem(
             type=LineType.SYSTEM,
             context=ContextUse(tokens=150_000, window=200_000, model="m"),
         ),
     ),
     (
         '"context","tokens":1,"window":-4,"model":5',
-        Said(type=LineType.SYSTEM, context=ContextUse(tokens=1)),
+        OutputItem(type=LineType.SYSTEM, context=ContextUse(tokens=1)),
     ),
-    ('"result","text":"42"', Said(type=LineType.TEXT, text="42")),
-    ('"result","text":"so far","isError":true', Said(type=LineType.ERROR, text="so far")),
+    ('"result","text":"42"', OutputItem(type=LineType.TEXT, text="42")),
+    ('"result","text":"so far","isError":true', OutputItem(type=LineType.ERROR, text="so far")),
     (
         '"result","text":"","isError":true,"error":"quota"',
-        Said(type=LineType.ERROR, text="quota"),
+        OutputItem(type=LineType.ERROR, text="quota"),
     ),
 ]
 
 
 @pytest.mark.requirement("transcript:structured-events-are-said")
 @pytest.mark.parametrize(("form", "said"), SAID)
-def test_a_structured_line_says_what_it_names(form: str, said: Said) -> None:
+def test_a_structured_line_says_what_it_names(form: str, output: OutputItem) -> None:
     event = event_of(f'{{"subagents":{form}}}'.encode())
     assert event is not None
-    assert said_of(event) == said
+    assert output_item_of(event) == output
 
 
 @pytest.mark.requirement("transcript:structured-events-are-said")
@@ -163,7 +163,7 @@ def test_a_structured_line_says_what_it_names(form: str, said: Said) -> None:
 def test_what_the_journal_tells_has_no_second_line_and_still_counts_as_activity(form: str) -> None:
     event = event_of(f'{{"subagents":{form}}}'.encode())
     assert event is not None
-    assert said_of(event) == Said(type=LineType.SYSTEM)
+    assert output_item_of(event) == OutputItem(type=LineType.SYSTEM)
 
 
 @pytest.mark.requirement("runtimes:one-use-one-signal")
@@ -185,8 +185,8 @@ def test_a_tool_is_one_signal_when_it_ends(status: str, *, is_signal: bool) -> N
 def test_an_odd_field_of_a_tool_is_taken_for_absent(odd: str) -> None:
     event = event_of(f'{{"subagents":"tool","name":"Bash",{odd}}}'.encode())
     assert event is not None
-    said = said_of(event)
-    assert said.tool is not None
-    assert (said.tool.call_id, said.tool.exit_code, said.tool.is_error) == (None, None, False)
-    assert said.tool.duration_ms is None
-    assert said.text.startswith("✅ Bash")
+    output = output_item_of(event)
+    assert output.tool is not None
+    assert (output.tool.call_id, output.tool.exit_code, output.tool.is_error) == (None, None, False)
+    assert output.tool.duration_ms is None
+    assert output.text.startswith("✅ Bash")

@@ -9,7 +9,7 @@ from tests.runtimes.attempt_bench import Bench, Ended, until_async
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import Exited, ResultSeen
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable
 from subagents.runtimes.output.output_reader import Sizes
 from subagents.runtimes.process.discard import (
@@ -76,25 +76,25 @@ def test_a_result_event_that_was_given_up_still_keeps_the_tail_from_being_the_re
     async def go() -> tuple[Ended, Ended]:
         runtime = bench.runtime()
         await runtime.start(bench.launch("sh", "-c", script))
-        seen, cursor, heard = [], 0, dict[str, int]()
-        async for each, place in runtime.watch(bench.ref(), cursor=0, heard={}):
+        seen, cursor, positions = [], 0, dict[str, int]()
+        async for each, place in runtime.watch(bench.ref(), cursor=0, positions={}):
             seen.append((each, place))
             cursor = place
-            if isinstance(each, Heard):
-                heard = each.positions
-                if any(said.text == "100000" for said in each.said):
+            if isinstance(each, OutputBatch):
+                positions = each.positions
+                if any(output.text == "100000" for output in each.items):
                     break
         size = bench.place().sizes().out
-        await runtime.discard(bench.ref(), cursor=size, heard=heard)
-        await runtime.discard(bench.ref(), cursor=size, heard=heard)
+        await runtime.discard(bench.ref(), cursor=size, positions=positions)
+        await runtime.discard(bench.ref(), cursor=size, positions=positions)
         assert _allocated(Path(bench.place().out)) < size // 2
         (bench.cwd / "go").touch()
-        return Ended(seen), await bench.read(bench.runtime(), cursor=cursor, heard=heard)
+        return Ended(seen), await bench.read(bench.runtime(), cursor=cursor, positions=positions)
 
     before, after = asyncio.run(go())
     assert before.result.text == "the answer"
     assert not [each for each in after.signals if isinstance(each, ResultSeen)]
-    assert [said.text for said in after.said] == ["end"]
+    assert [output.text for output in after.output] == ["end"]
     assert after.exited.exit == Exit(code=0)
 
 
@@ -110,14 +110,14 @@ def test_the_end_of_the_text_is_the_result_although_the_rest_of_it_is_gone(bench
         (bench.cwd / "go").touch()
         whole = await bench.read(runtime)
         place = {"out": 588_895, "err": 0}
-        await runtime.discard(bench.ref(), cursor=588_895, heard=place)
-        again = await bench.read(bench.runtime(), cursor=588_895, heard=place)
+        await runtime.discard(bench.ref(), cursor=588_895, positions=place)
+        again = await bench.read(bench.runtime(), cursor=588_895, positions=place)
         return whole, again
 
     whole, again = asyncio.run(go())
     assert again.result == whole.result
     assert again.result.text.endswith("99999\n100000")
-    assert again.said == []
+    assert again.output == []
 
 
 @pytest.mark.requirement("output:deleted-at-the-end")
@@ -129,15 +129,15 @@ def test_the_output_of_an_ended_attempt_is_deleted_and_its_end_stays_on_record(
     async def go() -> Ended:
         runtime = bench.runtime()
         for _ in range(2):
-            await runtime.discard(bench.ref(), cursor=0, heard={}, ended=True)
+            await runtime.discard(bench.ref(), cursor=0, positions={}, ended=True)
         assert bench.place().sizes() == Sizes(out=0, err=0)  # not there
-        return await bench.read(runtime, cursor=4, heard={"out": 4, "err": 4})
+        return await bench.read(runtime, cursor=4, positions={"out": 4, "err": 4})
 
     ended = asyncio.run(go())
     assert [type(each) for each in ended.signals] == [Exited]
     assert ended.exited.exit == Exit(code=5)
     assert ended.pairs[-1][1] == 4
-    assert ended.said == []
+    assert ended.output == []
     asyncio.run(bench.runtime().forget(bench.ref()))
     assert not bench.place().path.exists()
 
@@ -146,8 +146,8 @@ def test_the_output_of_an_ended_attempt_is_deleted_and_its_end_stays_on_record(
 def test_letting_go_of_what_was_forgotten_or_never_was_makes_nothing(bench: Bench) -> None:
     async def go() -> None:
         runtime = bench.runtime()
-        await runtime.discard(bench.ref(), cursor=9, heard={"out": 9, "err": 9}, ended=True)
-        await runtime.discard(bench.ref(), cursor=0, heard={})
+        await runtime.discard(bench.ref(), cursor=9, positions={"out": 9, "err": 9}, ended=True)
+        await runtime.discard(bench.ref(), cursor=0, positions={})
 
     asyncio.run(go())
     assert not bench.place().path.exists()
@@ -165,10 +165,12 @@ def test_a_reader_whose_place_was_lost_begins_behind_what_is_gone(bench: Bench) 
     give_up(place, out=gone, err=0)
     again = asyncio.run(bench.read(bench.runtime()))
 
-    behind = [said for said in whole.said if said.text == "odd" or int(said.text) > 80_000]
-    assert again.said == behind[-len(again.said) :]
-    assert len(again.said) > 10_000
-    assert not any("\ufffd" in said.text for said in again.said)
+    behind = [
+        output for output in whole.output if output.text == "odd" or int(output.text) > 80_000
+    ]
+    assert again.output == behind[-len(again.output) :]
+    assert len(again.output) > 10_000
+    assert not any("\ufffd" in output.text for output in again.output)
 
 
 @pytest.mark.requirement("output:disk-is-bounded")
@@ -187,7 +189,7 @@ def test_what_cannot_be_let_go_is_told_and_can_be_tried_again(bench: Bench) -> N
     out.mkdir()  # no file that could be deleted
 
     with pytest.raises(RuntimeUnavailable, match="cannot let go of output") as refused:
-        asyncio.run(bench.runtime().discard(bench.ref(), cursor=0, heard={}, ended=True))
+        asyncio.run(bench.runtime().discard(bench.ref(), cursor=0, positions={}, ended=True))
     assert refused.value.retryable
     out.rmdir()
-    asyncio.run(bench.runtime().discard(bench.ref(), cursor=0, heard={}, ended=True))
+    asyncio.run(bench.runtime().discard(bench.ref(), cursor=0, positions={}, ended=True))

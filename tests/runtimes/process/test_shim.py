@@ -516,7 +516,7 @@ def test_a_worker_that_a_daemon_of_0_1_0_started_is_adopted_read_and_ended(bench
 
     ended = asyncio.run(go())
     starter.wait()
-    assert [each.text for each in ended.said if each.text] == ["hello", "half"]
+    assert [each.text for each in ended.output if each.text] == ["hello", "half"]
     assert ended.exited.exit == Exit(signal=signal.SIGTERM)
     assert not bench.carriers()
     assert not (bench.cwd / "ran").exists()

@@ -43,7 +43,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import Said
+from subagents.domain.run.worker_output import OutputItem
 
 T = TypeVar("T")
 
@@ -183,8 +183,8 @@ def redact_alert(alert: Alert, own: Sequence[str] = ()) -> Alert:
 
 
 def redact_said(
-    said: Sequence[Said], redactor: Redactor, own: Sequence[str] = ()
-) -> tuple[Sequence[Said], Redactor]:
+    said: Sequence[OutputItem], redactor: Redactor, own: Sequence[str] = ()
+) -> tuple[Sequence[OutputItem], Redactor]:
     """Pieces of a stream, for lines and detectors; most come out as the same objects.
 
     Args:
@@ -193,7 +193,7 @@ def redact_said(
         own: See ``own_secrets``.
     """
     texts, redactor = redactor.fold([each.text for each in said], own)
-    clean: list[Said] = []
+    clean: list[OutputItem] = []
     for each, text in zip(said, texts, strict=True):
         if text is not each.text:
             each = replace(each, text=text)  # noqa: PLW2901  # the same, cleaned
@@ -203,7 +203,7 @@ def redact_said(
     return clean, redactor
 
 
-def _beside_text(said: Said, own: Sequence[str]) -> Said:
+def _beside_text(said: OutputItem, own: Sequence[str]) -> OutputItem:
     tool, error = said.tool, said.api_error
     if tool is not None:
         plan = tool.plan

@@ -1,10 +1,8 @@
-"""What a worker says while it works: pieces of its stream, as its runtime decoded them.
+"""What a worker writes while it works: items of its output, as its runtime decoded them.
 
 The engine redacts, numbers and keeps them as lines of the run's transcript (``transcript``) and
 shows them to the detectors (``detectors``). Nothing of it decides anything of the run: a
 transcript that cannot be kept never holds up the work.
-
-Source: 4-observability §1; seed 003 "Log Line Types".
 """
 
 from enum import StrEnum
@@ -20,7 +18,7 @@ OUTPUT_CHARS_MAX: Final = 32_000
 
 
 class LineType(StrEnum):
-    """Seed 003 "Log Line Types"."""
+    """The kind of a line in a run's log."""
 
     TEXT = "text"
     THINKING = "thinking"
@@ -88,8 +86,8 @@ class ContextUse(Value, frozen=True):
     model: str | None = None
 
 
-class Said(Value, frozen=True):
-    """One piece of an attempt's stream, as its runtime decoded it."""
+class OutputItem(Value, frozen=True):
+    """One item of an attempt's output, as its runtime decoded it."""
 
     type: LineType
     text: str = ""
@@ -101,11 +99,11 @@ class Said(Value, frozen=True):
     """So long it waits for its model's provider, which refused another worker."""
 
 
-class Heard(Value, frozen=True):
-    """Pieces in the order they came, and how far each of the attempt's files was read for them.
+class OutputBatch(Value, frozen=True):
+    """Items in the order they came, and how far each of the attempt's files was read for them.
 
     Positions are the runtime's own: names and numbers that it gets back after a restart.
     """
 
-    said: tuple[Said, ...]
+    items: tuple[OutputItem, ...]
     positions: dict[str, int] = {}

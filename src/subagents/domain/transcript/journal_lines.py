@@ -29,11 +29,11 @@ from subagents.domain.run.signals import (
     ReportSeen,
     Vanished,
 )
-from subagents.domain.run.worker_output import LineType, Said
+from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.domain.text import announcement
 
 
-def said_of(run: Run, seq: int, event: Event) -> Said | None:
+def output_item_of(run: Run, seq: int, event: Event) -> OutputItem | None:
     """The line of one event; None = it has none, because the stream says so itself or nobody asks.
 
     Args:
@@ -48,20 +48,22 @@ def said_of(run: Run, seq: int, event: Event) -> Said | None:
     if run.outcome.reason is not None:
         ending += f" ({run.outcome.reason})"
     before = f"{found.text} — " if found is not None else ""
-    return Said(type=LineType.SYSTEM, text=f"{before}{ending}")
+    return OutputItem(type=LineType.SYSTEM, text=f"{before}{ending}")
 
 
-def _line(run: Run, event: Event) -> Said | None:  # noqa: C901, PLR0912 - one branch per event
+def _line(run: Run, event: Event) -> OutputItem | None:  # noqa: C901, PLR0912 - one branch per event
     match event:
         case Spawned():
-            return Said(type=LineType.USER, text=f"task from {event.requester}: {event.spec.task}")
+            return OutputItem(
+                type=LineType.USER, text=f"task from {event.requester}: {event.spec.task}"
+            )
         case AttemptStarted():
             what = f"attempt {event.attempt} started"
             if event.turn > 1:
                 what = f"attempt {event.attempt}, turn {event.turn} started"
             return _system(what if event.pid is None else f"{what} (pid {event.pid})")
         case AttemptStartFailed():
-            return Said(
+            return OutputItem(
                 type=LineType.ERROR, text=f"attempt {event.attempt} did not start: {event.error}"
             )
         case AttemptTakenOver():
@@ -69,11 +71,11 @@ def _line(run: Run, event: Event) -> Said | None:  # noqa: C901, PLR0912 - one b
         case SignalReceived(signal=Exited(exit=exit_)):
             return _system(_exit(exit_))
         case SignalReceived(signal=Vanished(error=error)):
-            return Said(type=LineType.ERROR, text=error)
+            return OutputItem(type=LineType.ERROR, text=error)
         case SignalReceived(signal=ReportSeen(report=report)):
             sure = f", confidence {report.confidence}" if report.confidence else ""
             text = f"{REPORT_TOOL} ({report.status}{sure}): {report.summary}"
-            return Said(type=LineType.TOOL, text=text)
+            return OutputItem(type=LineType.TOOL, text=text)
         case SignalReceived(signal=ProgressSeen(progress=progress)):
             return _system(f"progress: {_progress(progress)}")
         case VerificationFinished(verification=verification):
@@ -94,15 +96,15 @@ def _line(run: Run, event: Event) -> Said | None:  # noqa: C901, PLR0912 - one b
         case Resumed():
             return _system(f"resumed by {event.by}")
         case SteerRequested():
-            return Said(type=LineType.USER, text=f"message from {event.by}: {event.message}")
+            return OutputItem(type=LineType.USER, text=f"message from {event.by}: {event.message}")
         case RequestAsked():
-            return Said(type=LineType.TOOL, text=f"asks: {event.request.question}")
+            return OutputItem(type=LineType.TOOL, text=f"asks: {event.request.question}")
         case RequestAnswered():
             answer = event.answer
             said = f": {answer.text}" if answer.text is not None else ""
-            return Said(type=LineType.USER, text=f"{answer.decision} from {answer.by}{said}")
+            return OutputItem(type=LineType.USER, text=f"{answer.decision} from {answer.by}{said}")
         case ParentNotified():
-            return Said(
+            return OutputItem(
                 type=LineType.TOOL, text=f"notify_parent ({event.priority}): {event.message}"
             )
         case _:
@@ -110,8 +112,8 @@ def _line(run: Run, event: Event) -> Said | None:  # noqa: C901, PLR0912 - one b
             return None
 
 
-def _system(text: str) -> Said:
-    return Said(type=LineType.SYSTEM, text=text)
+def _system(text: str) -> OutputItem:
+    return OutputItem(type=LineType.SYSTEM, text=text)
 
 
 def _exit(exit_: Exit) -> str:

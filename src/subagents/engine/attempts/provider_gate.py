@@ -29,7 +29,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.values import RunId, replace
-from subagents.domain.run.worker_output import Heard, LineType
+from subagents.domain.run.worker_output import LineType, OutputBatch
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import Batch, Clock
@@ -107,9 +107,9 @@ class Limits:
             case ResultSeen() | UsageSeen() | ToolSeen():
                 self._got_through(run)
 
-    def hear(self, run: Run, heard: Heard) -> None:
+    def hear(self, run: Run, heard: OutputBatch) -> None:
         """Learn from what the run's newest attempt says."""
-        for said in heard.said:
+        for said in heard.items:
             error = said.api_error
             if error is not None and error.status in LIMIT_STATUSES:
                 now, wait_ms = self._clock.now_ms(), error.retry_after_ms

@@ -20,7 +20,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.run.workspace import Remains
 from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.provider_gate import Limits
@@ -64,7 +64,7 @@ class _Watched:
     """When the runtime was last asked to watch."""
     settled_cursor: int = 0
     """Up to here all that was read became events; what is only held is read again after a crash."""
-    heard: dict[str, int] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
     """Up to these positions what it said was recorded."""
     let_go: int = 0
     """The farthest place when its runtime was last told what it may let go."""
@@ -76,7 +76,7 @@ class _Watched:
     @property
     def place(self) -> int:
         """The farthest place that need not be read again."""
-        return max(self.settled_cursor, *self.heard.values(), 0)
+        return max(self.settled_cursor, *self.positions.values(), 0)
 
 
 class Supervisor:
@@ -205,10 +205,10 @@ class Supervisor:
             return True
         watched.begun_ms = self._clock.now_ms()
         try:
-            heard = await self._recorder.positions(run, is_new=watched.is_new)
+            positions = await self._recorder.positions(run, is_new=watched.is_new)
             watched.is_new = False
             async for seen, cursor in runtime.watch(
-                ref_of(run), cursor=watched.cursor, heard=heard
+                ref_of(run), cursor=watched.cursor, positions=positions
             ):
                 if isinstance(seen, TERMINAL):
                     # Before its cursor is taken: what waits here is no event yet, and whoever
@@ -220,10 +220,10 @@ class Supervisor:
                 cursor = max(cursor, watched.cursor)  # noqa: PLW2901
                 watched.cursor = cursor
                 watched.seen_ms = self._clock.now_ms()
-                if isinstance(seen, Heard):
+                if isinstance(seen, OutputBatch):
                     self._limits.hear(run, seen)
                     await self._recorder.hear(run, seen)
-                    watched.heard.update(seen.positions)
+                    watched.positions.update(seen.positions)
                     if not watched.held:
                         watched.settled_cursor = cursor
                 elif isinstance(seen, TERMINAL):
@@ -232,7 +232,7 @@ class Supervisor:
                     if run.resolved.abilities.survives_daemon:
                         # It has files; one that ends with us keeps nothing that could go.
                         letting_go = self._let_go(
-                            run, watched.settled_cursor, dict(watched.heard), ended=True
+                            run, watched.settled_cursor, dict(watched.positions), ended=True
                         )
                         self._tasks.start(letting_go, f"let go of {run.attempt_id}")
                     return True
@@ -287,7 +287,7 @@ class Supervisor:
                 self._flush(run, watched)
 
     async def _let_go(
-        self, run: Run, cursor: int, heard: Mapping[str, int], *, ended: bool
+        self, run: Run, cursor: int, positions: Mapping[str, int], *, ended: bool
     ) -> None:
         """Tell the runtime what is durable here; what fails is told again, or when the run ends.
 
@@ -298,7 +298,7 @@ class Supervisor:
             if not await self._recorder.sync(run):
                 return
             await self._ledger.committed()
-            await runtime.discard(ref_of(run), cursor=cursor, heard=heard, ended=ended)
+            await runtime.discard(ref_of(run), cursor=cursor, positions=positions, ended=ended)
             if ended and run.id in self._ledger.live:
                 self._gone.add(run.attempt_id)
         except StoreUnavailable:
@@ -322,7 +322,7 @@ class Supervisor:
             return
         for number in left:
             try:
-                await runtime.discard(ref_of(run, number), cursor=0, heard={}, ended=True)
+                await runtime.discard(ref_of(run, number), cursor=0, positions={}, ended=True)
             except SubagentsError as error:
                 log.warning("output of %s#%s stays where it is: %s", run.id, number, error)
 
@@ -337,7 +337,7 @@ class Supervisor:
                 watched.let_go = watched.place
                 self._ledger.renew_lease(run, watched.settled_cursor)
                 letting_go = self._let_go(
-                    run, watched.settled_cursor, dict(watched.heard), ended=False
+                    run, watched.settled_cursor, dict(watched.positions), ended=False
                 )
                 self._tasks.start(letting_go, f"let go of {run.attempt_id}")
 

@@ -25,7 +25,7 @@ from subagents.domain.run.alert import Alert
 from subagents.domain.run.events import Alerted
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.transcript.transcript_query import Checkpoint, LogPage, LogQuery
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.kernel.tasks import wait_at_most
@@ -151,7 +151,7 @@ class Recorder:
         prefix = f"{len(run.attempts)}/"
         return {n.removeprefix(prefix): at for n, at in found.items() if n.startswith(prefix)}
 
-    async def hear(self, run: Run, heard: Heard) -> None:
+    async def hear(self, run: Run, heard: OutputBatch) -> None:
         """Take over what the run's newest attempt said; it is written within ``GATHER_S``.
 
         Who says much waits until there is room.
@@ -159,7 +159,7 @@ class Recorder:
         opened = self._of(run.id)
         seq = self._ledger.live.get(run.id, run).seq
         opened.pieces.append(Pieces(len(run.attempts), self._clock.now_ms(), seq, heard))
-        opened.pending += len(heard.said)
+        opened.pending += len(heard.items)
         opened.is_idle.clear()
         self._waiting[run.id] = run
         self._has_work.set()
@@ -391,7 +391,7 @@ class Recorder:
 
     def _give_back(self, opened: _Open, page: Page) -> None:
         opened.pieces[:0] = page.pieces
-        opened.pending += sum(len(each.heard.said) for each in page.pieces)
+        opened.pending += sum(len(each.heard.items) for each in page.pieces)
         opened.ends = opened.ends or page.ends
         if page.pieces or page.ends:
             # Who is cancelled here may be a reader only, and the end of the run still waits.

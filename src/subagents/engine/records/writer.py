@@ -18,11 +18,11 @@ from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import (
     LINE_CHARS_MAX,
     THINKING_CHARS_MAX,
-    Heard,
     LineType,
-    Said,
+    OutputBatch,
+    OutputItem,
 )
-from subagents.domain.transcript.journal_lines import said_of
+from subagents.domain.transcript.journal_lines import output_item_of
 from subagents.domain.transcript.transcript_query import Checkpoint, Line
 from subagents.errors import StoreUnavailable
 from subagents.ports import Store, TranscriptLog
@@ -40,7 +40,7 @@ class Pieces(NamedTuple):
     at_ms: int
     after_seq: int
     """Events of the run up to here came before."""
-    heard: Heard
+    heard: OutputBatch
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ class Scribe:
                 log.warning("the transcript of %s is begun anew: %s", page.run.id, error)
             page.is_read = True
         if page.lost and page.pieces:
-            hole = Said(type=LineType.ERROR, text=f"{page.lost} lines could not be kept here")
+            hole = OutputItem(type=LineType.ERROR, text=f"{page.lost} lines could not be kept here")
             _number(page, (hole,), page.pieces[0].attempt, page.pieces[0].at_ms)
         for pieces in page.pieces:
             self._add_journal(page, until=pieces.after_seq)
@@ -159,7 +159,7 @@ class Scribe:
                     before = page.checkpoint.watch
                     watch = detectors.begin(before, attempt=number, at_ms=entry.at_ms)
                     page.checkpoint = replace(page.checkpoint, watch=watch)
-                said = said_of(run, entry.seq, entry.event)
+                said = output_item_of(run, entry.seq, entry.event)
                 if said is not None:
                     clean = replace(said, text=redact(said.text, page.secrets))
                     _number(page, (clean,), number, entry.at_ms)
@@ -167,7 +167,7 @@ class Scribe:
 
     def _add_pieces(self, page: Page, pieces: Pieces) -> None:
         before = page.checkpoint
-        said, redactor = redact_said(pieces.heard.said, before.redactor, page.secrets)
+        said, redactor = redact_said(pieces.heard.items, before.redactor, page.secrets)
         watch, alerts = detectors.observe(
             before.watch, said, at_ms=pieces.at_ms, rules=page.run.resolved.alerts
         )
@@ -179,7 +179,7 @@ class Scribe:
         _number(page, said, pieces.attempt, pieces.at_ms)
 
 
-def _number(page: Page, said: Iterable[Said], attempt: int, at_ms: int) -> None:
+def _number(page: Page, said: Iterable[OutputItem], attempt: int, at_ms: int) -> None:
     """Make the lines of these pieces; the checkpoint stands behind them."""
     seq, ts = page.checkpoint.seq, max(page.checkpoint.ts, at_ms)
     for each in said:

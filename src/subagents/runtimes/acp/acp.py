@@ -15,7 +15,7 @@ from subagents.domain.rules.evidence import added
 from subagents.domain.run.signals import Signal, UsageSeen
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import LineType, Said
+from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.errors import ConfigError, Forbidden, UsageError
 from subagents.runtimes.acp import acp_session, acp_stream, acp_turn
 from subagents.runtimes.acp.acp_agents import (
@@ -35,10 +35,10 @@ from subagents.runtimes.acp.acp_turn import (
 )
 from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import (
+    InputLine,
     Invocation,
-    Letter,
     Opening,
-    Step,
+    TurnStep,
 )
 from subagents.runtimes.output.terminal_text import plain, shortened
 from subagents.runtimes.process.environment import passed_on, program
@@ -52,7 +52,7 @@ _PIPED: Final = (
 
 
 class AcpDialect:
-    """See ``dialogue.Dialect``; what an agent does differently is in ``acp_agents``."""
+    """See ``Dialect``; what an agent does differently is in ``acp_agents``."""
 
     name = "acp"
     passes: tuple[str, ...] = ()
@@ -77,13 +77,13 @@ class AcpDialect:
         )
 
     def check(self, options: Mapping[str, object]) -> None:
-        """See ``dialogue.Dialect.check``."""
+        """See ``Dialect.check``."""
         parse_options(options)
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
     ) -> None:
-        """See ``dialogue.Dialect.check_scope``."""
+        """See ``Dialect.check_scope``."""
         parsed = parse_options(options)
         refused = unenforceable(facts_of(parsed), Limits(tools=tools, deny=deny))
         if refused:
@@ -96,7 +96,7 @@ class AcpDialect:
             )
 
     def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
-        """See ``dialogue.Dialect.invocation``."""
+        """See ``Dialect.invocation``."""
         options = parse_options(opening.options)
         facts = facts_of(options)
         limits = Limits(tools=opening.tools, deny=opening.tools_deny)
@@ -118,24 +118,24 @@ class AcpDialect:
         files = {name: text.encode() for name, text in facts.files.items()}
         return Invocation(argv=argv, env=env, files=files | given.files)
 
-    def begin(self, opening: Opening) -> Step[State]:
-        """See ``dialogue.Dialect.begin``."""
+    def begin(self, opening: Opening) -> TurnStep[State]:
+        """See ``Dialect.begin``."""
         try:
             options = parse_options(opening.options)
             facts = facts_of(options)
         except ConfigError:  # of an attempt that never started, or of another version
             options, facts = Options(), CAUTIOUS
         state = State(opening=opening, facts=facts, options=options)
-        return Step(state, letters=(acp_session.initialize(),))
+        return TurnStep(state, input_lines=(acp_session.initialize(),))
 
-    def hear(self, state: State, line: bytes, *, now_ms: int | None) -> Step[State]:
-        """See ``dialogue.Dialect.hear``."""
+    def read_line(self, state: State, line: bytes, *, now_ms: int | None) -> TurnStep[State]:
+        """See ``Dialect.read_line``."""
         if not line.strip():
-            return Step(state)
+            return TurnStep(state)
         step = self._heard(state, line, now_ms=now_ms)
         return step._replace(signals=tuple(_counted_on(state, each) for each in step.signals))
 
-    def _heard(self, state: State, line: bytes, *, now_ms: int | None) -> Step[State]:
+    def _heard(self, state: State, line: bytes, *, now_ms: int | None) -> TurnStep[State]:
         match jsonrpc.decode(line):
             case jsonrpc.Response() as answer:
                 return acp_turn.answered(state, answer)
@@ -146,40 +146,40 @@ class AcpDialect:
             case jsonrpc.Request() as request:
                 return acp_turn.asked(state, request, now_ms=now_ms)
             case jsonrpc.Unreadable(text=text):
-                said = Said(type=LineType.SYSTEM, text=shortened(plain(text)))
-                return Step(state, said=(said,))
+                output = OutputItem(type=LineType.SYSTEM, text=shortened(plain(text)))
+                return TurnStep(state, output=(output,))
 
-    def tell(self, state: State, message: str, *, key: str) -> Letter | None:
-        """See ``dialogue.Dialect.tell``; what is sent first is the mark."""
+    def steer(self, state: State, message: str, *, key: str) -> InputLine | None:
+        """See ``Dialect.steer``; what is sent first is the mark."""
         if not state.open or state.facts.second_prompt not in TAKES:
             return None
         marked = STEER + msgspec.json.encode((key, message)).decode()
-        return Letter(key, jsonrpc.request(marked, MARK, {}, versioned=True))
+        return InputLine(key, jsonrpc.request(marked, MARK, {}, versioned=True))
 
-    def taken(self, state: State, key: str) -> bool | None:
-        """See ``dialogue.Dialect.taken``."""
+    def accepted(self, state: State, key: str) -> bool | None:
+        """See ``Dialect.accepted``."""
         return state.taken.get(key)
 
-    def interrupt(self, state: State, *, key: str) -> Letter | None:
-        """See ``dialogue.Dialect.interrupt``."""
+    def interrupt(self, state: State, *, key: str) -> InputLine | None:
+        """See ``Dialect.interrupt``."""
         if not state.open:
             return None
         params = {"sessionId": state.session_id}
-        return Letter(key, jsonrpc.notification("session/cancel", params, versioned=True))
+        return InputLine(key, jsonrpc.notification("session/cancel", params, versioned=True))
 
     def is_done(self, state: State) -> bool:
-        """See ``dialogue.Dialect.is_done``."""
+        """See ``Dialect.is_done``."""
         return state.phase is Phase.OVER
 
-    def finish(self, state: State) -> Step[State]:
-        """See ``dialogue.Dialect.finish``."""
+    def finish(self, state: State) -> TurnStep[State]:
+        """See ``Dialect.finish``."""
         told = acp_stream.flush(state.stream)
         state = replace(state, stream=told.stream)
         if state.phase is Phase.OVER:
-            return Step(state, said=told.said)
+            return TurnStep(state, output=told.output)
         what = "before its turn was over" if state.open else "before its turn began"
         result = acp_turn.result_of(state.stream, error=f"the agent ended {what}")
-        return Step(replace(state, phase=Phase.OVER), said=told.said, signals=(result,))
+        return TurnStep(replace(state, phase=Phase.OVER), output=told.output, signals=(result,))
 
 
 def _counted_on(state: State, signal: Signal) -> Signal:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from subagents.domain.run.worker_output import ApiError, LineType, Said
+from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
 from subagents.runtimes.acp.acp_agents import Facts
 from subagents.runtimes.acp.acp_calls import of, text_of
 from subagents.runtimes.acp.acp_stream import Stream
@@ -44,12 +44,12 @@ class Trouble(NamedTuple):
     retry_after_ms: int | None = None
     is_provider: bool = False
 
-    def said(self) -> Said:
+    def output(self) -> OutputItem:
         """As a line of the transcript."""
         if not self.is_provider:
-            return Said(type=LineType.ERROR, text=self.error)
+            return OutputItem(type=LineType.ERROR, text=self.error)
         error = ApiError(message=self.error, status=self.status, retry_after_ms=self.retry_after_ms)
-        return Said(type=LineType.ERROR, text=self.error, api_error=error)
+        return OutputItem(type=LineType.ERROR, text=self.error, api_error=error)
 
 
 def ending(answer: Response) -> Trouble | None:

@@ -14,7 +14,7 @@ from subagents.runtimes.acp.acp_calls import of, text_of
 from subagents.runtimes.acp.acp_options import Options
 from subagents.runtimes.acp.acp_scope import SERVER, Limits, switches
 from subagents.runtimes.conversation import jsonrpc
-from subagents.runtimes.conversation.dialect import Letter, Opening
+from subagents.runtimes.conversation.dialect import InputLine, Opening
 from subagents.version import __version__
 
 PROTOCOL_VERSION: Final = 1
@@ -49,12 +49,12 @@ class Wishes(NamedTuple):
     missing: str | None = None
 
 
-def ask(id: str, method: str, params: dict[str, object]) -> Letter:  # noqa: A002
+def ask(id: str, method: str, params: dict[str, object]) -> InputLine:  # noqa: A002
     """A request; its id is its key, too."""
-    return Letter(id, jsonrpc.request(id, method, params, versioned=True))
+    return InputLine(id, jsonrpc.request(id, method, params, versioned=True))
 
 
-def initialize() -> Letter:
+def initialize() -> InputLine:
     """We offer no files and no terminal: the agent uses its own, on the same machine."""
     return ask(
         "initialize",
@@ -83,7 +83,7 @@ def sessions_of(initialized: object) -> Session:
 
 def open_session(
     opening: Opening, facts: Facts, session: Session, *, again: bool = False
-) -> Letter | None:
+) -> InputLine | None:
     """The request that opens the turn's session; None = the agent cannot go on with an old one.
 
     Args:

@@ -19,7 +19,7 @@ from subagents.domain.run.worker_output import (
     ApiError,
     ContextUse,
     LineType,
-    Said,
+    OutputItem,
 )
 from subagents.runtimes.acp.acp_calls import (
     NAME_CHARS_MAX,
@@ -85,7 +85,7 @@ class Told(Value, frozen=True):
     """What one update came to."""
 
     stream: Stream
-    said: tuple[Said, ...] = ()
+    output: tuple[OutputItem, ...] = ()
     signals: tuple[Signal, ...] = ()
 
 
@@ -109,14 +109,14 @@ def hear(
         case "tool_call" | "tool_call_update":
             return _call(stream, update, now_ms=now_ms, is_first=kind == "tool_call")
         case "plan":
-            said = flush(stream)
-            return replace(said, said=(*said.said, *_plan(update)))
+            output = flush(stream)
+            return replace(output, output=(*output.output, *_plan(update)))
         case "usage_update":
             return _usage(stream, update)
         case "session_info_update" if isinstance(codex := of(update.get("_meta"), "codex"), dict):
             return _codex(stream, codex)
         case _ if kind in _QUIET:
-            return Told(stream=stream, said=(Said(type=LineType.SYSTEM),))
+            return Told(stream=stream, output=(OutputItem(type=LineType.SYSTEM),))
         case _:
             return unknown(stream, f"session/update {kind}".strip())
 
@@ -128,16 +128,16 @@ def flush(stream: Stream) -> Told:
     if not text.strip():
         return Told(stream=rest)
     kind = LineType.THINKING if stream.speaking == _THOUGHT else LineType.TEXT
-    return Told(stream=rest, said=(Said(type=kind, text=shortened(plain(text))),))
+    return Told(stream=rest, output=(OutputItem(type=kind, text=shortened(plain(text))),))
 
 
 def unknown(stream: Stream, name: str) -> Told:
     """Say once a turn that an event of this name came."""
     name = plain(" ".join(name.split()))[:NAME_CHARS_MAX]
     if name in stream.unknown or len(stream.unknown) >= CALLS_MAX:
-        return Told(stream=stream, said=(Said(type=LineType.SYSTEM),))
-    said = Said(type=LineType.SYSTEM, text=f"unknown event: {name}")
-    return Told(stream=replace(stream, unknown=(*stream.unknown, name)), said=(said,))
+        return Told(stream=stream, output=(OutputItem(type=LineType.SYSTEM),))
+    output = OutputItem(type=LineType.SYSTEM, text=f"unknown event: {name}")
+    return Told(stream=replace(stream, unknown=(*stream.unknown, name)), output=(output,))
 
 
 def learn(stream: Stream, update: Mapping[str, object], *, now_ms: int | None) -> Told:
@@ -191,10 +191,10 @@ def count(value: object) -> int | None:
 def _chunk(stream: Stream, update: Mapping[str, object], speaking: str) -> Told:
     message_id = text_of(update.get("messageId")) or None
     text = block_text(update.get("content"))
-    said: tuple[Said, ...] = ()
+    output: tuple[OutputItem, ...] = ()
     is_other = speaking == _MESSAGE and message_id != stream.message_id
     if speaking != stream.speaking or is_other:
-        said, stream = _other_message(stream, speaking, message_id)
+        output, stream = _other_message(stream, speaking, message_id)
     unsaid = stream.unsaid + text
     stream = replace(stream, unsaid=unsaid)
     if speaking == _MESSAGE:
@@ -202,21 +202,21 @@ def _chunk(stream: Stream, update: Mapping[str, object], speaking: str) -> Told:
     if len(unsaid) > BUFFER_CHARS_MAX:
         at = unsaid.rfind("\n") + 1 or len(unsaid)
         told = flush(replace(stream, unsaid=unsaid[:at]))
-        return Told(stream=replace(told.stream, unsaid=unsaid[at:]), said=(*said, *told.said))
+        return Told(stream=replace(told.stream, unsaid=unsaid[at:]), output=(*output, *told.output))
     # Nothing to write down yet, and the detectors see that the agent is at it.
     kind = LineType.TEXT if speaking == _MESSAGE else LineType.THINKING
-    return Told(stream=stream, said=said or (Said(type=kind),))
+    return Told(stream=stream, output=output or (OutputItem(type=kind),))
 
 
 def _other_message(
     stream: Stream, speaking: str, message_id: str | None
-) -> tuple[tuple[Said, ...], Stream]:
+) -> tuple[tuple[OutputItem, ...], Stream]:
     """A thought between two chunks does not end a message; another id does."""
     told = flush(stream)
     ends = speaking == _MESSAGE and message_id != stream.message_id
     stream = told.stream if not ends else _closed(told.stream)
     kept = message_id if speaking == _MESSAGE else stream.message_id
-    return told.said, replace(stream, speaking=speaking, message_id=kept)
+    return told.output, replace(stream, speaking=speaking, message_id=kept)
 
 
 def _closed(stream: Stream) -> Stream:
@@ -246,15 +246,17 @@ def _call(
     call = learned(known or Call(began_ms=now_ms), update, is_first=is_first)
     if text_of(update.get("status")) in _ENDED:
         return _ended(told, stream, call_id, call, update, now_ms=now_ms)
-    said = told.said
+    output = told.output
     if not call.is_told and has_input(call, update):
         call = replace(call, is_told=True)
         began = tool_use(named(call), given=given_to(call), call_id=call_id, is_end=False)
-        said = (*said, Said(type=LineType.TOOL, text=tool_line(began), tool=began))
+        output = (*output, OutputItem(type=LineType.TOOL, text=tool_line(began), tool=began))
     calls = {**stream.calls, call_id: call}
     while len(calls) > CALLS_MAX:
         del calls[next(iter(calls))]
-    return Told(stream=replace(stream, calls=calls), said=said or (Said(type=LineType.TOOL),))
+    return Told(
+        stream=replace(stream, calls=calls), output=output or (OutputItem(type=LineType.TOOL),)
+    )
 
 
 def _ended(
@@ -281,7 +283,7 @@ def _ended(
     )
     return Told(
         stream=replace(stream, calls=calls),
-        said=(*told.said, Said(type=LineType.TOOL, text=tool_line(tool), tool=tool)),
+        output=(*told.output, OutputItem(type=LineType.TOOL, text=tool_line(tool), tool=tool)),
         signals=(ToolSeen(key="", name=tool.name),),
     )
 
@@ -289,11 +291,13 @@ def _ended(
 def _codex(stream: Stream, told: Mapping[str, object]) -> Told:
     """What codex-acp says of its thread: a provider that refuses, and the end that comes of it."""
     if of(told.get("threadStatus"), "type") == "systemError":
-        return Told(stream=replace(stream, is_broken=True), said=(Said(type=LineType.SYSTEM),))
+        return Told(
+            stream=replace(stream, is_broken=True), output=(OutputItem(type=LineType.SYSTEM),)
+        )
     error = told.get("error")
     message = text_of(of(error, "message"))
     if not message:
-        return Told(stream=stream, said=(Said(type=LineType.SYSTEM),))
+        return Told(stream=stream, output=(OutputItem(type=LineType.SYSTEM),))
     details = text_of(of(error, "additionalDetails"))
     text = f"{message}: {details}" if details else message
     info = of(error, "codexErrorInfo")
@@ -302,29 +306,31 @@ def _codex(stream: Stream, told: Mapping[str, object]) -> Told:
     status = next((each for each in found if each), None)
     retry = re.search(r"\b(\d+/\d+)\b", message)
     api_error = ApiError(message=text, retry=retry[1] if retry else None, status=status)
-    said = Said(type=LineType.ERROR, text=shortened(plain(text)), api_error=api_error)
-    return Told(stream=replace(stream, status=status or stream.status), said=(said,))
+    output = OutputItem(type=LineType.ERROR, text=shortened(plain(text)), api_error=api_error)
+    return Told(stream=replace(stream, status=status or stream.status), output=(output,))
 
 
-def _plan(update: Mapping[str, object]) -> tuple[Said, ...]:
+def _plan(update: Mapping[str, object]) -> tuple[OutputItem, ...]:
     tool = tool_use("plan", given={"plan": update.get("entries")})
-    return (Said(type=LineType.TOOL, text=tool_line(tool), tool=tool),)
+    return (OutputItem(type=LineType.TOOL, text=tool_line(tool), tool=tool),)
 
 
 def _usage(stream: Stream, update: Mapping[str, object]) -> Told:
     used, size = count(update.get("used")), count(update.get("size"))
-    said: tuple[Said, ...] = ()
+    output: tuple[OutputItem, ...] = ()
     if used:
-        said = (Said(type=LineType.SYSTEM, context=ContextUse(tokens=used, window=size or None)),)
+        output = (
+            OutputItem(type=LineType.SYSTEM, context=ContextUse(tokens=used, window=size or None)),
+        )
     cost = of(update.get("cost"), "amount")
     is_dollars = of(update.get("cost"), "currency") in {None, "USD"}
     if not isinstance(cost, (int, float)) or isinstance(cost, bool) or not is_dollars:
-        return Told(stream=stream, said=said)
+        return Told(stream=stream, output=output)
     if not 0 < cost < 1e12:  # 0 is what is said of models without a price
-        return Told(stream=stream, said=said)
+        return Told(stream=stream, output=output)
     usage = replace(stream.usage, cost_usd=float(cost))
     signals = (UsageSeen(key="", usage=usage),)
-    return Told(stream=replace(stream, usage=usage), said=said, signals=signals)
+    return Told(stream=replace(stream, usage=usage), output=output, signals=signals)
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

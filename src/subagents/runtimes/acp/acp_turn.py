@@ -25,7 +25,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.values import Value, replace
-from subagents.domain.run.worker_output import ApiError, LineType, Said
+from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
 from subagents.runtimes.acp import acp_failures, acp_session, acp_stream
 from subagents.runtimes.acp.acp_agents import (
     PULL,
@@ -39,7 +39,7 @@ from subagents.runtimes.acp.acp_scope import SERVER, Limits, may_use
 from subagents.runtimes.acp.acp_session import Session, text_params
 from subagents.runtimes.acp.acp_stream import Stream
 from subagents.runtimes.conversation import jsonrpc
-from subagents.runtimes.conversation.dialect import Letter, Opening, Step
+from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX
 
 MARK: Final = "_subagents/mark"
@@ -89,7 +89,7 @@ class State(Value, frozen=True):
 # -- answers to our requests ----------------------------------------------------------------------
 
 
-def answered(state: State, answer: jsonrpc.Response) -> Step[State]:
+def answered(state: State, answer: jsonrpc.Response) -> TurnStep[State]:
     id = answer.id if isinstance(answer.id, str) else ""  # noqa: A001 - the member's name
     if id.startswith(STEER):
         return _marked(state, id)
@@ -114,7 +114,7 @@ def answered(state: State, answer: jsonrpc.Response) -> Step[State]:
             return _unknown(state, f"answer {answer.id}")
 
 
-def _initialized(state: State, answer: jsonrpc.Response) -> Step[State]:
+def _initialized(state: State, answer: jsonrpc.Response) -> TurnStep[State]:
     if answer.failure is not None:
         return _failed(state, acp_failures.setup("initialize", answer, ()))
     version = of(answer.result, "protocolVersion")
@@ -126,19 +126,19 @@ def _initialized(state: State, answer: jsonrpc.Response) -> Step[State]:
     state = replace(state, session=session, auth_methods=methods)
     if state.facts.auth:
         asked = acp_session.ask("authenticate", "authenticate", {"methodId": state.facts.auth})
-        return Step(state, letters=(asked,))
+        return TurnStep(state, input_lines=(asked,))
     return _open_session(state)
 
 
-def _open_session(state: State, *, again: bool = False) -> Step[State]:
-    letter = acp_session.open_session(state.opening, state.facts, state.session, again=again)
-    if letter is None:
+def _open_session(state: State, *, again: bool = False) -> TurnStep[State]:
+    input_line = acp_session.open_session(state.opening, state.facts, state.session, again=again)
+    if input_line is None:
         error = f"the agent cannot go on with its session {state.opening.session_id}"
         return _failed(state, acp_failures.Trouble(error))
-    return Step(state, letters=(letter,))
+    return TurnStep(state, input_lines=(input_line,))
 
 
-def _opened(state: State, opened: object) -> Step[State]:
+def _opened(state: State, opened: object) -> TurnStep[State]:
     session_id = state.opening.session_id or text_of(of(opened, "sessionId"))
     if not session_id:
         return _failed(state, acp_failures.Trouble("the agent opened a session without an id"))
@@ -157,52 +157,54 @@ def _opened(state: State, opened: object) -> Step[State]:
     if not found.wishes:
         return _begin_turn(state, seen)
     state = replace(state, settings=tuple(wish.id for wish in found.wishes))
-    letters = tuple(acp_session.ask(wish.id, wish.method, wish.params) for wish in found.wishes)
-    return Step(state, signals=seen, letters=letters)
+    input_lines = tuple(acp_session.ask(wish.id, wish.method, wish.params) for wish in found.wishes)
+    return TurnStep(state, signals=seen, input_lines=input_lines)
 
 
-def _set(state: State, id: str, answer: jsonrpc.Response) -> Step[State]:  # noqa: A002
-    said: tuple[Said, ...] = ()
+def _set(state: State, id: str, answer: jsonrpc.Response) -> TurnStep[State]:  # noqa: A002
+    output: tuple[OutputItem, ...] = ()
     if answer.failure is not None:
         trouble = acp_failures.setup(id, answer, ())
         if not id.startswith(acp_session.TRIED):
             return _failed(state, trouble)
-        said = (Said(type=LineType.SYSTEM, text=trouble.error),)
+        output = (OutputItem(type=LineType.SYSTEM, text=trouble.error),)
     state = replace(state, settings=tuple(each for each in state.settings if each != id))
-    step = Step(state) if state.settings else _begin_turn(state, ())
-    return step._replace(said=said)
+    step = TurnStep(state) if state.settings else _begin_turn(state, ())
+    return step._replace(output=output)
 
 
-def _begin_turn(state: State, signals: tuple[Signal, ...]) -> Step[State]:
+def _begin_turn(state: State, signals: tuple[Signal, ...]) -> TurnStep[State]:
     text = acp_session.first_prompt(state.opening, state.facts)
     line = acp_session.prompt(_PROMPT, state.session_id, text)
     # What was told before is the history of a session that goes on: no news.
     state = replace(state, phase=Phase.TURN, open=(_PROMPT,), stream=Stream())
-    return Step(state, signals=signals, letters=(Letter(_PROMPT, line),))
+    return TurnStep(state, signals=signals, input_lines=(InputLine(_PROMPT, line),))
 
 
-def _marked(state: State, id: str) -> Step[State]:  # noqa: A002
+def _marked(state: State, id: str) -> TurnStep[State]:  # noqa: A002
     """The agent read the mark: the message is sent now, or it comes too late."""
     try:
         key, message = _TOLD_STEER.decode(id.removeprefix(STEER).encode())
     except (msgspec.DecodeError, UnicodeError):
         return _unknown(state, "answer to a mark")
     if key in state.taken or len(state.taken) >= KEPT_MAX:
-        return Step(state)
+        return TurnStep(state)
     if state.open and state.facts.second_prompt is SecondPrompt.PULLED:
         known = (key, message) in state.waiting
-        return Step(state if known else replace(state, waiting=(*state.waiting, (key, message))))
+        return TurnStep(
+            state if known else replace(state, waiting=(*state.waiting, (key, message)))
+        )
     is_open = bool(state.open)
     state = replace(state, taken={**state.taken, key: is_open})
     if not is_open:
-        return Step(state)
+        return TurnStep(state)
     prompt_id = f"{_PROMPT}:{key}"
     line = acp_session.prompt(prompt_id, state.session_id, message)
     state = replace(state, open=(*state.open, prompt_id))
-    return Step(state, letters=(Letter(prompt_id, line),))
+    return TurnStep(state, input_lines=(InputLine(prompt_id, line),))
 
 
-def _prompted(state: State, id: str, answer: jsonrpc.Response) -> Step[State]:  # noqa: A002
+def _prompted(state: State, id: str, answer: jsonrpc.Response) -> TurnStep[State]:  # noqa: A002
     """A prompt is answered; the turn is over when it was the last one."""
     told = acp_stream.flush(state.stream)
     stream, signals = told.stream, []
@@ -212,12 +214,12 @@ def _prompted(state: State, id: str, answer: jsonrpc.Response) -> Step[State]:  
         signals.append(UsageSeen(key="", usage=stream.usage))
     state = replace(state, stream=stream, open=tuple(each for each in state.open if each != id))
     if state.open:
-        return Step(state, said=told.said, signals=tuple(signals))
+        return TurnStep(state, output=told.output, signals=tuple(signals))
     state = _given(state, is_taken=False)  # what it never asked for waits for the next turn
     trouble = acp_failures.ending(answer) or acp_failures.told(stream, state.facts)
-    said = told.said if trouble is None else (*told.said, trouble.said())
+    output = told.output if trouble is None else (*told.output, trouble.output())
     result = result_of(stream) if trouble is None else result_of(stream, trouble.error, trouble)
-    return Step(replace(state, phase=Phase.OVER), said=said, signals=(*signals, result))
+    return TurnStep(replace(state, phase=Phase.OVER), output=output, signals=(*signals, result))
 
 
 def _turn_usage(facts: Facts, result: object) -> Usage | None:
@@ -233,21 +235,21 @@ def _turn_usage(facts: Facts, result: object) -> Usage | None:
 # -- what the agent tells and asks ----------------------------------------------------------------
 
 
-def updated(state: State, update: Mapping[str, object], *, now_ms: int | None) -> Step[State]:
+def updated(state: State, update: Mapping[str, object], *, now_ms: int | None) -> TurnStep[State]:
     if state.phase is not Phase.TURN:
         # The history of a session that goes on, or what it offers. Nobody hears it again.
-        return Step(state)
+        return TurnStep(state)
     told = acp_stream.hear(
         state.stream, update, now_ms=now_ms, sums_requests=state.facts.tokens is Tokens.REQUESTS
     )
-    return Step(replace(state, stream=told.stream), said=told.said, signals=told.signals)
+    return TurnStep(replace(state, stream=told.stream), output=told.output, signals=told.signals)
 
 
-def notified(state: State, method: str) -> Step[State]:
-    return Step(state) if _is_extension(method) else _unknown(state, method)
+def notified(state: State, method: str) -> TurnStep[State]:
+    return TurnStep(state) if _is_extension(method) else _unknown(state, method)
 
 
-def asked(state: State, request: jsonrpc.Request, *, now_ms: int | None) -> Step[State]:
+def asked(state: State, request: jsonrpc.Request, *, now_ms: int | None) -> TurnStep[State]:
     key = f"answer:{type(request.id).__name__}:{request.id}"
     if request.method == "session/request_permission":
         return _permit(state, request, key, now_ms=now_ms)
@@ -255,14 +257,14 @@ def asked(state: State, request: jsonrpc.Request, *, now_ms: int | None) -> Step
         messages = [text for _, text in state.waiting]
         pulled = {"messages": messages, "hasQueuedPrompt": False}
         line = jsonrpc.response(request.id, pulled, versioned=True)
-        return Step(_given(state, is_taken=True), letters=(Letter(key, line),))
+        return TurnStep(_given(state, is_taken=True), input_lines=(InputLine(key, line),))
     if request.method == "elicitation/create":
         line = jsonrpc.response(request.id, {"action": "decline"}, versioned=True)
-        return Step(state, letters=(Letter(key, line),))
+        return TurnStep(state, input_lines=(InputLine(key, line),))
     text = f"{request.method}: this client does not do that"
     line = jsonrpc.failure(request.id, jsonrpc.METHOD_NOT_FOUND, text, versioned=True)
-    step = Step(state) if _is_extension(request.method) else _unknown(state, request.method)
-    return step._replace(letters=(Letter(key, line),))
+    step = TurnStep(state) if _is_extension(request.method) else _unknown(state, request.method)
+    return step._replace(input_lines=(InputLine(key, line),))
 
 
 def _given(state: State, *, is_taken: bool) -> State:
@@ -275,7 +277,9 @@ def _is_extension(method: str) -> bool:
     return method.startswith("_") or method.partition("/")[0] not in {"session", "fs", "terminal"}
 
 
-def _permit(state: State, request: jsonrpc.Request, key: str, *, now_ms: int | None) -> Step[State]:
+def _permit(
+    state: State, request: jsonrpc.Request, key: str, *, now_ms: int | None
+) -> TurnStep[State]:
     asked = text_params(request.params, "toolCall")
     told = acp_stream.learn(state.stream, asked, now_ms=now_ms)
     call = acp_stream.call_of(told.stream, asked)
@@ -286,13 +290,13 @@ def _permit(state: State, request: jsonrpc.Request, key: str, *, now_ms: int | N
     line = jsonrpc.response(
         request.id, {"outcome": _outcome(request.params.get("options"), kinds)}, versioned=True
     )
-    said = told.said
+    output = told.output
     if not is_allowed:
         text = f"not permitted: {call.name or call.title or call.kind}"
-        refusal = Said(type=LineType.ERROR, text=text, api_error=ApiError(message=text))
-        said = (*said, refusal)
+        refusal = OutputItem(type=LineType.ERROR, text=text, api_error=ApiError(message=text))
+        output = (*output, refusal)
     state = replace(state, stream=told.stream)
-    return Step(state, said=said, signals=told.signals, letters=(Letter(key, line),))
+    return TurnStep(state, output=output, signals=told.signals, input_lines=(InputLine(key, line),))
 
 
 def _is_ours(call: Call, asked: Mapping[str, object]) -> bool:
@@ -314,19 +318,19 @@ def _outcome(options: object, kinds: tuple[str, ...]) -> dict[str, object]:
     return {"outcome": "cancelled"}
 
 
-def _unknown(state: State, name: str) -> Step[State]:
+def _unknown(state: State, name: str) -> TurnStep[State]:
     told = acp_stream.unknown(state.stream, name)
-    return Step(replace(state, stream=told.stream), said=told.said)
+    return TurnStep(replace(state, stream=told.stream), output=told.output)
 
 
 # -- ends -----------------------------------------------------------------------------------------
 
 
-def _failed(state: State, trouble: acp_failures.Trouble) -> Step[State]:
+def _failed(state: State, trouble: acp_failures.Trouble) -> TurnStep[State]:
     """The turn could not begin."""
     result = result_of(state.stream, trouble.error, trouble)
-    return Step(
-        replace(state, phase=Phase.OVER, open=()), said=(trouble.said(),), signals=(result,)
+    return TurnStep(
+        replace(state, phase=Phase.OVER, open=()), output=(trouble.output(),), signals=(result,)
     )
 
 

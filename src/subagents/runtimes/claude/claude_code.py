@@ -24,17 +24,17 @@ from subagents.runtimes.claude.claude_program import located
 from subagents.runtimes.claude.claude_state import (
     State,
     begun,
+    input_line,
     interruption,
-    letter,
     session_uuid,
     taken,
 )
 from subagents.runtimes.claude.claude_turn import finished, heard
 from subagents.runtimes.conversation.dialect import (
+    InputLine,
     Invocation,
-    Letter,
     Opening,
-    Step,
+    TurnStep,
 )
 
 SERVERS: Final = "mcp.json"
@@ -58,7 +58,7 @@ FOREGROUND: Final = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
 
 
 class ClaudeDialect:
-    """See ``dialogue.Dialect``."""
+    """See ``Dialect``."""
 
     name = NAME
     abilities = Abilities(
@@ -77,17 +77,17 @@ class ClaudeDialect:
     )
 
     def check(self, options: Mapping[str, object]) -> None:
-        """See ``dialogue.Dialect.check``."""
+        """See ``Dialect.check``."""
         parse_options(options)
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
     ) -> None:
-        """See ``dialogue.Dialect.check_scope``."""
+        """See ``Dialect.check_scope``."""
         claude_scope.check(parse_options(options), tools, deny)
 
     def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
-        """See ``dialogue.Dialect.invocation``."""
+        """See ``Dialect.invocation``."""
         options = parse_options(opening.options)
         if options.permission_mode == "bypassPermissions":
             _check_bypass(options)
@@ -113,32 +113,32 @@ class ClaudeDialect:
             argv.append(f"--model={opening.model}")
         return Invocation(tuple(argv), env=_env(options, opening.cwd), files=files)
 
-    def begin(self, opening: Opening) -> Step[State]:
-        """See ``dialogue.Dialect.begin``."""
+    def begin(self, opening: Opening) -> TurnStep[State]:
+        """See ``Dialect.begin``."""
         return begun(opening)
 
-    def hear(self, state: State, line: bytes, *, now_ms: int | None) -> Step[State]:
-        """See ``dialogue.Dialect.hear``."""
+    def read_line(self, state: State, line: bytes, *, now_ms: int | None) -> TurnStep[State]:
+        """See ``Dialect.read_line``."""
         return heard(state, line, now_ms=now_ms)
 
-    def tell(self, state: State, message: str, *, key: str) -> Letter | None:
-        """See ``dialogue.Dialect.tell``."""
-        return None if state.is_over else letter(state, message, key=key)
+    def steer(self, state: State, message: str, *, key: str) -> InputLine | None:
+        """See ``Dialect.steer``."""
+        return None if state.is_over else input_line(state, message, key=key)
 
-    def taken(self, state: State, key: str) -> bool | None:
-        """See ``dialogue.Dialect.taken``."""
+    def accepted(self, state: State, key: str) -> bool | None:
+        """See ``Dialect.accepted``."""
         return taken(state, key)
 
-    def interrupt(self, state: State, *, key: str) -> Letter | None:
-        """See ``dialogue.Dialect.interrupt``."""
+    def interrupt(self, state: State, *, key: str) -> InputLine | None:
+        """See ``Dialect.interrupt``."""
         return None if state.is_over else interruption(key)
 
     def is_done(self, state: State) -> bool:
-        """See ``dialogue.Dialect.is_done``."""
+        """See ``Dialect.is_done``."""
         return state.is_over
 
-    def finish(self, state: State) -> Step[State]:
-        """See ``dialogue.Dialect.finish``."""
+    def finish(self, state: State) -> TurnStep[State]:
+        """See ``Dialect.finish``."""
         return finished(state)
 
 

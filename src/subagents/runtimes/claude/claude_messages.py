@@ -12,7 +12,7 @@ from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import (
     ApiError,
     LineType,
-    Said,
+    OutputItem,
     ToolUse,
 )
 from subagents.runtimes.claude import claude_stream as stream
@@ -28,7 +28,7 @@ from subagents.runtimes.claude.claude_state import (
     shown,
     system_line,
 )
-from subagents.runtimes.conversation.dialect import Step
+from subagents.runtimes.conversation.dialect import TurnStep
 from subagents.runtimes.output.terminal_text import plain
 from subagents.runtimes.output.tool_lines import tool_line, tool_use
 
@@ -36,50 +36,50 @@ SUBAGENT: Final = "↳ "
 """Before what agents of its own harness say and do."""
 
 
-def assistant(state: State, event: stream.Table, now_ms: int | None) -> Step[State]:
+def assistant(state: State, event: stream.Table, now_ms: int | None) -> TurnStep[State]:
     message = stream.table(event, "message")
     agent, source = _agent(event), stream.text(event, "parent_tool_use_id")
     is_own = not source
     if stream.text(message, "model") == stream.SYNTHETIC:
         return _of_program(state, event, message)
-    said: list[Said] = []
+    output: list[OutputItem] = []
     signals: list[Signal] = []
     before = state.spending
     state = replace(state, spending=stream.spent(before, source, message))
     is_first = state.spending.open[source][0] != before.open.get(source, ("", 0, 0))[0]
     if is_first and is_own:
         context = stream.context_of(message)
-        said += [] if context is None else [Said(type=LineType.SYSTEM, context=context)]
+        output += [] if context is None else [OutputItem(type=LineType.SYSTEM, context=context)]
     if state.spending != before:
         usage = Usage(tokens_in=state.spending.tokens_in, tokens_out=state.spending.tokens_out)
         signals.append(counted(state, usage))
     begun_ms = stream.at_ms(event) or now_ms
     for block in stream.rows(message, "content"):
         state, piece = _block(state, block, agent=agent, begun_ms=begun_ms)
-        said += [] if piece is None else [piece]
+        output += [] if piece is None else [piece]
     if is_own:
         state = replace(state, is_working=True)
-    return Step(state, said=tuple(said), signals=tuple(signals))
+    return TurnStep(state, output=tuple(output), signals=tuple(signals))
 
 
-def _of_program(state: State, event: stream.Table, answer: stream.Table) -> Step[State]:
+def _of_program(state: State, event: stream.Table, answer: stream.Table) -> TurnStep[State]:
     """What the program itself puts into the model's mouth: API errors, above all."""
     told = "\n".join(stream.text(each, "text") for each in stream.rows(answer, "content"))
     reason = stream.text(event, "error")
     if not told.strip():
-        return Step(state)
+        return TurnStep(state)
     if not reason:
         return note(state, told)
     text = shown(told)
     message = text.removeprefix("API Error: ")[: stream.ERROR_CHARS_MAX]
     error = ApiError(message=message, status=_status(told, reason))
     new = state if _agent(event) else replace(state, reason=reason)
-    return Step(new, said=(Said(type=LineType.ERROR, text=text, api_error=error),))
+    return TurnStep(new, output=(OutputItem(type=LineType.ERROR, text=text, api_error=error),))
 
 
 def _block(
     state: State, block: stream.Table, *, agent: str, begun_ms: int | None
-) -> tuple[State, Said | None]:
+) -> tuple[State, OutputItem | None]:
     """One block of an answer; ``agent`` is "" for the worker's own."""
     match stream.text(block, "type"):
         case "text":
@@ -88,12 +88,12 @@ def _block(
                 return state, None
             if agent:
                 return state, system_line(f"{SUBAGENT}{agent}: {told}")
-            return replace(state, last_text=told), Said(type=LineType.TEXT, text=shown(told))
+            return replace(state, last_text=told), OutputItem(type=LineType.TEXT, text=shown(told))
         case "thinking":
             told = stream.text(block, "thinking")
             if agent or not told.strip():
                 return state, ALIVE
-            return state, Said(type=LineType.THINKING, text=shown(told))
+            return state, OutputItem(type=LineType.THINKING, text=shown(told))
         case "redacted_thinking":
             return state, ALIVE
         case "tool_use" | "server_tool_use" | "mcp_tool_use":
@@ -106,7 +106,7 @@ def _block(
 
 def _begins(
     state: State, block: stream.Table, *, agent: str, begun_ms: int | None
-) -> tuple[State, Said]:
+) -> tuple[State, OutputItem]:
     name, call_id = stream.text(block, "name") or "tool", stream.text(block, "id")
     use = tool_use(name, given=block.get("input"), call_id=call_id, is_end=False)
     calls = dict(state.calls)
@@ -115,13 +115,13 @@ def _begins(
         while len(calls) > CALLS_MAX:
             del calls[next(iter(calls))]
     mark = SUBAGENT if agent else ""
-    told = Said(type=LineType.TOOL, text=mark + tool_line(use), tool=use)
+    told = OutputItem(type=LineType.TOOL, text=mark + tool_line(use), tool=use)
     return replace(state, calls=calls), told
 
 
-def user(state: State, event: stream.Table, now_ms: int | None) -> Step[State]:
+def user(state: State, event: stream.Table, now_ms: int | None) -> TurnStep[State]:
     """Results of tools come as messages of the user; other ones only repeat what was sent."""
-    said: list[Said] = []
+    output: list[OutputItem] = []
     signals: list[Signal] = []
     end_ms = stream.at_ms(event) or now_ms
     calls = dict(state.calls)
@@ -133,10 +133,12 @@ def user(state: State, event: stream.Table, now_ms: int | None) -> Step[State]:
         call = calls.pop(call_id, None) or Call(use=unseen, is_own=not _agent(event))
         use = _over(call, block, event, end_ms)
         mark = "" if call.is_own else SUBAGENT
-        said.append(Said(type=LineType.TOOL, text=mark + tool_line(use), tool=use))
+        output.append(OutputItem(type=LineType.TOOL, text=mark + tool_line(use), tool=use))
         if call.is_own:
             signals.append(ToolSeen(key="", name=use.name))
-    return Step(replace(state, calls=calls), said=tuple(said) or (ALIVE,), signals=tuple(signals))
+    return TurnStep(
+        replace(state, calls=calls), output=tuple(output) or (ALIVE,), signals=tuple(signals)
+    )
 
 
 def _over(call: Call, block: stream.Table, event: stream.Table, end_ms: int | None) -> ToolUse:

@@ -60,7 +60,7 @@ def version_of(found: str, mtime_ns: int, size: int) -> tuple[int, ...] | None:
     """
     del mtime_ns, size
     try:
-        said = subprocess.run(
+        answer = subprocess.run(
             [found, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -71,7 +71,7 @@ def version_of(found: str, mtime_ns: int, size: int) -> tuple[int, ...] | None:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    match = _VERSION.match(said.strip())
+    match = _VERSION.match(answer.strip())
     return None if match is None else tuple(map(int, match.groups()))
 
 

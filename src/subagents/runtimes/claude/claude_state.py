@@ -11,9 +11,9 @@ from subagents.domain.rules.evidence import added
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import ResultSeen, UsageSeen
 from subagents.domain.run.values import Value, replace
-from subagents.domain.run.worker_output import LineType, Said, ToolUse
+from subagents.domain.run.worker_output import LineType, OutputItem, ToolUse
 from subagents.runtimes.claude import claude_stream as stream
-from subagents.runtimes.conversation.dialect import Letter, Opening, Step
+from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX
 from subagents.runtimes.output.terminal_text import plain, shortened
 
@@ -21,7 +21,7 @@ PROMPT: Final = "prompt"
 """Key of the first message."""
 CALLS_MAX: Final = 1_000
 NAME_CHARS_MAX: Final = 80
-ALIVE: Final = Said(type=LineType.SYSTEM)
+ALIVE: Final = OutputItem(type=LineType.SYSTEM)
 """Nothing to read, but the worker lives."""
 
 OPEN: Final = frozenset({"queued", "started"})
@@ -72,14 +72,14 @@ class State(Value, frozen=True):
     unknown: tuple[str, ...] = ()
 
 
-def begun(opening: Opening) -> Step[State]:
+def begun(opening: Opening) -> TurnStep[State]:
     """The turn before its first line, and the prompt."""
     state = State(
         seed=f"{opening.attempt_id}:{opening.turn}",
         is_new=opening.session_id is None,
         used=opening.used,
     )
-    return Step(state, letters=(letter(state, opening.message, key=PROMPT),))
+    return TurnStep(state, input_lines=(input_line(state, opening.message, key=PROMPT),))
 
 
 def session_uuid(opening: Opening) -> str:
@@ -95,7 +95,7 @@ def message_id(state: State, key: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{state.seed}:{key}"))
 
 
-def letter(state: State, text: str, *, key: str) -> Letter:
+def input_line(state: State, text: str, *, key: str) -> InputLine:
     """A user's message. ``client_composed``: taken word for word, so that ``@path`` pulls no file
     in, and ``/command`` runs none."""
     form = {
@@ -106,14 +106,14 @@ def letter(state: State, text: str, *, key: str) -> Letter:
         "uuid": message_id(state, key),
         "client_composed": True,
     }
-    return Letter(key, as_json(form))
+    return InputLine(key, as_json(form))
 
 
-def interruption(key: str) -> Letter:
+def interruption(key: str) -> InputLine:
     """Ends the turn; what waits behind it is not begun."""
     request = {"subtype": "interrupt", "cancel_queued": True}
     form = {"type": "control_request", "request_id": f"interrupt-{key}", "request": request}
-    return Letter(key, as_json(form))
+    return InputLine(key, as_json(form))
 
 
 def taken(state: State, key: str) -> bool | None:
@@ -151,19 +151,19 @@ def result_of(
     )
 
 
-def note(state: State, text: str) -> Step[State]:
-    return Step(state, said=(system_line(text),))
+def note(state: State, text: str) -> TurnStep[State]:
+    return TurnStep(state, output=(system_line(text),))
 
 
-def system_line(text: str) -> Said:
-    return Said(type=LineType.SYSTEM, text=shown(text))
+def system_line(text: str) -> OutputItem:
+    return OutputItem(type=LineType.SYSTEM, text=shown(text))
 
 
 def shown(text: str) -> str:
     return shortened(plain(text).strip("\n"))
 
 
-def named(state: State, name: str) -> tuple[State, Said]:
+def named(state: State, name: str) -> tuple[State, OutputItem]:
     """Tells of an unknown kind of event once."""
     name = plain(name)[:NAME_CHARS_MAX]
     if name in state.unknown or len(state.unknown) >= CALLS_MAX:

@@ -107,9 +107,9 @@ def ended(block: Table, event: Table, *, is_shell: bool) -> Ended:
     is_error = block.get("is_error") is True
     code = None
     if is_shell:
-        said = _EXIT.match(output)
-        if is_error and said is not None:
-            code, output = int(said[1]), output[said.end() :]
+        prefix = _EXIT.match(output)
+        if is_error and prefix is not None:
+            code, output = int(prefix[1]), output[prefix.end() :]
         elif not is_error:
             told = table(event, "tool_use_result")
             is_whole = "stdout" in told and not (
@@ -247,14 +247,14 @@ def error_of(event: Table, *, words: str) -> str | None:
     if text(event, "terminal_reason").startswith("aborted"):
         return "the turn was interrupted"
     told = [each for each in texts(event, "errors") if not each.startswith("[ede_")]
-    said = "; ".join(told)[:ERROR_CHARS_MAX]
+    reasons = "; ".join(told)[:ERROR_CHARS_MAX]
     match kind:
         case "error_max_turns":
-            return f"{said or 'reached the maximum number of turns'} ({words}.max_turns)"
+            return f"{reasons or 'reached the maximum number of turns'} ({words}.max_turns)"
         case "error_max_budget_usd":
-            return f"{said or 'reached the maximum budget'} ({words}.max_budget_usd)"
+            return f"{reasons or 'reached the maximum budget'} ({words}.max_budget_usd)"
         case _:
-            return said or f"the turn ended with {kind or 'no reason'}"
+            return reasons or f"the turn ended with {kind or 'no reason'}"
 
 
 def is_limit(event: Table, *, reason: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 from subagents.domain.rules.evidence import added
 from subagents.domain.run.signals import SessionSeen, Signal
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import ApiError, LineType, Said
+from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
 from subagents.runtimes.claude import claude_stream as stream
 from subagents.runtimes.claude.claude_messages import assistant, user
 from subagents.runtimes.claude.claude_state import (
@@ -31,35 +31,37 @@ from subagents.runtimes.claude.claude_state import (
     shown,
     system_line,
 )
-from subagents.runtimes.conversation.dialect import Letter, Step
+from subagents.runtimes.conversation.dialect import InputLine, TurnStep
 from subagents.runtimes.output.terminal_text import plain, shortened
 
 OPTIONS: Final = "runtime_options"
 LOGIN: Final = "run `claude` in a terminal once, or let ANTHROPIC_API_KEY reach the worker"
 
 
-def heard(state: State, line: bytes, *, now_ms: int | None) -> Step[State]:
-    """Take one line; see ``dialogue.Dialect.hear``."""
+def heard(state: State, line: bytes, *, now_ms: int | None) -> TurnStep[State]:
+    """Take one line; see ``Dialect.read_line``."""
     if not line.strip():
-        return Step(state)
+        return TurnStep(state)
     event = stream.decode(line)
     if event is None:
         words = shortened(plain(line.decode("utf-8", "replace")).strip())
-        return Step(state, said=(Said(type=LineType.TEXT, text=words),) if words else ())
+        return TurnStep(
+            state, output=(OutputItem(type=LineType.TEXT, text=words),) if words else ()
+        )
     kind = stream.text(event, "type")
     read = _EVENTS.get(kind)
     step = _unknown(state, kind, event) if read is None else read(state, event, now_ms)
     return step._replace(state=_settled(step.state))
 
 
-def finished(state: State) -> Step[State]:
+def finished(state: State) -> TurnStep[State]:
     """The program is gone: a turn without its result is an error."""
     if state.is_over or not (state.is_working or state.is_awaiting or _is_waiting(state)):
-        return Step(state)
+        return TurnStep(state)
     error = "Claude Code ended in the middle of its turn"
     error += f" ({state.reason.replace('_', ' ')})" if state.reason else ""
     # It is not over as it should be: the exit counts as it was.
-    return Step(state, signals=(result_of(state, error=error),))
+    return TurnStep(state, signals=(result_of(state, error=error),))
 
 
 def _settled(state: State) -> State:
@@ -78,7 +80,7 @@ def _is_waiting(state: State) -> bool:
 # -- events: of the program ---------------------------------------------------------------------
 
 
-def _system(state: State, event: stream.Table, now_ms: int | None) -> Step[State]:
+def _system(state: State, event: stream.Table, now_ms: int | None) -> TurnStep[State]:
     del now_ms
     kind = stream.text(event, "subtype")
     match kind:
@@ -87,15 +89,15 @@ def _system(state: State, event: stream.Table, now_ms: int | None) -> Step[State
         case "session_state_changed":
             is_idle = stream.text(event, "state") == "idle"
             new = replace(state, is_idle=is_idle, is_working=not is_idle)
-            return _never_begun(new) if is_idle and not state.has_result else Step(new)
+            return _never_begun(new) if is_idle and not state.has_result else TurnStep(new)
         case "api_retry":
             error = stream.retry_of(event)
             tries = "" if error.retry is None else f" (try {error.retry})"
             text = f"API error: {error.message}{tries}"
-            told = Said(type=LineType.ERROR, text=text, api_error=error)
-            return Step(state, said=(told,))
+            told = OutputItem(type=LineType.ERROR, text=text, api_error=error)
+            return TurnStep(state, output=(told,))
         case "permission_denied":
-            return Step(state, said=(_denied(event),))
+            return TurnStep(state, output=(_denied(event),))
         case "compact_boundary":
             facts = stream.table(event, "compact_metadata")
             before, after = (stream.whole(facts, key) for key in ("pre_tokens", "post_tokens"))
@@ -118,24 +120,24 @@ def _system(state: State, event: stream.Table, now_ms: int | None) -> Step[State
             return _unknown(state, f"system/{kind}", event)
 
 
-def _never_begun(state: State) -> Step[State]:
+def _never_begun(state: State) -> TurnStep[State]:
     """It owes nothing and gave no result: its messages were taken back before they began."""
     fates = set(state.commands.values())
     if not fates or fates & OPEN:
-        return Step(state)
+        return TurnStep(state)
     error = "the turn was interrupted" if fates & REFUSED else "the turn ended without a result"
     result = result_of(state, error=error)
-    return Step(replace(state, has_result=True), signals=(result,))
+    return TurnStep(replace(state, has_result=True), signals=(result,))
 
 
-def _status(state: State, event: stream.Table) -> Step[State]:
+def _status(state: State, event: stream.Table) -> TurnStep[State]:
     if stream.text(event, "status") == "compacting":
         return note(state, "compacting the conversation")
     failed = stream.text(event, "compact_error")
     return note(state, f"the conversation was not compacted: {failed}") if failed else _alive(state)
 
 
-def _task_over(state: State, event: stream.Table) -> Step[State]:
+def _task_over(state: State, event: stream.Table) -> TurnStep[State]:
     """A background task ended; of one in the foreground its call tells."""
     if stream.text(event, "tool_use_id") in state.calls:
         return _alive(state)
@@ -143,14 +145,14 @@ def _task_over(state: State, event: stream.Table) -> Step[State]:
     return note(state, f"background task {fate}: {summary}" if summary else f"task {fate}")
 
 
-def _init(state: State, event: stream.Table) -> Step[State]:
+def _init(state: State, event: stream.Table) -> TurnStep[State]:
     """The session begins, or begins to answer another message."""
     session = stream.text(event, "session_id")
     model = stream.text(event, "model")
-    said: list[Said] = []
+    output: list[OutputItem] = []
     if session != state.session_id or model != state.model:
         version = stream.text(event, "claude_code_version")
-        said.append(
+        output.append(
             system_line(f"Claude Code {version}, model {model or '?'}, session {session or '?'}")
         )
         broken = [
@@ -160,32 +162,34 @@ def _init(state: State, event: stream.Table) -> Step[State]:
         ]
         if broken:
             names = ", ".join(broken)[:1_000]
-            said.append(Said(type=LineType.ERROR, text=f"MCP servers that do not work: {names}"))
+            output.append(
+                OutputItem(type=LineType.ERROR, text=f"MCP servers that do not work: {names}")
+            )
     signals = (SessionSeen(key="", session_id=session),) if session else ()
     new = replace(
         state, session_id=session or state.session_id, model=model or None, is_working=True
     )
-    return Step(new, said=tuple(said), signals=signals)
+    return TurnStep(new, output=tuple(output), signals=signals)
 
 
-def _denied(event: stream.Table) -> Said:
+def _denied(event: stream.Table) -> OutputItem:
     name = stream.text(event, "tool_name") or "a tool"
     reason = stream.text(event, "decision_reason_type")
     why = f" ({reason})" if reason else ""
     text = f"permission denied: {plain(name)[:NAME_CHARS_MAX]}{why}"
-    return Said(type=LineType.ERROR, text=text, api_error=ApiError(message=text))
+    return OutputItem(type=LineType.ERROR, text=text, api_error=ApiError(message=text))
 
 
-def _lifecycle(state: State, event: stream.Table, now_ms: int | None) -> Step[State]:
+def _lifecycle(state: State, event: stream.Table, now_ms: int | None) -> TurnStep[State]:
     del now_ms
     name, fate = stream.text(event, "command_uuid"), stream.text(event, "state")
     if not name or not fate:
-        return Step(state)
+        return TurnStep(state)
     is_working = state.is_working or fate == "started"
-    return Step(replace(state, commands={**state.commands, name: fate}, is_working=is_working))
+    return TurnStep(replace(state, commands={**state.commands, name: fate}, is_working=is_working))
 
 
-def _limit(state: State, event: stream.Table, now_ms: int | None) -> Step[State]:
+def _limit(state: State, event: stream.Table, now_ms: int | None) -> TurnStep[State]:
     """The provider tells how much of a subscription is used."""
     del now_ms
     info = stream.table(event, "rate_limit_info")
@@ -198,10 +202,10 @@ def _limit(state: State, event: stream.Table, now_ms: int | None) -> Step[State]
         return note(state, text)
     error = ApiError(message=text, status=429)
     new = replace(state, resets_ms=None if resets is None else resets * 1000)
-    return Step(new, said=(Said(type=LineType.ERROR, text=text, api_error=error),))
+    return TurnStep(new, output=(OutputItem(type=LineType.ERROR, text=text, api_error=error),))
 
 
-def _asked(state: State, event: stream.Table, now_ms: int | None) -> Step[State]:
+def _asked(state: State, event: stream.Table, now_ms: int | None) -> TurnStep[State]:
     """The program asks its host something: nobody is there, and it must not wait."""
     del now_ms
     name = stream.text(event, "request_id")
@@ -211,14 +215,16 @@ def _asked(state: State, event: stream.Table, now_ms: int | None) -> Step[State]
         "subtype": "error", "request_id": name, "error": "nobody is there to answer",
     }  # fmt: skip
     if kind == "can_use_tool":
-        said = {"behavior": "deny", "message": "it is not allowed, and nobody is there to ask"}
-        answer = {"subtype": "success", "request_id": name, "response": said}
+        output = {"behavior": "deny", "message": "it is not allowed, and nobody is there to ask"}
+        answer = {"subtype": "success", "request_id": name, "response": output}
     form = {"type": "control_response", "response": answer}
     told = system_line(f"it asked for {kind or 'something'}; nobody is there to answer")
-    return Step(state, said=(told,), letters=(Letter(f"answer-{name}", as_json(form)),))
+    return TurnStep(
+        state, output=(told,), input_lines=(InputLine(f"answer-{name}", as_json(form)),)
+    )
 
 
-def _result(state: State, event: stream.Table, now_ms: int | None) -> Step[State]:
+def _result(state: State, event: stream.Table, now_ms: int | None) -> TurnStep[State]:
     """A turn of the program's own is over; it may owe another one."""
     error = stream.error_of(event, words=OPTIONS)
     told = stream.text(event, "result")
@@ -238,11 +244,11 @@ def _result(state: State, event: stream.Table, now_ms: int | None) -> Step[State
     if limited and now_ms is not None and state.resets_ms is not None:
         wait_ms = max(0, state.resets_ms - now_ms)
     result = result_of(state, error=error, is_limit=limited, retry_after_ms=wait_ms)
-    said: tuple[Said, ...] = (ALIVE,)
+    output: tuple[OutputItem, ...] = (ALIVE,)
     if error is not None and not state.reason:
-        said = (Said(type=LineType.ERROR, text=shown(error)),)
+        output = (OutputItem(type=LineType.ERROR, text=shown(error)),)
     state = replace(state, reason="")
-    return Step(state, said=said, signals=(*signals, result))
+    return TurnStep(state, output=output, signals=(*signals, result))
 
 
 def _billed(state: State, event: stream.Table) -> tuple[State, tuple[Signal, ...]]:
@@ -261,22 +267,22 @@ def _billed(state: State, event: stream.Table) -> tuple[State, tuple[Signal, ...
 # -- small parts ----------------------------------------------------------------------------------
 
 
-def _alive(state: State, *_: object) -> Step[State]:
-    return Step(state, said=(ALIVE,))
+def _alive(state: State, *_: object) -> TurnStep[State]:
+    return TurnStep(state, output=(ALIVE,))
 
 
-def _quiet(state: State, *_: object) -> Step[State]:
-    return Step(state)
+def _quiet(state: State, *_: object) -> TurnStep[State]:
+    return TurnStep(state)
 
 
-def _unknown(state: State, name: str, event: stream.Table) -> Step[State]:
+def _unknown(state: State, name: str, event: stream.Table) -> TurnStep[State]:
     """``name`` is the type, or ``system/SUBTYPE``."""
     subtype = "" if name.startswith("system/") else stream.text(event, "subtype")
     new, told = named(state, f"{name or 'no type'}/{subtype}" if subtype else name or "no type")
-    return Step(new, said=(told,))
+    return TurnStep(new, output=(told,))
 
 
-_Read = Callable[[State, stream.Table, int | None], Step[State]]
+_Read = Callable[[State, stream.Table, int | None], TurnStep[State]]
 _EVENTS: Final[Mapping[str, _Read]] = {
     "system": _system,
     "assistant": assistant,

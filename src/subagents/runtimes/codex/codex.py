@@ -16,7 +16,7 @@ from typing import Final
 
 from subagents.domain.run.spec import Abilities
 from subagents.runtimes.codex import codex_scope
-from subagents.runtimes.codex.codex_config import override, said
+from subagents.runtimes.codex.codex_config import override, text_input
 from subagents.runtimes.codex.codex_options import parse_options
 from subagents.runtimes.codex.codex_stream import UNWANTED, unknown
 from subagents.runtimes.codex.codex_turn import (
@@ -30,10 +30,10 @@ from subagents.runtimes.codex.codex_turn import (
 )
 from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import (
+    InputLine,
     Invocation,
-    Letter,
     Opening,
-    Step,
+    TurnStep,
 )
 from subagents.runtimes.conversation.jsonrpc import (
     Notification,
@@ -50,7 +50,7 @@ LEFT: Final = "codex ended in the middle of its turn"
 
 
 class CodexDialect:
-    """See ``dialogue.Dialect``."""
+    """See ``Dialect``."""
 
     name = "codex"
     abilities = Abilities(
@@ -94,15 +94,17 @@ class CodexDialect:
         ]
         return Invocation((found, *command[1:], "app-server", *sets))
 
-    def begin(self, opening: Opening) -> Step[State]:
+    def begin(self, opening: Opening) -> TurnStep[State]:
         """See ``Dialect.begin``."""
         client = {"name": "subagents", "title": "subagents", "version": __version__}
         able = {"experimentalApi": True, "optOutNotificationMethods": UNWANTED}
         hello = {"clientInfo": client, "capabilities": able}
-        return Step(State(opening=opening), letters=(asking("initialize", "initialize", hello),))
+        return TurnStep(
+            State(opening=opening), input_lines=(asking("initialize", "initialize", hello),)
+        )
 
-    def hear(self, state: State, line: bytes, *, now_ms: int | None) -> Step[State]:
-        """See ``Dialect.hear``; Codex tells durations itself."""
+    def read_line(self, state: State, line: bytes, *, now_ms: int | None) -> TurnStep[State]:
+        """See ``Dialect.read_line``; Codex tells durations itself."""
         del now_ms
         match jsonrpc.decode(line):
             case Response() as answer:
@@ -112,25 +114,25 @@ class CodexDialect:
             case Notification(method=method, params=params):
                 return noticed(state, method, params)
             case Unreadable(text=found):
-                return Step(state, said=(unknown(found),) if found.strip() else ())
+                return TurnStep(state, output=(unknown(found),) if found.strip() else ())
 
-    def tell(self, state: State, message: str, *, key: str) -> Letter | None:
-        """See ``Dialect.tell``."""
+    def steer(self, state: State, message: str, *, key: str) -> InputLine | None:
+        """See ``Dialect.steer``."""
         if state.is_over or state.thread_id is None or state.turn_id is None:
             return None
         params = {
             "threadId": state.thread_id,
             "expectedTurnId": state.turn_id,
             "clientUserMessageId": key,
-            "input": said(message),
+            "input": text_input(message),
         }
         return asking(f"{TELL}{key}", "turn/steer", params, key=key)
 
-    def taken(self, state: State, key: str) -> bool | None:
-        """See ``Dialect.taken``."""
+    def accepted(self, state: State, key: str) -> bool | None:
+        """See ``Dialect.accepted``."""
         return state.tells.get(key)
 
-    def interrupt(self, state: State, *, key: str) -> Letter | None:
+    def interrupt(self, state: State, *, key: str) -> InputLine | None:
         """See ``Dialect.interrupt``."""
         if state.is_over or state.thread_id is None or state.turn_id is None:
             return None
@@ -141,9 +143,9 @@ class CodexDialect:
         """See ``Dialect.is_done``: what a turn took it answers before it ends."""
         return state.is_over
 
-    def finish(self, state: State) -> Step[State]:
+    def finish(self, state: State) -> TurnStep[State]:
         """See ``Dialect.finish``."""
         if state.is_over:
-            return Step(state)
+            return TurnStep(state)
         error = LEFT if state.problem is None else f"{LEFT}; before, it said: {state.problem}"
         return ended(state, error=error, is_limit=state.is_limit)

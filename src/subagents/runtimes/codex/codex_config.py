@@ -86,13 +86,13 @@ def thread_params(opening: Opening, options: Options, known: Known) -> dict[str,
 
 def turn_params(opening: Opening, thread_id: str) -> dict[str, object]:
     """The parameters of ``turn/start``."""
-    params: dict[str, object] = {"threadId": thread_id, "input": said(opening.message)}
+    params: dict[str, object] = {"threadId": thread_id, "input": text_input(opening.message)}
     if opening.thinking is not None:
         params["effort"] = opening.thinking
     return params
 
 
-def said(message: str) -> list[dict[str, str]]:
+def text_input(message: str) -> list[dict[str, str]]:
     """A message as Codex takes it."""
     return [{"type": "text", "text": message}]
 

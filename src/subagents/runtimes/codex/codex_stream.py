@@ -18,7 +18,7 @@ from subagents.domain.run.worker_output import (
     ApiError,
     ContextUse,
     LineType,
-    Said,
+    OutputItem,
     ToolUse,
 )
 from subagents.runtimes.output.terminal_text import plain, shortened
@@ -107,7 +107,7 @@ def item_of(params: Fields) -> Fields:
     return fields(params.get("item"))
 
 
-def item_said(item: Fields, *, is_end: bool) -> Said | None:
+def item_output(item: Fields, *, is_end: bool) -> OutputItem | None:
     """What an item says; None for one that says nothing (yet)."""
     kind = text(item.get("type"))
     match kind:
@@ -128,7 +128,7 @@ def item_said(item: Fields, *, is_end: bool) -> Said | None:
             tool = item_tool(item, is_end=is_end)
             if tool is None:
                 return unknown(f"item {kind}")
-            return Said(type=LineType.TOOL, text=tool_line(tool), tool=tool)
+            return OutputItem(type=LineType.TOOL, text=tool_line(tool), tool=tool)
 
 
 def item_tool(item: Fields, *, is_end: bool) -> ToolUse | None:
@@ -179,7 +179,7 @@ def context_of(params: Fields, *, model: str | None) -> ContextUse | None:
     )
 
 
-def plan_said(params: Fields) -> Said:
+def plan_output(params: Fields) -> OutputItem:
     """``turn/plan/updated``: the worker's own plan, as a whole."""
     listed = params.get("plan")
     steps = [
@@ -188,7 +188,7 @@ def plan_said(params: Fields) -> Said:
         if isinstance(each, dict)
     ]
     tool = tool_use("update_plan", given={"plan": steps})
-    return Said(type=LineType.TOOL, text=tool_line(tool), tool=tool)
+    return OutputItem(type=LineType.TOOL, text=tool_line(tool), tool=tool)
 
 
 def problem_of(error: Fields, *, will_retry: bool = False) -> Problem:
@@ -206,15 +206,17 @@ def problem_of(error: Fields, *, will_retry: bool = False) -> Problem:
     )
 
 
-def problem_said(problem: Problem) -> Said:
-    return Said(type=LineType.ERROR, text=problem.api_error.message, api_error=problem.api_error)
+def problem_output(problem: Problem) -> OutputItem:
+    return OutputItem(
+        type=LineType.ERROR, text=problem.api_error.message, api_error=problem.api_error
+    )
 
 
-def notice_said(method: str, params: Fields) -> Said:
+def notice_output(method: str, params: Fields) -> OutputItem:
     """Any other event: a line of the program itself, or what is not known."""
     match method:
         case _ if method in QUIET or method in ALIVE:
-            return Said(type=LineType.SYSTEM)
+            return OutputItem(type=LineType.SYSTEM)
         case "warning" | "guardianWarning":
             return system(text(params.get("message")))
         case "configWarning" | "deprecationNotice":
@@ -230,11 +232,11 @@ def notice_said(method: str, params: Fields) -> Said:
             return unknown(method)
 
 
-def system(said: str) -> Said:
-    return Said(type=LineType.SYSTEM, text=shortened(plain(said).strip("\n")))
+def system(words: str) -> OutputItem:
+    return OutputItem(type=LineType.SYSTEM, text=shortened(plain(words).strip("\n")))
 
 
-def unknown(name: str) -> Said:
+def unknown(name: str) -> OutputItem:
     return system(f"unknown event: {name}"[:200])
 
 
@@ -251,18 +253,18 @@ def count(value: object) -> int:
     return value if is_whole and isinstance(value, int) and 0 <= value <= COUNT_MAX else 0
 
 
-def _spoken(said: str) -> Said | None:
-    shown = shortened(plain(said).strip("\n"))
-    return Said(type=LineType.TEXT, text=shown) if shown else None
+def _spoken(words: str) -> OutputItem | None:
+    shown = shortened(plain(words).strip("\n"))
+    return OutputItem(type=LineType.TEXT, text=shown) if shown else None
 
 
-def _thought(item: Fields) -> Said | None:
+def _thought(item: Fields) -> OutputItem | None:
     parts = item.get("summary") or item.get("content")
-    said = "\n".join(text(part) for part in parts) if isinstance(parts, list) else ""
-    shown = plain(said).strip()
+    words = "\n".join(text(part) for part in parts) if isinstance(parts, list) else ""
+    shown = plain(words).strip()
     if len(shown) > THINKING_CHARS_MAX:
         shown = shown[: THINKING_CHARS_MAX - 1] + "…"
-    return Said(type=LineType.THINKING, text=shown) if shown else None
+    return OutputItem(type=LineType.THINKING, text=shown) if shown else None
 
 
 def _call_of(item: Fields) -> tuple[str, object, object] | None:
@@ -359,12 +361,14 @@ def _plainly(message: str) -> str:
     return text(fields(found.get("error")).get("message")) or message
 
 
-def _server_said(params: Fields) -> Said:
+def _server_said(params: Fields) -> OutputItem:
     status, name = text(params.get("status")), text(params.get("name"))
     if status != "failed":
-        return Said(type=LineType.SYSTEM)
+        return OutputItem(type=LineType.SYSTEM)
     why = text(params.get("error")) or text(params.get("failureReason"))
-    return Said(type=LineType.ERROR, text=shortened(f"MCP server {name} did not start: {why}"))
+    return OutputItem(
+        type=LineType.ERROR, text=shortened(f"MCP server {name} did not start: {why}")
+    )
 
 
 def _in_words(name: str, *, by: str = " ") -> str:

@@ -17,7 +17,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.values import Value, replace
-from subagents.domain.run.worker_output import LineType, Said
+from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.errors import ConfigError
 from subagents.runtimes.codex.codex_config import (
     Known,
@@ -34,19 +34,19 @@ from subagents.runtimes.codex.codex_stream import (
     context_of,
     fields,
     item_of,
-    item_said,
+    item_output,
     item_tool,
-    notice_said,
-    plan_said,
+    notice_output,
+    plan_output,
     problem_of,
-    problem_said,
+    problem_output,
     system,
     text,
     tokens_of,
     unknown,
 )
 from subagents.runtimes.conversation import jsonrpc
-from subagents.runtimes.conversation.dialect import Letter, Opening, Step
+from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.conversation.jsonrpc import Request, Response
 from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX
 
@@ -86,21 +86,21 @@ class State(Value, frozen=True):
 # -- what it answers us --------------------------------------------------------------------------
 
 
-def answered(state: State, answer: Response) -> Step[State]:
+def answered(state: State, answer: Response) -> TurnStep[State]:
     """Codex answered a request of ours, whose id says which; with that the next one is due."""
     failure = answer.failure
     name = str(answer.id)
     if name.startswith(TELL):
         tells = {**state.tells, name.removeprefix(TELL): failure is None}
-        return Step(replace(state, tells=tells))
+        return TurnStep(replace(state, tells=tells))
     if state.is_over:
-        return Step(state)
+        return TurnStep(state)
     match name:
         case "initialize" if failure is None:
-            return Step(
+            return TurnStep(
                 state,
-                letters=(
-                    Letter("initialized", jsonrpc.notification("initialized", versioned=False)),
+                input_lines=(
+                    InputLine("initialized", jsonrpc.notification("initialized", versioned=False)),
                     asking("config", "config/read", {"cwd": state.opening.cwd}),
                     asking("account", "account/read", {}),
                 ),
@@ -114,21 +114,21 @@ def answered(state: State, answer: Response) -> Step[State]:
             return _thread_begun(state, fields(answer.result))
         case "turn" if failure is None:
             turn = text(fields(fields(answer.result).get("turn")).get("id"))
-            return Step(replace(state, turn_id=turn or state.turn_id))
+            return TurnStep(replace(state, turn_id=turn or state.turn_id))
         case "initialize" | "thread" | "turn" if failure is not None:
             return ended(state, error=f"codex refused {name}: {failure.message}")
         case _:
-            return Step(state)
+            return TurnStep(state)
 
 
-def _learned(state: State, name: str, *, is_out: bool = False) -> Step[State]:
+def _learned(state: State, name: str, *, is_out: bool = False) -> TurnStep[State]:
     """One thing more is known; with all of them the thread begins."""
     left = state.asked - {name}
     if is_out:
         return ended(state, error=NOT_LOGGED_IN)
     state = replace(state, asked=left)
     if left:
-        return Step(state)
+        return TurnStep(state)
     opening = state.opening
     options = _options(opening)
     if options is None:
@@ -139,7 +139,7 @@ def _learned(state: State, name: str, *, is_out: bool = False) -> Step[State]:
         )
     method = "thread/start" if opening.session_id is None else "thread/resume"
     params = thread_params(opening, options, state.known or Known())
-    return Step(state, letters=(asking("thread", method, params),))
+    return TurnStep(state, input_lines=(asking("thread", method, params),))
 
 
 def _is_out(result: object) -> bool:
@@ -148,22 +148,22 @@ def _is_out(result: object) -> bool:
     return account.get("requiresOpenaiAuth") is True and account.get("account") is None
 
 
-def _thread_begun(state: State, result: Fields) -> Step[State]:
+def _thread_begun(state: State, result: Fields) -> TurnStep[State]:
     thread_id = text(fields(result.get("thread")).get("id"))
     if not thread_id:
         return ended(state, error="codex began a thread without an id")
     state = replace(state, thread_id=thread_id, model=text(result.get("model")) or None)
-    return Step(
+    return TurnStep(
         state,
         signals=(SessionSeen(key="", session_id=thread_id),),
-        letters=(asking("turn", "turn/start", turn_params(state.opening, thread_id)),),
+        input_lines=(asking("turn", "turn/start", turn_params(state.opening, thread_id)),),
     )
 
 
 # -- what it asks us -----------------------------------------------------------------------------
 
 
-def asked(state: State, request: Request) -> Step[State]:
+def asked(state: State, request: Request) -> TurnStep[State]:
     """Nobody is there to ask. What was allowed beforehand needs no approval; all else is declined.
 
     A tool of an MCP server is another matter: the user configured the server for Codex, or it is
@@ -176,7 +176,7 @@ def asked(state: State, request: Request) -> Step[State]:
             result = {"decision": "denied"}
         case "mcpServer/elicitation/request" if _is_tool_approval(request.params):
             answer = {"action": "accept", "content": {}}
-            return Step(state, letters=(_reply(request, answer),))
+            return TurnStep(state, input_lines=(_reply(request, answer),))
         case "mcpServer/elicitation/request":
             result = {"action": "decline"}
         case "item/tool/requestUserInput":
@@ -189,10 +189,10 @@ def asked(state: State, request: Request) -> Step[State]:
             line = jsonrpc.failure(
                 request.id, jsonrpc.METHOD_NOT_FOUND, f"no {method} here", versioned=False
             )
-            letter = Letter(f"reply:{request.id}", line)
-            return Step(state, said=(unknown(method),), letters=(letter,))
+            input_line = InputLine(f"reply:{request.id}", line)
+            return TurnStep(state, output=(unknown(method),), input_lines=(input_line,))
     told = system(f"declined, for nobody is there to ask: {request.method}")
-    return Step(state, said=(told,), letters=(_reply(request, result),))
+    return TurnStep(state, output=(told,), input_lines=(_reply(request, result),))
 
 
 def _is_tool_approval(params: Fields) -> bool:
@@ -202,52 +202,52 @@ def _is_tool_approval(params: Fields) -> bool:
 # -- what it tells us ----------------------------------------------------------------------------
 
 
-def noticed(state: State, method: str, params: Fields) -> Step[State]:
+def noticed(state: State, method: str, params: Fields) -> TurnStep[State]:
     """Codex tells what happens; of other threads than ours only the tokens count."""
     thread = text(params.get("threadId"))
     if method == "thread/tokenUsage/updated":
         return _counted(state, thread, params)
     if thread and state.thread_id is not None and thread != state.thread_id:
-        return Step(state)  # one of Codex's own sub-agents
+        return TurnStep(state)  # one of Codex's own sub-agents
     handler = _HANDLERS.get(method)
     if handler is not None:
         return handler(state, params)
-    return Step(state, said=(notice_said(method, params),))
+    return TurnStep(state, output=(notice_output(method, params),))
 
 
-def _turn_started(state: State, params: Fields) -> Step[State]:
+def _turn_started(state: State, params: Fields) -> TurnStep[State]:
     turn = text(fields(params.get("turn")).get("id"))
-    return Step(replace(state, turn_id=state.turn_id or turn or None))
+    return TurnStep(replace(state, turn_id=state.turn_id or turn or None))
 
 
-def _item_started(state: State, params: Fields) -> Step[State]:
-    piece = item_said(item_of(params), is_end=False)
-    return Step(state, said=() if piece is None else (piece,))
+def _item_started(state: State, params: Fields) -> TurnStep[State]:
+    piece = item_output(item_of(params), is_end=False)
+    return TurnStep(state, output=() if piece is None else (piece,))
 
 
-def _item_completed(state: State, params: Fields) -> Step[State]:
+def _item_completed(state: State, params: Fields) -> TurnStep[State]:
     item = item_of(params)
-    piece = item_said(item, is_end=True)
+    piece = item_output(item, is_end=True)
     tool = item_tool(item, is_end=True)
     if item.get("type") == "agentMessage" and text(item.get("text")).strip():
         state = replace(state, last=text(item.get("text")))
     signals: tuple[Signal, ...] = () if tool is None else (ToolSeen(key="", name=tool.name),)
-    return Step(state, said=() if piece is None else (piece,), signals=signals)
+    return TurnStep(state, output=() if piece is None else (piece,), signals=signals)
 
 
-def _plan_updated(state: State, params: Fields) -> Step[State]:
-    return Step(state, said=(plan_said(params),))
+def _plan_updated(state: State, params: Fields) -> TurnStep[State]:
+    return TurnStep(state, output=(plan_output(params),))
 
 
-def _error(state: State, params: Fields) -> Step[State]:
+def _error(state: State, params: Fields) -> TurnStep[State]:
     will_retry = params.get("willRetry") is True
     problem = problem_of(fields(params.get("error")), will_retry=will_retry)
     state = replace(state, problem=problem.api_error.message, is_limit=problem.is_limit)
     # A last error comes again with the turn that it ends, and is said there.
-    return Step(state, said=(problem_said(problem),) if will_retry else ())
+    return TurnStep(state, output=(problem_output(problem),) if will_retry else ())
 
 
-def _counted(state: State, thread: str, params: Fields) -> Step[State]:
+def _counted(state: State, thread: str, params: Fields) -> TurnStep[State]:
     """Tokens of a thread; those of ours from before this turn are counted already, or not ours.
 
     A thread that is gone on with tells its old count first, with the turn that it was of.
@@ -255,12 +255,12 @@ def _counted(state: State, thread: str, params: Fields) -> Step[State]:
     found = tokens_of(params)
     is_ours = thread == state.thread_id
     if is_ours and text(params.get("turnId")) != state.turn_id:
-        return Step(replace(state, before=found))
+        return TurnStep(replace(state, before=found))
     state = replace(state, tokens={**state.tokens, thread: found})
     usage = added(state.opening.used, _usage(state)) or Usage()
     context = context_of(params, model=state.model) if is_ours else None
     heard = () if context is None else (replace(system(""), context=context),)
-    return Step(state, said=heard, signals=(UsageSeen(key="", usage=usage),))
+    return TurnStep(state, output=heard, signals=(UsageSeen(key="", usage=usage),))
 
 
 def _usage(state: State) -> Usage:
@@ -283,9 +283,9 @@ def _cost_usd(used: Tokens, prices: Prices) -> float:
     return (fresh * prices.input + used.cached * cached + used.received * prices.output) / 1e6
 
 
-def _turn_completed(state: State, params: Fields) -> Step[State]:
+def _turn_completed(state: State, params: Fields) -> TurnStep[State]:
     if state.is_over:
-        return Step(state)
+        return TurnStep(state)
     turn = fields(params.get("turn"))
     match turn.get("status"):
         case "completed":
@@ -297,12 +297,12 @@ def _turn_completed(state: State, params: Fields) -> Step[State]:
             return _failed(state, problem)
 
 
-def _failed(state: State, problem: Problem) -> Step[State]:
+def _failed(state: State, problem: Problem) -> TurnStep[State]:
     step = ended(state, error=problem.api_error.message, is_limit=problem.is_limit)
-    return step._replace(said=(problem_said(problem),))
+    return step._replace(output=(problem_output(problem),))
 
 
-_HANDLERS: Final[Mapping[str, Callable[[State, Fields], Step[State]]]] = {
+_HANDLERS: Final[Mapping[str, Callable[[State, Fields], TurnStep[State]]]] = {
     "turn/started": _turn_started,
     "turn/completed": _turn_completed,
     "turn/plan/updated": _plan_updated,
@@ -315,7 +315,7 @@ _HANDLERS: Final[Mapping[str, Callable[[State, Fields], Step[State]]]] = {
 # -- parts ---------------------------------------------------------------------------------------
 
 
-def ended(state: State, *, error: str | None = None, is_limit: bool = False) -> Step[State]:
+def ended(state: State, *, error: str | None = None, is_limit: bool = False) -> TurnStep[State]:
     """The turn is over; its result is the last thing that the model said."""
     data = state.last.encode("utf-8", "replace")
     result = ResultSeen(
@@ -326,11 +326,11 @@ def ended(state: State, *, error: str | None = None, is_limit: bool = False) -> 
         error=error,
         is_limit=is_limit,
     )
-    told: tuple[Said, ...] = ()
+    told: tuple[OutputItem, ...] = ()
     if error is not None:
         kind = LineType.SYSTEM if error == INTERRUPTED else LineType.ERROR
         told = (replace(system(error), type=kind),)
-    return Step(replace(state, is_over=True), said=told, signals=(result,))
+    return TurnStep(replace(state, is_over=True), output=told, signals=(result,))
 
 
 def _options(opening: Opening) -> Options | None:
@@ -340,10 +340,10 @@ def _options(opening: Opening) -> Options | None:
         return None
 
 
-def asking(name: str, method: str, params: object, *, key: str | None = None) -> Letter:
+def asking(name: str, method: str, params: object, *, key: str | None = None) -> InputLine:
     """A request whose id says what its answer is about."""
-    return Letter(key or name, jsonrpc.request(name, method, params, versioned=False))
+    return InputLine(key or name, jsonrpc.request(name, method, params, versioned=False))
 
 
-def _reply(request: Request, result: object) -> Letter:
-    return Letter(f"reply:{request.id}", jsonrpc.response(request.id, result, versioned=False))
+def _reply(request: Request, result: object) -> InputLine:
+    return InputLine(f"reply:{request.id}", jsonrpc.response(request.id, result, versioned=False))

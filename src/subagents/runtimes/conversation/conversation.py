@@ -22,7 +22,7 @@ import msgspec
 from subagents.domain.run.signals import Exited, Signal
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId, replace
-from subagents.domain.run.worker_output import Heard
+from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import (
     AttemptRef,
@@ -32,9 +32,9 @@ from subagents.ports import (
     StartedInfo,
     Varied,
 )
-from subagents.runtimes.conversation.dialect import Dialect, Letter, Opening
-from subagents.runtimes.conversation.turn_reader import Talk
-from subagents.runtimes.conversation.worker_input import Post, opened
+from subagents.runtimes.conversation.dialect import Dialect, InputLine, Opening
+from subagents.runtimes.conversation.turn_reader import TurnReader
+from subagents.runtimes.conversation.worker_input import WorkerInput, opened
 from subagents.runtimes.process.discard import give_up_all
 from subagents.runtimes.process.environment import (
     as_bytes,
@@ -152,8 +152,8 @@ class ConversationRuntime(Generic[S]):
         return await self._attempts.start(place, partial(self._command, launch, opening, place))
 
     async def watch(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | Heard, int]]:
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
         """See ``ports.Runtime.watch``; cursor and positions are byte offsets in ``out``, ``err``.
 
         While it is watched, the program is answered; and ended once its turn is over.
@@ -164,13 +164,13 @@ class ConversationRuntime(Generic[S]):
             # It was never started: reading shows just that.
             opening = _unstarted(ref)
         live = _Live[S](asyncio.get_running_loop())
-        talk = Talk(
+        talk = TurnReader(
             self._dialect,
             opening,
             place,
-            Post(place.path),
+            WorkerInput(place.path),
             cursor=cursor,
-            heard=heard,
+            positions=positions,
             now_ms=self._clock.now_ms,
             on_change=live.tell,
         )
@@ -189,7 +189,7 @@ class ConversationRuntime(Generic[S]):
             live.tell()
 
     async def discard(
-        self, ref: AttemptRef, *, cursor: int, heard: Mapping[str, int], ended: bool = False
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
         """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
 
@@ -201,7 +201,7 @@ class ConversationRuntime(Generic[S]):
                 for directory in await self._off_loop(partial(self._turns, ref)):
                     await self._off_loop(partial(give_up_all, directory))
             elif (live := self._live.get(ref.attempt_id)) is not None:
-                await self._off_loop(partial(live.talk.let_go, cursor=cursor, heard=heard))
+                await self._off_loop(partial(live.talk.let_go, cursor=cursor, positions=positions))
         except OSError as error:
             raise RuntimeUnavailable(f"cannot let go of output: {error}") from error
 
@@ -220,16 +220,16 @@ class ConversationRuntime(Generic[S]):
             RuntimeUnavailable: There is no turn that takes messages; it stays for the next one.
         """
         live = await self._live_talk(ref)
-        letter = self._dialect.tell(live.talk.state, message, key=key)
-        if letter is None or live.talk.is_done:
+        input_line = self._dialect.steer(live.talk.state, message, key=key)
+        if input_line is None or live.talk.is_done:
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} takes no message now")
-        await self._send(live, ref, letter)
+        await self._send(live, ref, input_line)
 
         def answered() -> bool:
-            return self._dialect.taken(live.talk.state, key) is not None
+            return self._dialect.accepted(live.talk.state, key) is not None
 
         await live.until(lambda: answered() or live.talk.is_over, TAKEN_S, self._clock)
-        taken = self._dialect.taken(live.talk.state, key)
+        taken = self._dialect.accepted(live.talk.state, key)
         if taken is False or (taken is None and live.talk.is_over):
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} did not take the message")
 
@@ -240,10 +240,10 @@ class ConversationRuntime(Generic[S]):
             RuntimeUnavailable: There is no turn, or its program cannot be interrupted.
         """
         live = await self._live_talk(ref)
-        letter = self._dialect.interrupt(live.talk.state, key=key)
-        if letter is None:
+        input_line = self._dialect.interrupt(live.talk.state, key=key)
+        if input_line is None:
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} has no turn to interrupt")
-        await self._send(live, ref, letter)
+        await self._send(live, ref, input_line)
         await live.until(lambda: live.talk.is_done or live.talk.is_over, INTERRUPT_S, self._clock)
 
     async def forget(self, ref: AttemptRef) -> None:
@@ -277,9 +277,9 @@ class ConversationRuntime(Generic[S]):
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
         return live
 
-    async def _send(self, live: "_Live[S]", ref: AttemptRef, letter: Letter) -> None:
+    async def _send(self, live: "_Live[S]", ref: AttemptRef, input_line: InputLine) -> None:
         try:
-            await self._off_loop(partial(live.talk.post.send, [letter]))
+            await self._off_loop(partial(live.talk.post.send, [input_line]))
         except OSError as error:
             raise RuntimeUnavailable(f"cannot reach attempt {ref.attempt_id}: {error}") from error
 
@@ -330,7 +330,7 @@ class ConversationRuntime(Generic[S]):
             OPENING: msgspec.json.encode(opening),
             "task": as_bytes(launch.task),
             "prompt": as_bytes(opening.message),
-            **opened(self._dialect.begin(opening).letters),
+            **opened(self._dialect.begin(opening).input_lines),
             **invocation.files,
         }
         return Command(
@@ -345,7 +345,7 @@ class ConversationRuntime(Generic[S]):
 class _Live(Generic[S]):
     """A turn that is being read, and who waits for what is read of it."""
 
-    talk: Talk[S]
+    talk: TurnReader[S]
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -16,7 +16,7 @@ from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId, RunId, Value
-from subagents.domain.run.worker_output import Said
+from subagents.domain.run.worker_output import OutputItem
 
 S = TypeVar("S")
 
@@ -63,7 +63,7 @@ class Invocation(NamedTuple):
     """Put into the attempt's directory before the start; see ``Dialect.invocation``."""
 
 
-class Letter(NamedTuple):
+class InputLine(NamedTuple):
     """One line for the program's standard input."""
 
     key: str
@@ -72,14 +72,14 @@ class Letter(NamedTuple):
     """Without its newline."""
 
 
-class Step(NamedTuple, Generic[S]):
+class TurnStep(NamedTuple, Generic[S]):
     """What one line came to."""
 
     state: S
-    said: tuple[Said, ...] = ()
+    output: tuple[OutputItem, ...] = ()
     signals: tuple[Signal, ...] = ()
     """Their keys are set by the reader: leave them empty."""
-    letters: tuple[Letter, ...] = ()
+    input_lines: tuple[InputLine, ...] = ()
 
 
 class Dialect(Protocol[S]):
@@ -139,11 +139,11 @@ class Dialect(Protocol[S]):
         """
         ...
 
-    def begin(self, opening: Opening) -> Step[S]:
+    def begin(self, opening: Opening) -> TurnStep[S]:
         """The state before the first line, and the first letters."""
         ...
 
-    def hear(self, state: S, line: bytes, *, now_ms: int | None) -> Step[S]:
+    def read_line(self, state: S, line: bytes, *, now_ms: int | None) -> TurnStep[S]:
         """Take one line of its standard output.
 
         Args:
@@ -154,15 +154,15 @@ class Dialect(Protocol[S]):
         """
         ...
 
-    def tell(self, state: S, message: str, *, key: str) -> Letter | None:
+    def steer(self, state: S, message: str, *, key: str) -> InputLine | None:
         """A message into the turn that is under way (key = ``key``); None = it takes none now."""
         ...
 
-    def taken(self, state: S, key: str) -> bool | None:
+    def accepted(self, state: S, key: str) -> bool | None:
         """Whether the program took the message sent under ``key``; None = it did not say yet."""
         ...
 
-    def interrupt(self, state: S, *, key: str) -> Letter | None:
+    def interrupt(self, state: S, *, key: str) -> InputLine | None:
         """What ends the present turn and keeps the session; None = there is no turn."""
         ...
 
@@ -170,7 +170,7 @@ class Dialect(Protocol[S]):
         """The turn is over and every message that was taken is answered: the program may end."""
         ...
 
-    def finish(self, state: S) -> Step[S]:
+    def finish(self, state: S) -> TurnStep[S]:
         """The program is gone and all it wrote was heard; what is there to say of an open turn.
 
         A turn that did not end gets a ``ResultSeen`` that is an error, with the last text.

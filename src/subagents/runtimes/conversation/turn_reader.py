@@ -2,7 +2,7 @@
 
 The state is a fold over ``out``: after a restart it is folded again, from its beginning or from the
 last checkpoint. What was taken before is folded in silence: only what stands behind ``cursor`` and
-``heard`` is yielded. A checkpoint is made when what stands before it is to be let go.
+``positions`` is yielded. A checkpoint is made when what stands before it is to be let go.
 """
 
 import contextlib
@@ -18,14 +18,14 @@ import msgspec
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import Exited, Signal
 from subagents.domain.run.values import Value, replace
-from subagents.domain.run.worker_output import Heard, LineType, Said
+from subagents.domain.run.worker_output import LineType, OutputBatch, OutputItem
 from subagents.runtimes.conversation.dialect import (
     Dialect,
-    Letter,
+    InputLine,
     Opening,
-    Step,
+    TurnStep,
 )
-from subagents.runtimes.conversation.worker_input import Post
+from subagents.runtimes.conversation.worker_input import WorkerInput
 from subagents.runtimes.output.lines import Kind, Lines
 from subagents.runtimes.output.output_reader import (
     CHUNK_BYTES,
@@ -53,7 +53,7 @@ LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 """A longer line is not decoded; programs put whole files and pictures into one."""
 
 
-class Talk(Generic[S]):
+class TurnReader(Generic[S]):
     """One turn as it is read. Blocking, for one thread at a time; ``state`` may be read by others.
 
     Args:
@@ -62,7 +62,7 @@ class Talk(Generic[S]):
         place: Its files.
         post: Where answers go.
         cursor: Signals in lines before it were taken.
-        heard: By name: what stands before was heard.
+        positions: By name: what stands before was heard.
         now_ms: The time.
         on_change: Called after each read, from the reading thread.
     """
@@ -72,10 +72,10 @@ class Talk(Generic[S]):
         dialect: Dialect[S],
         opening: Opening,
         place: Place,
-        post: Post,
+        post: WorkerInput,
         *,
         cursor: int,
-        heard: Mapping[str, int],
+        positions: Mapping[str, int],
         now_ms: Callable[[], int],
         on_change: Callable[[], None],
     ) -> None:
@@ -90,15 +90,18 @@ class Talk(Generic[S]):
         self._on_change = on_change
         suffix = "" if opening.turn == 1 else f".{opening.turn}"
         self._names = {OUT: f"{OUT}{suffix}", ERR: f"{ERR}{suffix}"}
-        self._heard = {OUT: heard.get(self._names[OUT], 0), ERR: heard.get(self._names[ERR], 0)}
-        self._told = dict(self._heard)
+        self._kept = {
+            OUT: positions.get(self._names[OUT], 0),
+            ERR: positions.get(self._names[ERR], 0),
+        }
+        self._told = dict(self._kept)
         first = dialect.begin(opening)
         begin = _checkpoint(place.path / CHECKPOINT, type(first.state))
         self._out = _LongLines(0 if begin is None else begin.offset)
-        self._err = Lines(self._heard[ERR])
+        self._err = Lines(self._kept[ERR])
         self.state = first.state if begin is None else begin.state
         self._marks: deque[_Checkpoint[S]] = deque(maxlen=MARKS_MAX)
-        self._unsent: list[Letter] = list(first.letters)
+        self._unsent: list[InputLine] = list(first.input_lines)
         self._is_over = False
 
     @property
@@ -142,7 +145,7 @@ class Talk(Generic[S]):
             turn.hear(ERR, pieces(part.data, is_stderr=True), part.end)
         last = self._guarded(lambda: self._dialect.finish(self.state))
         self.state = last.state
-        turn.hear(OUT, list(last.said), self._out.position)
+        turn.hear(OUT, list(last.output), self._out.position)
         key = f"{self._opening.attempt_id}:finish"
         turn.signals += [
             (replace(each, key=f"{key}:{number}"), self.position)
@@ -152,13 +155,13 @@ class Talk(Generic[S]):
         self._on_change()
         return self._seen(turn)
 
-    def let_go(self, *, cursor: int, heard: Mapping[str, int]) -> None:
+    def let_go(self, *, cursor: int, positions: Mapping[str, int]) -> None:
         """Free the disk of what stands before these positions, behind a checkpoint. Idempotent.
 
         Raises:
             OSError: Not all could be let go.
         """
-        kept = min(cursor, heard.get(self._names[OUT], 0))
+        kept = min(cursor, positions.get(self._names[OUT], 0))
         found = [mark for mark in tuple(self._marks) if mark.offset <= kept]
         if found:
             path = self._place.path / CHECKPOINT
@@ -166,7 +169,7 @@ class Talk(Generic[S]):
             draft.write_bytes(msgspec.json.encode(found[-1]))
             draft.replace(path)
             punch(self._place.out, until=found[-1].offset)
-        punch(self._place.err, until=heard.get(self._names[ERR], 0) - KEPT_BYTES)
+        punch(self._place.err, until=positions.get(self._names[ERR], 0) - KEPT_BYTES)
 
     def judged(self, seen: Exited) -> Exited:
         """How the worker ended: when its turn is over it did what it was there for.
@@ -184,7 +187,7 @@ class Talk(Generic[S]):
             budget -= size
             for start, end, line in self._out.feed(chunk):
                 self._take(turn, start, end, line)
-            turn.reached(OUT, max(self._out.position, self._heard[OUT]))
+            turn.reached(OUT, max(self._out.position, self._kept[OUT]))
         return bool(size)
 
     def _read_err(self, turn: "_Turn", until: int | None) -> bool:
@@ -195,27 +198,29 @@ class Talk(Generic[S]):
             budget -= size
             for part in self._err.feed(chunk):
                 is_cut = part.kind is Kind.CUT
-                said = (
+                output = (
                     [beginning(part.data, is_stderr=True)]
                     if is_cut
                     else pieces(part.data, is_stderr=True)
                 )
-                turn.hear(ERR, said, part.end)
+                turn.hear(ERR, output, part.end)
         return bool(size)
 
     def _take(self, turn: "_Turn", start: int, end: int, line: bytes | None) -> None:
         """One line of standard output; None = it was too long."""
-        is_news = start >= self._heard[OUT]
+        is_news = start >= self._kept[OUT]
         if line is None:
             text = f"an event of more than {LINE_BYTES_MAX // 2**20} MiB was left out"
-            step: Step[S] = Step(self.state, said=(Said(type=LineType.SYSTEM, text=text),))
+            step: TurnStep[S] = TurnStep(
+                self.state, output=(OutputItem(type=LineType.SYSTEM, text=text),)
+            )
         else:
             now_ms = self._now_ms() if is_news else None
-            step = self._guarded(lambda: self._dialect.hear(self.state, line, now_ms=now_ms))
+            step = self._guarded(lambda: self._dialect.read_line(self.state, line, now_ms=now_ms))
         self.state = step.state
-        self._unsent += step.letters
+        self._unsent += step.input_lines
         if is_news:
-            turn.hear(OUT, list(step.said), end)
+            turn.hear(OUT, list(step.output), end)
         if start >= self._cursor:
             key = f"{self._opening.attempt_id}:{self._names[OUT]}:{start}"
             last = len(step.signals) - 1
@@ -229,14 +234,14 @@ class Talk(Generic[S]):
                 for number, each in enumerate(step.signals)
             ]
 
-    def _guarded(self, ask: Callable[[], Step[S]]) -> Step[S]:
+    def _guarded(self, ask: Callable[[], TurnStep[S]]) -> TurnStep[S]:
         """A dialect promises never to raise; one that does all the same stops no daemon."""
         try:
             return ask()
         except Exception as error:
             log.exception("%s could not read an event", self._dialect.name)
             text = f"an event could not be read: {type(error).__name__}: {error}"
-            return Step(self.state, said=(Said(type=LineType.ERROR, text=text[:500]),))
+            return TurnStep(self.state, output=(OutputItem(type=LineType.ERROR, text=text[:500]),))
 
     def _mark(self) -> None:
         """Remember the state at a place, now and then: all that was to be sent by then was sent."""
@@ -255,7 +260,7 @@ class Talk(Generic[S]):
         """Pieces before signals: whoever crashes in between reads the signals again."""
         turn.close()
         self._told = turn.positions
-        found: list[Seen] = [(heard, self._given) for heard in turn.heard]
+        found: list[Seen] = [(batch, self._given) for batch in turn.batches]
         found += newest_of(turn.signals)
         self._given = max(self._given, self._out.position)
         return found
@@ -279,31 +284,31 @@ class _Turn:
     """What one turn of reading finds."""
 
     def __init__(self, told: Mapping[str, int], names: Mapping[str, str]) -> None:
-        self.heard: list[Heard] = []
+        self.batches: list[OutputBatch] = []
         self.signals: list[tuple[Signal, int]] = []
         self.positions = dict(told)
         self.count = 0
         self._told = dict(told)
         self._names = names
-        self._said: list[Said] = []
+        self._output: list[OutputItem] = []
 
-    def hear(self, stream: str, said: list[Said], position: int) -> None:
-        if self._said and len(self._said) + len(said) > PIECES_MAX:
+    def hear(self, stream: str, output: list[OutputItem], position: int) -> None:
+        if self._output and len(self._output) + len(output) > PIECES_MAX:
             self.close()
-        self._said += said
-        self.count += len(said)
+        self._output += output
+        self.count += len(output)
         self.reached(stream, position)
 
     def reached(self, stream: str, position: int) -> None:
         self.positions[stream] = max(position, self.positions[stream])
 
     def close(self) -> None:
-        """Make one ``Heard`` of what came since the last; also when nothing was said in it."""
-        if self._said or self.positions != self._told:
+        """Make one ``OutputBatch`` of what came since the last, also of blank output."""
+        if self._output or self.positions != self._told:
             self._told = dict(self.positions)
             named = {self._names[stream]: at for stream, at in self._told.items()}
-            self.heard.append(Heard(said=tuple(self._said), positions=named))
-            self._said = []
+            self.batches.append(OutputBatch(items=tuple(self._output), positions=named))
+            self._output = []
 
 
 class _LongLines:

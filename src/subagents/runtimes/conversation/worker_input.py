@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from subagents.runtimes.conversation.dialect import Letter
+from subagents.runtimes.conversation.dialect import InputLine
 
 IN: Final = "in"
 SENT: Final = "sent"
@@ -29,7 +29,7 @@ class _Sent(msgspec.Struct, frozen=True):
 _DECODER: Final = msgspec.json.Decoder(_Sent)
 
 
-class Post:
+class WorkerInput:
     """Sends to one turn of one attempt. Blocking; safe for several threads of one process.
 
     Args:
@@ -41,7 +41,7 @@ class Post:
         self._lock = threading.Lock()
         self._keys: set[str] | None = None
 
-    def send(self, letters: Iterable[Letter]) -> None:
+    def send(self, input_lines: Iterable[InputLine]) -> None:
         """Append those whose keys were not sent before.
 
         Raises:
@@ -49,16 +49,16 @@ class Post:
         """
         with self._lock:
             keys = self._recovered()
-            new = [letter for letter in letters if letter.key not in keys]
-            for letter in new:
-                if letter.key not in keys:
-                    self._append(letter)
-                    keys.add(letter.key)
+            new = [input_line for input_line in input_lines if input_line.key not in keys]
+            for input_line in new:
+                if input_line.key not in keys:
+                    self._append(input_line)
+                    keys.add(input_line.key)
 
-    def _append(self, letter: Letter) -> None:
-        text = letter.line.decode("utf-8", "replace").replace("\n", " ")
+    def _append(self, input_line: InputLine) -> None:
+        text = input_line.line.decode("utf-8", "replace").replace("\n", " ")
         try:
-            _write(self._directory / SENT, msgspec.json.encode(_Sent(letter.key, text)) + b"\n")
+            _write(self._directory / SENT, msgspec.json.encode(_Sent(input_line.key, text)) + b"\n")
             _write(self._directory / IN, text.encode() + b"\n")
         except OSError:
             self._keys = None  # looked at again before anything else is sent
@@ -77,9 +77,9 @@ class Post:
         return self._keys
 
 
-def opened(letters: Iterable[Letter]) -> dict[str, bytes]:
+def opened(input_lines: Iterable[InputLine]) -> dict[str, bytes]:
     """The files of a turn that begins with these letters."""
-    texts = [(each.key, each.line.decode("utf-8", "replace")) for each in letters]
+    texts = [(each.key, each.line.decode("utf-8", "replace")) for each in input_lines]
     return {
         IN: "".join(f"{text}\n" for _, text in texts).encode(),
         SENT: b"".join(msgspec.json.encode(_Sent(key, text)) + b"\n" for key, text in texts),

@@ -25,13 +25,13 @@ import msgspec
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import Value, replace
-from subagents.domain.run.worker_output import LineType, Said
+from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.errors import Forbidden, UsageError
 from subagents.runtimes.conversation.dialect import (
+    InputLine,
     Invocation,
-    Letter,
     Opening,
-    Step,
+    TurnStep,
 )
 from subagents.runtimes.llm.llm_assignment import (
     FILE,
@@ -58,7 +58,7 @@ from subagents.runtimes.output.worker_events import (
     ResultEvent,
     TextEvent,
     event_of,
-    said_of,
+    output_item_of,
     signal_of,
 )
 
@@ -81,7 +81,7 @@ class Told(Value, frozen=True):
 
 
 class LlmDialect:
-    """See ``dialogue.Dialect``.
+    """See ``Dialect``.
 
     A conversation is a file of the attempt that held it, and goes when that is forgotten; an
     attempt that goes on with it begins with a copy. What providers said of their limits is beside
@@ -178,20 +178,20 @@ class LlmDialect:
             files={FILE: msgspec.json.encode(assignment)},
         )
 
-    def begin(self, opening: Opening) -> Step[Told]:
+    def begin(self, opening: Opening) -> TurnStep[Told]:
         """Nothing is sent: the message is in the assignment."""
         del opening
-        return Step(Told())
+        return TurnStep(Told())
 
-    def hear(self, state: Told, line: bytes, *, now_ms: int | None) -> Step[Told]:
+    def read_line(self, state: Told, line: bytes, *, now_ms: int | None) -> TurnStep[Told]:
         """Take one line of the worker's standard output."""
         del now_ms
         key = _taken_key(line)
         if key is not None:
-            return Step(replace(state, taken=(*state.taken, key)))
+            return TurnStep(replace(state, taken=(*state.taken, key)))
         event = event_of(line)
         if event is None:
-            return Step(state, said=tuple(pieces(line, is_stderr=False)))
+            return TurnStep(state, output=tuple(pieces(line, is_stderr=False)))
         signal = signal_of(event, key="")
         match event:
             case TextEvent() if event.text:
@@ -201,34 +201,38 @@ class LlmDialect:
             case ResultEvent():
                 # Its text was said before, and an error would be said twice.
                 is_news = event.is_error and event.error not in {None, state.error}
-                said = (said_of(event),) if is_news else (Said(type=LineType.SYSTEM),)
+                output = (
+                    (output_item_of(event),) if is_news else (OutputItem(type=LineType.SYSTEM),)
+                )
                 state = replace(state, is_done=True)
-                return Step(state, said=said, signals=() if signal is None else (signal,))
-        return Step(state, said=(said_of(event),), signals=() if signal is None else (signal,))
+                return TurnStep(state, output=output, signals=() if signal is None else (signal,))
+        return TurnStep(
+            state, output=(output_item_of(event),), signals=() if signal is None else (signal,)
+        )
 
-    def tell(self, state: Told, message: str, *, key: str) -> Letter | None:
+    def steer(self, state: Told, message: str, *, key: str) -> InputLine | None:
         if state.is_done:
             return None
         line = {"type": "message", "key": key, "text": message}
-        return Letter(key, msgspec.json.encode(line))
+        return InputLine(key, msgspec.json.encode(line))
 
-    def taken(self, state: Told, key: str) -> bool | None:
+    def accepted(self, state: Told, key: str) -> bool | None:
         return True if key in state.taken else None
 
-    def interrupt(self, state: Told, *, key: str) -> Letter | None:
-        return None if state.is_done else Letter(key, INTERRUPT)
+    def interrupt(self, state: Told, *, key: str) -> InputLine | None:
+        return None if state.is_done else InputLine(key, INTERRUPT)
 
     def is_done(self, state: Told) -> bool:
         """Its result is the last thing it prints, and it takes no message after it."""
         return state.is_done
 
-    def finish(self, state: Told) -> Step[Told]:
+    def finish(self, state: Told) -> TurnStep[Told]:
         """A worker that was killed or fell over gave no result: what it said last stands for it."""
         if state.is_done:
-            return Step(state)
+            return TurnStep(state)
         why = f": {state.error}" if state.error else ""
         error = f"the worker ended in the middle of its turn{why}"
-        return Step(
+        return TurnStep(
             state, signals=(ResultSeen(key="", text=state.text, is_error=True, error=error),)
         )
 

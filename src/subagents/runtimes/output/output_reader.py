@@ -24,7 +24,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.values import AttemptId, replace
-from subagents.domain.run.worker_output import Heard, Said
+from subagents.domain.run.worker_output import OutputBatch, OutputItem
 from subagents.runtimes.output.lines import (
     MARK,
     Kind,
@@ -36,7 +36,7 @@ from subagents.runtimes.output.worker_events import (
     ResultEvent,
     TextEvent,
     event_of,
-    said_of,
+    output_item_of,
     signal_of,
 )
 
@@ -45,7 +45,7 @@ CHUNK_BYTES: Final = 64 * 1024
 READ_BYTES_MAX: Final = 16 * CHUNK_BYTES
 """Per turn on a thread, so that one huge output does not hold up the others."""
 PIECES_MAX: Final = 2_000
-"""Of one ``Heard``; a turn ends when it has as many."""
+"""Of one ``OutputBatch``; a turn ends when it has as many."""
 
 RESULT_BYTES_MAX: Final = 32_768
 STDERR_BYTES_MAX: Final = 4_096
@@ -56,7 +56,7 @@ ERR: Final = "err"
 _SCAN_BYTES: Final = 256 * 1024
 _CONTINUATION: Final = range(0x80, 0xC0)
 
-Seen: TypeAlias = tuple[Signal | Heard, int]
+Seen: TypeAlias = tuple[Signal | OutputBatch, int]
 
 
 class Sizes(NamedTuple):
@@ -108,17 +108,23 @@ class Output:
         err: Path of the standard error.
         attempt_id: Begins the keys of signals.
         cursor: Signals in lines before it were taken.
-        heard: By ``OUT`` and ``ERR``: what stands before was heard.
+        positions: By ``OUT`` and ``ERR``: what stands before was heard.
     """
 
     def __init__(
-        self, out: str, err: str, attempt_id: AttemptId, *, cursor: int, heard: Mapping[str, int]
+        self,
+        out: str,
+        err: str,
+        attempt_id: AttemptId,
+        *,
+        cursor: int,
+        positions: Mapping[str, int],
     ) -> None:
         self._attempt_id = attempt_id
         self._cursor = cursor
         self._given = cursor
         """The cursor that goes with pieces: all signals before it were returned."""
-        out_heard, err_heard = heard.get(OUT, 0), heard.get(ERR, 0)
+        out_heard, err_heard = positions.get(OUT, 0), positions.get(ERR, 0)
         self.begin = min(cursor, out_heard)
         """Where reading standard output begins."""
         self._out = _stream(OUT, out, self.begin, said_from=out_heard)
@@ -163,7 +169,7 @@ class Output:
         turn.close()
         self._told = turn.positions
         self._result_seen = self._result_seen or turn.result_seen
-        found: list[Seen] = [(heard, self._given) for heard in turn.heard]
+        found: list[Seen] = [(batch, self._given) for batch in turn.batches]
         found += newest(turn.signals)
         self._given = max(self._given, self._out.lines.position)
         return found
@@ -184,14 +190,14 @@ class _Turn:
     """What one turn of reading finds."""
 
     def __init__(self, attempt_id: AttemptId, told: Mapping[str, int], *, cursor: int) -> None:
-        self.heard: list[Heard] = []
+        self.batches: list[OutputBatch] = []
         self.signals: list[tuple[Signal, int]] = []
         self.positions = dict(told)
         self.result_seen = False
         self._attempt_id = attempt_id
         self._told = told
         self._cursor = cursor
-        self._said: list[Said] = []
+        self._output: list[OutputItem] = []
         self._count = 0
 
     def take(self, stream: _Stream, *, until: int | None) -> bool:
@@ -218,11 +224,11 @@ class _Turn:
             if signal is not None and part.start >= self._cursor:
                 self.signals.append((signal, part.end))
             if part.start >= stream.said_from:
-                self._hear(stream, [said_of(event)], part.end)
+                self._hear(stream, [output_item_of(event)], part.end)
         elif part.kind is Kind.CUT:
             if part.start >= stream.said_from:
-                said = beginning(part.data, is_stderr=stream.name == ERR)
-                self._hear(stream, [said], part.end)
+                output = beginning(part.data, is_stderr=stream.name == ERR)
+                self._hear(stream, [output], part.end)
         elif part.end > stream.said_from:
             skipped = max(stream.said_from - part.start, 0)
             at = part.start + skipped
@@ -230,19 +236,19 @@ class _Turn:
                 at += len(block)
                 self._hear(stream, pieces(block, is_stderr=stream.name == ERR), min(at, part.end))
 
-    def _hear(self, stream: _Stream, said: list[Said], position: int) -> None:
-        if self._said and len(self._said) + len(said) > PIECES_MAX:
+    def _hear(self, stream: _Stream, output: list[OutputItem], position: int) -> None:
+        if self._output and len(self._output) + len(output) > PIECES_MAX:
             self.close()
-        self._said += said
-        self._count += len(said)
+        self._output += output
+        self._count += len(output)
         self.positions[stream.name] = position
 
     def close(self) -> None:
-        """Make one ``Heard`` of what came since the last; also when only blank lines did."""
-        if self._said or self.positions != self._told:
+        """Make one ``OutputBatch`` of what came since the last; also when only blank lines did."""
+        if self._output or self.positions != self._told:
             self._told = dict(self.positions)
-            self.heard.append(Heard(said=tuple(self._said), positions=self._told))
-            self._said = []
+            self.batches.append(OutputBatch(items=tuple(self._output), positions=self._told))
+            self._output = []
 
 
 def newest(signals: list[tuple[Signal, int]]) -> list[tuple[Signal, int]]:

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from subagents.domain.redaction.redact import redact
-from subagents.domain.run.worker_output import LINE_CHARS_MAX, LineType, Said
+from subagents.domain.run.worker_output import LINE_CHARS_MAX, LineType, OutputItem
 
 ESCAPE: Final = "\x1b"
 _ESCAPES: Final = re.compile(
@@ -55,7 +55,7 @@ def clean(text: str) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").rstrip("\n")
 
 
-def pieces(block: bytes, *, is_stderr: bool) -> list[Said]:
+def pieces(block: bytes, *, is_stderr: bool) -> list[OutputItem]:
     """What whole lines of plain text say; blank ones say nothing.
 
     Args:
@@ -68,11 +68,13 @@ def pieces(block: bytes, *, is_stderr: bool) -> list[Said]:
         lines = [line if len(line) <= LINE_CHARS_MAX else shortened(line) for line in lines]
     if is_stderr and may_hold_error(text):
         return [
-            Said(type=LineType.ERROR if looks_like_error(line) else LineType.TEXT, text=line)
+            OutputItem(type=LineType.ERROR if looks_like_error(line) else LineType.TEXT, text=line)
             for line in lines
             if line and not line.isspace()
         ]
-    return [Said(type=LineType.TEXT, text=line) for line in lines if line and not line.isspace()]
+    return [
+        OutputItem(type=LineType.TEXT, text=line) for line in lines if line and not line.isspace()
+    ]
 
 
 def shortened(text: str) -> str:
@@ -86,12 +88,12 @@ def shortened(text: str) -> str:
     return f"{kept}… ({len(text) - len(kept):,} more characters)"
 
 
-def beginning(data: bytes, *, is_stderr: bool) -> Said:
+def beginning(data: bytes, *, is_stderr: bool) -> OutputItem:
     """What a line says whose end is not waited for; ``data`` is enough of its beginning."""
     kept = redact(plain(data.decode("utf-8", "replace"))[: 2 * LINE_CHARS_MAX])[:CUT_CHARS]
     is_error = is_stderr and looks_like_error(kept)
     note = "… (more than 1 MiB in one line; the rest is left out)"
-    return Said(type=LineType.ERROR if is_error else LineType.TEXT, text=kept + note)
+    return OutputItem(type=LineType.ERROR if is_error else LineType.TEXT, text=kept + note)
 
 
 def looks_like_error(line: str) -> bool:

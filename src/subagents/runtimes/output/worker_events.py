@@ -54,7 +54,7 @@ from subagents.domain.run.worker_output import (
     ApiError,
     ContextUse,
     LineType,
-    Said,
+    OutputItem,
 )
 from subagents.runtimes.output.terminal_text import plain, shortened
 from subagents.runtimes.output.tool_lines import (
@@ -248,24 +248,24 @@ def signal_of(event: AnyEvent | None, *, key: str) -> Signal | None:
             return None
 
 
-def said_of(event: AnyEvent) -> Said:
+def output_item_of(event: AnyEvent) -> OutputItem:
     """What an event says; without text where the journal has a line of it, or nobody reads one.
 
     Such a piece still shows the detectors that the worker is alive.
     """
     match event:
         case ResultEvent(is_error=True):
-            return Said(type=LineType.ERROR, text=_shown(event.error or event.text))
+            return OutputItem(type=LineType.ERROR, text=_shown(event.error or event.text))
         case ResultEvent() | TextEvent():
-            return Said(type=LineType.TEXT, text=_shown(event.text))
+            return OutputItem(type=LineType.TEXT, text=_shown(event.text))
         case ThinkingEvent():
-            return Said(type=LineType.THINKING, text=_shown(event.text))
+            return OutputItem(type=LineType.THINKING, text=_shown(event.text))
         case ErrorEvent():
             text = _shown(event.text)
-            return Said(type=LineType.ERROR, text=text, api_error=_api_error(event, text))
+            return OutputItem(type=LineType.ERROR, text=text, api_error=_api_error(event, text))
         case SystemEvent():
             waits_ms = whole(event.waits_ms, least=0)
-            return Said(type=LineType.SYSTEM, text=_shown(event.text), waits_ms=waits_ms)
+            return OutputItem(type=LineType.SYSTEM, text=_shown(event.text), waits_ms=waits_ms)
         case ToolEvent():
             tool = tool_use(
                 event.name,
@@ -277,11 +277,11 @@ def said_of(event: AnyEvent) -> Said:
                 is_error=event.is_error,
                 duration_ms=event.duration_ms,
             )
-            return Said(type=LineType.TOOL, text=tool_line(tool), tool=tool)
+            return OutputItem(type=LineType.TOOL, text=tool_line(tool), tool=tool)
         case ContextEvent():
-            return Said(type=LineType.SYSTEM, context=_context(event))
+            return OutputItem(type=LineType.SYSTEM, context=_context(event))
         case ReportEvent() | UsageEvent() | ProgressEvent() | SessionEvent():
-            return Said(type=LineType.SYSTEM)
+            return OutputItem(type=LineType.SYSTEM)
 
 
 def _shown(text: str) -> str:

@@ -315,7 +315,7 @@ class ProcessAttempts:
             yield each
 
     async def discard(
-        self, place: Place, *, cursor: int, heard: Mapping[str, int], ended: bool
+        self, place: Place, *, cursor: int, positions: Mapping[str, int], ended: bool
     ) -> None:
         """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
 
@@ -323,7 +323,7 @@ class ProcessAttempts:
             RuntimeUnavailable: Not all could be let go; repeating goes on.
         """
         before = partial(
-            give_up, place.path, out=min(cursor, heard.get(OUT, 0)), err=heard.get(ERR, 0)
+            give_up, place.path, out=min(cursor, positions.get(OUT, 0)), err=positions.get(ERR, 0)
         )
         try:
             await self._off_loop(partial(give_up_all, place.path) if ended else before)
@@ -435,13 +435,16 @@ class PlainOutput:
     """The ``Reader`` of a plain program, from there or behind what is not there any more."""
 
     def __init__(
-        self, attempt_id: AttemptId, place: Place, *, cursor: int, heard: Mapping[str, int]
+        self, attempt_id: AttemptId, place: Place, *, cursor: int, positions: Mapping[str, int]
     ) -> None:
         gone = place.discarded()
-        known = {OUT: max(heard.get(OUT, 0), gone.out), ERR: max(heard.get(ERR, 0), gone.err)}
+        known = {
+            OUT: max(positions.get(OUT, 0), gone.out),
+            ERR: max(positions.get(ERR, 0), gone.err),
+        }
         cursor = max(cursor, gone.out)
         self._place = place
-        self._output = Output(place.out, place.err, attempt_id, cursor=cursor, heard=known)
+        self._output = Output(place.out, place.err, attempt_id, cursor=cursor, positions=known)
 
     @property
     def position(self) -> int:

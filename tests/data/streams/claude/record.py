@@ -24,7 +24,7 @@ from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, U
 from subagents.domain.run.values import AttemptId, RunId  # noqa: E402
 from subagents.runtimes.claude.claude_code import ClaudeDialect  # noqa: E402
 from subagents.runtimes.claude.claude_state import State  # noqa: E402
-from subagents.runtimes.conversation.dialect import Letter, Opening  # noqa: E402
+from subagents.runtimes.conversation.dialect import InputLine, Opening  # noqa: E402
 
 SESSION: Final = "11111111-2222-4333-8444-555555555555"
 BOUND_S: Final = 60.0
@@ -227,12 +227,12 @@ class Place:
         assert process.stdout is not None
         step = self.dialect.begin(opening)
         state, to_do = step.state, list(self.recording.on)
-        self._send(process, step.letters)
+        self._send(process, step.input_lines)
         for line in process.stdout:
             self.lines.append(line.rstrip(b"\n"))
-            step = self.dialect.hear(state, self.lines[-1], now_ms=None)
+            step = self.dialect.read_line(state, self.lines[-1], now_ms=None)
             state = step.state
-            self._send(process, step.letters)
+            self._send(process, step.input_lines)
             if to_do and to_do[0][0].encode() in line:
                 self._do(process, state, to_do.pop(0)[1])
             if self.dialect.is_done(state) and not process.stdin.closed:
@@ -241,12 +241,12 @@ class Place:
 
     def _do(self, process: "subprocess.Popen[bytes]", state: State, what: str) -> None:
         name, _, rest = what.partition(":")
-        letter: Letter | None = None
+        input_line: InputLine | None = None
         match name:
             case "tell":
-                letter = self.dialect.tell(state, rest, key="steer-1")
+                input_line = self.dialect.steer(state, rest, key="steer-1")
             case "interrupt":
-                letter = self.dialect.interrupt(state, key="stop-1")
+                input_line = self.dialect.interrupt(state, key="stop-1")
             case "open":
                 self.model.open(rest)
             case "kill":
@@ -254,12 +254,12 @@ class Place:
                 while not (self.root / "project" / "begun").exists() and time.monotonic() < due:
                     time.sleep(0.02)
                 process.kill()
-        self._send(process, () if letter is None else (letter,))
+        self._send(process, () if input_line is None else (input_line,))
 
-    def _send(self, process: "subprocess.Popen[bytes]", letters: tuple[Letter, ...]) -> None:
+    def _send(self, process: "subprocess.Popen[bytes]", input_lines: tuple[InputLine, ...]) -> None:
         assert process.stdin is not None
-        for letter in letters:
-            process.stdin.write(letter.line + b"\n")
+        for input_line in input_lines:
+            process.stdin.write(input_line.line + b"\n")
             process.stdin.flush()
 
 

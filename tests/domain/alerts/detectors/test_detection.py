@@ -10,9 +10,9 @@ from subagents.domain.run.worker_output import (
     ApiError,
     ContextUse,
     LineType,
+    OutputItem,
     PlanItem,
     PlanStatus,
-    Said,
     ToolUse,
 )
 
@@ -21,38 +21,40 @@ MINUTE = 60_000
 START = detectors.begin(Watch(), attempt=1, at_ms=0)
 
 
-def text(words: str = "hello") -> Said:
-    return Said(type=LineType.TEXT, text=words)
+def text(words: str = "hello") -> OutputItem:
+    return OutputItem(type=LineType.TEXT, text=words)
 
 
-def used(name: str = "Bash", **fields: object) -> Said:
-    return Said(type=LineType.TOOL, text=name, tool=ToolUse(name=name, **fields))  # type: ignore[arg-type]
+def used(name: str = "Bash", **fields: object) -> OutputItem:
+    return OutputItem(type=LineType.TOOL, text=name, tool=ToolUse(name=name, **fields))  # type: ignore[arg-type]
 
 
-def shell(command: str, output: str = "", code: int | None = 0) -> Said:
+def shell(command: str, output: str = "", code: int | None = 0) -> OutputItem:
     return used(command=command, output=output, exit_code=code, is_error=bool(code))
 
 
-def refused(message: str = "rate limited", retry: str | None = None) -> Said:
+def refused(message: str = "rate limited", retry: str | None = None) -> OutputItem:
     error = ApiError(message=message, retry=retry)
-    return Said(type=LineType.ERROR, text=message, api_error=error)
+    return OutputItem(type=LineType.ERROR, text=message, api_error=error)
 
 
-def context(tokens: int, window: int | None = 200_000, model: str | None = None) -> Said:
-    return Said(type=LineType.SYSTEM, context=ContextUse(tokens=tokens, window=window, model=model))
+def context(tokens: int, window: int | None = 200_000, model: str | None = None) -> OutputItem:
+    return OutputItem(
+        type=LineType.SYSTEM, context=ContextUse(tokens=tokens, window=window, model=model)
+    )
 
 
-def plan(*items: tuple[str, str]) -> Said:
+def plan(*items: tuple[str, str]) -> OutputItem:
     made = tuple(PlanItem(text=words, status=PlanStatus(status)) for words, status in items)
     return used("TodoWrite", plan=made)
 
 
-def see(*said: Said, watch: Watch = START, at_ms: int = 0) -> tuple[Watch, list[Alert]]:
+def see(*said: OutputItem, watch: Watch = START, at_ms: int = 0) -> tuple[Watch, list[Alert]]:
     watch, alerts = detectors.observe(watch, said, at_ms=at_ms, rules=RULES)
     return watch, list(alerts)
 
 
-def texts(*said: Said) -> list[str]:
+def texts(*said: OutputItem) -> list[str]:
     return [each.text for each in see(*said)[1]]
 
 
@@ -251,7 +253,9 @@ def test_a_window_that_is_not_told_is_looked_up_by_the_models_name(
 # -- sub-agents --------------------------------------------------------------------------------
 
 
-def task(call_id: str, *, is_end: bool = False, agents: int = 1, team: str | None = None) -> Said:
+def task(
+    call_id: str, *, is_end: bool = False, agents: int = 1, team: str | None = None
+) -> OutputItem:
     return used("Task", call_id=call_id, is_end=is_end, agents=agents, team=team)
 
 
@@ -315,7 +319,7 @@ def test_failures_of_several_tools_are_a_loop_too_and_an_answer_of_grep_is_none(
 # -- commits -----------------------------------------------------------------------------------
 
 
-def committed(message: str, where: str = "main abc1234") -> Said:
+def committed(message: str, where: str = "main abc1234") -> OutputItem:
     return shell(f"git commit -m '{message}'", f"[{where}] {message}\n 1 file changed")
 
 
@@ -488,7 +492,7 @@ def test_the_end_of_a_tool_is_read_with_the_command_it_began_with() -> None:
         (used("write_file", path="b.go"), "editing b.go"),
         (used("read_many_files"), "reading"),
         (used("mcp__orch__spawn"), "using mcp__orch__spawn"),
-        (Said(type=LineType.THINKING, text="hm"), "thinking"),
+        (OutputItem(type=LineType.THINKING, text="hm"), "thinking"),
         (
             text("I will now rewrite the parser\nand more"),
             "writing: I will now rewrite the parser and more",
@@ -497,7 +501,7 @@ def test_the_end_of_a_tool_is_read_with_the_command_it_began_with() -> None:
         (context(5), None),
     ],
 )
-def test_the_last_activity_says_what_a_worker_is_at(said: Said, activity: str | None) -> None:
+def test_the_last_activity_says_what_a_worker_is_at(said: OutputItem, activity: str | None) -> None:
     assert see(said)[0].last_activity == activity
 
 

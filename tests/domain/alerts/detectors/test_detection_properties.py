@@ -25,9 +25,9 @@ from subagents.domain.run.worker_output import (
     ApiError,
     ContextUse,
     LineType,
+    OutputItem,
     PlanItem,
     PlanStatus,
-    Said,
     ToolUse,
 )
 
@@ -69,16 +69,18 @@ _TOOLS: Final = st.builds(
     output=_OUTPUTS,
 )
 _PIECES: Final = st.one_of(
-    st.builds(Said, type=st.sampled_from(LineType), text=st.sampled_from(["", "hello", "x y z"])),
-    st.builds(Said, type=st.just(LineType.TOOL), text=st.just("tool"), tool=_TOOLS),
     st.builds(
-        Said,
+        OutputItem, type=st.sampled_from(LineType), text=st.sampled_from(["", "hello", "x y z"])
+    ),
+    st.builds(OutputItem, type=st.just(LineType.TOOL), text=st.just("tool"), tool=_TOOLS),
+    st.builds(
+        OutputItem,
         type=st.just(LineType.ERROR),
         text=st.just("e"),
         api_error=st.builds(ApiError, message=st.sampled_from(["429", "529 overloaded"])),
     ),
     st.builds(
-        Said,
+        OutputItem,
         type=st.just(LineType.SYSTEM),
         context=st.builds(
             ContextUse, tokens=st.integers(0, 200_000), window=st.sampled_from([None, 200_000])
@@ -89,7 +91,7 @@ _STREAMS: Final = st.lists(_PIECES, max_size=40)
 
 
 def in_batches(
-    said: list[Said], cuts: list[int], watch: Watch = START
+    said: list[OutputItem], cuts: list[int], watch: Watch = START
 ) -> tuple[Watch, list[Alert], list[Watch]]:
     """Fold over the stream cut at these places; also every watch on the way."""
     alerts: list[Alert] = []
@@ -106,7 +108,7 @@ def in_batches(
 @settings(max_examples=400, deadline=None)
 @given(said=_STREAMS, cuts=st.lists(st.integers(0, 40), max_size=6))
 def test_however_the_stream_is_cut_the_alerts_and_the_watch_are_the_same(
-    said: list[Said], cuts: list[int]
+    said: list[OutputItem], cuts: list[int]
 ) -> None:
     watch, alerts, _ = in_batches(said, [])
     cut_watch, cut_alerts, _ = in_batches(said, cuts)
@@ -125,7 +127,7 @@ def test_however_the_stream_is_cut_the_alerts_and_the_watch_are_the_same(
     again=st.lists(st.integers(0, 40), max_size=4),
 )
 def test_looked_at_again_from_an_older_watch_the_same_is_told_under_the_same_keys(
-    said: list[Said], cuts: list[int], back: int, again: list[int]
+    said: list[OutputItem], cuts: list[int], back: int, again: list[int]
 ) -> None:
     _, alerts, on_the_way = in_batches(said, cuts)
     older = on_the_way[back % len(on_the_way)]
@@ -141,7 +143,7 @@ def test_looked_at_again_from_an_older_watch_the_same_is_told_under_the_same_key
 @settings(max_examples=200, deadline=None)
 @given(said=_STREAMS, at_ms=st.integers(0, 10_000_000))
 def test_what_time_says_is_said_once_and_when_it_was_announced(
-    said: list[Said], at_ms: int
+    said: list[OutputItem], at_ms: int
 ) -> None:
     watch, _, _ = in_batches(said, [])
     due = detectors.next_due_ms(watch, RULES)
@@ -181,10 +183,10 @@ def test_no_text_makes_a_detector_fail(
         plan=(PlanItem(text=output),),
     )
     said = [
-        Said(type=LineType.TOOL, text=output, tool=tool),
-        Said(type=LineType.ERROR, api_error=ApiError(message=output, retry=name)),
-        Said(type=LineType.SYSTEM, context=ContextUse(tokens=code or 0, model=name)),
-        Said(type=LineType.TEXT, text=output),
+        OutputItem(type=LineType.TOOL, text=output, tool=tool),
+        OutputItem(type=LineType.ERROR, api_error=ApiError(message=output, retry=name)),
+        OutputItem(type=LineType.SYSTEM, context=ContextUse(tokens=code or 0, model=name)),
+        OutputItem(type=LineType.TEXT, text=output),
     ]
     watch, alerts = detectors.observe(START, said, at_ms=2_000, rules=RULES)
     _, late = detectors.elapsed(watch, now_ms=10**9, rules=RULES)
@@ -263,7 +265,7 @@ def test_no_command_line_takes_long_to_read(shape: str) -> None:
     result_of(tool)
     commits_of(tool)
     is_failure(tool)
-    detectors.observe(START, [Said(type=LineType.TOOL, tool=tool)], at_ms=1, rules=RULES)
+    detectors.observe(START, [OutputItem(type=LineType.TOOL, tool=tool)], at_ms=1, rules=RULES)
 
     assert time.process_time() - began < _SECONDS_MAX
 
@@ -271,7 +273,9 @@ def test_no_command_line_takes_long_to_read(shape: str) -> None:
 @pytest.mark.requirement("detectors:cheap")
 def test_plain_text_costs_next_to_nothing() -> None:
     """A million lines come in batches of two thousand."""
-    batch = [Said(type=LineType.TEXT, text=f"line {number} " + "x" * 80) for number in range(2_000)]
+    batch = [
+        OutputItem(type=LineType.TEXT, text=f"line {number} " + "x" * 80) for number in range(2_000)
+    ]
     watch, began = START, time.process_time()
     for _ in range(50):
         watch, alerts = detectors.observe(watch, batch, at_ms=2_000, rules=RULES)

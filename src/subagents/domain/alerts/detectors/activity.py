@@ -9,7 +9,7 @@ from typing import Final
 
 from subagents.domain.alerts.detectors.alert_wording import cut, shown, shown_path
 from subagents.domain.alerts.detectors.shell_lines import steps_of
-from subagents.domain.run.worker_output import LineType, Said, ToolUse
+from subagents.domain.run.worker_output import LineType, OutputItem, ToolUse
 
 ACTIVITY_CHARS_MAX: Final = 80
 _WORDS_CHARS: Final = 48
@@ -45,7 +45,7 @@ _SETTING_UP: Final = frozenset(
 _FILE_VERBS: Final = ("editing ", "reading ")
 
 
-def activity_of(said: Sequence[Said]) -> str | None:
+def activity_of(said: Sequence[OutputItem]) -> str | None:
     """What the newest piece that tells of it says; None = none does."""
     for each in reversed(said):
         if each.tool is not None:

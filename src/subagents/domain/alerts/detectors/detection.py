@@ -24,7 +24,7 @@ from subagents.domain.alerts.detectors.alert_wording import (
 from subagents.domain.alerts.detectors.detector_state import OpenTool, Pending, Watch
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import Said, ToolUse
+from subagents.domain.run.worker_output import OutputItem, ToolUse
 
 SPAWN_BATCH_MS: Final = 2_000
 OPEN_MAX: Final = 32
@@ -54,7 +54,7 @@ def begin(watch: Watch, *, attempt: int, at_ms: int) -> Watch:
 
 
 def observe(
-    watch: Watch, said: Sequence[Said], *, at_ms: int, rules: AlertRules
+    watch: Watch, said: Sequence[OutputItem], *, at_ms: int, rules: AlertRules
 ) -> tuple[Watch, tuple[Alert, ...]]:
     """Look at pieces that came together.
 
@@ -128,7 +128,13 @@ def next_due_ms(watch: Watch, rules: AlertRules) -> int | None:
 
 
 def _look(
-    watch: Watch, said: Said, number: int, alerts: list[Alert], *, at_ms: int, rules: AlertRules
+    watch: Watch,
+    said: OutputItem,
+    number: int,
+    alerts: list[Alert],
+    *,
+    at_ms: int,
+    rules: AlertRules,
 ) -> Watch:
     if said.api_error is not None:
         key = _key(AlertKind.API_ERROR, watch, number)
@@ -215,7 +221,7 @@ def _spawn(watch: Watch, tool: ToolUse, number: int, *, at_ms: int) -> Watch:
     return replace(watch, spawned=now)
 
 
-def _leave_spawning(watch: Watch, said: Said, number: int, alerts: list[Alert]) -> Watch:
+def _leave_spawning(watch: Watch, said: OutputItem, number: int, alerts: list[Alert]) -> Watch:
     """Parallel calls come one behind the other, with nothing but counts between them."""
     spawned = watch.spawned
     if spawned is None:
