@@ -69,7 +69,7 @@ def test_options_say_better_what_the_table_does_not_know() -> None:
 
 @pytest.mark.requirement("acp:options:refused")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "output"),
     [
         ({}, "needs `runtime_options.agent` (one of claude-agent-acp, codex-acp, gemini"),
         ({"agent": "gemni"}, "did you mean 'gemini'?"),

@@ -334,7 +334,7 @@ def test_a_model_is_set_by_the_way_that_the_session_offers(
 
 @pytest.mark.requirement("acp:setup:not-offered")
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "output"),
     [
         ({"model": "m9"}, "offers no model 'm9' in this session; it offers: m1, m2"),
         ({"thinking": "high"}, "offers no thought level 'high' in this session; it offers: none"),

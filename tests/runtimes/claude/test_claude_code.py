@@ -160,7 +160,7 @@ def test_our_tools_are_allowed_unless_one_is_denied_by_name() -> None:
 
 @pytest.mark.requirement("claude-worker:scope:refuses-what-cannot-hold")
 @pytest.mark.parametrize(
-    ("options", "tools", "deny", "said"),
+    ("options", "tools", "deny", "output"),
     [
         ({}, None, ("Bash(rm:*)",), "deny the whole tool"),
         ({"permission_mode": "acceptEdits"}, ("Bash(git:*)",), (), "mode allows more"),
@@ -192,7 +192,7 @@ def test_a_scope_that_holds_is_taken() -> None:
 
 @pytest.mark.requirement("claude-worker:options:checked")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "output"),
     [
         ({"max_turn": 3}, "did you mean `max_turns`"),
         ({"max_turns": 0}, "max_turns"),

@@ -278,7 +278,7 @@ def test_a_turn_that_ended_by_a_rate_limit_is_a_wait_and_no_failure() -> None:
 
 @pytest.mark.requirement("claude-worker:errors:clear")
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "output"),
     [
         ("refused", "API Error: 400"),
         ("max-turns", "maximum number of turns (1) (runtime_options.max_turns)"),

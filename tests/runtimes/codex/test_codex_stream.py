@@ -416,7 +416,7 @@ def test_options_become_codexs_own_keys_and_ours_win() -> None:
 
 @pytest.mark.requirement("codex:options")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "output"),
     [
         ({"sandbx": "read-only"}, "did you mean `sandbox`"),
         ({"sandbox": "none"}, "danger-full-access|sandbox"),
@@ -480,7 +480,7 @@ def test_the_real_program_had_neither_a_denied_shell_nor_a_denied_patch() -> Non
 
 @pytest.mark.requirement("codex:scope")
 @pytest.mark.parametrize(
-    ("options", "deny", "said"),
+    ("options", "deny", "output"),
     [
         ({}, ("Read",), "with its shell"),
         ({}, ("tool_search",), "tool_search"),

@@ -92,7 +92,7 @@ def assigned(tmp_path: Path, **changes: Any) -> Assignment:
 
 @pytest.mark.requirement("llm:options")
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "output"),
     [
         ({"max_turn": 3}, "did you mean `max_turns`?"),
         ({"max_turns": 0}, "$.max_turns"),
@@ -130,7 +130,7 @@ def test_a_model_names_its_provider_or_the_options_do(
 
 @pytest.mark.requirement("llm:model")
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "output"),
     [(None, "needs a model"), ("antropic:x", "did you mean `anthropic:`?"), ("gpt", "no provider")],
 )
 def test_a_model_of_nobody_is_refused_with_an_example(model: str | None, output: str) -> None:

@@ -148,7 +148,7 @@ SAID: list[tuple[str, OutputItem]] = [
 
 
 @pytest.mark.requirement("transcript:structured-events-are-said")
-@pytest.mark.parametrize(("form", "said"), SAID)
+@pytest.mark.parametrize(("form", "output"), SAID)
 def test_a_structured_line_says_what_it_names(form: str, output: OutputItem) -> None:
     event = event_of(f'{{"subagents":{form}}}'.encode())
     assert event is not None

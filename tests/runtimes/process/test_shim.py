@@ -181,7 +181,7 @@ def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(bench: Bench) -
         "async def go():\n"
         "    runtime = bench.runtime()\n"
         f"    print((await runtime.start(bench.launch('sh', '-c', {script!r}))).pid)\n"
-        "    async for seen, cursor in runtime.watch(bench.ref(), cursor=0, heard={}):\n"
+        "    async for seen, cursor in runtime.watch(bench.ref(), cursor=0, positions={}):\n"
         "        if isinstance(seen, ProgressSeen):\n"
         "            print(cursor, flush=True)\n"
         "asyncio.run(go())\n",
