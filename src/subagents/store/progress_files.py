@@ -3,8 +3,6 @@
 Apart from the database, because nothing is decided by it and nobody needs it to be durable: the
 run itself keeps its latest progress. A line that a crash tore is skipped, and a line that was
 written twice (its commit was lost) counts once.
-
-Source: 3-tools ``report_progress``; seed 000 §5.3.
 """
 
 import contextlib

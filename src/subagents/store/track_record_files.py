@@ -4,8 +4,6 @@ One file per UTC day of an attempt's end. Each attempt has exactly one line, who
 record how often: a day's keys are read from its file before the first line is added to it. So a
 crash between a line and whatever was to remember it costs nothing, and the files need no fsync:
 what a power cut takes is brought again.
-
-Source: 4-observability §6; seed 000 §7.2.
 """
 
 import contextlib

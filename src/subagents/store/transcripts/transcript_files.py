@@ -6,8 +6,6 @@ must not share a disk queue with the commit of another one's result.
 A batch of lines and the checkpoint that belongs to it are one ``write``. The oldest segment goes
 when all of them are too big. Checkpoints that are no longer the last one are of no use: when they
 outweigh the lines, their segment is written anew without them.
-
-Source: 4-observability §1, §2; seed 003 §2.
 """
 
 import contextlib

@@ -2,8 +2,6 @@
 
 Lines are numbered from 1 without gaps, so a window without a filter is found by its numbers. A
 filter by time or number is a place in the file. Only type, attempt and ``grep`` look at lines.
-
-Source: 4-observability §2; seed 003 §2.
 """
 
 import os
