@@ -18,11 +18,11 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.alerts.detectors.alert_wording import counted
 from subagents.domain.alerts.detectors.builds import result_of
 from subagents.domain.alerts.detectors.commits import commits_of
 from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import ToolUse
+from subagents.text import counted
 
 PAGE: Final = "docs/alerts.md"
 FOLDER: Final = Path("tests/data/tool_outputs")

@@ -36,6 +36,7 @@ from subagents.agent_loop.model_request import Asker, Limited, words
 from subagents.agent_loop.models import cost_usd
 from subagents.agent_loop.path_bounds import Refused
 from subagents.runtimes.llm.llm_assignment import Assignment
+from subagents.text import cut_middle
 
 OUTPUT_CHARS_MAX: Final = 60_000
 """Of a tool, as the model sees it."""
@@ -104,7 +105,7 @@ class Work:
             self._fail(text)
         else:
             if text is not None:
-                self._tell("result", text=_cut(text, TEXT_CHARS_MAX))
+                self._tell("result", text=cut_middle(text, TEXT_CHARS_MAX))
 
     async def _turns(self) -> str | None:
         """The result, or None when a failure was told already."""
@@ -149,9 +150,9 @@ class Work:
         for part in response.parts:
             match part:
                 case ThinkingPart(content=str(text)) if text.strip():
-                    self._tell("thinking", text=_cut(text, TEXT_CHARS_MAX))
+                    self._tell("thinking", text=cut_middle(text, TEXT_CHARS_MAX))
                 case TextPart(content=text) if text.strip():
-                    self._tell("text", text=_cut(text, TEXT_CHARS_MAX))
+                    self._tell("text", text=cut_middle(text, TEXT_CHARS_MAX))
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         self._said = text if text.strip() else self._said
         used = self._session.usage
@@ -175,7 +176,7 @@ class Work:
         return None
 
     def _fail(self, error: str, **more: object) -> None:
-        said = _cut(self._said, TEXT_CHARS_MAX)
+        said = cut_middle(self._said, TEXT_CHARS_MAX)
         self._tell("result", text=said, isError=True, error=error, **more)
 
     # -- tools -----------------------------------------------------------------------------------
@@ -225,7 +226,7 @@ class Work:
         self._told_end(told, given, returned, began_s)
         part = ToolReturnPart(
             tool_name=call.tool_name,
-            content=_cut(returned.text, OUTPUT_CHARS_MAX),
+            content=cut_middle(returned.text, OUTPUT_CHARS_MAX),
             tool_call_id=call.tool_call_id,
             # An exit code is told in the text; as a failure the whole output would be quoted.
             outcome="failed" if returned.is_error and returned.exit_code is None else "success",
@@ -259,7 +260,7 @@ class Work:
             **told,
             status="ended",
             input=_shown(given),
-            output=_cut(returned.text, OUTPUT_CHARS_MAX),
+            output=cut_middle(returned.text, OUTPUT_CHARS_MAX),
             exitCode=returned.exit_code,
             isError=returned.is_error,
             durationMs=round((time.monotonic() - began_s) * 1000),
@@ -288,20 +289,12 @@ class Work:
 def _shown(given: object) -> object:
     """Arguments with long texts cut."""
     if isinstance(given, str):
-        return _cut(given, GIVEN_CHARS_MAX)
+        return cut_middle(given, GIVEN_CHARS_MAX)
     if isinstance(given, dict):
         return {name: _shown(value) for name, value in given.items()}
     if isinstance(given, list):
         return [_shown(value) for value in given]
     return given
-
-
-def _cut(text: str, chars_max: int) -> str:
-    if len(text) <= chars_max:
-        return text
-    half = chars_max // 2
-    left_out = len(text) - 2 * half
-    return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[-half:]}"
 
 
 def session_of(assignment: Assignment) -> Session:

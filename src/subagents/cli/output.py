@@ -6,7 +6,6 @@ Source: 5-surfaces §2.
 """
 
 import os
-import re
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,9 @@ from typing import Final
 import msgspec
 
 from subagents.errors import SubagentsError, UsageError
+from subagents.text import harmless, one_line
 
-PLAIN_CELL_CHARS_MAX: Final = 72
+CELL_CHARS_MAX: Final = 72
 STYLES: Final = {
     "ok": "green",
     "passed": "green",
@@ -45,10 +45,6 @@ STYLES: Final = {
     "cancelled": "magenta",
 }
 
-_CONTROL: Final = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
-)
-
 
 def is_tty() -> bool:
     """Whether stdout is a terminal that takes more than plain lines."""
@@ -57,22 +53,6 @@ def is_tty() -> bool:
 
 def has_colour() -> bool:
     return is_tty() and not os.environ.get("NO_COLOR")
-
-
-def harmless(text: str) -> str:
-    """``text`` without escape sequences and control characters, except tab and line feed.
-
-    Workers' texts reach the terminal of the person who asked; they may not move its cursor, write
-    its clipboard or hide lines.
-    """
-    return _CONTROL.sub("", text)
-
-
-def one_line(text: str, *, chars_max: int = PLAIN_CELL_CHARS_MAX) -> str:
-    """The first words of ``text`` on one line, harmless."""
-    # Whole texts can be megabytes; a line needs only their beginning.
-    joined = " ".join(harmless(text[: chars_max * 8]).split())
-    return joined if len(joined) <= chars_max else f"{joined[: chars_max - 1]}…"
 
 
 def data(text: str) -> None:
@@ -145,7 +125,7 @@ def table(
         rows: As many cells as headers; the last column takes what room is left.
         styles: Column → the column whose word gives it its colour.
     """
-    clean = [[one_line(cell) for cell in row] for row in rows]
+    clean = [[one_line(cell, CELL_CHARS_MAX) for cell in row] for row in rows]
     if is_tty():
         _rich_table(headers, clean, styles or {})
         return

@@ -16,10 +16,9 @@ from subagents.config.settings import (
     CostTier,
     Settings,
 )
-from subagents.domain.text.announcement import duration, one_line
-from subagents.domain.text.durations import milliseconds
 from subagents.domain.track_record.track_record import Stats
 from subagents.errors import UsageError
+from subagents.text import duration, money, one_line, parse_duration
 
 AGENTS_MAX: Final = 20
 """Rows of the fleet table; ``agents_list`` has the others."""
@@ -82,8 +81,7 @@ def row(agent_id: str, agent: Agent) -> str:
         card.notes,
     )
     says = _given(agent.description, f"({'; '.join(facts)})" if facts else None)
-    line = one_line(f"- {agent_id}{': ' if says else ''}{' '.join(says)}")
-    return line if len(line) <= ROW_CHARS_MAX else f"{line[: ROW_CHARS_MAX - 1]}…"
+    return one_line(f"- {agent_id}{': ' if says else ''}{' '.join(says)}", ROW_CHARS_MAX)
 
 
 def _given(*parts: str | None) -> list[str]:
@@ -138,7 +136,7 @@ def _odd(agent: Agent, record: Stats | None) -> Iterator[tuple[str, str]]:
         yield "has a blank tag", "take it out of capabilities.tags"
     yield from _odd_latency(card, record)
     if card.cost_tier is CostTier.FREE and record is not None and record.cost_usd:
-        cost = f"${record.cost_usd:.2f}"
+        cost = money(record.cost_usd)
         text = f"is said to be free, but {record.cost_known} attempts cost {cost} together"
         yield text, "set capabilities.cost_tier to cheap, medium or expensive"
 
@@ -147,7 +145,7 @@ def _odd_latency(card: Capabilities, record: Stats | None) -> Iterator[tuple[str
     if card.typical_latency is None or record is None or record.runtime is None:
         return
     try:
-        said_ms = milliseconds(_plain(card.typical_latency), field="typical_latency")
+        said_ms = parse_duration(_plain(card.typical_latency), field="typical_latency")
     except UsageError:
         return  # words, such as "a coffee": nothing to compare with
     found_ms, is_known = record.runtime.p50_ms, record.attempts >= LATENCY_RUNS_MIN

@@ -33,6 +33,7 @@ from subagents.config.settings import (
     Verification,
     nearest,
 )
+from subagents.text import cut
 
 SHOWN_CHARS_MAX: Final = 60
 AGENT_DEPTH: Final = 2
@@ -344,7 +345,7 @@ def _shown(value: object) -> str:
             return "a number that large" if value > 0 else "a number that small"
         case _:
             text = str(value)
-    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}…"
+    return cut(text, SHOWN_CHARS_MAX)
 
 
 def _kind_of(value: object) -> str:

@@ -219,6 +219,6 @@ def test_a_label_taken_from_a_task_holds_no_control_characters(tmp_path: Path) -
             (await home.spawn("quick", task="look\x1b[2J\x9b here", headers=MINE))["runId"]
         )
         found = await use(home, "subagents", {"action": "status", "target": run_id}, MINE)
-        assert found["structured"]["label"] == "look[2J here"
+        assert found["structured"]["label"] == "look here"
 
     play(tmp_path, scenario)

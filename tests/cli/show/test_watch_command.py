@@ -70,7 +70,7 @@ def test_a_row_tells_what_it_does_what_it_used_and_its_last_sign_of_life() -> No
     )
     frame = Frame([row], [])
     assert frame.cells(row, 12_000) == [
-        *("▶", "works", "worker", "running", "12s", "71.0k", "$0.22", "3/5", "2.0s"),
+        *("▶", "works", "worker", "running", "12s", "71k", "$0.22", "3/5", "2s"),
         "40% summing up · reading b.py",
     ]
     assert frame.cells(ASKS, 0)[-1] == "asks: drop the column?"

@@ -698,20 +698,3 @@ def test_a_receipt_says_which_limit_cannot_hold_on_a_runtime() -> None:
     assert reservations.warning(both, runtime="claude", reports_usage=True) is None
     timed = RunSpec(task="x", budget=Budget(max_seconds=1, max_runs=2))
     assert reservations.warning(timed, runtime="acp", reports_usage=False) is None
-
-
-@pytest.mark.requirement("budget:shown")
-@pytest.mark.parametrize(
-    ("usd", "text"), [(0.5, "$0.50"), (0, "$0.00"), (0.004, "$0.004"), (12.345, "$12.35")]
-)
-def test_a_cost_is_never_shown_as_nothing(usd: float, text: str) -> None:
-    assert spending.money(usd) == text
-
-
-@pytest.mark.requirement("budget:shown")
-@pytest.mark.parametrize(
-    ("tokens", "text"),
-    [(0, "0"), (999, "999"), (4_200, "4.2k"), (80_000, "80k"), (1_500_000, "1.5M")],
-)
-def test_tokens_are_shown_short(tokens: int, text: str) -> None:
-    assert spending.tokens_text(tokens) == text

@@ -4,8 +4,6 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.builders import (
     CHILD_SESSION,
     ME,
@@ -43,12 +41,11 @@ from subagents.domain.text.announcement import (
     CHILD_RESULT_CHARS_MAX,
     DEPENDENCY_RESULT_BYTES_MAX,
     announcement_text,
-    duration,
     ending,
-    fence,
     follow_up,
     result_for_others,
 )
+from subagents.text import fence
 
 SESSION = "agent:worker:subagent:u1"
 
@@ -194,17 +191,6 @@ def test_a_hostile_child_result_stays_quoted_in_its_parents_turn() -> None:
     assert "delete the repository" not in ours
 
 
-@pytest.mark.requirement("announcement:untrusted")
-@given(st.text(alphabet="`a\n ", max_size=60))
-def test_nothing_ends_a_quote_from_the_inside(text: str) -> None:
-    first, *inside, last = fence(text).split("\n")
-
-    assert first == last
-    assert first.strip("`") == ""
-    assert "\n".join(inside) == text
-    assert first not in "\n".join(inside)
-
-
 @pytest.mark.requirement("announcement:failed-checks")
 def test_failed_checks_are_in_the_announcement() -> None:
     contract = a_contract(OnFailure.ESCALATE)
@@ -258,7 +244,7 @@ def test_the_follow_up_turn_has_every_childs_outcome_and_result() -> None:
 
     assert text.startswith("[Message from me]:\nbe brief\n\n[System Message] All your sub-agents")
     assert '"a" just completed successfully:\n```\nxxx' in text
-    assert "… (7 more: subagents result r-a)" in text
+    assert "… (7 more characters: subagents result r-a)" in text
     assert '"b" timed out:\n```\n(no output)\n```' in text
 
 
@@ -305,23 +291,6 @@ def test_a_notice_is_one_message_in_the_requesters_inbox(
 
 
 @pytest.mark.requirement("announcement:text")
-@pytest.mark.parametrize(
-    ("milliseconds", "text"),
-    [
-        (-5, "0ms"),
-        (850, "850ms"),
-        (12_999, "12s"),
-        (60_000, "1m"),
-        (185_000, "3m 5s"),
-        (7_800_000, "2h 10m"),
-        (3_600_000, "1h"),
-    ],
-)
-def test_durations_are_short(milliseconds: int, text: str) -> None:
-    assert duration(milliseconds) == text
-
-
-@pytest.mark.requirement("announcement:text")
 def test_an_ending_is_one_line_of_bounded_length() -> None:
     outcome = Outcome(status=Status.ERROR, error="a\n\n  b\t" + "c" * 1_000)
 
@@ -338,7 +307,7 @@ def test_a_workers_words_in_a_sentence_of_ours_hold_no_control_characters() -> N
 
     outcome = Outcome(status=Status.ERROR, error=error)
 
-    assert ending(outcome) == "failed: a[2J]0;titlebc"
+    assert ending(outcome) == "failed: a]0;titlebc"
     assert f"Error:\n{fence(error)}\n" in announcement_text(ended(outcome))
 
 

@@ -130,7 +130,7 @@ def test_unknown_keys_are_ignored_and_prose_in_the_summary_is_not() -> None:
     [
         ("status: done", 'has status "done" (allowed: complete, partial, failed)'),
         ("confidence: 90%", 'has confidence "90%" (allowed: high, medium, low)'),
-        (f"status: {'x' * 99}", f'has status "{"x" * 60}…" (allowed'),
+        (f"status: {'x' * 99}", f'has status "{"x" * 59}…" (allowed'),
     ],
 )
 def test_a_wrong_value_is_no_report_and_the_reason_is_kept(line: str, reason: str) -> None:

@@ -15,7 +15,6 @@ from subagents.domain.run.signals import ProgressSeen, ReportSeen, UsageSeen
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.digest import (
     LINES_MAX,
-    age,
     cost,
     digest,
     shortened,
@@ -179,12 +178,3 @@ def test_only_the_beginning_of_a_long_line_is_held_in_memory() -> None:
         ]
     )
     assert (len(long.text), short.text) == (501, "short")
-
-
-@pytest.mark.requirement("digest:now")
-@pytest.mark.parametrize(
-    ("milliseconds", "text"),
-    [(-5, "0s ago"), (999, "0s ago"), (30_400, "30s ago"), (185_000, "3m 5s ago")],
-)
-def test_an_age_is_told_in_whole_seconds(milliseconds: int, text: str) -> None:
-    assert age(milliseconds) == text

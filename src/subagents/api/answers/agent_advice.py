@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from subagents.api.calls.services import Services
-from subagents.api.wire.documents import Document, cut
+from subagents.api.wire.documents import Document
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.rules.admission import holds_slot
 from subagents.domain.run.run import Phase
@@ -25,6 +25,7 @@ from subagents.domain.track_record.suggest import (
 )
 from subagents.domain.track_record.track_record import Stats, Wanted
 from subagents.errors import Unavailable
+from subagents.text import shortened
 
 TEXT_CHARS_MAX: Final = 500
 
@@ -119,11 +120,11 @@ def card_of(agent: Agent) -> Document:
     """What its configuration says of it to whoever chooses."""
     card = agent.capabilities
     return {
-        "description": cut(agent.description, TEXT_CHARS_MAX),
+        "description": shortened(agent.description, TEXT_CHARS_MAX),
         "tags": list(card.tags),
         "costTier": card.cost_tier,
         "typicalLatency": card.typical_latency,
-        "notes": cut(card.notes, TEXT_CHARS_MAX),
+        "notes": shortened(card.notes, TEXT_CHARS_MAX),
     }
 
 

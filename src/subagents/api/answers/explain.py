@@ -39,8 +39,9 @@ from subagents.domain.run.run import (
     StopCause,
 )
 from subagents.domain.run.workspace import Remains, summary
-from subagents.domain.text.announcement import duration, ending
+from subagents.domain.text.announcement import ending
 from subagents.ports import JournalEntry
+from subagents.text import compact, counted, duration, listed, money, one_line
 
 TEXT_CHARS_MAX: Final = 200
 """Of a quoted text, an error or a list in one sentence."""
@@ -213,8 +214,8 @@ def _contract(run: Run) -> str:
     if contract is None:
         return "no checks"
     parts = [
-        _count(len(contract.artifacts), "artifact"),
-        _count(len(contract.commands), "command"),
+        counted(len(contract.artifacts), "artifact") if contract.artifacts else "",
+        counted(len(contract.commands), "command") if contract.commands else "",
         "a completion report" if contract.require_completion_report else "",
     ]
     return ", ".join(part for part in parts if part)
@@ -259,7 +260,7 @@ def _given_up(run: Run) -> str:
     number = run.delivery.tries_total if run.delivery else 0
     return (
         f"{_outcome(run.outcome)}; its delivery was given up after "
-        f"{_count(number, 'try', 'tries')}{because}; the result is kept"
+        f"{counted(number, 'try', 'tries')}{because}; the result is kept"
     )
 
 
@@ -395,9 +396,9 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
 def _spent(used: Spent) -> str:
     tokens = spending.tokens(used)
     parts = [
-        _count(used.runs, "run"),
-        f"{spending.tokens_text(tokens)} tokens" if tokens is not None else "",
-        spending.money(used.cost_usd) if used.cost_usd is not None else "",
+        counted(used.runs, "run"),
+        f"{compact(tokens)} tokens" if tokens is not None else "",
+        money(used.cost_usd) if used.cost_usd is not None else "",
     ]
     return ", ".join(filter(None, parts))
 
@@ -433,7 +434,7 @@ def _signal(signal: s.Signal) -> str:
         case s.ResultSeen():
             size = signal.bytes_total or len(signal.text.encode())
             kind = "an error as its result" if signal.is_error else "its result"
-            return f"gave {kind} ({_count(size, 'byte', 'bytes')})"
+            return f"gave {kind} ({counted(size, 'byte', 'bytes')})"
         case s.ReportSeen():
             report = signal.report
             sure = f", confidence {report.confidence}" if report.confidence else ""
@@ -459,7 +460,7 @@ def _signal(signal: s.Signal) -> str:
 def _remains(remains: Remains) -> str:
     parts = [
         "its last words" if remains.words else "",
-        _count(len(remains.files), "file") + " of its contract" if remains.files else "",
+        counted(len(remains.files), "file") + " of its contract" if remains.files else "",
         f"in its worktree: {_cut(summary(remains.changes))}" if remains.changes else "",
     ]
     return ", ".join(filter(None, parts)) or "nothing"
@@ -578,17 +579,8 @@ def _left(due_ms: int, now_ms: int) -> str:
 
 
 def _listed(labels: list[str]) -> str:
-    shown = ", ".join(f'"{label}"' for label in labels[:NAMES_MAX])
-    more = len(labels) - NAMES_MAX
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _count(number: int, noun: str, plural: str | None = None) -> str:
-    if number == 0:
-        return "" if plural is None else f"0 {plural}"
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+    return listed([f'"{label}"' for label in labels], NAMES_MAX)
 
 
 def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= TEXT_CHARS_MAX else f"{line[:TEXT_CHARS_MAX]}…"
+    return one_line(text, TEXT_CHARS_MAX)

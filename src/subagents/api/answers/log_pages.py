@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from subagents.api.calls.call import flag_in, number_in
@@ -24,7 +24,6 @@ from subagents.api.wire.parameters import (
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
-from subagents.domain.text import durations
 from subagents.domain.transcript.transcript_query import (
     GREP_CHARS_MAX,
     LOG_LINES,
@@ -34,6 +33,7 @@ from subagents.domain.transcript.transcript_query import (
     LogQuery,
 )
 from subagents.errors import NotFound, UsageError
+from subagents.text import DURATION_CHARS_MAX, parse_duration
 
 WAIT_SECONDS_MAX: Final = 50
 ATTEMPT_MAX: Final = 10_000
@@ -194,14 +194,14 @@ def since_ms(text: str, *, now_ms: int) -> int:
     plain = text.strip()
     if _TIME.match(plain) is None:
         try:
-            return now_ms - durations.milliseconds(plain, field="since")
+            return now_ms - parse_duration(plain, field="since")
         except UsageError as error:
             if "at most" in error.message:
                 raise
     try:
         return round(datetime.fromisoformat(plain).timestamp() * 1000)
     except (ValueError, OverflowError, OSError) as error:
-        shown = text[: durations.TEXT_CHARS_MAX]
+        shown = text[:DURATION_CHARS_MAX]
         raise UsageError(
             f"since must be a duration such as 5m, 1h or 2d, or a time such as"
             f" 2026-11-20T14:05:00Z, not {shown!r}",
@@ -301,8 +301,3 @@ def line(value: Line) -> documents.Document:
         "text": value.text,
         "attempt": value.attempt,
     }
-
-
-def clock(ts: int) -> str:
-    """``14:05:09``, in UTC: for readers that have no time zone."""
-    return datetime.fromtimestamp(ts / 1000, tz=UTC).strftime("%H:%M:%S")

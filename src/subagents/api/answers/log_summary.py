@@ -15,10 +15,10 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.spec import LABEL_CHARS_MAX, RunSpec
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
-from subagents.domain.text.announcement import fence, one_line
 from subagents.domain.transcript.digest import digest, shortened
 from subagents.domain.transcript.transcript_query import Line, LogQuery
 from subagents.errors import SubagentsError
+from subagents.text import fence, one_line
 
 PAGE_LINES: Final = 2_000
 PAGES_MAX: Final = 5

@@ -10,8 +10,7 @@ from subagents.api.wire import documents
 from subagents.api.wire import usage as spending
 from subagents.domain.run.run import Run
 from subagents.domain.run.spending import total_usage
-from subagents.domain.text.announcement import duration
-from subagents.domain.transcript.digest import age
+from subagents.text import age, duration, shortened
 
 QUESTION_CHARS_MAX: Final = 500
 
@@ -54,7 +53,7 @@ async def status(used: Services, run: Run) -> documents.Document:
         "pendingRequests": [
             {
                 "requestId": each.id,
-                "question": documents.cut(each.question, QUESTION_CHARS_MAX),
+                "question": shortened(each.question, QUESTION_CHARS_MAX),
                 "options": list(each.options),
                 "priority": each.priority,
                 "askedAt": each.asked_at_ms,

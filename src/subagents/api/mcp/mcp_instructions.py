@@ -17,8 +17,8 @@ from subagents.config.agent_cards import none_allowed
 from subagents.config.agent_cards import rows as rows_of
 from subagents.config.settings import Settings
 from subagents.domain.run.values import agent_of
-from subagents.domain.text.announcement import one_line
 from subagents.errors import SubagentsError
+from subagents.text import one_line
 
 _DELEGATE: Final = (
     "Delegate work to other agents; runs, results and questions survive restarts.\n"

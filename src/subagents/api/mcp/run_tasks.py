@@ -32,8 +32,8 @@ from subagents.config.settings import Retention
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Request, Run
 from subagents.domain.run.values import RunId, announcement_id
-from subagents.domain.text.announcement import one_line
 from subagents.errors import ConfigError, Forbidden, NotFound
+from subagents.text import cut, one_line
 
 SPAWN: Final = "sessions_spawn"
 WAIT: Final = "sessions_wait"
@@ -145,7 +145,11 @@ class RunTasks:
         self._comes_back(task, named)
         warnings = "".join(f"; warning: {one_line(each)}" for each in _warnings(receipts))
         # Also a run that was spawned before under this key and is over: its result is fetched.
-        return replace(task, status=TaskStatus.WORKING, message=_cut(f"{task.message}{warnings}"))
+        return replace(
+            task,
+            status=TaskStatus.WORKING,
+            message=cut(f"{task.message}{warnings}", MESSAGE_CHARS_MAX),
+        )
 
     async def _wait(self, ctx: Context, arguments: Mapping[str, Any]) -> Task | HandlerResult:
         """A look now, and a task only when there is something left to wait for."""
@@ -373,7 +377,7 @@ def _message(named: _Named, runs: Sequence[Run]) -> str:
     if more:
         parts.append(f"{more} more")
     start = "waiting for " if named.is_wait else ""
-    return _cut(f"{start}{'; '.join(parts)}")
+    return cut(f"{start}{'; '.join(parts)}", MESSAGE_CHARS_MAX)
 
 
 def _told(run: Run) -> str:
@@ -387,10 +391,6 @@ def _told(run: Run) -> str:
         request = run.pending_requests[0]
         said.append(f"asks ({request.id}): {one_line(request.question)}")
     return f'run {run.id} "{one_line(run.resolved.label)}": {", ".join(said)}'
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MESSAGE_CHARS_MAX else f"{text[: MESSAGE_CHARS_MAX - 1]}…"
 
 
 def _elicitation(run: Run, request: Request) -> dict[str, Any]:

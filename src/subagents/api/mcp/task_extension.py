@@ -11,7 +11,6 @@ Source: 5-surfaces §3; extension ``io.modelcontextprotocol/tasks`` of revision 
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
@@ -26,6 +25,7 @@ from pydantic import BaseModel
 
 from subagents.api.mcp.mcp_calls import Context, protocol_error
 from subagents.errors import NotFound
+from subagents.text import iso
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 TASK_ID_CHARS_MAX: Final = 4_096
@@ -251,19 +251,14 @@ def _envelope(task: Task) -> dict[str, Any]:
     found: dict[str, Any] = {
         "taskId": task.id,
         "status": str(task.status),
-        "createdAt": _iso(task.created_at_ms),
-        "lastUpdatedAt": _iso(task.updated_at_ms),
+        "createdAt": iso(task.created_at_ms),
+        "lastUpdatedAt": iso(task.updated_at_ms),
         "ttlMs": task.ttl_ms,
         "pollIntervalMs": task.poll_ms,
     }
     if task.message:
         found["statusMessage"] = task.message
     return found
-
-
-def _iso(at_ms: int) -> str:
-    when = datetime.fromtimestamp(at_ms / 1000, tz=UTC)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _dumped(value: BaseModel) -> dict[str, Any]:

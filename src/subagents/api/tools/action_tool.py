@@ -20,10 +20,10 @@ from subagents.api.wire import documents
 from subagents.api.wire.decoding import one_of
 from subagents.domain.run.run import MessageKind, Run
 from subagents.domain.run.values import MessageId, announcement_id
-from subagents.domain.text.announcement import fence, one_line
 from subagents.domain.transcript.transcript_query import LOG_LINES_MAX
 from subagents.errors import Conflict, UsageError
 from subagents.ports import InboxRow, RunFilter
+from subagents.text import fence, one_line, shortened
 
 LIST_LIMIT: Final = 20
 LOG_BYTES: Final = 24_000
@@ -164,7 +164,7 @@ async def _attention(call: Call, _asked: ActionArguments) -> Answer:
     inbox = call.used.engine.inbox_of(call.caller.session)
     found = (await call.used.queries.attention(inbox))[:ATTENTION_MAX]
     items = [
-        {**documents.attention_item(each), "text": documents.cut(each.text, 500)} for each in found
+        {**documents.attention_item(each), "text": shortened(each.text, 500)} for each in found
     ]
     lines = [
         f'{each.kind} {each.request_id or each.run.id} "{one_line(each.run.resolved.label)}": '

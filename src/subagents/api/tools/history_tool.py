@@ -24,7 +24,6 @@ from subagents.api.tools.tool import (
 )
 from subagents.api.tools.tool_arguments import Selector, decoded
 from subagents.api.wire import requests as wire
-from subagents.api.wire.documents import cut
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run import events as e
 from subagents.domain.run import signals as s
@@ -38,6 +37,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.values import SessionKey
 from subagents.domain.text import announcement, prompt
 from subagents.engine.kernel.addresses import spoken_under
+from subagents.text import one_line, shortened
 
 MESSAGE_CHARS_MAX: Final = 4_000
 ANSWER_BYTES_MAX: Final = 80_000
@@ -131,7 +131,7 @@ def _fitting(said: Sequence[Said]) -> list[Document]:
             "kind": each.kind,
             "at": each.at_ms,
             "attempt": each.attempt,
-            "text": cut(redact(each.text), MESSAGE_CHARS_MAX),
+            "text": shortened(redact(each.text), MESSAGE_CHARS_MAX),
         }
         size += len(msgspec.json.encode(document)) + 1
         if shown and size > ANSWER_BYTES_MAX:
@@ -141,8 +141,7 @@ def _fitting(said: Sequence[Said]) -> list[Document]:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LINE_CHARS_MAX else f"{line[: LINE_CHARS_MAX - 1]}…"
+    return one_line(text, LINE_CHARS_MAX)
 
 
 # -- what an event says -------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from subagents.domain.run.spec import Mode
 from subagents.domain.run.values import replace
 from subagents.engine.runs.queries import RunNode
 from subagents.ports import RunFilter
+from subagents.text import shortened
 
 ROW: Final = (
     "sessionKey",
@@ -148,7 +149,7 @@ def row(run: Run, now_ms: int) -> Document:
 def short(value: object) -> object:
     """Worker's words in a row, short: a page of rows is for an overview."""
     if isinstance(value, str):
-        return documents.cut(value, wording.ENTRY_CHARS_MAX)
+        return shortened(value, wording.ENTRY_CHARS_MAX)
     if isinstance(value, dict):
         return {name: short(each) for name, each in value.items()}
     return value

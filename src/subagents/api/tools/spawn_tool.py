@@ -22,9 +22,9 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import replace
-from subagents.domain.text.announcement import one_line
 from subagents.engine.runs.spawn import Receipt
 from subagents.errors import UsageError
+from subagents.text import one_line
 
 RECEIPT: Final = (
     "status",

@@ -12,14 +12,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from subagents.api.answers import log_pages as logs
 from subagents.api.tools.tool import ANSWER_CHARS_MAX
 from subagents.api.wire import documents
 from subagents.api.wire import run_workspace as workspaces
-from subagents.api.wire.documents import Document, cut
+from subagents.api.wire.documents import Document
 from subagents.domain.run.run import Run
-from subagents.domain.run.spending import money
-from subagents.domain.text.announcement import announcement_text, fence, one_line
+from subagents.domain.text.announcement import announcement_text
+from subagents.text import clock, cut, fence, money, one_line, shortened
 
 RESULT_CHARS: Final = (4_000, 2_000, 1_000, 500)
 """Of each result in one answer: the most with which all of them fit."""
@@ -116,24 +115,20 @@ def _leftovers(run: Run, chars: int) -> Document:
     if remains.files:
         left["filesLeft"] = list(remains.files[:ENTRIES_MAX])
     if remains.words and not run.result:
-        left["lastWords"] = cut(remains.words, chars)
+        left["lastWords"] = shortened(remains.words, chars)
     return left
 
 
 def cut_result(run: Run, chars: int) -> str | None:
     """The result, or its beginning and where the rest is."""
-    text = run.result
-    if text is None or len(text) <= chars:
-        return text
-    more = len(text) - chars
-    return f"{text[:chars]}… ({more} more characters: subagents action=result target={run.id})"
+    return shortened(run.result, chars, f"subagents action=result target={run.id}")
 
 
 def _outcome(run: Run) -> Document | None:
     found = documents.outcome(run.outcome)
     if found is None or run.outcome is None:
         return None
-    return {**found, "error": cut(run.outcome.error, RESULT_CHARS[-1])}
+    return {**found, "error": shortened(run.outcome.error, RESULT_CHARS[-1])}
 
 
 def _report(run: Run, chars: int) -> Document | None:
@@ -141,11 +136,11 @@ def _report(run: Run, chars: int) -> Document | None:
     if found is None:
         return None
     return {
-        "summary": cut(found.summary, chars),
+        "summary": shortened(found.summary, chars),
         "status": found.status,
         "confidence": found.confidence,
-        "blockers": [cut(each, ENTRY_CHARS_MAX) for each in found.blockers[:ENTRIES_MAX]],
-        "warnings": [cut(each, ENTRY_CHARS_MAX) for each in found.warnings[:ENTRIES_MAX]],
+        "blockers": [shortened(each, ENTRY_CHARS_MAX) for each in found.blockers[:ENTRIES_MAX]],
+        "warnings": [shortened(each, ENTRY_CHARS_MAX) for each in found.warnings[:ENTRIES_MAX]],
     }
 
 
@@ -160,8 +155,8 @@ def _verification(run: Run) -> Document | None:
         "checks": [
             {
                 **documents.check(each),
-                "reason": cut(each.reason, ENTRY_CHARS_MAX),
-                "evidence": cut(each.evidence, ENTRY_CHARS_MAX),
+                "reason": shortened(each.reason, ENTRY_CHARS_MAX),
+                "evidence": shortened(each.evidence, ENTRY_CHARS_MAX),
             }
             for each in checks
         ],
@@ -186,7 +181,7 @@ def log_text(found: Document) -> str:
     """A page of a log: where it stands in the whole, and its lines as data of a worker."""
     lines = found["lines"]
     shown = [
-        f"{each['seq']} {logs.clock(each['ts'])} {each['type']}: {each['text']}"
+        f"{each['seq']} {clock(each['ts'])} {each['type']}: {each['text']}"
         for each in (lines if isinstance(lines, list) else [])
     ]
     total, offset = found["totalLines"], found["offset"]
@@ -247,4 +242,4 @@ def joined(lines: Sequence[str], *, more: str = "") -> str:
 
 def bounded(text: str) -> str:
     """A whole answer's text, cut at the limit of every answer."""
-    return text if len(text) <= ANSWER_CHARS_MAX else f"{text[: ANSWER_CHARS_MAX - 1]}…"
+    return cut(text, ANSWER_CHARS_MAX)

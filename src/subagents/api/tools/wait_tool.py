@@ -21,9 +21,9 @@ from subagents.api.wire import documents
 from subagents.api.wire.decoding import one_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, announcement_id
-from subagents.domain.text.announcement import one_line
 from subagents.engine.messages.mailbox import WaitResult
 from subagents.errors import SubagentsError
+from subagents.text import one_line
 
 RETURN_S: Final = 270.0
 """A call returns by itself after so long: clients give up at 300 s of silence or in all."""

@@ -13,6 +13,7 @@ from msgspec import inspect
 
 from subagents.config.settings import nearest
 from subagents.errors import UsageError
+from subagents.text import cut
 
 SHOWN_CHARS_MAX: Final = 60
 """Of a wrong value, in the message that refuses it."""
@@ -231,4 +232,4 @@ def _check_text(field: str, text: str) -> None:
 
 def shown(text: str) -> str:
     """A wrong value, short enough for a message."""
-    return text if len(text) <= SHOWN_CHARS_MAX else f"{text[:SHOWN_CHARS_MAX]}…"
+    return cut(text, SHOWN_CHARS_MAX)

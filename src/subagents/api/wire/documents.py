@@ -42,6 +42,7 @@ from subagents.domain.run.values import announcement_id, attempt_id
 from subagents.domain.text.announcement import announcement_text
 from subagents.engine.runs.queries import AttentionItem
 from subagents.ports import InboxRow
+from subagents.text import shortened
 
 Document = dict[str, object]
 
@@ -104,7 +105,7 @@ def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> Document:
         "endedAt": run.ended_at_ms,
         "phaseSince": run.phase_since_ms,
         "why": why_now(run, now_ms, lane=lane),
-        "task": cut(run.spec.task, ROW_TASK_CHARS_MAX),
+        "task": shortened(run.spec.task, ROW_TASK_CHARS_MAX),
     }
 
 
@@ -130,7 +131,7 @@ def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> Document:
         "delivery": delivery(run.delivery),
         "verification": verification(run),
         "verificationState": run.verification_state,
-        "result": cut(run.result, DETAIL_RESULT_CHARS_MAX),
+        "result": shortened(run.result, DETAIL_RESULT_CHARS_MAX),
         "resultBytes": result_bytes(run),
         "artifacts": artifacts(run),
         "lastWords": run.remains.words,
@@ -466,13 +467,6 @@ def step(value: Step) -> Document:
     return {"atMs": value.at_ms, "text": value.text}
 
 
-def cut(text: str | None, chars_max: int) -> str | None:
-    """At most ``chars_max`` characters, then how many are missing."""
-    if text is None or len(text) <= chars_max:
-        return text
-    return f"{text[:chars_max]}… ({len(text) - chars_max} more characters)"
-
-
 def _with_defaults(value: RunSpec | Resolved) -> Document:
     """Every field, also those that stand at their default (the journal's form omits those)."""
     return {
@@ -495,7 +489,7 @@ def _without_secrets(value: Mapping[str, object]) -> Document:
 
 def _shortened(value: object) -> object:
     if isinstance(value, str):
-        return cut(value, EVENT_TEXT_CHARS_MAX)
+        return shortened(value, EVENT_TEXT_CHARS_MAX)
     if isinstance(value, dict):
         return {name: _shortened(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

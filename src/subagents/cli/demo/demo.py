@@ -54,6 +54,7 @@ from subagents.errors import (
     SubagentsError,
     Unavailable,
 )
+from subagents.text import one_line
 
 DEADLINE_S: Final = 60.0
 """Of the whole fleet; it needs about two seconds."""
@@ -259,7 +260,7 @@ class Demo:
             self._start_ms = self._start_ms or at_ms
             if not text.startswith(QUIET):
                 at = f"+{(at_ms - self._start_ms) / 1000:.2f}s"
-                self._say(f"  {at}  {label:<8} {output.one_line(text, chars_max=110)}")
+                self._say(f"  {at}  {label:<8} {one_line(text, chars_max=110)}")
 
     def _why(self, label: str) -> Why:
         return view(self._client.get(f"/v1/runs/{self._ids[label]}/why"), Why)
@@ -270,7 +271,7 @@ class Demo:
 
     def _answer(self, question: AttentionItem) -> None:
         request_id = question.request_id or ""
-        self._aside(f"? {question.label} asks: {output.one_line(question.text, chars_max=200)}")
+        self._aside(f"? {question.label} asks: {one_line(question.text, chars_max=200)}")
         self._aside(f"  subagents answer {request_id} {ANSWER}")
         self._client.post(f"/v1/requests/{segment(request_id)}/respond", {"response": ANSWER})
 
@@ -364,7 +365,7 @@ class Demo:
         start_ms = steps[0].at_ms or 0 if steps else 0
         for step in steps:
             at = f"+{((step.at_ms or 0) - start_ms) / 1000:.2f}s"
-            self._say(f"  {at}  {output.one_line(step.text, chars_max=110)}")
+            self._say(f"  {at}  {one_line(step.text, chars_max=110)}")
         self._say.heading("What the demo looked up for itself")
         for each in found:
             self._say.mark(each.text, state="ok" if each.is_true else "failed")
@@ -384,7 +385,7 @@ class Demo:
         checks = item.verification.checks if item and item.verification else []
         for check in checks:
             detail = check.evidence if check.passed else check.reason
-            text = f"{check.target}  {output.one_line(detail or '', chars_max=80)}".rstrip()
+            text = f"{check.target}  {one_line(detail or '', chars_max=80)}".rstrip()
             self._say.mark(text, state="ok" if check.passed else "failed")
 
 

@@ -47,7 +47,6 @@ from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import session_name
 from subagents.domain.alerts.allowance import is_urgent
 from subagents.domain.run.run import SETTLED, MessageKind, Phase
-from subagents.domain.text import durations
 from subagents.errors import (
     EXIT_FAILED,
     EXIT_OK,
@@ -55,6 +54,7 @@ from subagents.errors import (
     SubagentsError,
     Unavailable,
 )
+from subagents.text import harmless, one_line, parse_duration
 
 EXIT_NEWS: Final = 2
 """To Claude Code: put what is on stderr before the model."""
@@ -134,7 +134,7 @@ def stop(
     try:
         session = Session(given)
         if wait:
-            due = time.monotonic() + durations.seconds(for_, field="--for")
+            due = time.monotonic() + parse_duration(for_, field="--for") / 1000
             return session.wake(due)
         return session.go_on()
     except (DaemonUnreachable, Unavailable):
@@ -425,7 +425,7 @@ def news(messages: Sequence[MessageView], left: int) -> str:
 
 
 def _cut(message: MessageView, chars_max: int) -> str:
-    text = output.harmless(message.text).strip()
+    text = harmless(message.text).strip()
     if len(text) <= chars_max:
         return text
     pointer = f"\n… cut; the whole: subagents result {message.run_id}"
@@ -468,10 +468,10 @@ def _head(message: MessageView) -> str:
     text = _ADDRESS.sub("", message.text).replace("`", "")
     if message.kind == MessageKind.ANNOUNCEMENT:
         text = text.partition("\n")[0]
-    return f"{message.kind} {message.run_id}: {output.one_line(text, chars_max=HEAD_CHARS_MAX)}"
+    return f"{message.kind} {message.run_id}: {one_line(text, chars_max=HEAD_CHARS_MAX)}"
 
 
 def _row(row: Row) -> str:
-    label = output.one_line(row.label, chars_max=60)
+    label = one_line(row.label, chars_max=60)
     waits = " (asks a question)" if row.pending_request_count else ""
     return f'{row.run_id} "{label}" {row.phase}{waits}'

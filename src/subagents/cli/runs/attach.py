@@ -37,6 +37,7 @@ from subagents.errors import (
     RateLimited,
     SubagentsError,
 )
+from subagents.text import one_line
 
 PROMPT: Final = "› "
 LINES: Final = 20
@@ -75,7 +76,7 @@ def attach(
         session = newest(client, run)
         follower = Follower(session.run_id, tail=tail, json=json)
         if not json:
-            output.note(f"{session.run_id}: {output.one_line(session.label)} is {session.phase}")
+            output.note(f"{session.run_id}: {one_line(session.label, 60)} is {session.phase}")
         follower.start()
         try:
             if sys.stdin.isatty():

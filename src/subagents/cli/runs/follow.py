@@ -33,6 +33,7 @@ from subagents.errors import (
     EXIT_VERIFICATION_FAILED,
     SubagentsError,
 )
+from subagents.text import one_line
 
 FRAME_S: Final = 0.25
 """Four frames a second: more cannot be read."""
@@ -152,10 +153,10 @@ class Follower:
             if request.status == "pending" and request.request_id not in self._asked:
                 self._asked.add(request.request_id)
                 options = f" [{' / '.join(request.options)}]" if request.options else ""
-                question = output.one_line(request.question, chars_max=400)
+                question = one_line(request.question, chars_max=400)
                 output.note(f"? {run.label} asks: {question}{options}")
                 if request.context:
-                    output.note(f"  context: {output.one_line(request.context, chars_max=400)}")
+                    output.note(f"  context: {one_line(request.context, chars_max=400)}")
                 output.note(f"  answer with: subagents answer {request.request_id} TEXT")
 
 
@@ -230,7 +231,7 @@ def print_ends(waited: Waited, *, started: float | None = None) -> None:
             output.note(f"  see: subagents why {item.run_id}")
         leftovers.say(item, has_result=bool(result))
     for pending in waited.pending:
-        why = f" ({output.one_line(pending.why)})" if pending.why else ""
+        why = f" ({one_line(pending.why, output.CELL_CHARS_MAX)})" if pending.why else ""
         output.note(f"… {pending.label or pending.run_id}: {pending.phase}{why}")
     for error in waited.errors:
         output.note(f"subagents: {error.run_id}: {error.text}")

@@ -27,6 +27,7 @@ from subagents.cli.show.views import (
 from subagents.client.client import Client, Document
 from subagents.domain.run.spec import RunSpec
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, SubagentsError
+from subagents.text import one_line
 
 DEFAULT_AGENT: Final = "command"
 DEFAULT_AGENT_KEY: Final = "agents.defaults.subagents.agent"
@@ -171,7 +172,7 @@ def _say_accepted(accepted: Sequence[Receipt], *, is_brief: bool) -> None:
         if receipt.repeated:
             output.note(f"{receipt.run_id} was there already for this key; nothing new started")
         elif not is_brief:
-            name = output.one_line(receipt.label)
+            name = one_line(receipt.label, output.CELL_CHARS_MAX)
             output.note(f"{receipt.run_id}: {name} ({receipt.agent_id}) is {receipt.phase}")
         if receipt.workspace is not None:
             place = receipt.workspace

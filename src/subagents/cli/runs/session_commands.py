@@ -16,6 +16,7 @@ from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.spawn_flags import task_text
 from subagents.cli.show.views import Receipt, SentView, view
 from subagents.errors import EXIT_OK
+from subagents.text import one_line
 
 
 def continue_(
@@ -61,7 +62,7 @@ def continue_(
 
 def said(sent: SentView) -> str:
     """What became of a message, in one line."""
-    name = output.one_line(sent.label)
+    name = one_line(sent.label, output.CELL_CHARS_MAX)
     if sent.is_new:
         return f"{sent.run_id}: {name} goes on with the session of {sent.continues}"
     kept = "" if sent.status == "steered" else ", for its next turn"

@@ -29,8 +29,8 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
-from subagents.domain.text import durations
 from subagents.errors import UsageError
+from subagents.text import parse_duration
 
 SCHEMA_BYTES_MAX: Final = 256 * 1024
 CONTRACT_OPTION: Final = "--contract-flags"
@@ -178,7 +178,7 @@ def to_spec(words: Sequence[str], flags: SpawnFlags) -> RunSpec:
         include_dependency_result=flags.include_result,
         on_dependency_failure=OnDependencyFailure(flags.on_dependency_failure or "cancel"),
         retry_count=flags.retry,
-        retry_delay=durations.milliseconds(flags.retry_delay, field="--retry-delay"),
+        retry_delay=parse_duration(flags.retry_delay, field="--retry-delay"),
         retry_backoff=Backoff(flags.backoff),
         retry_on=flags.retry_on,
         retry_max_time=_milliseconds("--retry-max-time", flags.retry_max_time),
@@ -318,8 +318,8 @@ def _budget(flags: SpawnFlags) -> Budget | None:
 
 
 def _seconds(flag: str, text: str | None) -> float | None:
-    return None if text is None else durations.seconds(text, field=flag)
+    return None if text is None else parse_duration(text, field=flag) / 1000
 
 
 def _milliseconds(flag: str, text: str | None) -> int | None:
-    return None if text is None else durations.milliseconds(text, field=flag)
+    return None if text is None else parse_duration(text, field=flag)

@@ -14,15 +14,14 @@ from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Runs
 from subagents.cli.runs import follow, selectors
-from subagents.cli.show import render
 from subagents.cli.show.views import (
     Messages,
     MessageView,
     Waited,
     view,
 )
-from subagents.domain.text import durations
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
+from subagents.text import duration, parse_duration
 
 
 def wait(
@@ -46,7 +45,7 @@ def wait(
 
         subagents wait --any --json
     """
-    timeout_s = None if timeout is None else durations.seconds(timeout, field="--timeout")
+    timeout_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
     with connect(starts=True) as client:
         named = selectors.expand(client, runs)
     is_live = follow.can_draw() and not json and bool(named) and timeout_s != 0
@@ -109,7 +108,7 @@ def inbox(
 def _print_message(message: MessageView) -> None:
     age = ""
     if message.created_at is not None:
-        age = f"  {render.duration(round(time.time() * 1000 - message.created_at))} ago"
+        age = f"  {duration(round(time.time() * 1000 - message.created_at))} ago"
     read = "  (read)" if message.consumed_at is not None else ""
     number = "" if message.number is None else f"#{message.number} "
     output.styled_line(f"  {message.run_id}{age}{read}", f"{number}{message.kind}", message.kind)

@@ -20,13 +20,13 @@ from subagents.cli.flags import Json
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show.views import Asked, view
 from subagents.client.client import Client, Document, segment
-from subagents.domain.text import durations
 from subagents.errors import (
     EXIT_OK,
     EXIT_PENDING,
     EXIT_RUN_UNSUCCESSFUL,
     UsageError,
 )
+from subagents.text import parse_duration
 
 WHOLE: Final = re.compile(r"-?[0-9]{1,15}")
 ASK_TIMEOUT_S: Final = 600.0
@@ -164,7 +164,7 @@ def ask(
 
         branch=$(subagents ask 'which branch?' --default main --timeout 2m)
     """
-    timeout_s = durations.seconds(timeout, field="--timeout")
+    timeout_s = parse_duration(timeout, field="--timeout") / 1000
     body: dict[str, object] = {
         "runId": _run_id(run),
         "question": question,

@@ -14,9 +14,9 @@ from subagents.cli.connection import caller_cwd, connect
 from subagents.cli.flags import Json
 from subagents.cli.show.views import View, view
 from subagents.client.client import Client, Document
-from subagents.domain.text.announcement import duration
 from subagents.domain.track_record.track_record import Rate, Stats
 from subagents.errors import EXIT_OK, NotFound
+from subagents.text import duration, money, one_line
 
 REASONS_CHARS_MAX: Final = 400
 REASONS_SHOWN_MAX: Final = 3
@@ -269,7 +269,7 @@ def suggest(
     if not found:
         output.note("No agent is configured here that can work.")
     for place, each in enumerate(found, 1):
-        why = output.one_line("; ".join(each.reasons), chars_max=REASONS_CHARS_MAX)
+        why = one_line("; ".join(each.reasons), chars_max=REASONS_CHARS_MAX)
         output.line(f"{place:>3}. {each.id} ({each.score:.2f}): {why or 'nothing is known of it'}")
     return EXIT_OK
 
@@ -307,7 +307,7 @@ def _row(each: Stats) -> list[str]:
         duration(runtime.p50_ms) if runtime else "-",
         duration(runtime.p95_ms) if runtime else "-",
         _tokens(each) or "-",
-        "-" if each.cost_usd is None else f"${each.cost_usd:.2f}",
+        "-" if each.cost_usd is None else money(each.cost_usd),
     ]
 
 
@@ -329,7 +329,7 @@ def _record_lines(each: Stats) -> list[str]:
     if tokens:
         lines.append(f"{tokens} tokens in/out, known of {each.tokens_known}")
     if each.cost_usd is not None:
-        lines.append(f"${each.cost_usd:.2f}, known of {each.cost_known}")
+        lines.append(f"{money(each.cost_usd)}, known of {each.cost_known}")
     reasons = list(each.reasons.items())[:REASONS_SHOWN_MAX]
     if reasons:
         lines.append("mostly: " + ", ".join(f"{name} ({number})" for name, number in reasons))

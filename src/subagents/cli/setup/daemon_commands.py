@@ -16,6 +16,7 @@ from subagents.cli.flags import Json, Yes
 from subagents.client.client import Client
 from subagents.client.daemon_start import answers, ensure_daemon
 from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
+from subagents.text import counted
 from subagents.version import __version__
 
 STOP_TIMEOUT_S: Final = 20.0
@@ -132,7 +133,7 @@ def down(*, yes: Yes = False, json: Json = False) -> int:
 
 
 def _question(runs: int) -> str:
-    what = "1 run is" if runs == 1 else f"{runs} runs are"
+    what = counted(runs, "run is", "runs are")
     return f"{what} under way; without a daemon nothing is verified or delivered. Stop it?"
 
 

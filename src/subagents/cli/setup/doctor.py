@@ -37,6 +37,7 @@ from subagents.errors import (
     DaemonUnreachable,
     SubagentsError,
 )
+from subagents.text import counted, one_line, size
 from subagents.version import __version__
 
 FREE_BYTES_LOW: Final = 500 * 1024 * 1024
@@ -255,7 +256,9 @@ def _daemon(home: Paths, version: Document | None, found: Document | None, silen
         return Check("daemon", OK, "not running (subagents up, or any `subagents run`, starts it)")
     tail = log_tail(home.log_file).strip().splitlines()
     said = log_message(tail[-1]) if tail else ""
-    last = f"\nlast line of {home.log_file}: {output.one_line(said)}" if tail else ""
+    last = (
+        f"\nlast line of {home.log_file}: {one_line(said, output.CELL_CHARS_MAX)}" if tail else ""
+    )
     return Check("daemon", WARN, f"its socket is there, but {silence}{last}", "subagents up")
 
 
@@ -320,8 +323,8 @@ def _refusals(found: Document) -> Check:
         return Check("refusals", OK, "nobody was turned away in the last day")
     number, newest = refusals["lastDay"], refusals.get("newest") or []
     lines = [f"{each['call']} by {each['by']}: {each['reason']}" for each in newest]
-    shown = "\n".join(output.one_line(line, chars_max=REFUSAL_CHARS_MAX) for line in lines)
-    what = "1 call was" if number == 1 else f"{number} calls were"
+    shown = "\n".join(one_line(line, chars_max=REFUSAL_CHARS_MAX) for line in lines)
+    what = counted(number, "call was", "calls were")
     fix = f"if you do not know them, read {refusals.get('file')}"
     return Check("refusals", WARN, f"{what} refused in the last day\n{shown}", fix)
 
@@ -336,8 +339,8 @@ def _database(home: Paths) -> Check:
     if problems:
         fix = f"restore a copy made by `subagents db backup` to {home.database}"
         return Check("database", FAIL, "\n".join(problems), fix)
-    mebibytes = home.database.stat().st_size / 1024 / 1024
-    return Check("database", OK, f"{home.database} ({mebibytes:.1f} MiB, checked)")
+    shown = size(home.database.stat().st_size)
+    return Check("database", OK, f"{home.database} ({shown}, checked)")
 
 
 def _disk(home: Paths) -> Check:
@@ -345,7 +348,7 @@ def _disk(home: Paths) -> Check:
     while not directory.exists():
         directory = directory.parent
     free = shutil.disk_usage(directory).free
-    detail = f"{free / 1024**3:.1f} GiB free at {directory}"
+    detail = f"{size(free)} free at {directory}"
     if free < FREE_BYTES_FULL:
         return Check("disk", FAIL, detail, "make room: new runs are refused")
     if free < FREE_BYTES_LOW:

@@ -28,9 +28,9 @@ from subagents.config.installed_programs import Installed, installed, subject
 from subagents.config.program_catalog import LLM_PACKAGE, LLM_PROVIDERS, login_of
 from subagents.config.scope_probes import SCOPE, Probe, Verdict
 from subagents.config.settings import Agent
-from subagents.domain.text.announcement import one_line
 from subagents.errors import ConfigError, Forbidden
 from subagents.ports import Runtime, abilities_of
+from subagents.text import one_line
 
 VERSION_S: Final = 15.0
 """OpenClaw takes six seconds on two slow cores."""
@@ -75,7 +75,7 @@ def version_of(found: Installed, environ: Mapping[str, str]) -> str | None:
         env = {n: v for n, v in environ.items() if not n.startswith("SUBAGENTS_")}
         said = _output((found.place, "--version"), env | _QUIET, empty)
     lines = [line.strip() for line in said.splitlines() if _NUMBER.search(line)]
-    return one_line(lines[0])[:VERSION_CHARS_MAX] if lines else None
+    return one_line(lines[0], VERSION_CHARS_MAX) if lines else None
 
 
 _QUIET: Final = {

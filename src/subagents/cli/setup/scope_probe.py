@@ -22,8 +22,8 @@ from subagents.client.orchestrator import Orchestrator, RunHandle, RunResult
 from subagents.config.scope_probes import SCOPE, Claim, Verdict
 from subagents.config.settings import Agent
 from subagents.domain.run.spec import Abilities
-from subagents.domain.text.announcement import one_line
 from subagents.errors import Forbidden, SubagentsError
+from subagents.text import one_line
 
 PROBED: Final = "probe"
 """The agent's id in the daemon that is made for it."""

@@ -30,6 +30,7 @@ from subagents.errors import (
     Unavailable,
     UsageError,
 )
+from subagents.text import one_line
 
 if TYPE_CHECKING:  # it looks for programs: only `init` needs it
     from subagents.config.program_catalog import Found
@@ -483,7 +484,7 @@ def _require_systemd() -> None:
 def _systemctl(*arguments: str) -> None:
     done = _run("systemctl", "--user", *arguments)
     if done.returncode != 0:
-        said = output.one_line(done.stderr or done.stdout, chars_max=400)
+        said = one_line(done.stderr or done.stdout, chars_max=400)
         raise Unavailable(f"systemctl --user {' '.join(arguments)} failed: {said}")
 
 

@@ -16,6 +16,7 @@ from subagents.cli.connection import POLL_S, connect, persistently
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Document
 from subagents.errors import EXIT_OK, UsageError
+from subagents.text import one_line
 
 NEWEST: Final = 100
 """How far back it looks when nothing was said."""
@@ -97,9 +98,9 @@ def _print(event: Document, *, json: bool) -> None:
     at = time.strftime("%H:%M:%S", time.localtime(cast("int", at_ms) / 1000))
     is_news = "event" in event
     name = event["event"] if is_news else event["type"]
-    label = output.one_line(str(event["label"]), chars_max=24)
+    label = one_line(str(event["label"]), chars_max=24)
     rest = " ".join(
-        f"{key}={output.one_line(str(value), chars_max=80)}"
+        f"{key}={one_line(str(value), chars_max=80)}"
         for key, value in event.items()
         if key not in HEAD and value is not None
     )

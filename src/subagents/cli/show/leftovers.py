@@ -7,6 +7,7 @@ from typing import Final
 
 from subagents.cli import output
 from subagents.cli.show.views import Details, Leftovers, WorkspaceView
+from subagents.text import one_line
 
 DELETED_SHOWN: Final = 5
 WORDS_LINES: Final = 12
@@ -26,11 +27,11 @@ def fields(run: Leftovers | Details) -> list[tuple[str, str]]:
 def say(run: Leftovers, *, has_result: bool) -> None:
     """On stderr, behind the one line of its end."""
     for name, text in fields(run):
-        output.note(f"  {name + ': ' if name else ''}{output.one_line(text, chars_max=400)}")
+        output.note(f"  {name + ': ' if name else ''}{one_line(text, chars_max=400)}")
     if run.last_words and not has_result:
         output.note("  last words (it gave no result):")
         for line in run.last_words.splitlines()[-WORDS_LINES:]:
-            output.note(f"    {output.one_line(line, chars_max=400)}")
+            output.note(f"    {one_line(line, chars_max=400)}")
 
 
 def _where(found: WorkspaceView) -> str:

@@ -16,10 +16,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from subagents.cli.output import STYLES, harmless, one_line
+from subagents.cli.output import STYLES
 from subagents.cli.show import render
 from subagents.cli.show.views import Node
 from subagents.cli.show.watch_frame import HEADERS, STALE_MS, Frame
+from subagents.text import harmless, one_line
 
 FRAMES_PER_SECOND: Final = 5
 LINES_SPARE: Final = 2

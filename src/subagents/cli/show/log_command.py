@@ -21,6 +21,7 @@ from subagents.cli.show.views import (
 )
 from subagents.client.client import Client, Document, Query
 from subagents.errors import EXIT_OK, UsageError
+from subagents.text import harmless
 
 FOLLOW_LINES: Final = 1_000
 """Of one page while following."""
@@ -158,7 +159,7 @@ def shown(line: LineView) -> list[str]:
     at = _clock(line.ts)
     sign = SIGNS.get(line.type, "?")
     # Also into a pipe: a worker's text must not move the cursor of whoever reads it in the end.
-    first, *rest = output.harmless(line.text).splitlines() or [""]
+    first, *rest = harmless(line.text).splitlines() or [""]
     style = STYLES.get(line.type, "")
     indent = " " * (len(at) + 3)
     lines = [f"{at} {sign} {output.styled(first, style)}".rstrip()]
@@ -191,7 +192,7 @@ def _print_summary(answer: Document, *, json: bool) -> None:
         output.document(answer)
         return
     found = view(answer, SummaryView)
-    output.data(output.harmless(found.summary))
+    output.data(harmless(found.summary))
     if found.note:
         output.note(f"These are the facts without a model: {found.note}")
     elif found.summary_run:

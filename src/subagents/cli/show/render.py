@@ -3,11 +3,10 @@
 Source: 5-surfaces §2; the icons are never the only sign, the word stands beside them.
 """
 
-import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from subagents.cli.output import cells_wide, one_line
+from subagents.cli.output import CELL_CHARS_MAX, cells_wide
 from subagents.cli.show.views import (
     Item,
     Node,
@@ -17,6 +16,7 @@ from subagents.cli.show.views import (
     UsageView,
     VerificationView,
 )
+from subagents.text import compact, duration, money, one_line
 
 ICONS: Final = {
     "ok": "✔",
@@ -46,26 +46,6 @@ class TreeLine(NamedTuple):
     state: str
     name: str
     text: str
-
-
-def duration(milliseconds: int) -> str:
-    """``0.4s``, ``12s``, ``3m 05s``, ``2h 10m``."""
-    seconds = max(milliseconds, 0) / 1000
-    if seconds < 9.95:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes}m {rest:02}s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h {minutes:02}m" if hours < 48 else f"{hours // 24}d {hours % 24}h"
-
-
-def has_unicode() -> bool:
-    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    return encoding.startswith("utf")
 
 
 def icon(state: str) -> str:
@@ -116,9 +96,9 @@ def node_text(node: Node) -> str:
         if node.verification == "passed":
             parts.append("verified")
         if node.outcome.error and node.state != "ok":
-            parts.append(one_line(node.outcome.error))
+            parts.append(one_line(node.outcome.error, CELL_CHARS_MAX))
     elif node.state in {"waiting", "queued", "retry_wait", "blocked"} and node.why:
-        parts.append(one_line(node.why))
+        parts.append(one_line(node.why, CELL_CHARS_MAX))
     elif node.latest_progress is not None:
         parts.append(progress_text(node.latest_progress))
     return "  ".join(parts)
@@ -157,7 +137,7 @@ def now_text(row: Row) -> str:
 def progress_text(progress: ProgressView) -> str:
     share = progress.percent_complete
     percent = "" if share is None else f"{share:g}% "
-    return f"{percent}{one_line(progress.phase)}"
+    return f"{percent}{one_line(progress.phase, CELL_CHARS_MAX)}"
 
 
 def outcome_text(outcome: OutcomeView) -> str:
@@ -207,15 +187,10 @@ def usage_text(usage: UsageView) -> str:
     parts: list[str] = []
     if usage.tokens_in is not None or usage.tokens_out is not None:
         total = (usage.tokens_in or 0) + (usage.tokens_out or 0)
-        parts.append(f"{total / 1000:.1f}k tokens" if total >= 1000 else f"{total} tokens")
+        parts.append(f"{compact(total)} tokens")
     if usage.cost_usd is not None:
         parts.append(money(usage.cost_usd))
     return ", ".join(parts)
-
-
-def money(usd: float) -> str:
-    """``$0.34``; less than a cent keeps two digits, so that it is never shown as nothing."""
-    return f"${usd:.2f}" if usd >= 0.01 or usd <= 0 else f"${usd:.2g}"
 
 
 def error_lines(outcome: OutcomeView, verification: VerificationView | None) -> list[str]:

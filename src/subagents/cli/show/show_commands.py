@@ -31,6 +31,7 @@ from subagents.cli.show.views import (
 )
 from subagents.client.client import Document
 from subagents.errors import EXIT_OK, UsageError
+from subagents.text import duration, harmless, one_line
 
 EVENTS_PAGE: Final = 500
 ALERTS: Final = frozenset({"stuck", "failure_loop", "api_error", "budget_alert"})
@@ -139,7 +140,7 @@ def tree(
     lines = [each for root in roots for each in render.tree_lines(root)]
     for each in render.aligned(lines):
         icon = output.styled(render.icon(each.state), each.state)
-        text = output.harmless(f"{each.name}  {each.text}")
+        text = harmless(f"{each.name}  {each.text}")
         sys.stdout.write(f"{each.indent}{icon} {text}\n")
     return EXIT_OK
 
@@ -245,7 +246,7 @@ def _show_proof(run: Details) -> None:
 def _field(name: str, text: str | None) -> None:
     if text:
         label = f"{name}:" if name else ""
-        output.line(f"  {label:<12}{output.one_line(text, chars_max=400)}")
+        output.line(f"  {label:<12}{one_line(text, chars_max=400)}")
 
 
 def _indented(text: str) -> None:
@@ -317,7 +318,7 @@ def timeline(run: Run, /, *, json: Json = False) -> int:
     for event in events:
         at = f"+{(event.at_ms - start_ms) / 1000:.3f}s"
         phase = "(stale)" if event.stale else event.phase or ""
-        text = output.one_line(_event_text(event.data), chars_max=room)
+        text = one_line(_event_text(event.data), chars_max=room)
         output.line(f"{at:>11}  {event.seq:>3}  {phase:<17}  {event.type:<20}  {text}".rstrip())
     return EXIT_OK
 
@@ -334,7 +335,7 @@ def _event_text(data: dict[str, object], prefix: str = "") -> str:
         if isinstance(value, dict) and not prefix:
             parts.append(_event_text(value, f"{name}."))
         elif isinstance(value, str | int | float | bool) and name != "key":
-            parts.append(f"{prefix}{name}={output.one_line(str(value), chars_max=60)}")
+            parts.append(f"{prefix}{name}={one_line(str(value), chars_max=60)}")
     return " ".join(part for part in parts if part)
 
 
@@ -357,7 +358,7 @@ def why(run: Run, /, *, json: Json = False) -> int:
     start_ms = next((step.at_ms for step in found.steps if step.at_ms is not None), None)
     for step in found.steps:
         at = "" if step.at_ms is None or start_ms is None else _offset(step.at_ms - start_ms)
-        output.line(f"  {at:>9}  {output.one_line(step.text, chars_max=400)}")
+        output.line(f"  {at:>9}  {one_line(step.text, chars_max=400)}")
     if found.delivery_tries:
         output.line("delivery:")
     for each in found.delivery_tries:
@@ -369,7 +370,7 @@ def why(run: Run, /, *, json: Json = False) -> int:
 
 
 def _offset(milliseconds: int) -> str:
-    return f"+{render.duration(milliseconds)}"
+    return f"+{duration(milliseconds)}"
 
 
 def _delivery(outcome: object) -> str:
@@ -398,8 +399,8 @@ def attention(*, json: Json = False) -> int:
         output.note("Nothing needs you.")
     now_ms = time.time() * 1000
     for item in items:
-        age = "" if item.since is None else f", {render.duration(round(now_ms - item.since))} ago"
-        text = output.one_line(item.text, chars_max=200)
+        age = "" if item.since is None else f", {duration(round(now_ms - item.since))} ago"
+        text = one_line(item.text, chars_max=200)
         output.styled_line(f"  {item.label} ({item.run_id}{age}): {text}", item.kind, item.kind)
         if item.request_id:
             output.line(f"    answer: subagents answer {item.request_id} TEXT")

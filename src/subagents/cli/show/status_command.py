@@ -14,6 +14,7 @@ from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
 from subagents.cli.show.views import StatusView, UsageView, view
 from subagents.errors import EXIT_OK, UsageError
+from subagents.text import duration, one_line
 
 LINE_CHARS_MAX: Final = 200
 PART_CHARS_MAX: Final = 120
@@ -38,11 +39,11 @@ def status(*runs: Runs, json: Json = False) -> int:
     now_ms = time.time() * 1000
     for answer in answers:
         found = view(answer, StatusView)
-        name = output.one_line(found.label, chars_max=60)
+        name = one_line(found.label, chars_max=60)
         parts = [f" {found.run_id}  {name}  {render.word(found.state)}", *facts(found, now_ms)]
         output.styled_line("  ".join(parts), render.icon(found.state), found.state)
         if now := " · ".join(doing(found, now_ms)):
-            output.line(f"    {output.one_line(now, chars_max=LINE_CHARS_MAX)}")
+            output.line(f"    {one_line(now, chars_max=LINE_CHARS_MAX)}")
     return EXIT_OK
 
 
@@ -73,16 +74,16 @@ def used_by(found: StatusView) -> UsageView:
 
 def doing(found: StatusView, now_ms: float) -> list[str]:
     """What it is at, or why it is not; its last sign of life; what is left of its time."""
-    parts = [output.one_line(render.now_text(found), chars_max=PART_CHARS_MAX)]
+    parts = [one_line(render.now_text(found), chars_max=PART_CHARS_MAX)]
     if found.outcome is None:
         if found.waiting is not None and found.waiting != parts[0]:
             parts.append(f"waiting: {found.waiting}")
         if found.last_activity_age is not None:
-            seen = output.one_line(found.last_activity or "a sign of life", chars_max=80)
+            seen = one_line(found.last_activity or "a sign of life", chars_max=80)
             parts.append(f"{seen}, {found.last_activity_age}")
         if found.budget is not None and found.budget.text:
             parts.append(f"budget: {found.budget.text}")
         if found.deadline is not None:
-            left = render.duration(max(round(found.deadline - now_ms), 0))
+            left = duration(max(round(found.deadline - now_ms), 0))
             parts.append(f"{left} to its deadline")
     return [part for part in parts if part]

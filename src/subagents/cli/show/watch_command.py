@@ -27,8 +27,8 @@ from subagents.cli.show.views import (
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
 from subagents.client.client import Client, Document, segment
 from subagents.domain.run.run import SETTLED, Phase
-from subagents.domain.text import durations
 from subagents.errors import EXIT_OK, NotFound, UsageError
+from subagents.text import one_line, parse_duration
 
 INTERVAL_MS_MIN: Final = 200
 LINES_SPARE: Final = 4
@@ -130,7 +130,7 @@ class _Lines:
             if self._said.get(row.run_id) == news:
                 continue
             self._said[row.run_id] = news
-            text = "  ".join(output.one_line(cell, chars_max=120) for cell in cells if cell)
+            text = "  ".join(one_line(cell, chars_max=120) for cell in cells if cell)
             output.line(f"{at}  {text}")
 
 
@@ -192,7 +192,7 @@ def watch(
 
         subagents watch tree:nightly --interval 5s
     """
-    pause_ms = durations.milliseconds(interval, field="--interval")
+    pause_ms = parse_duration(interval, field="--interval")
     if pause_ms < INTERVAL_MS_MIN:
         raise UsageError(
             f"--interval must be {INTERVAL_MS_MIN}ms or more", details={"field": "--interval"}

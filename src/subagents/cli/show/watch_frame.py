@@ -6,9 +6,9 @@ Source: 5-surfaces §2; 4-observability §3, §5.
 from collections.abc import Sequence
 from typing import Final
 
-from subagents.cli import output
 from subagents.cli.show import render
 from subagents.cli.show.views import Row, StatusView
+from subagents.text import compact, cut_start, duration, money, one_line
 
 NAME_CHARS_MAX: Final = 40
 HEADERS: Final = ("", "run", "agent", "state", "time", "tokens", "cost", "children", "seen", "now")
@@ -76,8 +76,8 @@ class Frame:
             row.agent_id,
             render.word(row.state),
             render.elapsed(row, now_ms),
-            "-" if tokens is None else _count(tokens),
-            "-" if row.cost_usd is None else render.money(row.cost_usd),
+            "-" if tokens is None else compact(tokens),
+            "-" if row.cost_usd is None else money(row.cost_usd),
             children,
             _age(row.last_activity_age_ms) if is_live else "",
             now_of(row),
@@ -90,8 +90,8 @@ class Frame:
         while above is not None and len(names) <= ANCESTORS_MAX:
             names.insert(0, above.label or above.run_id)
             above = self._labels.get(above.requester_run or "")
-        whole = "/".join(output.one_line(name, chars_max=NAME_CHARS_MAX) for name in names)
-        return whole if len(whole) <= NAME_CHARS_MAX else f"…{whole[1 - NAME_CHARS_MAX :]}"
+        whole = "/".join(one_line(name, chars_max=NAME_CHARS_MAX) for name in names)
+        return cut_start(whole, NAME_CHARS_MAX)
 
 
 def group_of(row: Row) -> int:
@@ -118,11 +118,5 @@ def now_of(row: StatusView) -> str:
     return f"{told} · {row.last_activity}" if row.last_activity else told
 
 
-def _count(tokens: int) -> str:
-    if tokens < 1_000:
-        return str(tokens)
-    return f"{tokens / 1_000:.1f}k" if tokens < 1_000_000 else f"{tokens / 1_000_000:.1f}M"
-
-
 def _age(milliseconds: int | None) -> str:
-    return "" if milliseconds is None else render.duration(milliseconds)
+    return "" if milliseconds is None else duration(milliseconds)

@@ -17,7 +17,7 @@ from subagents.domain.run.run import (
     Run,
 )
 from subagents.domain.run.values import MessageId, replace
-from subagents.domain.text.announcement import one_line
+from subagents.text import one_line
 
 HOUR_MS: Final = 3_600_000
 CHARS_PER_TOKEN: Final = 3

@@ -25,9 +25,8 @@ from subagents.domain.run.run import (
     Spent,
 )
 from subagents.domain.run.spec import Budget
-from subagents.domain.run.spending import money, tokens_text
 from subagents.domain.run.values import Value, replace
-from subagents.domain.text.announcement import duration
+from subagents.text import compact, duration, money
 
 N = TypeVar("N", int, float)
 
@@ -62,7 +61,7 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
     found = []
     tokens, limit = spending.tokens(used), budget.max_tokens
     if tokens is not None and limit is not None:
-        text = f"{tokens_text(tokens)} of {tokens_text(limit)} tokens"
+        text = f"{compact(tokens)} of {compact(limit)} tokens"
         found.append(Share(_percent(tokens, limit), tokens >= limit - kept_tokens(limit), text))
     cost, most = used.cost_usd, budget.max_cost_usd
     if cost is not None and most is not None:
@@ -327,7 +326,7 @@ def view(run: Run, now_ms: int) -> BudgetView | None:
     used, found = spending.spent(run), shares(run, at_ms)
     parts = [share.text for share in found]
     if spending.tokens(used) is None and budget.max_tokens is not None:
-        parts.append(f"? of {tokens_text(budget.max_tokens)} tokens")
+        parts.append(f"? of {compact(budget.max_tokens)} tokens")
     if used.cost_usd is None and budget.max_cost_usd is not None:
         parts.append(f"? of {money(budget.max_cost_usd)}")
     if budget.max_runs is not None:

@@ -12,7 +12,7 @@ from subagents.domain.alerts.detectors import Watch
 from subagents.domain.rules import budgets
 from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.run import Phase, Run
-from subagents.domain.text.announcement import duration
+from subagents.text import duration
 
 USED_UP_PERCENT: Final = 100
 

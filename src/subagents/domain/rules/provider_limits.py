@@ -22,7 +22,8 @@ from subagents.domain.run.run import (
     Steer,
 )
 from subagents.domain.run.values import RunId, Value, replace
-from subagents.domain.text.announcement import duration, follow_up
+from subagents.domain.text.announcement import follow_up
+from subagents.text import duration
 
 FIRST_WAIT_MS: Final = 15_000
 WAIT_MS_MAX: Final = 300_000

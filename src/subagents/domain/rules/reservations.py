@@ -14,8 +14,8 @@ from subagents.domain.rules import budgets
 from subagents.domain.run import spending
 from subagents.domain.run.run import Committed, Run
 from subagents.domain.run.spec import Budget, RunSpec
-from subagents.domain.text.announcement import duration
 from subagents.errors import Forbidden
+from subagents.text import compact, duration, money
 
 
 class _Dimension(NamedTuple):
@@ -37,7 +37,7 @@ _TOKENS: Final = _Dimension(
     limit=lambda budget: budget.max_tokens,
     gone=lambda found: found.tokens,
     kept=lambda limit: budgets.kept_tokens(int(limit)),
-    text=lambda amount: spending.tokens_text(int(amount)),
+    text=lambda amount: compact(int(amount)),
     unit=" tokens",
 )
 _COST: Final = _Dimension(
@@ -45,7 +45,7 @@ _COST: Final = _Dimension(
     limit=lambda budget: budget.max_cost_usd,
     gone=lambda found: found.cost_usd,
     kept=budgets.kept_cost,
-    text=spending.money,
+    text=money,
 )
 _RUNS: Final = _Dimension(
     "runs",

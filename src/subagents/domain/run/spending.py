@@ -86,16 +86,3 @@ def tokens(used: Usage | Spent) -> int | None:
 def _total(values: Iterable[N | None]) -> N | None:
     present = [value for value in values if value is not None]
     return sum(present) if present else None
-
-
-def tokens_text(count: int) -> str:
-    """``950``, ``4.2k``, ``80k``, ``1.5M``."""
-    for size, sign in ((1_000_000, "M"), (1_000, "k")):
-        if count >= size:
-            return f"{count / size:.1f}".removesuffix(".0") + sign
-    return str(count)
-
-
-def money(usd: float) -> str:
-    """``$0.50``; what is less than a cent keeps two digits, and is never ``$0.00``."""
-    return f"${usd:.2f}" if usd >= 0.01 or usd <= 0 else f"${usd:.2g}"

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from subagents.domain.run.values import RunId, Value
+from subagents.text import counted, listed
 
 LABEL_CHARS_MAX: Final = 40
 ID_CHARS: Final = 10
@@ -108,22 +109,15 @@ def summary(changes: Changes) -> str:
         return "no changes"
     parts = []
     if changes.files:
-        noun = "file" if changes.files == 1 else "files"
-        parts.append(f"{changes.files} {noun} changed, +{changes.insertions} -{changes.deletions}")
+        lines = f"+{changes.insertions} -{changes.deletions}"
+        parts.append(f"{counted(changes.files, 'file')} changed, {lines}")
     if changes.commits:
-        parts.append(f"{changes.commits} commit{'' if changes.commits == 1 else 's'}")
+        parts.append(counted(changes.commits, "commit"))
     if changes.ignored:
         parts.append(f"{changes.ignored} ignored by git")
     gone = [each.path for each in changes.changed if each.kind is ChangeKind.DELETED]
     text = ", ".join(parts)
-    return f"{text}; deleted: {listed(gone, changes.deleted)}" if gone else text
-
-
-def listed(paths: list[str], total: int) -> str:
-    """Some names, and how many there are besides."""
-    shown = ", ".join(" ".join(path.split()) for path in paths[:NAMED_MAX])
-    more = max(total, len(paths)) - min(len(paths), NAMED_MAX)
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{text}; deleted: {listed(gone, NAMED_MAX, changes.deleted)}" if gone else text
 
 
 def out_of_scope(changes: Changes, artifacts: Sequence[str], prefix: str) -> tuple[str, ...]:

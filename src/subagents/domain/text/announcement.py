@@ -5,7 +5,6 @@ of backticks inside, and never merged into instructions (2-lifecycle §7; seed 0
 Announcement").
 """
 
-import re
 from typing import Final
 
 from subagents.domain.run import spending, workspace
@@ -23,17 +22,15 @@ from subagents.domain.run.run import (
     Steer,
 )
 from subagents.domain.run.values import MessageId, announcement_id
+from subagents.text import compact, cut, duration, fence, listed, money, one_line, quoted, shortened
 
 DEPENDENCY_RESULT_BYTES_MAX: Final = 32 * 1024
 CHILD_RESULT_CHARS_MAX: Final = 4_000
-ENDING_CHARS_MAX: Final = 300
-"""Of an error on the announcement's first line; a longer one is quoted in full below it."""
 SILENT_TEXTS: Final = {
     "ANNOUNCE_SKIP": SkipReason.ANNOUNCE_SKIP,
     "NO_REPLY": SkipReason.SILENT,
 }
 
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ENDINGS: Final = {
     Status.OK: "just completed successfully",
     Status.PARTIAL: "completed partially",
@@ -43,13 +40,6 @@ _ENDINGS: Final = {
 }
 
 
-def fence(text: str) -> str:
-    """Quote untrusted text so that nothing in it can end the quote."""
-    longest = max((len(ticks) for ticks in re.findall(r"`+", text)), default=0)
-    ticks = "`" * max(3, longest + 1)
-    return f"{ticks}\n{text}\n{ticks}"
-
-
 def ending(outcome: Outcome) -> str:
     """The outcome in words: ``just completed successfully``, ``failed: <reason>``, …"""
     error = one_line(outcome.error) if outcome.error else None
@@ -57,21 +47,6 @@ def ending(outcome: Outcome) -> str:
         return f"failed: {error or outcome.reason}"
     words = _ENDINGS[outcome.status]
     return f"{words}: {error}" if error else words
-
-
-def one_line(text: str) -> str:
-    """A worker's words inside a sentence of ours: they can start no line of their own.
-
-    Without control characters: the line may be shown on a terminal.
-    """
-    line = _CONTROLS.sub("", " ".join(text.split()))
-    return line if len(line) <= ENDING_CHARS_MAX else f"{line[: ENDING_CHARS_MAX - 1]}…"
-
-
-def quoted(text: str) -> str:
-    """A worker's words on one line, or fenced when they have several or are long."""
-    line = one_line(text)
-    return f'"{line}"' if line == text else f"says:\n{fence(text)}"
 
 
 def announcement(run: Run, *, consumed: bool) -> Message:
@@ -102,10 +77,7 @@ def announcement_text(run: Run, *, chars_max: int | None = None, by_tool: bool =
         raise ValueError(msg)
     shown = run.result or "(no output)"
     limit = run.resolved.max_announce_chars if chars_max is None else chars_max
-    if len(shown) > limit:
-        more = len(shown) - limit
-        where = _place("result", run, by_tool=by_tool)
-        shown = f"{shown[:limit]}… ({more} more characters: {where})"
+    shown = shortened(shown, limit, _place("result", run, by_tool=by_tool))
     if run.report is not None and run.report.summary not in shown:
         # A report that was read from the result's text is there already, unless it was cut off.
         shown = f"{run.report.summary[:limit]}\n\n{shown}" if run.result else run.report.summary
@@ -129,8 +101,8 @@ def _whole_error(outcome: Outcome, chars_max: int | None) -> str:
     error = outcome.error or ""
     if one_line(error) == error:
         return ""
-    is_cut = chars_max is not None and len(error) > chars_max
-    return f"Error:\n{fence(f'{error[:chars_max]}…' if is_cut else error)}\n\n"
+    shown = error if chars_max is None else cut(error, chars_max)
+    return f"Error:\n{fence(shown)}\n\n"
 
 
 def _left_behind(run: Run, outcome: Outcome, chars_max: int) -> str:
@@ -143,7 +115,7 @@ def _left_behind(run: Run, outcome: Outcome, chars_max: int) -> str:
         claimed = [each.path for each in run.report.artifacts] if run.report else []
         files = list(dict.fromkeys((*remains.files, *claimed)))
         if files:
-            parts.append(f"Files left: {one_line(workspace.listed(files, len(files)))}")
+            parts.append(f"Files left: {one_line(listed(files, workspace.NAMED_MAX))}")
     tree = run.resolved.worktree
     if tree is not None and remains.changes is not None and not remains.changes.is_clean:
         text = one_line(workspace.summary(remains.changes))
@@ -158,8 +130,8 @@ def stats_line(run: Run) -> str:
     usage = spending.total_usage(run)
     if usage.tokens_in is not None or usage.tokens_out is not None:
         tokens_in, tokens_out = usage.tokens_in or 0, usage.tokens_out or 0
-        total = _count(tokens_in + tokens_out)
-        parts.append(f"tokens {total} (in {_count(tokens_in)} / out {_count(tokens_out)})")
+        total = compact(tokens_in + tokens_out)
+        parts.append(f"tokens {total} (in {compact(tokens_in)} / out {compact(tokens_out)})")
     if run.children and (below := _subtree(run)):
         parts.append(below)
     if len(run.attempts) > 1:
@@ -179,8 +151,8 @@ def _subtree(run: Run) -> str:
     used = spending.spent(run)
     tokens = spending.tokens(used)
     known = [
-        f"tokens {spending.tokens_text(tokens)}" if tokens is not None else "",
-        spending.money(used.cost_usd) if used.cost_usd is not None else "",
+        f"tokens {compact(tokens)}" if tokens is not None else "",
+        money(used.cost_usd) if used.cost_usd is not None else "",
     ]
     text = ", ".join(filter(None, known))
     return f"all {used.runs} runs: {text}" if text else ""
@@ -193,24 +165,6 @@ def _next_step(run: Run, outcome: Outcome, *, by_tool: bool) -> str:
         return "Check what is missing before you rely on it."
     why = f"See why: {_place('why', run, by_tool=by_tool)}."
     return why if by_tool else f"{why} Start again: subagents retry {run.id}."
-
-
-def duration(milliseconds: int) -> str:
-    """``850ms``, ``12s``, ``3m 5s``, ``2h 10m``."""
-    if milliseconds < 1_000:
-        return f"{max(milliseconds, 0)}ms"
-    seconds = milliseconds // 1000
-    if seconds < 60:
-        return f"{seconds}s"
-    minutes, seconds = divmod(seconds, 60)
-    if minutes < 60:
-        return f"{minutes}m {seconds}s" if seconds else f"{minutes}m"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h {minutes}m" if minutes else f"{hours}h"
-
-
-def _count(number: int) -> str:
-    return f"{number / 1000:.1f}k" if number >= 1_000 else str(number)
 
 
 def escalation(run: Run) -> Message:
@@ -293,10 +247,8 @@ def append_children(result: str | None, children: tuple[Child, ...]) -> str:
 
 def _child_block(child: Child) -> str:
     outcome = ending(child.outcome) if child.outcome else "is still active"
-    text = child.result or "(no output)"
-    if len(text) > CHILD_RESULT_CHARS_MAX:
-        more = len(text) - CHILD_RESULT_CHARS_MAX
-        text = f"{text[:CHILD_RESULT_CHARS_MAX]}… ({more} more: subagents result {child.run_id})"
+    where = f"subagents result {child.run_id}"
+    text = shortened(child.result or "(no output)", CHILD_RESULT_CHARS_MAX, where)
     return f'"{child.label}" {outcome}:\n{fence(text)}'
 
 

@@ -10,8 +10,8 @@ from subagents.domain.rules.contract import describe
 from subagents.domain.run.outcome import Outcome, Status
 from subagents.domain.run.run import Dependency, Run
 from subagents.domain.run.spec import Budget, RunSpec
-from subagents.domain.text.announcement import duration
 from subagents.domain.text.report_text import FORM
+from subagents.text import duration
 
 
 def dependency_results(run: Run) -> str:

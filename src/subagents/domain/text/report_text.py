@@ -34,6 +34,7 @@ from subagents.domain.run.run import (
     ReportStatus,
 )
 from subagents.domain.run.values import Value
+from subagents.text import cut
 
 REPORT_CHARS_MAX: Final = 65_536
 """Of all texts of a report together, as for a report by tool."""
@@ -201,7 +202,7 @@ def _choice(kind: type[E], key: str, fields: dict[str, list[str]]) -> E | Unread
     for each in kind:
         if word == each:
             return each
-    shown = word if len(word) <= WRONG_VALUE_CHARS_MAX else f"{word[:WRONG_VALUE_CHARS_MAX]}…"
+    shown = cut(word, WRONG_VALUE_CHARS_MAX)
     allowed = ", ".join(kind)
     return Unreadable(
         reason=f'the completion report in the text has {key} "{shown}" (allowed: {allowed})'

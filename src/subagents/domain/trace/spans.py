@@ -61,6 +61,7 @@ from subagents.domain.trace.trace_ids import (
     span_id,
     trace_id,
 )
+from subagents.text import shortened
 
 TOOLS_MAX: Final = 1_000
 """Tool spans of one run; how many more there were stands on the attempt's span."""
@@ -423,9 +424,7 @@ def _content(task: str, result: str | None, outcome: Outcome | None) -> dict[str
 
 
 def _messages(role: str, text: str) -> str:
-    shown = redact(text)
-    if len(shown) > CONTENT_CHARS_MAX:
-        shown = f"{shown[:CONTENT_CHARS_MAX]}… ({len(shown) - CONTENT_CHARS_MAX} more characters)"
+    shown = shortened(redact(text), CONTENT_CHARS_MAX)
     message = {"role": role, "parts": [{"type": "text", "content": shown}]}
     return msgspec.json.encode([message]).decode()
 

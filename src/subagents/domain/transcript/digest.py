@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 
 from subagents.domain.alerts.detectors import Watch
 from subagents.domain.run.run import Run, Usage
-from subagents.domain.run.spending import money, total_usage
+from subagents.domain.run.spending import total_usage
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
-from subagents.domain.text.announcement import duration, ending, one_line
+from subagents.domain.text.announcement import ending
 from subagents.domain.transcript.transcript_query import Line
+from subagents.text import age, duration, money, one_line
 
 LINES_MAX: Final = 40
 TEXT_CHARS_MAX: Final = 500
@@ -223,18 +224,12 @@ def _activity(watch: Watch, now_ms: int) -> str:
     return f"last activity: {what}, {age(now_ms - watch.last_at_ms)}"
 
 
-def age(milliseconds: int) -> str:
-    """``30s ago``, ``3m 5s ago``."""
-    return f"{duration(max(milliseconds, 0) // 1000 * 1000) if milliseconds >= 1000 else '0s'} ago"
-
-
 def _at(line: Line, start_ms: int) -> str:
     return f"+{duration(max(line.ts - start_ms, 0))}"
 
 
 def _short(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= ENTRY_CHARS_MAX else f"{line[: ENTRY_CHARS_MAX - 1]}…"
+    return one_line(text, ENTRY_CHARS_MAX)
 
 
 def _within(lines: Sequence[str]) -> list[str]:

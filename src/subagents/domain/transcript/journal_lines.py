@@ -30,7 +30,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.worker_output import LineType, OutputItem
-from subagents.domain.text import announcement
+from subagents.text import one_line
 
 
 def output_item_of(run: Run, seq: int, event: Event) -> OutputItem | None:
@@ -124,5 +124,5 @@ def _exit(exit_: Exit) -> str:
 
 def _progress(progress: Progress) -> str:
     percent = progress.percent_complete
-    phase = announcement.one_line(progress.phase)
+    phase = one_line(progress.phase)
     return phase if percent is None else f"{phase} ({percent:g} %)"

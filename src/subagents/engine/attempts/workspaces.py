@@ -35,6 +35,7 @@ from subagents.ports import (
     Store,
     Worktrees,
 )
+from subagents.text import cut_start
 
 log = logging.getLogger(__name__)
 
@@ -163,9 +164,7 @@ class Places:
         query = LogQuery(limit=LAST_LINES, types=(LineType.TEXT,), attempt=attempt.number)
         page = await self._recorder.read(run, query)
         text = "\n".join(line.text for line in page.lines).strip()
-        if len(text) <= WORDS_CHARS_MAX:
-            return text or None
-        return f"…{text[-WORDS_CHARS_MAX:]}"
+        return cut_start(text, WORDS_CHARS_MAX) or None
 
     async def _files(self, run: Run) -> tuple[str, ...]:
         """Artifacts of its contract that exist."""

@@ -26,6 +26,7 @@ from subagents.domain.transcript.journal_lines import output_item_of
 from subagents.domain.transcript.transcript_query import Checkpoint, Line
 from subagents.errors import StoreUnavailable
 from subagents.ports import Store, TranscriptLog
+from subagents.text import shortened
 
 log = logging.getLogger(__name__)
 
@@ -193,4 +194,4 @@ def _number(page: Page, said: Iterable[OutputItem], attempt: int, at_ms: int) ->
 def _shown(kind: LineType, text: str) -> str:
     """Not longer than a line may be."""
     most = THINKING_CHARS_MAX if kind is LineType.THINKING else LINE_CHARS_MAX
-    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters)"
+    return shortened(text, most)

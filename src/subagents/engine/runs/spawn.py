@@ -36,7 +36,6 @@ from subagents.domain.run.values import (
     agent_of,
     replace,
 )
-from subagents.domain.text.announcement import one_line
 from subagents.engine.attempts.workspaces import Place, Places
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.runs import sessions
@@ -63,6 +62,7 @@ from subagents.ports import (
     Store,
     abilities_of,
 )
+from subagents.text import one_line
 
 LABEL_FROM_TASK_CHARS: Final = 32
 
@@ -616,7 +616,4 @@ class ScopeProofs:
 
 def label_from(task: str) -> str:
     """A label for a run that was given none: the beginning of its task, on one line."""
-    words = one_line(task)
-    if len(words) <= LABEL_FROM_TASK_CHARS:
-        return words or "task"
-    return words[: LABEL_FROM_TASK_CHARS - 1].rstrip() + "…"
+    return one_line(task, LABEL_FROM_TASK_CHARS) or "task"

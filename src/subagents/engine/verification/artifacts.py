@@ -25,6 +25,7 @@ from subagents.domain.rules.contract import parses_json
 from subagents.domain.run.outcome import Check, CheckType
 from subagents.domain.run.spec import Artifact
 from subagents.errors import ContractError
+from subagents.text import listed, one_line
 
 JSON_BYTES_MAX: Final = 64 * 1024 * 1024
 """Decoded it takes up to 25 times as much memory."""
@@ -272,8 +273,7 @@ def _missing_keys(document: object, required: tuple[str, ...]) -> list[str]:
 
 def _lacking(item: object, required: tuple[str, ...]) -> str:
     missing = [key for key in required if not (isinstance(item, dict) and key in item)]
-    more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
-    return ", ".join(repr(key) for key in missing[:10]) + more
+    return listed([repr(key) for key in missing], 10)
 
 
 def _kind(document: object) -> str:
@@ -311,14 +311,14 @@ def compile_schema(schema: dict[str, object] | bool) -> jsonschema_rs.Validator:
         if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Referencing):
             raise ContractError(
                 f"has a $ref that leads nowhere in it, and no other document is fetched:"
-                f" {_shorten(error.message)}"
+                f" {one_line(error.message, PROBLEM_CHARS_MAX)}"
             ) from error
         raise ContractError(
             f"is not a valid JSON Schema at {_pointer(error.instance_path)}:"
-            f" {_shorten(error.message)}"
+            f" {one_line(error.message, PROBLEM_CHARS_MAX)}"
         ) from error
     except ValueError as error:  # e.g. "Recursion limit reached"
-        raise ContractError(f"cannot be used: {_shorten(str(error))}") from error
+        raise ContractError(f"cannot be used: {one_line(str(error), PROBLEM_CHARS_MAX)}") from error
 
 
 def _refuse_to_fetch(uri: str) -> NoReturn:
@@ -344,9 +344,10 @@ def _schema_problems(
     except jsonschema_rs.ValidationError as error:
         errors = [error]
     except ValueError as error:  # the instance is beyond what the library takes
-        return [f"cannot be checked by its schema: {_shorten(str(error))}"]
+        return [f"cannot be checked by its schema: {one_line(str(error), PROBLEM_CHARS_MAX)}"]
     return [
-        f"does not match its schema at {_pointer(error.instance_path)}: {_shorten(error.message)}"
+        f"does not match its schema at {_pointer(error.instance_path)}:"
+        f" {one_line(error.message, PROBLEM_CHARS_MAX)}"
         for error in errors
     ]
 
@@ -354,12 +355,7 @@ def _schema_problems(
 def _pointer(path: Sequence[str | int]) -> str:
     """JSON Pointer (RFC 6901); ``/`` alone reads better than nothing for the whole document."""
     steps = (str(step).replace("~", "~0").replace("/", "~1") for step in path)
-    return _shorten("/" + "/".join(steps))
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text[: 2 * PROBLEM_CHARS_MAX].split())
-    return line if len(line) <= PROBLEM_CHARS_MAX else line[:PROBLEM_CHARS_MAX] + "…"
+    return one_line("/" + "/".join(steps), PROBLEM_CHARS_MAX)
 
 
 class Question(msgspec.Struct, frozen=True):

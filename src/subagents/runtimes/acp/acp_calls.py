@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from subagents.domain.run.values import Value, replace
-from subagents.runtimes.output.tool_lines import middle_cut
+from subagents.text import cut_middle
 
 OUTPUT_CHARS_MAX: Final = 64_000
 NAME_CHARS_MAX: Final = 120
@@ -50,7 +50,7 @@ def learned(call: Call, update: Mapping[str, object], *, is_first: bool) -> Call
         kind=text_of(update.get("kind")) or call.kind,
         title=title,
         given=given,
-        output=middle_cut(output, OUTPUT_CHARS_MAX),
+        output=cut_middle(output, OUTPUT_CHARS_MAX),
         path=_path(update) or call.path,
         exit_code=call.exit_code if found is None else found,
     )

@@ -23,6 +23,7 @@ from subagents.domain.run.worker_output import (
 )
 from subagents.runtimes.output.terminal_text import plain, shortened
 from subagents.runtimes.output.tool_lines import COUNT_MAX, tool_line, tool_use
+from subagents.text import cut
 
 Fields = Mapping[str, object]
 
@@ -261,9 +262,7 @@ def _spoken(words: str) -> OutputItem | None:
 def _thought(item: Fields) -> OutputItem | None:
     parts = item.get("summary") or item.get("content")
     words = "\n".join(text(part) for part in parts) if isinstance(parts, list) else ""
-    shown = plain(words).strip()
-    if len(shown) > THINKING_CHARS_MAX:
-        shown = shown[: THINKING_CHARS_MAX - 1] + "…"
+    shown = cut(plain(words).strip(), THINKING_CHARS_MAX)
     return OutputItem(type=LineType.THINKING, text=shown) if shown else None
 
 

@@ -23,6 +23,7 @@ from subagents.domain.run.worker_output import (
     ToolUse,
 )
 from subagents.runtimes.output.terminal_text import plain
+from subagents.text import cut_middle, one_line
 
 SHORT_CHARS_MAX: Final = 200
 """Of the input, and of the result's summary, in a line."""
@@ -103,7 +104,7 @@ def tool_use(
         team=_first_text(fields, _TEAM_KEYS) if is_agent else None,
         exit_code=code,
         is_error=is_error is True or code not in {None, 0},
-        output=middle_cut(plain(_text_of(returned)), OUTPUT_CHARS_MAX),
+        output=cut_middle(plain(_text_of(returned)), OUTPUT_CHARS_MAX),
         duration_ms=whole(duration_ms, least=0),
     )
 
@@ -124,15 +125,6 @@ def tool_line(tool: ToolUse) -> str:
     return "\n".join(
         filter(None, (f"{mark} {tool.name}{shown}", tool.input, summary and f"→ {summary}"))
     )
-
-
-def middle_cut(text: str, chars_max: int) -> str:
-    """``text`` when it is short enough, else its beginning and its end."""
-    if len(text) <= chars_max:
-        return text
-    note = f"\n… ({len(text) - chars_max:,} characters left out) …\n"
-    half = (chars_max - len(note)) // 2
-    return f"{text[:half]}{note}{text[-half:]}"
 
 
 def _seconds(milliseconds: int) -> str:
@@ -163,7 +155,7 @@ def _command(given: object) -> str | None:
         found = found[2] if is_line else shlex.join(found)
     if not isinstance(found, str) or not found.strip():
         return None
-    return middle_cut(found, COMMAND_CHARS_MAX)
+    return cut_middle(found, COMMAND_CHARS_MAX)
 
 
 def _plan(fields: Mapping[str, object]) -> tuple[PlanItem, ...] | None:
@@ -209,7 +201,7 @@ def _first_text(fields: Mapping[str, object], keys: tuple[str, ...]) -> str | No
     for key in keys:
         found = fields.get(key)
         if isinstance(found, str) and found.strip():
-            return middle_cut(found, COMMAND_CHARS_MAX)
+            return cut_middle(found, COMMAND_CHARS_MAX)
     return None
 
 
@@ -233,8 +225,7 @@ def _last_line(text: str) -> str:
 
 
 def _one_line(text: str, chars_max: int) -> str:
-    line = " ".join(plain(text[:INPUT_CHARS_MAX]).split())
-    return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"
+    return one_line(plain(text[:INPUT_CHARS_MAX]), chars_max)
 
 
 def _id(value: object) -> str | None:

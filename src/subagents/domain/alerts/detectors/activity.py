@@ -7,9 +7,10 @@ named.
 from collections.abc import Sequence
 from typing import Final
 
-from subagents.domain.alerts.detectors.alert_wording import cut, shown, shown_path
+from subagents.domain.alerts.detectors.alert_wording import shown, shown_path
 from subagents.domain.alerts.detectors.shell_lines import steps_of
 from subagents.domain.run.worker_output import LineType, OutputItem, ToolUse
+from subagents.text import cut, cut_start
 
 ACTIVITY_CHARS_MAX: Final = 80
 _WORDS_CHARS: Final = 48
@@ -83,7 +84,7 @@ def _at_tool(tool: ToolUse) -> str:
     if verb == "searching":
         return cut(f"searching {what if tool.path is None else f'in {what}'}", ACTIVITY_CHARS_MAX)
     most = ACTIVITY_CHARS_MAX - len(verb) - 1
-    return f"{verb} {what if len(what) <= most else f'…{what[1 - most :]}'}"
+    return f"{verb} {cut_start(what, most)}"
 
 
 def _command(line: str) -> str:

@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 from subagents.domain.alerts.detectors.alert_wording import (
     FIELD_CHARS_MAX,
     TEXT_CHARS_MAX,
-    counted,
-    cut,
     shown,
     shown_path,
 )
@@ -33,6 +31,7 @@ from subagents.domain.alerts.detectors.shell_programs import expanded
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import ToolUse
+from subagents.text import counted, cut
 
 FAMILIES_MAX: Final = 16
 """Whose last result is kept in mind."""

@@ -7,18 +7,14 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from subagents.domain.alerts.detectors.alert_wording import (
-    FIELD_CHARS_MAX,
-    TEXT_CHARS_MAX,
-    cut,
-    shown,
-)
+from subagents.domain.alerts.detectors.alert_wording import FIELD_CHARS_MAX, TEXT_CHARS_MAX, shown
 from subagents.domain.alerts.detectors.detector_state import Pending
 from subagents.domain.alerts.detectors.exit_codes import code_of, ends_of
 from subagents.domain.alerts.detectors.shell_lines import Step, here_document
 from subagents.domain.alerts.detectors.shell_programs import expanded, program_of
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.worker_output import ToolUse
+from subagents.text import cut
 
 MESSAGES_MAX: Final = 5
 """Of one batch; the others are counted."""

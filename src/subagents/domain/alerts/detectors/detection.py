@@ -15,16 +15,12 @@ from subagents.domain.alerts.detectors import context_use as context
 from subagents.domain.alerts.detectors import plan_progress as plans
 from subagents.domain.alerts.detectors import tool_failures as failures
 from subagents.domain.alerts.detectors.activity import activity_of, briefly
-from subagents.domain.alerts.detectors.alert_wording import (
-    TEXT_CHARS_MAX,
-    counted,
-    cut,
-    shown,
-)
+from subagents.domain.alerts.detectors.alert_wording import TEXT_CHARS_MAX, shown
 from subagents.domain.alerts.detectors.detector_state import OpenTool, Pending, Watch
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import OutputItem, ToolUse
+from subagents.text import counted, cut
 
 SPAWN_BATCH_MS: Final = 2_000
 OPEN_MAX: Final = 32

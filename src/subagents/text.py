@@ -1,0 +1,250 @@
+"""How texts, numbers and times are written for readers: the only formatter of the package.
+
+What workers wrote is data from somebody untrusted. On a line of ours it can start no line of its
+own, move no cursor and turn no text around; with several lines it stands in a fence that nothing
+in it can end.
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final, overload
+
+from subagents.errors import UsageError
+
+LINE_CHARS_MAX: Final = 300
+"""Of ``one_line``, where the caller asks for no other length."""
+DURATION_MS_MAX: Final = 365 * 24 * 3_600_000
+"""A year; a longer one is a slip of the unit."""
+DURATION_CHARS_MAX: Final = 64
+"""Of a duration that is parsed."""
+
+_ESCAPE: Final = r"\x1b\[[0-?]*[ -/]*[@-~]?"
+_ESCAPES: Final = re.compile(_ESCAPE)
+_HARMFUL: Final = re.compile(rf"{_ESCAPE}|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+# -- texts --------------------------------------------------------------------------------------
+
+
+def harmless(text: str) -> str:
+    """``text`` without escape sequences and control characters, except tab and line feed.
+
+    Workers' texts reach the terminal of the person who asked; they may not move its cursor, write
+    its clipboard or hide lines.
+    """
+    return _HARMFUL.sub("", text)
+
+
+def one_line(text: str, chars_max: int | None = LINE_CHARS_MAX) -> str:
+    """``text`` on one line with single spaces, of printable characters only, cut when it is long.
+
+    Args:
+        text: Of any length.
+        chars_max: None = the whole.
+    """
+    # Whole texts can be megabytes; a line needs only their beginning.
+    kept = text if chars_max is None else text[: 8 * chars_max]
+    if "\x1b" in kept:
+        kept = _ESCAPES.sub("", kept)
+    line = " ".join(kept.split())
+    if not line.isprintable():
+        line = " ".join("".join(char for char in line if char.isprintable()).split())
+    if chars_max is None:
+        return line
+    return cut(f"{line}…" if len(text) > 8 * chars_max else line, chars_max)
+
+
+def cut(text: str, chars_max: int) -> str:
+    """At most ``chars_max`` characters; an ellipsis stands for the end that is missing."""
+    return text if len(text) <= chars_max else f"{text[: chars_max - 1].rstrip()}…"
+
+
+def cut_start(text: str, chars_max: int) -> str:
+    """At most ``chars_max`` characters; an ellipsis stands for the beginning that is missing."""
+    return text if len(text) <= chars_max else f"…{text[len(text) - chars_max + 1 :]}"
+
+
+def cut_middle(text: str, chars_max: int) -> str:
+    """At most about ``chars_max`` characters, the beginning and the end, with a note between."""
+    if len(text) <= chars_max:
+        return text
+    note = f"\n… ({len(text) - chars_max:,} characters left out) …\n"
+    half = max((chars_max - len(note)) // 2, 1)
+    return f"{text[:half]}{note}{text[-half:]}"
+
+
+@overload
+def shortened(text: str, chars_max: int, where: str = "") -> str: ...
+@overload
+def shortened(text: str | None, chars_max: int, where: str = "") -> str | None: ...
+def shortened(text: str | None, chars_max: int, where: str = "") -> str | None:
+    """The first ``chars_max`` characters, then how many are missing and where they are.
+
+    Args:
+        text: None stays None.
+        chars_max: Without the note.
+        where: What shows the whole: ``subagents result r-…``; "" = not said.
+    """
+    if text is None or len(text) <= chars_max:
+        return text
+    place = f": {where}" if where else ""
+    return f"{text[:chars_max]}… ({len(text) - chars_max} more characters{place})"
+
+
+def fence(text: str) -> str:
+    """Quote untrusted text so that nothing in it can end the quote."""
+    longest = max((len(ticks) for ticks in re.findall(r"`+", text)), default=0)
+    ticks = "`" * max(3, longest + 1)
+    return f"{ticks}\n{text}\n{ticks}"
+
+
+def quoted(text: str) -> str:
+    """A worker's text on one line in quotes, or fenced when it has several or is long."""
+    line = one_line(text)
+    return f'"{line}"' if line == text else f"says:\n{fence(text)}"
+
+
+def listed(names: Sequence[str], names_max: int, total: int | None = None) -> str:
+    """``a, b and 3 more``, each name on one line.
+
+    Args:
+        names: Those that are known, in order.
+        names_max: So many are named.
+        total: How many there are, when ``names`` are not all of them.
+    """
+    shown = ", ".join(one_line(name, chars_max=None) for name in names[:names_max])
+    more = max(total or 0, len(names)) - min(len(names), names_max)
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+# -- numbers ------------------------------------------------------------------------------------
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 error``, ``2 errors``, ``3 tries`` (``plural`` where it is not the noun with an s)."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
+
+
+def compact(count: int) -> str:
+    """A number of tokens: ``950``, ``4.2k``, ``80k``, ``1.5M``."""
+    if count < 1_000:
+        return str(count)
+    # 999,950 and more would round to 1000k.
+    divisor, sign = (1_000_000, "M") if count >= 999_950 else (1_000, "k")
+    return f"{count / divisor:.1f}".removesuffix(".0") + sign
+
+
+def money(usd: float) -> str:
+    """``$0.50``; what is less than a cent keeps two digits, and is never ``$0.00``."""
+    return f"${usd:.2f}" if usd >= 0.01 or usd <= 0 else f"${Decimal(f'{usd:.2g}'):f}"
+
+
+def size(number: int) -> str:
+    """Bytes as ``512 bytes``, ``1.5 KiB``, ``3.2 MiB``, ``40.0 GiB``."""
+    for power, sign in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if number >= 1024**power:
+            return f"{number / 1024**power:.1f} {sign}"
+    return counted(number, "byte")
+
+
+# -- times --------------------------------------------------------------------------------------
+
+
+def duration(milliseconds: int) -> str:
+    """``850ms``, ``3.4s``, ``12s``, ``3m 5s``, ``2h 10m``, ``3d 4h``: rounded down, 0 at least."""
+    if milliseconds < 1_000:
+        return f"{max(milliseconds, 0)}ms"
+    if milliseconds < 10_000:
+        return f"{milliseconds // 100 / 10:g}s"
+    seconds = milliseconds // 1_000
+    for large, small, each, sub in _STEPS:
+        if seconds >= each:
+            whole, rest = f"{seconds // each}{large}", seconds % each // sub
+            return f"{whole} {rest}{small}" if rest else whole
+    return f"{seconds}s"
+
+
+_STEPS: Final = (("d", "h", 86_400, 3_600), ("h", "m", 3_600, 60), ("m", "s", 60, 1))
+
+
+def age(milliseconds: int) -> str:
+    """``0s ago``, ``30s ago``, ``3m 5s ago``."""
+    return f"{duration(milliseconds // 1_000 * 1_000) if milliseconds >= 1_000 else '0s'} ago"
+
+
+def iso(at_ms: int) -> str:
+    """Milliseconds since the epoch as ``2026-07-01T14:05:09.250Z``."""
+    seconds, rest_ms = divmod(at_ms, 1_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest_ms:03}Z"
+
+
+def clock(at_ms: int) -> str:
+    """``14:05:09`` in UTC, for readers that have no time zone."""
+    return time.strftime("%H:%M:%S", time.gmtime(at_ms / 1_000))
+
+
+# -- durations as people write them ---------------------------------------------------------------
+
+_UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?"
+_PARTS: Final = re.compile(rf"({_NUMBER})(ms|s|m|h|d)")
+_ISO: Final = re.compile(
+    rf"p(?:(?P<d>{_NUMBER})d)?(?:t(?:(?P<h>{_NUMBER})h)?(?:(?P<m>{_NUMBER})m)?(?:(?P<s>{_NUMBER})s)?)?"
+)
+
+
+def parse_duration(text: str, *, field: str) -> int:
+    """Read ``250ms``, ``5m``, ``1h30m``, ``2d``, ``PT5M`` or ``90`` (seconds).
+
+    Args:
+        text: Parts from large to small, each unit at most once; or ISO 8601 with D, H, M, S; or a
+            bare number of seconds. Case and surrounding blanks do not matter.
+        field: What it was given for, for the message.
+
+    Returns:
+        Whole milliseconds, 0 to ``DURATION_MS_MAX``; a fraction of one is rounded.
+
+    Raises:
+        UsageError: Names the field and shows what is allowed.
+    """
+    plain = text.strip().lower()
+    total = None if len(plain) > DURATION_CHARS_MAX else _total(plain)
+    if total is None:
+        raise UsageError(
+            f"{field} must be a duration such as 250ms, 5m, 1h30m, 2d, PT5M or 90 (seconds),"
+            f" not {text[:DURATION_CHARS_MAX]!r}",
+            details={"field": field},
+        )
+    if total > DURATION_MS_MAX:
+        raise UsageError(
+            f"{field} must be at most 365d, not {text.strip()!r}", details={"field": field}
+        )
+    return round(total)
+
+
+def _total(text: str) -> Decimal | None:
+    if re.fullmatch(_NUMBER, text, re.ASCII):
+        return Decimal(text) * 1000
+    iso_parts = _ISO.fullmatch(text)
+    if iso_parts is not None:
+        given = {unit: number for unit, number in iso_parts.groupdict().items() if number}
+        if not given or text.endswith("t"):
+            return None
+        return sum((Decimal(number) * _UNITS_MS[unit] for unit, number in given.items()), _ZERO)
+    return _sum_of_parts(text)
+
+
+def _sum_of_parts(text: str) -> Decimal | None:
+    total, position, smallest = _ZERO, 0, _UNITS_MS["d"] + 1
+    while position < len(text):
+        part = _PARTS.match(text, position)
+        if part is None or _UNITS_MS[part[2]] >= smallest:
+            return None
+        smallest = _UNITS_MS[part[2]]
+        total += Decimal(part[1]) * smallest
+        position = part.end()
+    return total if text else None
+
+
+_ZERO: Final = Decimal(0)
