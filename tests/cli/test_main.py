@@ -15,7 +15,6 @@ from subagents.cli.main import (
     overview,
     target_of,
 )
-from subagents.cli.runs import run_commands as spawn
 from subagents.cli.setup import setup_commands as setup
 from subagents.cli.topics import TOPICS
 from subagents.errors import (
@@ -162,14 +161,6 @@ def test_completion_for_a_shell_is_written_where_it_looks(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     scripts = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
     assert any("idempotency-key" in script for script in scripts)
-
-
-@pytest.mark.requirement("cli:spawn-flags")
-def test_the_configured_default_agent_is_left_to_the_daemon() -> None:
-    leaf = {"key": "agents.defaults.subagents.agent", "value": "claude", "origin": "f"}
-    assert spawn.names_default({"values": [leaf]})
-    assert not spawn.names_default({"values": [{**leaf, "key": "agents.x.model"}]})
-    assert not spawn.names_default({})
 
 
 @pytest.mark.requirement("cli:service")

@@ -1,10 +1,9 @@
 """Which daemon a command speaks to, in whose name, and whether it may start one.
 
-``run``, ``spawn``, ``plan run``, ``retry``, ``wait`` and ``up`` start the daemon. Commands that
-only look do not, so that a daemon stopped on purpose stays stopped; but one that crashed leaves
+Nobody asks beforehand whether one answers: the first call that finds nobody listening starts it.
+``run``, ``spawn``, ``plan run``, ``retry``, ``wait`` and ``up`` may always do so. Commands that
+only look may not, so that a daemon stopped on purpose stays stopped; but one that crashed leaves
 its socket behind, and then any command brings it back: its runs went on meanwhile.
-
-Source: 1-product "Ways to run it"; 5-surfaces §2.
 """
 
 import os
@@ -13,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+from subagents import __version__
 from subagents.cli.output import note
 from subagents.client.client import DEFAULT_SESSION, Client, Document
 from subagents.client.daemon_start import ensure_daemon
@@ -48,23 +48,43 @@ def connect(*, starts: bool = False) -> Client:
     """A client of this home's daemon, or of the one whose worker this is.
 
     Args:
-        starts: Start the daemon when none answers.
-
-    Raises:
-        DaemonUnreachable: It could not be started. Without ``starts`` the first call says so.
+        starts: Start the daemon when the first call finds none. Later, and without it, only one
+            that crashed is started.
     """
     given = worker_socket()
     if given is not None:
         return Client(given, session=session(), reader=READER)
     home = paths()
+
+    def start() -> bool:
+        return _start(home, starts=starts and client.daemon_version is None)
+
+    client = Client(home.socket, session=session(), reader=READER, start=start)
+    return client
+
+
+def _start(home: Paths, *, starts: bool) -> bool:
     had_crashed = home.socket.exists()
-    if (starts or had_crashed) and ensure_daemon(home) and had_crashed:
+    if not starts and not had_crashed:
+        return False
+    if ensure_daemon(home) and had_crashed:
         note("The daemon had gone; it is started again. The runs went on.")
-    return Client(home.socket, session=session(), reader=READER)
+    return True
+
+
+def warn_of_version(client: Client) -> None:
+    """Say it when the daemon that answered ``client`` is of another version than this command."""
+    if client.daemon_version == __version__ or worker_socket() is not None:
+        return
+    theirs = client.daemon_version or "0.1.0 or older"
+    note(
+        f"warning: the daemon is version {theirs}, this command {__version__};"
+        " restart it: subagents down --yes && subagents up"
+    )
 
 
 def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:
-    """Repeat ``call`` while the daemon is away, starting it where that is allowed.
+    """Repeat ``call`` while the daemon is away; its client starts one that crashed.
 
     Only for calls that may be repeated. A daemon that was told to stop is not started again.
 
@@ -78,10 +98,6 @@ def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:
         except DaemonUnreachable:
             if time.monotonic() >= due:
                 raise
-            if worker_socket() is None:
-                home = paths()
-                if home.socket.exists() and ensure_daemon(home):
-                    note("The daemon had gone; it is started again. The runs went on.")
         time.sleep(RECONNECT_POLL_S)
 
 

@@ -1,7 +1,7 @@
 """Speaks to the daemon over its Unix socket: ``Client`` blocks, ``AsyncClient`` awaits."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -11,6 +11,7 @@ import msgspec
 
 from subagents import errors
 from subagents.client.transport import (
+    Answer,
     AsyncConnection,
     Connection,
     Gone,
@@ -32,6 +33,7 @@ DEFAULT_SESSION: Final = "agent:main:main"
 TIMEOUT_S: Final = 30.0
 """For one answer; long polls add the time they ask the daemon to wait."""
 IDLE_CONNECTIONS_MAX: Final = 4
+VERSION_HEADER: Final = "x-subagents-version"
 
 
 class _Codec:
@@ -84,6 +86,7 @@ class Client:
         reader: str | None = None,
         timeout_s: float = TIMEOUT_S,
         headers: Mapping[str, str] | None = None,
+        start: Callable[[], bool] | None = None,
     ) -> None:
         """Connects at the first call.
 
@@ -94,12 +97,17 @@ class Client:
             timeout_s: Seconds to wait for one answer.
             headers: Sent with every call besides ours; printable ASCII, names in lower case. A
                 worker's token goes along by itself.
+            start: Called when nobody listens on the socket; true = a daemon does now, and the
+                call, which nobody has seen yet, is made again.
         """
         sent = {**own_authorization(socket_path), **(headers or {})}
         self._codec = _Codec(session, reader or os.urandom(16).hex(), sent)
         self._path = str(socket_path)
         self._timeout_s = timeout_s
+        self._start = start
         self._connection: Connection | None = None
+        self.daemon_version: str | None = None
+        """As the last answer told; None before one, "" of a daemon of 0.1.0, which does not say."""
 
     def get(
         self, path: str, query: Query | None = None, *, timeout_s: float | None = None
@@ -131,22 +139,32 @@ class Client:
         self, method: str, path: str, query: Query | None, body: object, more_s: float
     ) -> Document:
         sent = self._codec.request(method, path, query, body)
+        try:
+            answer, content = self._exchange(sent, self._timeout_s + more_s)
+        except Gone as gone:
+            if gone.was_sent or self._start is None or not self._start():
+                raise _unreachable(self._path, gone) from gone
+            try:
+                answer, content = self._exchange(sent, self._timeout_s + more_s)
+            except Gone as again:
+                raise _unreachable(self._path, again) from again
+        self.daemon_version = answer.headers.get(VERSION_HEADER, "")
+        return self._codec.answer(answer.status, content)
+
+    def _exchange(self, sent: bytes, timeout_s: float) -> tuple[Answer, bytes]:
         if self._connection is not None and not self._connection.is_reusable:
             self.close()
         if self._connection is None:
             self._connection = Connection(self._path)
         try:
-            answer, content = self._connection.exchange(sent, timeout_s=self._timeout_s + more_s)
-        except Gone as gone:
-            self.close()
-            raise _unreachable(self._path, gone) from gone
+            answer, content = self._connection.exchange(sent, timeout_s=timeout_s)
         except BaseException:
             # An answer half read (Ctrl-C, say) would be taken for the next call's.
             self.close()
             raise
         if not answer.keeps_alive:
             self.close()
-        return self._codec.answer(answer.status, content)
+        return answer, content
 
 
 class AsyncClient:

@@ -37,6 +37,7 @@ async def spawn(request: Request) -> Response:
         wire.check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
         spec = replace(spec, idempotency_key=key)
     config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
+    (spec,) = _with_default([spec], body.default_agent, config)
     with config.explaining():
         receipt = await used.engine.spawn(
             spec,
@@ -57,7 +58,7 @@ async def spawn_plan(request: Request) -> Response:
     config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
     with config.explaining():
         receipts = await used.engine.spawn_batch(
-            body.specs,
+            _with_default(body.specs, body.default_agent, config),
             requester=caller.session,
             settings=config.settings,
             cwd=_cwd_of(body.cwd, body.specs),
@@ -70,6 +71,18 @@ async def spawn_plan(request: Request) -> Response:
         for each in receipts
     ]
     return answer({"receipts": found}, status=201)
+
+
+def _with_default(
+    specs: Sequence[RunSpec], default_agent: str | None, config: Config
+) -> Sequence[RunSpec]:
+    """The specs with the caller's agent for those that would have none."""
+    if default_agent is None or config.settings.defaults.agent is not None:
+        return specs
+    return [
+        spec if spec.agent_id is not None else replace(spec, agent_id=default_agent)
+        for spec in specs
+    ]
 
 
 def _cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from subagents.api.calls.auth import CONNECTION, Connection, peer_pid, peer_uid
-from subagents.api.calls.services import Services
+from subagents.api.calls.services import DaemonInfo, Services
 from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.metrics import watching_loop
@@ -118,11 +118,11 @@ async def _open_doors(
 ) -> None:
     with listening(paths.socket) as unix, listening(paths.supervisor_socket) as watched:
         app = create_app(services)
-        doors = [(unix, _config(app, SameUserProtocol))]
+        doors = [(unix, _config(app, SameUserProtocol, services.info))]
         log.info("listening on %s", paths.socket)
         if tcp is not None:
             door = TcpDoor(app, services, settings, operator_token(paths.state_dir))
-            doors.append((tcp, _config(door, HttpToolsProtocol)))
+            doors.append((tcp, _config(door, HttpToolsProtocol, services.info)))
             log.info("listening on %s", settings.http_url)
         supervisors = SupervisorDoor(services)
         try:
@@ -150,9 +150,11 @@ async def exporting(services: Services) -> AsyncIterator[None]:
         await services.off_loop(exporter.stop)
 
 
-def _config(app: ASGIApp, protocol: type[HttpToolsProtocol]) -> uvicorn.Config:
+def _config(app: ASGIApp, protocol: type[HttpToolsProtocol], info: DaemonInfo) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        # Every answer says it, so that no client has to ask first.
+        headers=[("x-subagents-version", info.version)],
         http=protocol,
         ws="none",
         lifespan="off",

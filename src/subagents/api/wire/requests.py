@@ -78,6 +78,8 @@ class Body(Value, frozen=True, forbid_unknown_fields=True):
 class SpawnBody(Body, frozen=True):
     spec: RunSpec
     cwd: str | None = None
+    default_agent: str | None = None
+    """For a spec that names no agent, where the configuration has no default either."""
     config_env: dict[str, str] = {}
     overrides: dict[str, object] = {}
 
@@ -85,6 +87,8 @@ class SpawnBody(Body, frozen=True):
 class PlanBody(Body, frozen=True):
     specs: tuple[RunSpec, ...]
     cwd: str | None = None
+    default_agent: str | None = None
+    """As for one run."""
     config_env: dict[str, str] = {}
     overrides: dict[str, object] = {}
 

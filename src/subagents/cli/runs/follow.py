@@ -37,6 +37,7 @@ from subagents.text import one_line
 
 FRAME_S: Final = 0.25
 """Four frames a second: more cannot be read."""
+FIRST_FRAME_S: Final = 0.1
 QUIET_POLL_S: Final = 2.0
 """How often questions are looked for when nothing is drawn."""
 WATCHED_MAX: Final = 20
@@ -46,10 +47,13 @@ WATCHED_MAX: Final = 20
 class Waiting(threading.Thread):
     """Long-polls until the runs ended or the time is up; ``document`` is then the whole answer."""
 
-    def __init__(self, run_ids: Sequence[str], *, until: str, timeout_s: float | None) -> None:
+    def __init__(
+        self, run_ids: Sequence[str], *, until: str, timeout_s: float | None, starts: bool
+    ) -> None:
         super().__init__(name="wait", daemon=True)
         self._run_ids = list(run_ids)
         self._until = until
+        self._starts = starts
         self._due = None if timeout_s is None else time.monotonic() + timeout_s
         self._completed: dict[str, object] = {}
         self._offered: dict[str, None] = {}
@@ -58,7 +62,7 @@ class Waiting(threading.Thread):
 
     def run(self) -> None:
         try:
-            with connect() as client:
+            with connect(starts=self._starts) as client:
                 while self._poll(client):
                     pass
         except BaseException as error:  # noqa: BLE001  whoever joins this thread raises it
@@ -113,8 +117,8 @@ class Follower:
         waiting.start()
         pause_s = FRAME_S if self._is_live else QUIET_POLL_S
         with connect() as client, self._screen() as screen:
-            # Short at first: a run that ends at once shall not take a poll's time.
-            waiting.join(0.1)
+            # Short at first on a terminal, which shall show something soon.
+            waiting.join(FIRST_FRAME_S if self._is_live else pause_s)
             while waiting.is_alive():
                 self._look(client, screen)
                 waiting.join(pause_s)
@@ -170,15 +174,27 @@ def can_draw() -> bool:
 
 
 def wait_for(
-    run_ids: Sequence[str], *, until: str, timeout_s: float | None, is_live: bool
+    run_ids: Sequence[str],
+    *,
+    until: str,
+    timeout_s: float | None,
+    is_live: bool,
+    starts: bool = False,
 ) -> Waiting:
     """Wait and follow; returns with the answer, whatever the runs came to.
+
+    Args:
+        run_ids: Or other selectors of one run each; none = every run of this session.
+        until: ``any`` or ``all``.
+        timeout_s: In seconds; None = as long as it takes.
+        is_live: Draw the trees.
+        starts: Start the daemon when there is none.
 
     Raises:
         DaemonUnreachable: The daemon stayed away for half a minute.
         KeyboardInterrupt: Ctrl-C; the runs go on.
     """
-    waiting = Waiting(run_ids, until=until, timeout_s=timeout_s)
+    waiting = Waiting(run_ids, until=until, timeout_s=timeout_s, starts=starts)
     Follower(run_ids, is_live=is_live).follow(waiting)
     return waiting
 

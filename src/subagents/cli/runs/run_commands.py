@@ -1,19 +1,15 @@
-"""``run``, ``spawn`` and ``plan run``: hand work over, and wait for it where that is asked for.
-
-Source: 5-surfaces §2.
-"""
+"""``run``, ``spawn`` and ``plan run``: hand work over, and wait for it where that is asked for."""
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-import msgspec
 from cyclopts import Parameter
 
 from subagents.cli import output
-from subagents.cli.connection import caller_cwd, connect, place
+from subagents.cli.connection import connect, place, warn_of_version
 from subagents.cli.flags import Json
 from subagents.cli.runs import follow
 from subagents.cli.runs.plan_file import read_plan
@@ -26,11 +22,12 @@ from subagents.cli.show.views import (
 )
 from subagents.client.client import Client, Document
 from subagents.domain.run.spec import RunSpec
-from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, SubagentsError
+from subagents.domain.run.values import replace
+from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from subagents.text import one_line
 
 DEFAULT_AGENT: Final = "command"
-DEFAULT_AGENT_KEY: Final = "agents.defaults.subagents.agent"
+Named = Callable[[RunSpec], RunSpec]
 
 Task = Annotated[
     str,
@@ -112,9 +109,7 @@ def plan(
     specs = read_plan(file)
     started = time.monotonic()
     with connect(starts=True) as client:
-        default = _default_agent(client, specs)
-        body = {"specs": [_with_agent(spec, default) for spec in specs], **place()}
-        answer = client.post("/v1/plans", body, timeout_s=30)
+        answer = _submit(client, "/v1/plans", lambda named: {"specs": [*map(named, specs)]})
     accepted = view(answer, Receipts).receipts
     if not detach:
         _say_accepted(accepted, is_brief=follow.can_draw())
@@ -130,39 +125,34 @@ def plan(
 
 
 def _spawn(client: Client, spec: RunSpec) -> Document:
-    named = _with_agent(spec, _default_agent(client, [spec]))
-    return client.post("/v1/runs", {"spec": named, **place()}, timeout_s=30)
+    return _submit(client, "/v1/runs", lambda named: {"spec": named(spec)})
 
 
-def _with_agent(spec: RunSpec, default: str | None) -> RunSpec:
-    if spec.agent_id is not None or default is None:
-        return spec
-    return msgspec.structs.replace(spec, agent_id=default)
-
-
-def _default_agent(client: Client, specs: Sequence[RunSpec]) -> str | None:
-    """``command``, or None when every spec names its agent or the configuration has a default."""
-    if all(spec.agent_id is not None for spec in specs):
-        return None
+def _submit(client: Client, path: str, body: Callable[[Named], Document]) -> Document:
+    """Hand specs over; one without an agent goes to the configured default, else ``command``."""
+    asked = {**body(_as_it_is), **place()}
     try:
-        config = client.get("/v1/config", {"cwd": caller_cwd()})
-    except SubagentsError as error:
-        if error.retryable:
+        answer = client.post(path, {**asked, "defaultAgent": DEFAULT_AGENT}, timeout_s=30)
+    except UsageError as error:
+        if error.details.get("field") != "defaultAgent":
             raise
-        # A broken configuration: the spawn itself says so, with all its words.
-        return DEFAULT_AGENT
-    return None if names_default(config) else DEFAULT_AGENT
+        # A daemon of 0.1.0, which does not know that field, runs until somebody restarts it.
+        try:
+            answer = client.post(path, asked, timeout_s=30)
+        except UsageError as refusal:
+            if "agentId is missing" not in refusal.message:
+                raise
+            answer = client.post(path, {**asked, **body(_with_agent)}, timeout_s=30)
+    warn_of_version(client)
+    return answer
 
 
-def names_default(config: Document) -> bool:
-    """Whether an effective configuration has a default agent."""
-    values = config.get("values")
-    if not isinstance(values, list):
-        return False
-    return any(
-        isinstance(leaf, dict) and leaf.get("key") == DEFAULT_AGENT_KEY and bool(leaf.get("value"))
-        for leaf in values
-    )
+def _as_it_is(spec: RunSpec) -> RunSpec:
+    return spec
+
+
+def _with_agent(spec: RunSpec) -> RunSpec:
+    return replace(spec, agent_id=spec.agent_id or DEFAULT_AGENT)
 
 
 def _say_accepted(accepted: Sequence[Receipt], *, is_brief: bool) -> None:

@@ -51,7 +51,7 @@ def wait(
     is_live = follow.can_draw() and not json and bool(named) and timeout_s != 0
     try:
         waiting = follow.wait_for(
-            named, until="any" if any_ else "all", timeout_s=timeout_s, is_live=is_live
+            named, until="any" if any_ else "all", timeout_s=timeout_s, is_live=is_live, starts=True
         )
     except KeyboardInterrupt:
         output.note("\nNot waiting any more; the runs go on.")

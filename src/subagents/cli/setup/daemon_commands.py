@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from subagents.cli import output
-from subagents.cli.connection import paths, session
+from subagents.cli.connection import paths, session, warn_of_version
 from subagents.cli.flags import Json, Yes
 from subagents.client.client import Client
 from subagents.client.daemon_start import answers, ensure_daemon
@@ -68,8 +68,14 @@ def up(*, json: Json = False) -> int:
         subagents up --json
     """
     home = paths()
-    was_started = ensure_daemon(home)
-    with Client(home.socket, session=session()) as client:
+    was_started = False
+
+    def start() -> bool:
+        nonlocal was_started
+        was_started = ensure_daemon(home)
+        return True
+
+    with Client(home.socket, session=session(), start=start) as client:
         version = client.get("/version")
     if json:
         output.document(
@@ -85,11 +91,7 @@ def up(*, json: Json = False) -> int:
         return EXIT_OK
     verb = "started" if was_started else "was running already"
     output.line(f"The daemon {verb} (pid {version.get('pid')}, {home.socket}).")
-    if version.get("version") != __version__:
-        output.note(
-            f"warning: it is version {version.get('version')}, this command {__version__};"
-            " restart it: subagents down --yes && subagents up"
-        )
+    warn_of_version(client)
     return EXIT_OK
 
 

@@ -1,0 +1,149 @@
+"""Which daemon a command finds, starts or warns of, and how little it asks of it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.cli.cli_home import Home, temporary_home
+from tests.client.peer import Peer, http
+
+from subagents import __version__
+from subagents.cli.main import main
+from subagents.client.transport import Answer, Connection
+from subagents.config.paths import Paths
+from subagents.errors import EXIT_OK, EXIT_UNREACHABLE
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    with temporary_home(tmp_path_factory.mktemp("home")) as found:
+        found.ok("up")
+        yield found
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The requests that commands of this process make, as ``POST /v1/runs``."""
+    found: list[str] = []
+    exchange = Connection.exchange
+
+    def noted(self: Connection, sent: bytes, *, timeout_s: float) -> tuple[Answer, bytes]:
+        found.append(sent.partition(b" HTTP/")[0].partition(b"?")[0].decode())
+        return exchange(self, sent, timeout_s=timeout_s)
+
+    monkeypatch.setattr(Connection, "exchange", noted)
+    return found
+
+
+@pytest.fixture
+def here(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Runs a command in this process, as a user of ``home``."""
+    monkeypatch.chdir(home.work)
+    for name, value in home.env().items():
+        if name.startswith("SUBAGENTS_"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
+    monkeypatch.delenv("SUBAGENTS_RUN_ID", raising=False)
+    return lambda *argv: main(argv)
+
+
+REQUESTS = {
+    "list": ["GET /v1/runs"],
+    "spawn": ["POST /v1/runs"],
+    "run": ["POST /v1/runs", "POST /v1/wait", "POST /v1/inbox/ack"],
+    "wait": ["POST /v1/wait", "POST /v1/inbox/ack"],
+}
+"""What each needs when a daemon runs; these lists may only become shorter."""
+
+
+@pytest.mark.requirement("cli:requests")
+def test_a_command_makes_no_request_that_it_does_not_need(
+    here: Callable[..., int], asked: list[str]
+) -> None:
+    commands = {
+        "list": ["list"],
+        "spawn": ["spawn", "true", "--label", "one"],
+        "run": ["run", "sleep 0.3"],
+        "wait": ["wait", "one"],
+    }
+    found = {}
+    for name, argv in commands.items():
+        asked.clear()
+        assert here(*argv) == EXIT_OK
+        found[name] = list(asked)
+    assert found == REQUESTS
+
+
+@pytest.mark.requirement("cli:requests")
+def test_a_result_counts_as_read_only_once_it_is_printed(
+    here: Callable[..., int], asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed: list[str] = []
+    noted = Connection.exchange
+
+    def looking(self: Connection, sent: bytes, *, timeout_s: float) -> tuple[Answer, bytes]:
+        if b"/v1/inbox/ack" in sent:
+            printed.append(capsys.readouterr().out)
+        return noted(self, sent, timeout_s=timeout_s)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "exchange", looking)
+        assert here("run", "echo the result") == EXIT_OK
+    assert printed == ["the result\n"]
+
+
+@pytest.mark.requirement("cli:daemon")
+def test_a_daemon_of_another_version_is_told_of(
+    here: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here("spawn", "true") == EXIT_OK
+    assert "version" not in capsys.readouterr().err
+    monkeypatch.setattr("subagents.cli.connection.__version__", "99.0")
+    assert here("spawn", "true") == EXIT_OK
+    assert f"the daemon is version {__version__}, this command 99.0" in capsys.readouterr().err
+
+
+@pytest.mark.requirement("cli:daemon")
+def test_a_command_that_only_looks_starts_no_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
+    monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
+    assert main(["list"]) == EXIT_UNREACHABLE
+    assert "start it: subagents up" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("daemon.log"))
+
+
+@pytest.mark.requirement("cli:spawn-flags")
+def test_the_configured_default_agent_comes_before_the_command_lines(home: Home) -> None:
+    chosen = {"SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__AGENT": "no-such-agent"}
+    assert "no-such-agent" in home.cli("spawn", "true", env=chosen).err
+    run_id = home.spawn("true")
+    assert home.field(run_id, "agentId") == "command"
+
+
+@pytest.mark.requirement("cli:daemon")
+def test_a_daemon_of_0_1_0_that_still_runs_takes_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unknown = {"code": "invalid", "message": "unknown", "details": {"field": "defaultAgent"}}
+    missing = {"code": "invalid", "message": "agentId is missing and …", "details": {}}
+
+    def reply(request: bytes) -> bytes:
+        if b"defaultAgent" in request:
+            return http(unknown, status=422)
+        if b'"agentId":"command"' not in request:
+            return http(missing, status=422)
+        return http({"runId": "r-1", "label": "x", "agentId": "command", "phase": "queued"})
+
+    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
+    monkeypatch.delenv("SUBAGENTS_RUN_ID", raising=False)
+    monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    paths.ensure()
+    with closing(Peer(paths.socket, reply)):
+        assert main(["spawn", "true"]) == EXIT_OK
+    said = capsys.readouterr()
+    assert said.out == "r-1\n"
+    assert "the daemon is version 0.1.0 or older" in said.err
