@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.rules.deadlines import next_due_ms
+from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.run.effects import Effect, FollowUp, Transition
 from subagents.domain.run.events import (
     AnnouncementConsumed,
@@ -25,7 +25,6 @@ from subagents.domain.run.events import (
     SlotGranted,
     Spawned,
     SteerRequested,
-    TimerFired,
     VerificationFinished,
 )
 from subagents.domain.run.outcome import (
@@ -247,7 +246,9 @@ class Life:
         due = next_due_ms(self.run)
         assert due is not None, f"nothing is due in phase {self.phase}"
         self.at_ms = max(self.at_ms, due)
-        self.apply(TimerFired(at_ms=self.at_ms))
+        event = timer_event(self.run, self.at_ms)
+        assert event is not None
+        self.apply(event)
         return self
 
     def cancel(self, *, cascaded: bool = False, reason: str | None = None) -> "Life":

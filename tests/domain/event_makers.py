@@ -1,6 +1,7 @@
 """Random but plausible lives: any event at any time, with a leaning to those the phase expects."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from hypothesis import strategies as st
@@ -98,6 +99,9 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import RequestId, RunId, SessionKey
+from subagents.errors import IllegalTransition
+
+STEPS_MAX: Final = 40
 
 CHILDREN: Final = tuple(RunId(f"r-c{n:09}") for n in (1, 2))
 ERROR: Final = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
@@ -320,3 +324,13 @@ def next_event(data: DataObject, life: Life) -> Event:
     kind = data.draw(st.sampled_from(kinds), label="event")
     at_ms = life.at_ms + data.draw(st.sampled_from((0, 1, 500, 5_000)), label="later")
     return MAKERS[kind](data, life.run, at_ms)
+
+
+def lived(data: DataObject) -> Life:
+    """A whole random life; illegal events are tried and leave no trace."""
+    life = a_life(data)
+    for _ in range(data.draw(st.sampled_from((STEPS_MAX, 10, 20)), label="steps")):
+        event = next_event(data, life)
+        with suppress(IllegalTransition):
+            life.apply(event)
+    return life

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 from tests.builders import Life
-from tests.domain.event_makers import a_life, next_event
+from tests.domain.event_makers import STEPS_MAX, a_life, lived, next_event
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
@@ -25,7 +25,6 @@ from subagents.domain.run.spec import OnFailure
 from subagents.domain.run.values import replace
 from subagents.errors import IllegalTransition
 
-STEPS_MAX = 40
 CANCELLED = Outcome(status=Status.CANCELLED)
 TIMELESS = {Phase.QUEUED, Phase.VERIFYING, Phase.ANNOUNCING, Phase.CLEANUP_PENDING} | {
     Phase.COMPLETED,
@@ -36,16 +35,6 @@ TIMELESS = {Phase.QUEUED, Phase.VERIFYING, Phase.ANNOUNCING, Phase.CLEANUP_PENDI
 def observable(run: Run) -> Run:
     """The run without its event counters."""
     return replace(run, seq=0, settled_seq=None)
-
-
-def lived(data: DataObject) -> Life:
-    """A whole random life; illegal events are tried and leave no trace."""
-    life = a_life(data)
-    for _ in range(data.draw(st.sampled_from((STEPS_MAX, 10, 20)), label="steps")):
-        event = next_event(data, life)
-        with suppress(IllegalTransition):
-            life.apply(event)
-    return life
 
 
 @pytest.mark.requirement("lifecycle:announced-once")

@@ -12,6 +12,7 @@ from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import budgets
 from subagents.domain.rules import provider_limits as limits
 from subagents.domain.rules.admission import LaneUse
+from subagents.domain.rules.deadlines import timer_event
 from subagents.domain.rules.evidence import signal_name
 from subagents.domain.run import events as e
 from subagents.domain.run import signals as s
@@ -23,13 +24,11 @@ from subagents.domain.run.outcome import (
     DeliveryFailed,
     DeliveryOutcome,
     Outcome,
-    Reason,
     Skipped,
     Verdict,
     Verification,
 )
 from subagents.domain.run.run import (
-    Evidence,
     Exit,
     Phase,
     Priority,
@@ -331,7 +330,7 @@ def _event(folded: Folded) -> str:  # noqa: C901, PLR0912 - one line of text per
         case e.LeaseExpired():
             return f"nobody vouched for attempt {event.attempt} until its lease ran out"
         case e.TimerFired():
-            return _timer(folded)
+            return _timer(event, folded.before)
         case e.VerificationFinished():
             return _verification(event.verification)
         case e.CancelRequested():
@@ -474,35 +473,27 @@ def _exited(exit_: Exit) -> str:
     return f"exited with code {exit_.code}"
 
 
-def _timer(folded: Folded) -> str:
-    before, after = folded.before, folded.run
-    if before is None or folded.stale:
-        return "a timer fired"
-    if before.limited is not None and _is_late_in_wait(before, after):
-        return "its deadline passed while it waited for its model's provider"
-    if before.phase is Phase.RETRY_WAIT and after.phase is Phase.QUEUED:
-        return "the retry is due"
-    if before.phase is Phase.WAITING and after.phase is Phase.ANNOUNCING:
-        return "waited too long for its dependencies"
-    if before.phase is Phase.ANNOUNCE_DEFERRED:
-        return "the next delivery try is due"
-    if _stop_of(after) is StopCause.DEADLINE and _stop_of(before) is None:
-        return f"attempt {after.attempt.number} passed its deadline and is stopped"
-    if after.attempts and after.attempt.warned and not before.attempt.warned:
-        return f"attempt {after.attempt.number} was warned of its deadline"
-    if len(after.pending_requests) < len(before.pending_requests):
-        return "a question passed its deadline"
-    return "a timer fired"
+def _timer(event: e.TimerFired, before: Run | None) -> str:
+    cause = event.cause
+    if cause is None and before is not None:
+        # Journals of 0.1.0 hold no cause; the same deadlines are found in the run as it was.
+        found = timer_event(before, event.at_ms)
+        cause = None if found is None else found.cause
+    return "a timer fired" if cause is None else _TIMER_WORDS[cause]
 
 
-def _is_late_in_wait(before: Run, after: Run) -> bool:
-    is_over = after.outcome is not None and after.outcome.reason is Reason.DEADLINE
-    return is_over and before.phase in {Phase.RETRY_WAIT, Phase.QUEUED}
-
-
-def _stop_of(run: Run) -> StopCause | None:
-    evidence = run.attempt.evidence if run.attempts else Evidence()
-    return evidence.stop
+_TIMER_WORDS: Final = {
+    e.TimerCause.DEPENDENCY_TIMEOUT: "waited too long for its dependencies",
+    e.TimerCause.PROVIDER_WAIT: "its deadline passed while it waited for its model's provider",
+    e.TimerCause.RETRY_DUE: "the retry is due",
+    e.TimerCause.DELIVERY_DUE: "the next delivery try is due",
+    e.TimerCause.DEADLINE: "its deadline passed; the attempt is stopped",
+    e.TimerCause.BUDGET: "its budget of seconds reached a limit",
+    e.TimerCause.QUESTION_TIMEOUT: "a question passed its deadline",
+    e.TimerCause.SETTLE: "the end of its output was awaited long enough",
+    e.TimerCause.DEADLINE_WARNING: "the worker was warned of its deadline",
+    e.TimerCause.DIGEST: "alerts that were held back are sent as one line",
+}
 
 
 def _verification(verification: Verification) -> str:

@@ -1,51 +1,66 @@
 """When time itself will next change a run: its stored deadlines, none of them in a timer's memory.
 
-Source: 2-lifecycle §4, §5, §11.
+Timers and the sweep ask here; after a restart the same deadlines are found in the stored runs.
 """
 
-from subagents.domain.alerts import allowance as noise
-from subagents.domain.rules import budgets
-from subagents.domain.rules import provider_limits as limits
+from collections.abc import Iterator
+from typing import Final
+
+from subagents.domain.alerts import allowance
+from subagents.domain.rules import budgets, provider_limits
 from subagents.domain.rules.evidence import settle_due_ms
+from subagents.domain.run.events import TimerCause, TimerFired
 from subagents.domain.run.run import Attempt, Phase, Run
 
 P = Phase
+_IMPORTANCE: Final = {cause: number for number, cause in enumerate(TimerCause)}
 
 
 def next_due_ms(run: Run) -> int | None:
     """When time itself will next change this run: its earliest stored deadline, or None."""
+    return min((at_ms for at_ms, _ in _deadlines(run) if at_ms is not None), default=None)
+
+
+def timer_event(run: Run, now_ms: int) -> TimerFired | None:
+    """The event for a run one of whose deadlines passed by ``now_ms``; None = none did."""
+    passed = [cause for at_ms, cause in _deadlines(run) if at_ms is not None and at_ms <= now_ms]
+    if not passed:
+        return None
+    return TimerFired(at_ms=now_ms, cause=min(passed, key=_IMPORTANCE.__getitem__))
+
+
+def _deadlines(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
+    """All stored deadlines that count in the run's phase; a time of None is none."""
     match run.phase:
         case P.WAITING:
-            return run.wait_deadline_ms
-        case P.QUEUED:
-            return _earliest(limits.deadline_ms(run), budgets.due_ms(run))
-        case P.RETRY_WAIT:
-            due_ms = None if run.paused else run.retry_due_ms
-            return _earliest(due_ms, limits.deadline_ms(run), budgets.due_ms(run))
+            yield run.wait_deadline_ms, TimerCause.DEPENDENCY_TIMEOUT
+        case P.QUEUED | P.RETRY_WAIT:
+            yield provider_limits.deadline_ms(run), TimerCause.PROVIDER_WAIT
+            yield budgets.due_ms(run), TimerCause.BUDGET
+            if run.phase is P.RETRY_WAIT and not run.paused:
+                yield run.retry_due_ms, TimerCause.RETRY_DUE
         case P.SPAWNING | P.RUNNING:
-            return _earliest(*_live_dues(run))
+            yield from _of_live_attempt(run)
         case P.ENDING:
-            is_over = run.attempt.outcome is not None
-            settles_ms = None if is_over else settle_due_ms(run.attempt.evidence)
-            return _earliest(settles_ms, budgets.due_ms(run))
+            yield budgets.due_ms(run), TimerCause.BUDGET
+            if run.attempt.outcome is None:
+                yield settle_due_ms(run.attempt.evidence), TimerCause.SETTLE
         case P.ANNOUNCE_DEFERRED:
-            return run.delivery.due_ms if run.delivery else None
+            yield run.delivery.due_ms if run.delivery else None, TimerCause.DELIVERY_DUE
         case _:
-            return None
+            return
 
 
-def _earliest(*dues: int | None) -> int | None:
-    return min((due for due in dues if due is not None), default=None)
-
-
-def _live_dues(run: Run) -> list[int | None]:
+def _of_live_attempt(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
     attempt = run.attempt
-    dues = [each.deadline_ms for each in run.pending_requests]
-    dues += [settle_due_ms(attempt.evidence), noise.digest_due_ms(run), budgets.due_ms(run)]
-    if attempt.deadline_ms is not None and attempt.evidence.stop is None:
-        warn = warn_at_ms(run, attempt)
-        dues.append(attempt.deadline_ms if warn is None else warn)
-    return dues
+    for request in run.pending_requests:
+        yield request.deadline_ms, TimerCause.QUESTION_TIMEOUT
+    yield settle_due_ms(attempt.evidence), TimerCause.SETTLE
+    yield allowance.digest_due_ms(run), TimerCause.DIGEST
+    yield budgets.due_ms(run), TimerCause.BUDGET
+    if attempt.evidence.stop is None:
+        yield attempt.deadline_ms, TimerCause.DEADLINE
+        yield warn_at_ms(run, attempt), TimerCause.DEADLINE_WARNING
 
 
 def warn_at_ms(run: Run, attempt: Attempt) -> int | None:

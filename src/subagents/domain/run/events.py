@@ -4,6 +4,7 @@ Journaled as ``(runId, seq, atMs, type, data)``; folding a run's events in order
 New fields need defaults: journals written by older versions must still fold.
 """
 
+from enum import StrEnum
 from typing import Final, TypeAlias
 
 import msgspec
@@ -114,8 +115,30 @@ class LeaseExpired(Fact, frozen=True, tag=True):
     attempt: int
 
 
+class TimerCause(StrEnum):
+    """Which stored deadline passed; of several that passed together the one named first here."""
+
+    DEPENDENCY_TIMEOUT = "dependency_timeout"
+    PROVIDER_WAIT = "provider_wait"
+    """The run's deadline, while it waited for its model's provider."""
+    RETRY_DUE = "retry_due"
+    DELIVERY_DUE = "delivery_due"
+    DEADLINE = "deadline"
+    BUDGET = "budget"
+    """An edge of the run's budget of seconds: an alert, the reserve or the end."""
+    QUESTION_TIMEOUT = "question_timeout"
+    SETTLE = "settle"
+    """The worker ended, and the end of its output was awaited long enough."""
+    DEADLINE_WARNING = "deadline_warning"
+    DIGEST = "digest"
+    """The hour is over in which alerts were held back."""
+
+
 class TimerFired(Fact, frozen=True, tag=True):
-    """Time passed; which deadlines that means is decided by the reducer."""
+    """Time passed; what that means is decided by the reducer, from the run and the time."""
+
+    cause: TimerCause | None = None
+    """For readers of the journal; None in journals of 0.1.0."""
 
 
 class VerificationFinished(Fact, frozen=True, tag=True):

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from subagents.config.settings import Settings
-from subagents.domain.rules.deadlines import next_due_ms
-from subagents.domain.run.events import Archived, TimerFired
+from subagents.domain.rules.deadlines import timer_event
+from subagents.domain.run.events import Archived
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import AttemptId, RunId, Value
 from subagents.engine.kernel.ledger import Ledger
@@ -88,9 +88,9 @@ class Sweep:
         """Tell every run whose due time passed; normally the timers did and there is none."""
         now, late = self._clock.now_ms(), 0
         for run in tuple(self._ledger.live.values()):
-            due = next_due_ms(run)
-            if due is not None and due <= now:
-                self._ledger.apply_now(run.id, TimerFired(at_ms=now))
+            event = timer_event(run, now)
+            if event is not None:
+                self._ledger.apply_now(run.id, event)
                 late += 1
         return late
 

@@ -1,15 +1,15 @@
 """Wakes runs at their stored due times.
 
-A wake-up is a hint: the reducer decides from the time inside ``TimerFired`` what is due, and the
-sweep asks the same question for every run, so a lost or early wake-up costs time, never a run.
+A wake-up is a hint: what is due is read from the stored run, and the reducer decides from the time
+inside ``TimerFired``. The sweep asks the same of every run, so a lost or early wake-up costs time,
+never a run.
 """
 
 import asyncio
 import heapq
 from typing import Final
 
-from subagents.domain.rules.deadlines import next_due_ms
-from subagents.domain.run.events import TimerFired
+from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.ledger import Ledger
@@ -56,14 +56,16 @@ class Timers:
             await wait_at_most(self._clock, wait_ms / 1000, self._changed)
 
     def fire_due(self) -> int:
-        """Tell every due run that time passed; returns how many were told."""
+        """Apply the passed deadlines of every due run; returns how many runs that were."""
         now, fired = self._clock.now_ms(), 0
         while self._heap and self._heap[0][0] <= now:
             due, run_id = heapq.heappop(self._heap)
             if self._due.get(run_id) != due:
                 continue  # a newer due time replaced this one
             del self._due[run_id]
-            if run_id in self._ledger.live:
-                self._ledger.apply_now(run_id, TimerFired(at_ms=now))
+            run = self._ledger.live.get(run_id)
+            event = timer_event(run, now) if run is not None else None
+            if event is not None:  # else the run changed since, and its commit arms it anew
+                self._ledger.apply_now(run_id, event)
                 fired += 1
         return fired
