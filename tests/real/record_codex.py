@@ -26,7 +26,7 @@ from tests.real.install import found
 
 from subagents.domain.run.values import AttemptId, RunId, replace
 from subagents.runtimes.codex.codex import CodexDialect
-from subagents.runtimes.codex.codex_turn import State
+from subagents.runtimes.codex.codex_turn import CodexState
 from subagents.runtimes.conversation.dialect import InputLine, Opening
 
 STREAMS: Final = Path(__file__).parents[1] / "data" / "streams" / "codex"
@@ -64,14 +64,14 @@ class Scene:
     opening: Mapping[str, Any] = field(default_factory=dict)
     after: str = ""
     """Of the scene whose session it goes on with."""
-    when: Callable[[bytes, State], bool] = lambda _line, _state: False
-    send: Callable[[State], InputLine | None] = lambda _state: None
+    when: Callable[[bytes, CodexState], bool] = lambda _line, _state: False
+    send: Callable[[CodexState], InputLine | None] = lambda _state: None
     """Sent once, ``when`` a line and the state after it are so."""
     has_server: bool = False
     is_logged_in: bool = True
 
 
-def _at_command(line: bytes, _state: State) -> bool:
+def _at_command(line: bytes, _state: CodexState) -> bool:
     return b'"item/started"' in line and b'"commandExecution"' in line
 
 
@@ -191,7 +191,7 @@ def _opening(name: str, scene: Scene, work: Path, root: Path, session: str | Non
     )
 
 
-def _played(opening: Opening, scene: Scene, home: Path) -> tuple[list[bytes], State]:
+def _played(opening: Opening, scene: Scene, home: Path) -> tuple[list[bytes], CodexState]:
     """What the program wrote until it ended by itself, and what its dialect made of it."""
     invocation = CODEX.invocation(
         opening, directory="/attempts/r-abcdefghij/1", path=os.environ["PATH"]

@@ -20,7 +20,7 @@ from subagents.errors import (
     SubagentsError,
     UsageError,
 )
-from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX
+from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
 from subagents.runtimes.process.environment import ARGUMENT_BYTES_MAX, TASK_VARIABLE_BYTES_MAX
 
 

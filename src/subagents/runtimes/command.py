@@ -52,22 +52,18 @@ from subagents.runtimes.process.shim import (
     PlainOutput,
     ProcessAttempts,
 )
-from subagents.runtimes.runtime_options import check_names, parsed
+from subagents.runtimes.runtime_options import WorkerOptions, parsed
 
 _PLACEHOLDER: Final = re.compile(r"\{(task|prompt)\}")
-_NAME: Final = r"^[A-Za-z_][A-Za-z0-9_]*"
-_NAME_OR_PREFIX: Final = _NAME + r"\*?$"
 
 Stdin = Literal["none", "task", "prompt"]
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class CommandOptions(WorkerOptions, frozen=True, kw_only=True):
     """``[agents.<id>]`` of an agent with ``runtime = "command"``."""
 
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     stdin: Stdin = "none"
-    env: dict[Annotated[str, msgspec.Meta(pattern=_NAME + "$")], str] = {}
-    pass_env: tuple[Annotated[str, msgspec.Meta(pattern=_NAME_OR_PREFIX)], ...] = ()
 
 
 class CommandRuntime:
@@ -77,8 +73,6 @@ class CommandRuntime:
         attempts_root: Holds the attempt directories; created when missing.
         clock: Only waits.
         off_loop: Carries everything that blocks.
-
-    Source: 7-runtimes "The shim" and the row ``command``.
     """
 
     def __init__(self, attempts_root: Path, clock: Clock, off_loop: OffLoop) -> None:
@@ -211,21 +205,17 @@ def as_text_file(text: str) -> str:
     return f"{text}\n" if text and not text.endswith("\n") else text
 
 
-def parse_options(options: Mapping[str, object]) -> Options:
+def parse_options(options: Mapping[str, object]) -> CommandOptions:
     """Return the options of a ``command`` agent.
 
     Raises:
         ConfigError: Names the key and what is allowed.
     """
-    found = parsed(options, Options, runtime="command", hint=_hint(options))
+    found = parsed(options, CommandOptions, runtime="command", hint=_hint(options))
     if not found.command[0] or _PLACEHOLDER.search(found.command[0]):
         raise ConfigError(
             "`command` must begin with a program; a task may be an argument, not the program"
         )
-    check_names((*found.env, *found.pass_env))
-    texts = (*found.command, *found.env.values())
-    if any("\0" in text for text in texts):
-        raise ConfigError("`command` and `env` cannot hold NUL characters")
     return found
 
 
@@ -240,14 +230,14 @@ def _hint(options: Mapping[str, object]) -> str:
 
 
 def worker_env(
-    options: Options, launch: Launch, place: Place, daemon: Mapping[str, str]
+    options: CommandOptions, launch: Launch, place: Place, daemon: Mapping[str, str]
 ) -> dict[str, str]:
     """The worker's environment without its marker; see the head of this file."""
     passed = passed_on(daemon, options.pass_env)
     return passed | options.env | launch.env | told(launch, place.path)
 
 
-def worker_argv(options: Options, launch: Launch, *, path: str) -> list[str]:
+def worker_argv(options: CommandOptions, launch: Launch, *, path: str) -> list[str]:
     """The worker's argv, its program as an absolute path.
 
     Raises:

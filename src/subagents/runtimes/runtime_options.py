@@ -2,14 +2,30 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
 from subagents.errors import ConfigError
 from subagents.runtimes.process.environment import OURS
 
-T = TypeVar("T", bound=msgspec.Struct)
+VARIABLE: Final = r"^[A-Za-z_][A-Za-z0-9_]*"
+
+VariableName = Annotated[str, msgspec.Meta(pattern=VARIABLE + "$")]
+VariablePattern = Annotated[str, msgspec.Meta(pattern=VARIABLE + r"\*?$")]
+"""A name, or a prefix ``NAME_*``."""
+
+
+class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What every runtime that starts a program takes; its own options come beside it."""
+
+    env: dict[VariableName, str] = {}
+    """Variables set for the worker."""
+    pass_env: tuple[VariablePattern, ...] = ()
+    """Variables let through from the daemon's environment."""
+
+
+T = TypeVar("T", bound=WorkerOptions)
 
 
 def parsed(
@@ -27,19 +43,26 @@ def parsed(
     Raises:
         ConfigError: Names the key, and the nearest known one or what is allowed.
     """
-    known = form.__struct_fields__
+    shared = WorkerOptions.__struct_fields__
+    known = (*(key for key in form.__struct_fields__ if key not in shared), *shared)
     for key in options:
         if key not in known:
             near = difflib.get_close_matches(str(key), known, n=1)
             meant = f"; did you mean `{near[0]}`?" if near else f"; known are {', '.join(known)}"
             raise ConfigError(f'runtime "{runtime}" knows no option `{key}`{meant}{unknown}')
     try:
-        return msgspec.convert(dict(options), form)
+        found = msgspec.convert(dict(options), form)
     except msgspec.ValidationError as error:
         raise ConfigError(f'options of runtime "{runtime}": {error}{hint}') from error
+    check_variables((*found.env, *found.pass_env))
+    for key in known:
+        # No argument and no variable can hold one: the system ends a text there.
+        if any("\0" in text for text in _texts(getattr(found, key))):
+            raise ConfigError(f"`{key}` cannot hold NUL characters")
+    return found
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_variables(names: Iterable[str]) -> None:
     """Refuse variables that are ours to set.
 
     Raises:
@@ -48,3 +71,11 @@ def check_names(names: Iterable[str]) -> None:
     for name in names:
         if name.startswith(OURS):
             raise ConfigError(f"`{name}`: variables {OURS}* are set by subagents; remove it")
+
+
+def _texts(value: object) -> Iterable[str]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, dict):
+        return (each for each in value.values() if isinstance(each, str))
+    return (each for each in value if isinstance(each, str)) if isinstance(value, tuple) else ()

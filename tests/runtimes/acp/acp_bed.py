@@ -8,7 +8,7 @@ from subagents.domain.run.signals import ResultSeen, Signal
 from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.runtimes.acp.acp import AcpDialect
 from subagents.runtimes.acp.acp_agents import AGENTS
-from subagents.runtimes.acp.acp_turn import State
+from subagents.runtimes.acp.acp_turn import AcpState
 from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 
 RECORDED: Final = Path(__file__).parents[2] / "data" / "streams" / "acp"
@@ -44,13 +44,13 @@ class Fold:
 
     def __init__(self, given: Opening, *, now_ms: int | None = 1_000) -> None:
         first = DIALECT.begin(given)
-        self.state: State = first.state
+        self.state: AcpState = first.state
         self.now_ms = now_ms
         self.output: list[OutputItem] = []
         self.signals: list[Signal] = []
         self.input_lines: list[InputLine] = list(first.input_lines)
 
-    def hear(self, *lines: Document | bytes) -> TurnStep[State]:
+    def hear(self, *lines: Document | bytes) -> TurnStep[AcpState]:
         for line in lines:
             data = line if isinstance(line, bytes) else json.dumps(line).encode()
             step = DIALECT.read_line(self.state, data, now_ms=self.now_ms)
@@ -60,7 +60,7 @@ class Fold:
     def finish(self) -> None:
         self._keep(DIALECT.finish(self.state))
 
-    def _keep(self, step: TurnStep[State]) -> None:
+    def _keep(self, step: TurnStep[AcpState]) -> None:
         self.state = step.state
         self.output += step.output
         self.signals += step.signals

@@ -10,9 +10,9 @@ import pytest
 from tests.runtimes.acp.acp_bed import DIALECT, Fold, answer, of_agent, opening, permission
 
 from subagents.errors import ConfigError, Forbidden, UsageError
-from subagents.runtimes.acp.acp_agents import AGENTS, SecondPrompt
-from subagents.runtimes.acp.acp_options import facts_of, parse_options
-from subagents.runtimes.acp.acp_scope import Limits, may_use, switches
+from subagents.runtimes.acp.acp_agents import AGENTS, SecondPrompt, facts_of, parse_options
+from subagents.runtimes.acp.acp_scope import may_use, switches
+from subagents.runtimes.output.tool_kinds import ToolScope
 
 AGENT_NAMES = sorted(AGENTS)
 SCOPED = [name for name in AGENT_NAMES if DIALECT.abilities_of({"agent": name}).scope_tools]
@@ -20,7 +20,7 @@ SCOPED = [name for name in AGENT_NAMES if DIALECT.abilities_of({"agent": name}).
 
 def denied_by(agent: str, *deny: str, tools: tuple[str, ...] | None = None) -> Any:
     facts = facts_of(parse_options({"agent": agent}))
-    return switches(facts, Limits(tools=tools, deny=deny), directory="/attempt")
+    return switches(facts, ToolScope(tools=tools, deny=deny), directory="/attempt")
 
 
 def program(directory: Path, name: str) -> Path:
@@ -241,7 +241,7 @@ def test_an_agent_that_has_no_mode_to_ask_in_does_not_get_its_turn() -> None:
 @pytest.mark.requirement("acp:scope:ours")
 def test_tools_of_ours_are_allowed_unless_they_are_denied_by_name() -> None:
     facts = AGENTS["goose"]
-    limits = Limits(tools=("Read",), deny=("sessions_spawn",))
+    limits = ToolScope(tools=("Read",), deny=("sessions_spawn",))
 
     def allowed(name: str) -> bool:
         return may_use(facts, limits, name=name, kind="other", is_ours=True)

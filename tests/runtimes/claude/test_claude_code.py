@@ -12,8 +12,7 @@ from subagents.domain.run.values import AttemptId, RunId, replace
 from subagents.errors import ConfigError, Forbidden, UsageError
 from subagents.runtimes.claude import claude_scope
 from subagents.runtimes.claude.claude_code import ClaudeDialect
-from subagents.runtimes.claude.claude_options import Options, parse_options
-from subagents.runtimes.claude.claude_program import bundled
+from subagents.runtimes.claude.claude_options import ClaudeOptions, bundled_program, parse_options
 from subagents.runtimes.conversation.dialect import Opening
 
 SESSION: Final = "11111111-2222-4333-8444-555555555555"
@@ -187,7 +186,7 @@ def test_a_scope_that_cannot_hold_is_refused(
 def test_a_scope_that_holds_is_taken() -> None:
     DIALECT.check_scope({}, ("Bash(git:*)", "Read", "mcp__github__get_issue"), ("Write", "web"))
     DIALECT.check_scope({"permission_mode": "bypassPermissions"}, ("Read",), ("Bash",))
-    assert claude_scope.flags(Options(), None, ()).tools is None
+    assert claude_scope.flags(ClaudeOptions(), None, ()).tools is None
 
 
 @pytest.mark.requirement("claude-worker:options:checked")
@@ -243,7 +242,7 @@ def test_a_program_that_is_nowhere_is_told_with_the_way_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
-    assert bundled() is None
+    assert bundled_program() is None
     with pytest.raises(UsageError, match="claude-agent-sdk"):
         DIALECT.invocation(OPENING, directory="/attempt", path="/nowhere")
     named = replace(OPENING, options={"program": "./no-such"})

@@ -21,7 +21,7 @@ from subagents.domain.run.signals import (
 from subagents.domain.run.values import AttemptId, RunId, replace
 from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.runtimes.claude.claude_code import ClaudeDialect
-from subagents.runtimes.claude.claude_state import State, message_id
+from subagents.runtimes.claude.claude_state import ClaudeState, message_id
 from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 
 STREAMS: Final = Path(__file__).parents[2] / "data" / "streams" / "claude"
@@ -45,7 +45,7 @@ OPENING: Final = Opening(
 class Told(NamedTuple):
     """All that a stream came to."""
 
-    state: State
+    state: ClaudeState
     output: list[OutputItem]
     signals: list[Signal]
     input_lines: list[InputLine]
@@ -79,7 +79,7 @@ def lines(name: str) -> list[bytes]:
 
 
 def fold(found: Sequence[bytes], opening: Opening = OPENING, now_ms: int | None = None) -> Told:
-    step: TurnStep[State] = DIALECT.begin(opening)
+    step: TurnStep[ClaudeState] = DIALECT.begin(opening)
     told = Told(step.state, [], [], [])
     for line in found:
         step = DIALECT.read_line(told.state, line, now_ms=now_ms)

@@ -20,9 +20,9 @@ from subagents.domain.run.signals import (
 from subagents.domain.run.worker_output import LineType, OutputItem, PlanStatus
 from subagents.errors import ConfigError, Forbidden, UsageError
 from subagents.runtimes.codex.codex import CodexDialect
-from subagents.runtimes.codex.codex_config import Known, thread_params
+from subagents.runtimes.codex.codex_config import UserConfig, thread_params
 from subagents.runtimes.codex.codex_options import parse_options
-from subagents.runtimes.codex.codex_turn import NOT_LOGGED_IN, State
+from subagents.runtimes.codex.codex_turn import NOT_LOGGED_IN, CodexState
 from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.conversation.jsonrpc import Request, decode
 
@@ -37,7 +37,7 @@ Document = dict[str, Any]
 class Told(NamedTuple):
     """What a whole stream came to."""
 
-    state: State
+    state: CodexState
     output: list[OutputItem]
     signals: list[Signal]
     input_lines: list[InputLine]
@@ -91,7 +91,7 @@ def folded(lines: Iterable[bytes], **changes: Any) -> Told:
     return heard(told, CODEX.finish(told.state))
 
 
-def heard(told: Told, step: TurnStep[State]) -> Told:
+def heard(told: Told, step: TurnStep[CodexState]) -> Told:
     return Told(
         step.state,
         [*told.output, *step.output],
@@ -108,7 +108,7 @@ def asking(method: str, **params: object) -> bytes:
     return json.dumps({"id": 7, "method": method, "params": params}).encode()
 
 
-def working() -> State:
+def working() -> CodexState:
     """In the middle of the recorded turn of ``text``."""
     lines = lines_of("text")
     begun = next(i for i, line in enumerate(lines) if b'"turn/started"' in line)
@@ -357,7 +357,7 @@ def test_a_thread_begins_when_the_login_and_the_users_configuration_are_known() 
 
 @pytest.mark.requirement("codex:start")
 def test_our_tools_are_a_server_that_must_be_there_and_needs_no_approval() -> None:
-    config: Any = thread_params(opening(), parse_options({}), Known())["config"]
+    config: Any = thread_params(opening(), parse_options({}), UserConfig())["config"]
 
     ours = config["mcp_servers"]["subagents"]
     assert (ours["command"], ours["args"]) == ("subagents", ["mcp"])
@@ -368,9 +368,9 @@ def test_our_tools_are_a_server_that_must_be_there_and_needs_no_approval() -> No
 
 @pytest.mark.requirement("codex:start")
 def test_the_users_own_instructions_and_trust_stand() -> None:
-    known = Known(instructions="Mine.", trust={"/home/ada": "trusted", "/": "untrusted"})
+    known = UserConfig(instructions="Mine.", trust={"/home/ada": "trusted", "/": "untrusted"})
     params: Any = thread_params(opening(), parse_options({}), known)
-    fresh: Any = thread_params(opening(), parse_options({}), Known())
+    fresh: Any = thread_params(opening(), parse_options({}), UserConfig())
 
     assert params["developerInstructions"] == "Mine.\n\nYou are a worker."
     assert params["config"]["projects"] == {"/home/ada/project": {"trust_level": "trusted"}}
@@ -402,7 +402,7 @@ def test_options_become_codexs_own_keys_and_ours_win() -> None:
             "config": {"model_provider": "mine", "features.x": 1, "features.shell_snapshot": True},
         }
     )
-    config: Any = thread_params(opening(), options, Known())["config"]
+    config: Any = thread_params(opening(), options, UserConfig())["config"]
 
     assert config["sandbox_workspace_write"] == {
         "network_access": True,
@@ -444,7 +444,7 @@ def test_a_price_makes_a_cost_and_cached_tokens_have_their_own() -> None:
 
 @pytest.mark.requirement("codex:scope")
 def test_a_scope_switches_off_what_is_not_in_it() -> None:
-    known = Known(servers=("github", "files"))
+    known = UserConfig(servers=("github", "files"))
     denied: Any = thread_params(
         opening(tools_deny=("Bash", "Task", "WebSearch", "mcp__github__delete", "mcp__files")),
         parse_options({}),

@@ -25,7 +25,7 @@ from subagents.runtimes.conversation.dialect import Opening, TurnStep
 from subagents.runtimes.llm import llm_options
 from subagents.runtimes.llm import llm_runtime as llm
 from subagents.runtimes.llm.llm_assignment import FILE, OWN_TOOLS, Assignment
-from subagents.runtimes.llm.llm_runtime import LlmDialect, Told
+from subagents.runtimes.llm.llm_runtime import LlmDialect, LlmState
 from subagents.runtimes.output.tool_kinds import KINDS
 
 STREAMS: Final = Path(__file__).parents[2] / "data" / "streams" / "llm"
@@ -37,7 +37,7 @@ KEY: Final = "sk-test-planted-0123456789"
 class Folded(NamedTuple):
     """What a stream came to."""
 
-    state: Told
+    state: LlmState
     output: list[OutputItem]
     signals: list[Signal]
 
@@ -70,7 +70,7 @@ def folded(lines: Iterable[bytes]) -> Folded:
     return _more(found, LLM.finish(found.state))
 
 
-def _more(found: Folded, step: TurnStep[Told]) -> Folded:
+def _more(found: Folded, step: TurnStep[LlmState]) -> Folded:
     return Folded(step.state, [*found.output, *step.output], [*found.signals, *step.signals])
 
 
@@ -310,7 +310,7 @@ def test_broken_streams_are_heard_without_an_error(data: st.DataObject) -> None:
     lines = lines_of(data.draw(st.sampled_from(NAMES)))
     broken = [_broken(line, data) for line in lines]
     found = folded(broken)
-    assert isinstance(found.state, Told)
+    assert isinstance(found.state, LlmState)
 
 
 def _broken(line: bytes, data: st.DataObject) -> bytes:

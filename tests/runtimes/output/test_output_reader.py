@@ -20,10 +20,10 @@ from subagents.domain.run.values import AttemptId
 from subagents.domain.run.worker_output import LINE_CHARS_MAX, OutputBatch, OutputItem
 from subagents.runtimes.output import lines as lines_module
 from subagents.runtimes.output import output_reader as output_module
+from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
 from subagents.runtimes.output.output_reader import (
     CHUNK_BYTES,
     PIECES_MAX,
-    RESULT_BYTES_MAX,
     Output,
     Seen,
     Sizes,

@@ -2,7 +2,7 @@
 
 How a turn goes is in ``acp_turn``, what each agent does differently in ``acp_agents``.
 
-Source: 7-runtimes, row ``acp``; docs/runtimes/acp.md.
+See docs/runtimes/acp.md.
 """
 
 import os
@@ -15,23 +15,24 @@ from subagents.domain.rules.evidence import added
 from subagents.domain.run.signals import Signal, UsageSeen
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.errors import ConfigError, Forbidden, UsageError
 from subagents.runtimes.acp import acp_session, acp_stream, acp_turn
 from subagents.runtimes.acp.acp_agents import (
-    CAUTIOUS,
-    Scope,
+    UNKNOWN_AGENT,
+    AcpOptions,
+    ScopeMeans,
     SecondPrompt,
-    Tokens,
+    TokenSource,
+    facts_of,
+    parse_options,
 )
-from subagents.runtimes.acp.acp_options import Options, facts_of, parse_options
-from subagents.runtimes.acp.acp_scope import Limits, switches, unenforceable
-from subagents.runtimes.acp.acp_session import text_params
+from subagents.runtimes.acp.acp_scope import switches, unenforceable
 from subagents.runtimes.acp.acp_turn import (
     MARK,
     STEER,
-    Phase,
-    State,
+    AcpPhase,
+    AcpState,
+    AcpStep,
 )
 from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import (
@@ -40,7 +41,9 @@ from subagents.runtimes.conversation.dialect import (
     Opening,
     TurnStep,
 )
-from subagents.runtimes.output.terminal_text import plain, shortened
+from subagents.runtimes.output.json_fields import table_at
+from subagents.runtimes.output.output_items import system_item
+from subagents.runtimes.output.tool_kinds import ToolScope
 from subagents.runtimes.process.environment import passed_on, program
 
 TAKES: Final = frozenset({SecondPrompt.STEERS, SecondPrompt.PULLED})
@@ -71,8 +74,8 @@ class AcpDialect:
             self.abilities,
             steer=facts.second_prompt in TAKES,
             resume=facts.resumes,
-            scope_tools=facts.scope is not Scope.NONE,
-            usage=facts.tokens is not Tokens.UNKNOWN,
+            scope_tools=facts.scope is not ScopeMeans.NONE,
+            usage=facts.tokens is not TokenSource.UNKNOWN,
             model=facts.takes_model,
         )
 
@@ -85,7 +88,7 @@ class AcpDialect:
     ) -> None:
         """See ``Dialect.check_scope``."""
         parsed = parse_options(options)
-        refused = unenforceable(facts_of(parsed), Limits(tools=tools, deny=deny))
+        refused = unenforceable(facts_of(parsed), ToolScope(tools=tools, deny=deny))
         if refused:
             agent = parsed.agent or (parsed.command or ("this agent",))[0]
             raise Forbidden(
@@ -99,8 +102,8 @@ class AcpDialect:
         """See ``Dialect.invocation``."""
         options = parse_options(opening.options)
         facts = facts_of(options)
-        limits = Limits(tools=opening.tools, deny=opening.tools_deny)
-        given = switches(facts, limits, directory=directory)
+        scope = ToolScope(tools=opening.tools, deny=opening.tools_deny)
+        given = switches(facts, scope, directory=directory)
         argv = (*facts.command, *facts.arguments, *options.args, *given.argv)
         if opening.model is not None and facts.model_argument is not None:
             argv = (*argv, facts.model_argument, opening.model)
@@ -118,75 +121,74 @@ class AcpDialect:
         files = {name: text.encode() for name, text in facts.files.items()}
         return Invocation(argv=argv, env=env, files=files | given.files)
 
-    def begin(self, opening: Opening) -> TurnStep[State]:
+    def begin(self, opening: Opening) -> AcpStep:
         """See ``Dialect.begin``."""
         try:
             options = parse_options(opening.options)
             facts = facts_of(options)
         except ConfigError:  # of an attempt that never started, or of another version
-            options, facts = Options(), CAUTIOUS
-        state = State(opening=opening, facts=facts, options=options)
+            options, facts = AcpOptions(), UNKNOWN_AGENT
+        state = AcpState(opening=opening, facts=facts, options=options)
         return TurnStep(state, input_lines=(acp_session.initialize(),))
 
-    def read_line(self, state: State, line: bytes, *, now_ms: int | None) -> TurnStep[State]:
+    def read_line(self, state: AcpState, line: bytes, *, now_ms: int | None) -> AcpStep:
         """See ``Dialect.read_line``."""
         if not line.strip():
             return TurnStep(state)
-        step = self._heard(state, line, now_ms=now_ms)
+        step = self._step(state, line, now_ms=now_ms)
         return step._replace(signals=tuple(_counted_on(state, each) for each in step.signals))
 
-    def _heard(self, state: State, line: bytes, *, now_ms: int | None) -> TurnStep[State]:
+    def _step(self, state: AcpState, line: bytes, *, now_ms: int | None) -> AcpStep:
         match jsonrpc.decode(line):
             case jsonrpc.Response() as answer:
                 return acp_turn.answered(state, answer)
             case jsonrpc.Notification(method="session/update", params=params):
-                return acp_turn.updated(state, text_params(params, "update"), now_ms=now_ms)
+                return acp_turn.updated(state, table_at(params, "update"), now_ms=now_ms)
             case jsonrpc.Notification(method=method):
                 return acp_turn.notified(state, method)
             case jsonrpc.Request() as request:
                 return acp_turn.asked(state, request, now_ms=now_ms)
             case jsonrpc.Unreadable(text=text):
-                output = OutputItem(type=LineType.SYSTEM, text=shortened(plain(text)))
-                return TurnStep(state, output=(output,))
+                return TurnStep(state, output=(system_item(text),))
 
-    def steer(self, state: State, message: str, *, key: str) -> InputLine | None:
+    def steer(self, state: AcpState, message: str, *, key: str) -> InputLine | None:
         """See ``Dialect.steer``; what is sent first is the mark."""
         if not state.open or state.facts.second_prompt not in TAKES:
             return None
         marked = STEER + msgspec.json.encode((key, message)).decode()
         return InputLine(key, jsonrpc.request(marked, MARK, {}, versioned=True))
 
-    def accepted(self, state: State, key: str) -> bool | None:
+    def accepted(self, state: AcpState, key: str) -> bool | None:
         """See ``Dialect.accepted``."""
         return state.taken.get(key)
 
-    def interrupt(self, state: State, *, key: str) -> InputLine | None:
+    def interrupt(self, state: AcpState, *, key: str) -> InputLine | None:
         """See ``Dialect.interrupt``."""
         if not state.open:
             return None
         params = {"sessionId": state.session_id}
         return InputLine(key, jsonrpc.notification("session/cancel", params, versioned=True))
 
-    def is_done(self, state: State) -> bool:
+    def is_done(self, state: AcpState) -> bool:
         """See ``Dialect.is_done``."""
-        return state.phase is Phase.OVER
+        return state.phase is AcpPhase.OVER
 
-    def finish(self, state: State) -> TurnStep[State]:
+    def finish(self, state: AcpState) -> AcpStep:
         """See ``Dialect.finish``."""
-        told = acp_stream.flush(state.stream)
-        state = replace(state, stream=told.stream)
-        if state.phase is Phase.OVER:
-            return TurnStep(state, output=told.output)
+        step = acp_stream.flush(state.stream)
+        state = replace(state, stream=step.stream)
+        if state.phase is AcpPhase.OVER:
+            return TurnStep(state, output=step.output)
         what = "before its turn was over" if state.open else "before its turn began"
         result = acp_turn.result_of(state.stream, error=f"the agent ended {what}")
-        return TurnStep(replace(state, phase=Phase.OVER), output=told.output, signals=(result,))
+        return TurnStep(replace(state, phase=AcpPhase.OVER), output=step.output, signals=(result,))
 
 
-def _counted_on(state: State, signal: Signal) -> Signal:
+def _counted_on(state: AcpState, signal: Signal) -> Signal:
     """Usage with that of the attempt's turns before.
 
-    Tokens are told of one process. A cost may be the whole session's: one that is less than what
-    was known before can only have begun anew.
+    Tokens are reported for one process. A cost may be the whole session's: one that is less than
+    what was known before can only have begun anew.
     """
     before = state.opening.used
     if not isinstance(signal, UsageSeen) or before is None:

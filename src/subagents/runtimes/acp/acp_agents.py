@@ -1,18 +1,34 @@
-"""What is known of each agent that speaks the Agent Client Protocol: one table.
+"""What is known of each agent that speaks the Agent Client Protocol, and its options.
 
 The protocol leaves open what matters most to a supervisor: whether a second prompt steers, waits or
 ends the first one, whether a session can be gone on with, what a cancel leaves behind, how a tool
 is switched off. Every field here was found by running the program; ``version`` is the one it was
-run with. An agent that is in no row gets ``CAUTIOUS``: nothing is claimed of it.
+run with. An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed of it.
 
-Source: 7-runtimes, row ``acp``; docs/runtimes/acp.md.
+The options of an ``acp`` agent (``[agents.<id>.runtime_options]``; docs/runtimes/acp.md):
+
+``agent``    One of the table in ``acp_agents``; it says how that program behaves.
+``command``  Program and arguments of any other agent; beside ``agent``: how that one is started
+             here (its own arguments follow).
+``args``     More arguments, after those.
+``auth``     The method to ``authenticate`` with; "" = none.
+``mode``     The session mode to work in; "" = the agent's own default.
+``config``   Session configuration options to set: ``{ name = value }``.
+
+Beside them each field of ``AgentFacts`` that describes behaviour may be given, for an agent that is
+in no row or does better by now.
 """
 
+import difflib
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final, Literal
 
-from subagents.domain.run.values import Value
+import msgspec
+
+from subagents.domain.run.values import Value, replace
+from subagents.errors import ConfigError
+from subagents.runtimes.runtime_options import WorkerOptions, parsed
 
 
 class SecondPrompt(StrEnum):
@@ -28,8 +44,8 @@ class SecondPrompt(StrEnum):
     """It cancels, too; but after each batch of tools the agent asks for messages (``PULL``)."""
 
 
-class Tokens(StrEnum):
-    """Where the tokens of a turn are told."""
+class TokenSource(StrEnum):
+    """Where an agent reports the tokens of a turn."""
 
     TURN = "turn"
     """``usage`` of the answer to a prompt covers all of its requests."""
@@ -41,7 +57,7 @@ class Tokens(StrEnum):
     """Nowhere, or only those of the last request."""
 
 
-class Scope(StrEnum):
+class ScopeMeans(StrEnum):
     """What keeps the agent from a tool."""
 
     CLAUDE = "claude"
@@ -53,7 +69,7 @@ class Scope(StrEnum):
     QWEN = "qwen"
     """``--exclude-tools``, ``--core-tools``: the tools are not there."""
     ASKS = "asks"
-    """In the mode ``asking_mode`` it asks before every tool, and is told no."""
+    """In the mode ``asking_mode`` it asks before every tool, and is refused."""
     NONE = "none"
 
 
@@ -61,7 +77,7 @@ PULL: Final = "craft/drainMidTurnQueue"
 """The request by which Qwen Code asks whether there is anything for its model to read."""
 
 
-class Facts(Value, frozen=True):
+class AgentFacts(Value, frozen=True):
     """One agent. A field of the same name in ``runtime_options`` overrides it."""
 
     command: tuple[str, ...] = ()
@@ -88,7 +104,7 @@ class Facts(Value, frozen=True):
     """Whether a new process can go on with a session of an old one."""
     cancel_kills: bool = False
     """Whether a cancelled turn leaves no child behind; else we end them by their marker."""
-    tokens: Tokens = Tokens.UNKNOWN
+    tokens: TokenSource = TokenSource.UNKNOWN
     cost: bool = False
     """Whether ``usage_update`` tells dollars."""
     model_argument: str | None = None
@@ -98,18 +114,18 @@ class Facts(Value, frozen=True):
     """``_meta.systemPrompt`` is appended to its own; else it stands before the first prompt."""
     session_meta: Mapping[str, object] = {}
     """Sent as ``_meta`` with the session."""
-    scope: Scope = Scope.NONE
+    scope: ScopeMeans = ScopeMeans.NONE
     needs_pipe: bool = False
     """Its stdout must be a pipe: what is made with Python's asyncio takes no file."""
     failure_text: str | None = None
-    """Pattern of a last message by which it says that the turn failed, though it ended well."""
+    """Pattern of a last message that means that the turn failed, though it ended well."""
 
 
-CAUTIOUS: Final = Facts(takes_model=False, needs_pipe=True)
+UNKNOWN_AGENT: Final = AgentFacts(takes_model=False, needs_pipe=True)
 """Of an agent that nobody here has run: it gets its turn, and no promise is made."""
 
-AGENTS: Final[Mapping[str, Facts]] = {
-    "claude-agent-acp": Facts(
+AGENTS: Final[Mapping[str, AgentFacts]] = {
+    "claude-agent-acp": AgentFacts(
         command=("claude-agent-acp",),
         package="npm @agentclientprotocol/claude-agent-acp",
         version="0.100.0",
@@ -118,12 +134,12 @@ AGENTS: Final[Mapping[str, Facts]] = {
         second_prompt=SecondPrompt.STEERS,
         resumes=True,
         cancel_kills=True,
-        tokens=Tokens.TURN,
+        tokens=TokenSource.TURN,
         cost=True,
         system_in_meta=True,
-        scope=Scope.CLAUDE,
+        scope=ScopeMeans.CLAUDE,
     ),
-    "codex-acp": Facts(
+    "codex-acp": AgentFacts(
         command=("codex-acp",),
         package="npm @agentclientprotocol/codex-acp",
         version="2.6.0",
@@ -133,9 +149,9 @@ AGENTS: Final[Mapping[str, Facts]] = {
         session_meta={"mcpStartupAwaitTimeoutMs": 60_000},
         second_prompt=SecondPrompt.QUEUES,
         resumes=True,
-        tokens=Tokens.TURN,
+        tokens=TokenSource.TURN,
     ),
-    "gemini": Facts(
+    "gemini": AgentFacts(
         command=("gemini",),
         arguments=("--acp", "--skip-trust"),
         package="npm @google/gemini-cli",
@@ -146,11 +162,11 @@ AGENTS: Final[Mapping[str, Facts]] = {
         mode="yolo",
         second_prompt=SecondPrompt.CANCELS,
         cancel_kills=True,
-        tokens=Tokens.QUOTA,
+        tokens=TokenSource.QUOTA,
         model_argument="-m",
-        scope=Scope.GEMINI,
+        scope=ScopeMeans.GEMINI,
     ),
-    "goose": Facts(
+    "goose": AgentFacts(
         command=("goose",),
         arguments=("acp",),
         package="npm @aaif/goose-binary-linux-x64",
@@ -161,9 +177,9 @@ AGENTS: Final[Mapping[str, Facts]] = {
         failure_text=r"\ARan into this error: (?P<error>.*?)\s*Please retry if you think",
         second_prompt=SecondPrompt.QUEUES,
         resumes=True,
-        scope=Scope.ASKS,
+        scope=ScopeMeans.ASKS,
     ),
-    "opencode": Facts(
+    "opencode": AgentFacts(
         command=("opencode",),
         arguments=("acp",),
         package="npm opencode-ai",
@@ -174,9 +190,9 @@ AGENTS: Final[Mapping[str, Facts]] = {
         resumes=True,
         cancel_kills=True,
         cost=True,
-        scope=Scope.OPENCODE,
+        scope=ScopeMeans.OPENCODE,
     ),
-    "openclaw": Facts(
+    "openclaw": AgentFacts(
         command=("openclaw",),
         arguments=("acp",),
         package="npm openclaw",
@@ -186,7 +202,7 @@ AGENTS: Final[Mapping[str, Facts]] = {
         cancel_kills=True,
         takes_model=False,
     ),
-    "qwen": Facts(
+    "qwen": AgentFacts(
         command=("qwen",),
         arguments=("--acp",),
         # Without the first, its first turn begins before our tools are there; without the second
@@ -203,8 +219,79 @@ AGENTS: Final[Mapping[str, Facts]] = {
         second_prompt=SecondPrompt.PULLED,
         resumes=True,
         cancel_kills=True,
-        tokens=Tokens.REQUESTS,
+        tokens=TokenSource.REQUESTS,
         model_argument="--model",
-        scope=Scope.QWEN,
+        scope=ScopeMeans.QWEN,
     ),
 }
+
+
+# -- options --------------------------------------------------------------------------------------
+
+
+class AcpOptions(WorkerOptions, frozen=True, kw_only=True):
+    """As written; None = as in the table."""
+
+    agent: str | None = None
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    args: tuple[str, ...] = ()
+    stdin: Literal["none"] = "none"
+    auth: str | None = None
+    mode: str | None = None
+    config: dict[str, str | bool] = {}
+    asking_mode: str | None = None
+    second_prompt: SecondPrompt | None = None
+    resumes: bool | None = None
+    tokens: TokenSource | None = None
+    cost: bool | None = None
+    model_argument: str | None = None
+    takes_model: bool | None = None
+    system_in_meta: bool | None = None
+    needs_pipe: bool | None = None
+    scope: Literal["asks", "none"] | None = None
+
+
+_FACTS: Final = tuple(
+    name
+    for name in AcpOptions.__struct_fields__
+    if name in AgentFacts.__struct_fields__ and name not in {"command", "env", "scope"}
+)
+
+
+def parse_options(options: Mapping[str, object]) -> AcpOptions:
+    """Return the options of an ``acp`` agent.
+
+    Raises:
+        ConfigError: Names the key and what is allowed.
+    """
+    found = parsed(options, AcpOptions, runtime="acp")
+    _check_agent(found)
+    return found
+
+
+def facts_of(options: AcpOptions) -> AgentFacts:
+    """What is known of the agent, overridden by its options."""
+    facts = UNKNOWN_AGENT if options.agent is None else AGENTS[options.agent]
+    given = {name: getattr(options, name) for name in _FACTS}
+    facts = replace(facts, **{name: value for name, value in given.items() if value is not None})
+    if options.scope is not None:
+        facts = replace(facts, scope=ScopeMeans(options.scope))
+    return replace(facts, command=options.command or facts.command)
+
+
+def _check_agent(options: AcpOptions) -> None:
+    known = ", ".join(AGENTS)
+    if options.agent is not None and options.agent not in AGENTS:
+        near = difflib.get_close_matches(options.agent, AGENTS, n=1)
+        meant = f"did you mean {near[0]!r}?" if near else f"known are {known};"
+        raise ConfigError(
+            f"`agent`: {options.agent!r} is in no row of the table of ACP agents; {meant} "
+            "for any other agent set `command` instead"
+        )
+    if options.agent is None and options.command is None:
+        raise ConfigError(
+            f'runtime "acp" needs `runtime_options.agent` (one of {known}) or '
+            "`runtime_options.command`, the program and arguments of any other ACP agent"
+        )
+    if options.command is not None and not options.command[0]:
+        raise ConfigError("`command` must begin with a program")

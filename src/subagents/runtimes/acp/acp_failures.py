@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import msgspec
-
 from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
-from subagents.runtimes.acp.acp_agents import Facts
-from subagents.runtimes.acp.acp_calls import of, text_of
-from subagents.runtimes.acp.acp_stream import Stream
+from subagents.runtimes.acp.acp_agents import AgentFacts
+from subagents.runtimes.acp.acp_stream import AcpStream
 from subagents.runtimes.conversation.jsonrpc import Response
+from subagents.runtimes.output.json_fields import text_at, value_at
+from subagents.runtimes.output.output_items import provider_message
 from subagents.runtimes.output.terminal_text import plain
 
 ERROR_CHARS_MAX: Final = 1_000
@@ -35,7 +34,7 @@ _STOPPED: Final = {
 }
 
 
-class Trouble(NamedTuple):
+class AcpFailure(NamedTuple):
     """Why a turn did not end well."""
 
     error: str
@@ -44,7 +43,7 @@ class Trouble(NamedTuple):
     retry_after_ms: int | None = None
     is_provider: bool = False
 
-    def output(self) -> OutputItem:
+    def item(self) -> OutputItem:
         """As a line of the transcript."""
         if not self.is_provider:
             return OutputItem(type=LineType.ERROR, text=self.error)
@@ -52,18 +51,18 @@ class Trouble(NamedTuple):
         return OutputItem(type=LineType.ERROR, text=self.error, api_error=error)
 
 
-def ending(answer: Response) -> Trouble | None:
+def ending(answer: Response) -> AcpFailure | None:
     """What the answer to a prompt says of its end; None = it ended well."""
     if answer.failure is not None:
         return _of_failure(answer)
-    reason = text_of(of(answer.result, "stopReason"))
+    reason = text_at(answer.result, "stopReason")
     if reason == "end_turn":
         return None
-    return Trouble(_STOPPED.get(reason, f"the turn ended with {reason or 'no stop reason'}"))
+    return AcpFailure(_STOPPED.get(reason, f"the turn ended with {reason or 'no stop reason'}"))
 
 
-def told(stream: Stream, facts: Facts) -> Trouble | None:
-    """A failure that the agent told of in its stream, and then ended the turn as if it were well.
+def reported(stream: AcpStream, facts: AgentFacts) -> AcpFailure | None:
+    """A failure that the agent reported in its stream, before it ended the turn as if it were well.
 
     Args:
         stream: The whole turn.
@@ -80,10 +79,10 @@ def told(stream: Stream, facts: Facts) -> Trouble | None:
     return None
 
 
-def setup(what: str, answer: Response, methods: tuple[str, ...]) -> Trouble:
+def setup(what: str, answer: Response, methods: tuple[str, ...]) -> AcpFailure:
     """Why the agent could not begin; ``methods`` are those it lets one log in with."""
-    trouble = _of_failure(answer)
-    error = f"{what}: {trouble.error}"
+    failure = _of_failure(answer)
+    error = f"{what}: {failure.error}"
     is_login = answer.failure is not None and answer.failure.code == AUTH_REQUIRED
     if is_login or what == "authenticate":
         known = f"; it knows the methods {', '.join(methods)}" if methods else ""
@@ -91,44 +90,32 @@ def setup(what: str, answer: Response, methods: tuple[str, ...]) -> Trouble:
             f"; log in with the agent's own program, pass its key with `pass_env`, or set "
             f"`runtime_options.auth`{known}"
         )
-    return trouble._replace(error=error)
+    return failure._replace(error=error)
 
 
-def _of_failure(answer: Response) -> Trouble:
+def _of_failure(answer: Response) -> AcpFailure:
     failure = answer.failure
     if failure is None:
-        return Trouble("the agent answered with nothing")
+        return AcpFailure("the agent answered with nothing")
     detail = _detail(failure.data)
-    message = _unwrapped(failure.message)
+    message = provider_message(failure.message)
     text = message if not detail or detail in message else f"{message}: {detail}"
     status = _status(failure.code, failure.data)
     return _of_text(text, status, _retry_after_ms(failure.data))
 
 
-def _of_text(text: str, status: int | None, retry_after_ms: int | None) -> Trouble:
-    text = " ".join(plain(_unwrapped(text.strip())).split())[:ERROR_CHARS_MAX]
+def _of_text(text: str, status: int | None, retry_after_ms: int | None) -> AcpFailure:
+    text = " ".join(plain(provider_message(text.strip())).split())[:ERROR_CHARS_MAX]
     found = _STATUS.search(text) if status is None else None
     status = int(found[1]) if found is not None else status
     is_limit = status in LIMITS or _LIMIT_WORDS.search(text) is not None
-    return Trouble(
+    return AcpFailure(
         error=text,
         status=status,
         is_limit=is_limit,
         retry_after_ms=retry_after_ms,
         is_provider=status is not None or is_limit,
     )
-
-
-def _unwrapped(text: str) -> str:
-    """The provider's own words, where the message is the body of its answer."""
-    if not text.startswith("{"):
-        return text
-    try:
-        body = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return text
-    inner = of(body, "error")
-    return text_of(of(inner, "message")) or text_of(inner) or text_of(of(body, "message")) or text
 
 
 def _detail(data: object) -> str:
@@ -138,7 +125,7 @@ def _detail(data: object) -> str:
     if isinstance(data, str):
         return data
     for key in ("details", "message", "error", "reason"):
-        found = of(data, key)
+        found = value_at(data, key)
         if isinstance(found, str) and found:
             return found
     return ""

@@ -1,7 +1,7 @@
 """What an ACP agent may use of its own tools, and how each program is kept to it; pure.
 
 Where a program can be started without a tool, it is (``switches``): the model never sees it. An
-agent that asks before every tool is told no (``may_use``). For any other agent no scope is taken:
+agent that asks before every tool is refused (``may_use``). For any other agent no scope is taken:
 a deny that only asks nicely is none.
 """
 
@@ -10,17 +10,16 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from subagents.domain.run.values import Value
-from subagents.runtimes.acp.acp_agents import Facts, Scope
-from subagents.runtimes.output.tool_kinds import kind_of, kinds_of
+from subagents.runtimes.acp.acp_agents import AgentFacts, ScopeMeans
+from subagents.runtimes.output.tool_kinds import WRITING, ToolScope, kind_of, kinds_of
 
 SERVER: Final = "subagents"
 """Our MCP server's name with the agent."""
 
 POLICY: Final = "gemini-policy.toml"
 
-TOOLS: Final[Mapping[Scope, Mapping[str, tuple[str, ...]]]] = {
-    Scope.CLAUDE: {
+TOOLS: Final[Mapping[ScopeMeans, Mapping[str, tuple[str, ...]]]] = {
+    ScopeMeans.CLAUDE: {
         "shell": ("Bash", "BashOutput", "KillShell", "KillBash", "Monitor"),
         "read": ("Read", "NotebookRead"),
         "write": ("Write",),
@@ -30,7 +29,7 @@ TOOLS: Final[Mapping[Scope, Mapping[str, tuple[str, ...]]]] = {
         "web": ("WebFetch", "WebSearch"),
         "agents": ("Task", "Agent", "Workflow"),
     },
-    Scope.OPENCODE: {
+    ScopeMeans.OPENCODE: {
         "shell": ("bash",),
         "read": ("read",),
         # One permission, "edit", is both.
@@ -41,7 +40,7 @@ TOOLS: Final[Mapping[Scope, Mapping[str, tuple[str, ...]]]] = {
         "web": ("webfetch", "websearch"),
         "agents": ("task",),
     },
-    Scope.GEMINI: {
+    ScopeMeans.GEMINI: {
         "shell": ("run_shell_command",),
         "read": ("read_file", "read_many_files"),
         "write": ("write_file",),
@@ -51,7 +50,7 @@ TOOLS: Final[Mapping[Scope, Mapping[str, tuple[str, ...]]]] = {
         "web": ("web_fetch", "google_web_search"),
         "agents": ("invoke_agent",),
     },
-    Scope.QWEN: {
+    ScopeMeans.QWEN: {
         "shell": ("run_shell_command", "monitor"),
         "read": ("read_file", "read_many_files"),
         "write": ("write_file",),
@@ -67,7 +66,7 @@ TOOLS: Final[Mapping[Scope, Mapping[str, tuple[str, ...]]]] = {
         "agents": ("agent", "task"),
     },
 }
-"""The names of each program's tools, by kind (``toolkinds``)."""
+"""The names of each program's tools, by kind (``tool_kinds``)."""
 
 _ASKED_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "execute": ("shell",),
@@ -81,18 +80,6 @@ _ASKED_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 """The protocol's own kinds of tool calls."""
 
 
-class Limits(Value, frozen=True):
-    """A run's scope."""
-
-    tools: tuple[str, ...] | None = None
-    """The only ones; None = all."""
-    deny: tuple[str, ...] = ()
-
-    @property
-    def is_open(self) -> bool:
-        return self.tools is None and not self.deny
-
-
 class Switches(NamedTuple):
     """What keeps one program to its scope from its start."""
 
@@ -103,7 +90,7 @@ class Switches(NamedTuple):
     """Becomes part of ``_meta`` in ``session/new``."""
 
 
-def unenforceable(facts: Facts, limits: Limits) -> tuple[str, ...]:
+def unenforceable(facts: AgentFacts, scope: ToolScope) -> tuple[str, ...]:
     """The tools that nothing keeps this agent from using; empty = the scope holds.
 
     opencode knows one permission for editing and writing: who may do one may do the other.
@@ -111,17 +98,17 @@ def unenforceable(facts: Facts, limits: Limits) -> tuple[str, ...]:
     nothing) and taken in a deny list (there is nothing to deny, or it is one of an MCP server,
     which is denied by its name).
     """
-    if facts.scope is Scope.NONE:
-        return tuple(dict.fromkeys((*(limits.tools or ()), *limits.deny)))
+    if facts.scope is ScopeMeans.NONE:
+        return tuple(dict.fromkeys((*(scope.tools or ()), *scope.deny)))
     # A rule within a tool, Bash(git:*), is nothing that these programs know.
-    found = [tool for tool in (*(limits.tools or ()), *limits.deny) if "(" in tool]
-    if facts.scope is Scope.OPENCODE and limits.tools is not None:
-        half = kinds_of(limits.tools) & {"edit", "write"}
-        found += sorted({"edit", "write"} - half) if len(half) == 1 else []
+    found = [tool for tool in (*(scope.tools or ()), *scope.deny) if "(" in tool]
+    if facts.scope is ScopeMeans.OPENCODE and scope.tools is not None:
+        half = kinds_of(scope.tools) & WRITING
+        found += sorted(WRITING - half) if len(half) == 1 else []
     return tuple(dict.fromkeys(found))
 
 
-def names_of(scope: Scope, tools: Iterable[str]) -> tuple[str, ...]:
+def names_of(scope: ScopeMeans, tools: Iterable[str]) -> tuple[str, ...]:
     """The program's own names for tools named by any program's name, or by a kind."""
     table = TOOLS.get(scope, {})
     found: list[str] = []
@@ -133,60 +120,60 @@ def names_of(scope: Scope, tools: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def switches(facts: Facts, limits: Limits, *, directory: str) -> Switches:
+def switches(facts: AgentFacts, scope: ToolScope, *, directory: str) -> Switches:
     """What to start the program with so that it has no other tools.
 
     Args:
         facts: The agent.
-        limits: The run's scope.
+        scope: The run's scope.
         directory: The attempt's: where ``Switches.files`` will be.
     """
-    if limits.is_open:
+    if scope.is_open:
         return Switches()
-    denied = names_of(facts.scope, limits.deny)
-    allowed = None if limits.tools is None else names_of(facts.scope, limits.tools)
+    denied = names_of(facts.scope, scope.deny)
+    allowed = None if scope.tools is None else names_of(facts.scope, scope.tools)
     if allowed is not None:
         allowed = tuple(tool for tool in allowed if tool not in denied)
     match facts.scope:
-        case Scope.CLAUDE:
-            return _claude(allowed, (*denied, *_served(limits.deny, "mcp__{server}__{tool}")))
-        case Scope.OPENCODE:
-            return _opencode(allowed, (*denied, *_served(limits.deny, "{server}_{tool}")))
-        case Scope.GEMINI:
-            denied = (*denied, *_served(limits.deny, "mcp_{server}_{tool}"))
+        case ScopeMeans.CLAUDE:
+            return _claude(allowed, (*denied, *_served(scope.deny, "mcp__{server}__{tool}")))
+        case ScopeMeans.OPENCODE:
+            return _opencode(allowed, (*denied, *_served(scope.deny, "{server}_{tool}")))
+        case ScopeMeans.GEMINI:
+            denied = (*denied, *_served(scope.deny, "mcp_{server}_{tool}"))
             return _gemini(allowed, denied, directory=directory)
-        case Scope.QWEN:
-            return _qwen(allowed, (*denied, *_served(limits.deny, "mcp__{server}__{tool}")))
+        case ScopeMeans.QWEN:
+            return _qwen(allowed, (*denied, *_served(scope.deny, "mcp__{server}__{tool}")))
         case _:
             return Switches()
 
 
-def may_use(facts: Facts, limits: Limits, *, name: str, kind: str, is_ours: bool) -> bool:
+def may_use(facts: AgentFacts, scope: ToolScope, *, name: str, kind: str, is_ours: bool) -> bool:
     """The answer to a question for permission.
 
     Args:
         facts: The agent; what its switches took away it cannot ask for.
-        limits: The run's scope.
+        scope: The run's scope.
         name: The tool's, as far as the question tells it.
         kind: The protocol's kind of it.
         is_ours: It is a tool of our MCP server: those are allowed unless denied by name.
     """
-    if limits.is_open:
+    if scope.is_open:
         return True
     tool = name.rpartition("__")[2] if is_ours else name
-    denied = {each.lower() for each in limits.deny}
+    denied = {each.lower() for each in scope.deny}
     if tool.lower() in denied or name.lower() in denied:
         return False
     if is_ours:
         return True
     kinds = {found} if (found := kind_of(name)) else set(_ASKED_KINDS.get(kind, ()))
-    if kinds & kinds_of(limits.deny):
+    if kinds & kinds_of(scope.deny):
         return False
-    if limits.tools is None:
+    if scope.tools is None:
         # Something of no known kind may do what is denied: a script, another agent.
-        return bool(kinds) or not limits.deny or facts.scope is not Scope.ASKS
-    is_named = name.lower() in {each.lower() for each in limits.tools}
-    return is_named or (bool(kinds) and kinds <= kinds_of(limits.tools))
+        return bool(kinds) or not scope.deny or facts.scope is not ScopeMeans.ASKS
+    is_named = name.lower() in {each.lower() for each in scope.tools}
+    return is_named or (bool(kinds) and kinds <= kinds_of(scope.tools))
 
 
 def _claude(allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switches:
@@ -202,7 +189,7 @@ def _opencode(allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switc
     rules: dict[str, str] = {}
     if allowed is not None:
         # What the user's own configuration allows by name would win over the star.
-        rules = {"*": "deny"} | dict.fromkeys(_every(Scope.OPENCODE), "deny")
+        rules = {"*": "deny"} | dict.fromkeys(_every(ScopeMeans.OPENCODE), "deny")
         rules |= dict.fromkeys(allowed, "allow") | {f"{SERVER}_*": "allow"}
     rules |= dict.fromkeys(denied, "deny")
     content = msgspec.json.encode({"permission": rules}).decode()
@@ -212,7 +199,7 @@ def _opencode(allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switc
 def _gemini(
     allowed: tuple[str, ...] | None, denied: tuple[str, ...], *, directory: str
 ) -> Switches:
-    """Its policy engine takes a denied tool away; a tool of a server is told by its server too."""
+    """Its policy engine takes a denied tool away; an MCP tool is named with its server."""
     rules = [_rule("deny", tool, 950) for tool in denied]
     argv = ["--admin-policy", f"{directory}/{POLICY}"]
     if allowed is not None:
@@ -230,8 +217,8 @@ def _rule(decision: str, tool: str, priority: int) -> str:
 def _qwen(allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switches:
     argv: list[str] = []
     if allowed is not None:
-        # The list of core tools says nothing of those that start agents.
-        rest = (tool for tool in _every(Scope.QWEN) if tool not in allowed)
+        # The list of core tools does not cover those that start agents.
+        rest = (tool for tool in _every(ScopeMeans.QWEN) if tool not in allowed)
         denied = tuple(dict.fromkeys((*denied, *rest)))
         argv += ["--core-tools", ",".join(allowed) or "none"]
     if denied:
@@ -239,7 +226,7 @@ def _qwen(allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switches:
     return Switches(argv=tuple(argv))
 
 
-def _every(scope: Scope) -> tuple[str, ...]:
+def _every(scope: ScopeMeans) -> tuple[str, ...]:
     return tuple(name for names in TOOLS[scope].values() for name in names)
 
 

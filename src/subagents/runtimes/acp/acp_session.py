@@ -5,16 +5,15 @@ of an earlier turn → mode, model and other settings, by whichever of the proto
 agent offers → ``session/prompt``.
 """
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from subagents.domain.run.values import Value
-from subagents.runtimes.acp.acp_agents import Facts, Scope
-from subagents.runtimes.acp.acp_calls import of, text_of
-from subagents.runtimes.acp.acp_options import Options
-from subagents.runtimes.acp.acp_scope import SERVER, Limits, switches
+from subagents.runtimes.acp.acp_agents import AcpOptions, AgentFacts, ScopeMeans
+from subagents.runtimes.acp.acp_scope import SERVER, switches
 from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import InputLine, Opening
+from subagents.runtimes.output.json_fields import text_at, value_at
+from subagents.runtimes.output.tool_kinds import ToolScope
 from subagents.version import __version__
 
 PROTOCOL_VERSION: Final = 1
@@ -24,17 +23,17 @@ OFFERED_MAX: Final = 12
 """Names in a message of what an agent offers."""
 
 
-class Session(Value, frozen=True):
-    """What an agent said it can do with sessions."""
+class SessionAbilities(Value, frozen=True):
+    """What an agent can do with sessions, by its answer to ``initialize``."""
 
     can_load: bool = False
     can_resume: bool = False
-    """Goes on without telling the whole history again."""
+    """Resumes without repeating the whole history."""
     can_title: bool = False
     """Takes a title; without one Codex asks a second model for it after the turn."""
 
 
-class Wish(NamedTuple):
+class Setting(NamedTuple):
     """A setting of the session."""
 
     id: str
@@ -42,10 +41,10 @@ class Wish(NamedTuple):
     params: dict[str, object]
 
 
-class Wishes(NamedTuple):
+class Settings(NamedTuple):
     """What is to be set, and what was asked for that this agent does not offer."""
 
-    wishes: tuple[Wish, ...] = ()
+    settings: tuple[Setting, ...] = ()
     missing: str | None = None
 
 
@@ -70,19 +69,19 @@ def initialize() -> InputLine:
     )
 
 
-def sessions_of(initialized: object) -> Session:
-    """What the answer to ``initialize`` says of sessions."""
-    able = of(initialized, "agentCapabilities")
-    session = of(able, "sessionCapabilities")
-    return Session(
-        can_load=of(able, "loadSession") is True,
-        can_resume=isinstance(of(session, "resume"), dict),
-        can_title=isinstance(of(session, "title"), dict),
+def sessions_of(initialized: object) -> SessionAbilities:
+    """What the agent can do with sessions, from its answer to ``initialize``."""
+    able = value_at(initialized, "agentCapabilities")
+    session = value_at(able, "sessionCapabilities")
+    return SessionAbilities(
+        can_load=value_at(able, "loadSession") is True,
+        can_resume=isinstance(value_at(session, "resume"), dict),
+        can_title=isinstance(value_at(session, "title"), dict),
     )
 
 
 def open_session(
-    opening: Opening, facts: Facts, session: Session, *, again: bool = False
+    opening: Opening, facts: AgentFacts, session: SessionAbilities, *, again: bool = False
 ) -> InputLine | None:
     """The request that opens the turn's session; None = the agent cannot go on with an old one.
 
@@ -105,45 +104,44 @@ def open_session(
     return None
 
 
-def wishes(
+def settings_of(
     opening: Opening,
-    facts: Facts,
-    options: Options,
+    facts: AgentFacts,
+    options: AcpOptions,
     opened: object,
     session_id: str,
     *,
     with_title: bool = False,
-) -> Wishes:
+) -> Settings:
     """The settings to send, by what the answer to ``session/new`` offers.
 
     A mode of the table that is not offered is left out, and may be refused: there the agent asks,
     and is answered. One that the user wrote, a model or a thinking level must be there.
     """
     offer = _Offer(opened, session_id)
-    found: list[Wish] = []
+    found: list[Setting] = []
     if with_title and opening.session_id is None:
         titled: dict[str, object] = {
             "sessionId": session_id,
             "title": f"subagents {opening.run_id}",
         }
-        found.append(Wish(f"{TRIED}title", "session/set_title", titled))
-    limits = Limits(tools=opening.tools, deny=opening.tools_deny)
+        found.append(Setting(f"{TRIED}title", "session/set_title", titled))
+    scope = ToolScope(tools=opening.tools, deny=opening.tools_deny)
     mode, must = facts.mode, bool(options.mode)
-    if not limits.is_open and facts.scope is Scope.ASKS:
+    if not scope.is_open and facts.scope is ScopeMeans.ASKS:
         mode, must = facts.asking_mode, True
     wanted = [("mode", mode or None, must)]
     if facts.model_argument is None:
         wanted.append(("model", opening.model, True))
     wanted.append(("thought_level", opening.thinking, True))
     for what, value, needed in wanted:
-        wish = None if value is None else offer.wish(what, value)
-        if wish is not None:
-            found.append(wish if needed else wish._replace(id=f"{TRIED}{what}"))
+        setting = None if value is None else offer.setting(what, value)
+        if setting is not None:
+            found.append(setting if needed else setting._replace(id=f"{TRIED}{what}"))
         elif value is not None and needed:
-            return Wishes(missing=_missing(what, value, offer))
-    for name, setting in options.config.items():
-        found.append(offer.option(name, setting))
-    return Wishes(wishes=tuple(found))
+            return Settings(missing=_missing(what, value, offer))
+    found += [offer.option(name, value) for name, value in options.config.items()]
+    return Settings(settings=tuple(found))
 
 
 def prompt(id: str, session_id: str, text: str) -> bytes:  # noqa: A002
@@ -154,21 +152,21 @@ def prompt(id: str, session_id: str, text: str) -> bytes:  # noqa: A002
     return jsonrpc.request(id, "session/prompt", params, versioned=True)
 
 
-def first_prompt(opening: Opening, facts: Facts) -> str:
-    """The turn's message; a new session without another place for it is told its role here."""
+def first_prompt(opening: Opening, facts: AgentFacts) -> str:
+    """The turn's message; a new session without another place for it gets its role here."""
     if opening.session_id is not None or facts.system_in_meta or not opening.system_prompt:
         return opening.message
     return f"{opening.system_prompt}\n\n# Your task\n\n{opening.message}"
 
 
 class _Offer:
-    """The modes, models and options that a session said it has."""
+    """The modes, models and options that a session offers."""
 
     def __init__(self, opened: object, session_id: str) -> None:
         self._session_id = session_id
-        self._modes = _ids(of(of(opened, "modes"), "availableModes"), "id")
-        self._models = _ids(of(of(opened, "models"), "availableModels"), "modelId")
-        listed = of(opened, "configOptions")
+        self._modes = _ids(value_at(value_at(opened, "modes"), "availableModes"), "id")
+        self._models = _ids(value_at(value_at(opened, "models"), "availableModels"), "modelId")
+        listed = value_at(opened, "configOptions")
         self._options = [each for each in listed if isinstance(each, dict)] if isinstance(
             listed, list
         ) else []  # fmt: skip
@@ -176,29 +174,35 @@ class _Offer:
     def names(self, what: str) -> list[str]:
         """What may be set, for people."""
         own = {"mode": self._modes, "model": self._models}.get(what, [])
-        return own or _ids(of(self._option(what), "options"), "value")
+        return own or _ids(value_at(self._option(what), "options"), "value")
 
-    def wish(self, what: str, value: str) -> Wish | None:
+    def setting(self, what: str, value: str) -> Setting | None:
         """How to set it; None = it is not offered."""
         if what == "mode" and value in self._modes:
             params: dict[str, object] = {"sessionId": self._session_id, "modeId": value}
-            return Wish("set:mode", "session/set_mode", params)
+            return Setting("set:mode", "session/set_mode", params)
         option = self._option(what)
-        if option is not None and (known := _like(value, _ids(option.get("options"), "value"))):
-            return self.option(text_of(option.get("id")), known)
+        if option is not None and (
+            known := _like(value, _ids(value_at(option, "options"), "value"))
+        ):
+            return self.option(text_at(option, "id"), known)
         if what == "model" and (known := _like(value, self._models)):
             params = {"sessionId": self._session_id, "modelId": known}
-            return Wish("set:model", "session/set_model", params)
+            return Setting("set:model", "session/set_model", params)
         return None
 
-    def option(self, name: str, value: str | bool) -> Wish:  # noqa: FBT001 - as the user wrote it
+    def option(self, name: str, value: str | bool) -> Setting:  # noqa: FBT001 - as the user wrote it
         params: dict[str, object] = {"sessionId": self._session_id, "configId": name}
         params |= {"value": value} | ({"type": "boolean"} if isinstance(value, bool) else {})
-        return Wish(f"set:{name}", "session/set_config_option", params)
+        return Setting(f"set:{name}", "session/set_config_option", params)
 
     def _option(self, category: str) -> dict[str, object] | None:
         return next(
-            (each for each in self._options if category in {each.get("category"), each.get("id")}),
+            (
+                each
+                for each in self._options
+                if category in {value_at(each, "category"), value_at(each, "id")}
+            ),
             None,
         )
 
@@ -230,9 +234,9 @@ def _servers(opening: Opening) -> list[dict[str, object]]:
     return [{"name": SERVER, "command": program, "args": args, "env": []}]
 
 
-def _meta(opening: Opening, facts: Facts) -> dict[str, object]:
-    limits = Limits(tools=opening.tools, deny=opening.tools_deny)
-    meta = dict(facts.session_meta) | switches(facts, limits, directory="").session_meta
+def _meta(opening: Opening, facts: AgentFacts) -> dict[str, object]:
+    scope = ToolScope(tools=opening.tools, deny=opening.tools_deny)
+    meta = dict(facts.session_meta) | switches(facts, scope, directory="").session_meta
     if facts.system_in_meta and opening.system_prompt:
         meta["systemPrompt"] = {"append": opening.system_prompt}
     return meta
@@ -244,19 +248,13 @@ def _ids(listed: object, key: str) -> list[str]:
         return []
     found: list[str] = []
     for each in listed:
-        if isinstance(of(each, "options"), list):
-            found += _ids(of(each, "options"), key)
-        elif name := text_of(of(each, key)):
+        if isinstance(value_at(each, "options"), list):
+            found += _ids(value_at(each, "options"), key)
+        elif name := text_at(each, key):
             found.append(name)
     return found
 
 
 def auth_methods(initialized: object) -> list[str]:
     """What the agent lets one log in with."""
-    return _ids(of(initialized, "authMethods"), "id")
-
-
-def text_params(params: Mapping[str, object], key: str) -> Mapping[str, object]:
-    """A member that is an object; an empty one when it is not."""
-    found = params.get(key)
-    return found if isinstance(found, dict) else {}
+    return _ids(value_at(initialized, "authMethods"), "id")

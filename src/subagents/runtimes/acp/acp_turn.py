@@ -12,11 +12,10 @@ it is answered; else it was not taken, and stays for the next turn.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
-from subagents.domain.redaction.redact import ending
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ResultSeen,
@@ -29,18 +28,19 @@ from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
 from subagents.runtimes.acp import acp_failures, acp_session, acp_stream
 from subagents.runtimes.acp.acp_agents import (
     PULL,
-    Facts,
+    AcpOptions,
+    AgentFacts,
     SecondPrompt,
-    Tokens,
+    TokenSource,
 )
-from subagents.runtimes.acp.acp_calls import Call, of, text_of
-from subagents.runtimes.acp.acp_options import Options
-from subagents.runtimes.acp.acp_scope import SERVER, Limits, may_use
-from subagents.runtimes.acp.acp_session import Session, text_params
-from subagents.runtimes.acp.acp_stream import Stream
+from subagents.runtimes.acp.acp_scope import SERVER, may_use
+from subagents.runtimes.acp.acp_session import SessionAbilities
+from subagents.runtimes.acp.acp_stream import AcpCall, AcpStream
 from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
-from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX
+from subagents.runtimes.output.json_fields import table_at, text_at, value_at
+from subagents.runtimes.output.output_items import result_signal
+from subagents.runtimes.output.tool_kinds import ToolScope
 
 MARK: Final = "_subagents/mark"
 """A request no agent knows; see the head of this file."""
@@ -49,10 +49,10 @@ STEER: Final = "steer:"
 """Beginning of the id that a message goes out in."""
 
 _PROMPT: Final = "prompt"
-_TOLD_STEER: Final = msgspec.json.Decoder(tuple[str, str])
+_MARKED: Final = msgspec.json.Decoder(tuple[str, str])
 
 
-class Phase(StrEnum):
+class AcpPhase(StrEnum):
     """How far the turn is."""
 
     SETUP = "setup"
@@ -61,14 +61,14 @@ class Phase(StrEnum):
     OVER = "over"
 
 
-class State(Value, frozen=True):
+class AcpState(Value, frozen=True):
     """A fold over what the agent wrote."""
 
     opening: Opening
-    facts: Facts
-    options: Options
-    phase: Phase = Phase.SETUP
-    session: Session = Session()
+    facts: AgentFacts
+    options: AcpOptions
+    phase: AcpPhase = AcpPhase.SETUP
+    session: SessionAbilities = SessionAbilities()
     session_id: str = ""
     auth_methods: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
@@ -79,25 +79,28 @@ class State(Value, frozen=True):
     """By key: what became of messages into the turn."""
     waiting: tuple[tuple[str, str], ...] = ()
     """Key and text of messages that the agent has yet to ask for."""
-    stream: Stream = Stream()
+    stream: AcpStream = AcpStream()
 
     @property
-    def limits(self) -> Limits:
-        return Limits(tools=self.opening.tools, deny=self.opening.tools_deny)
+    def scope(self) -> ToolScope:
+        return ToolScope(tools=self.opening.tools, deny=self.opening.tools_deny)
+
+
+AcpStep: TypeAlias = TurnStep[AcpState]
 
 
 # -- answers to our requests ----------------------------------------------------------------------
 
 
-def answered(state: State, answer: jsonrpc.Response) -> TurnStep[State]:
+def answered(state: AcpState, answer: jsonrpc.Response) -> AcpStep:
     id = answer.id if isinstance(answer.id, str) else ""  # noqa: A001 - the member's name
     if id.startswith(STEER):
         return _marked(state, id)
     if id in state.open:
         return _prompted(state, id, answer)
-    if state.phase is Phase.SETTINGS and id in state.settings:
+    if state.phase is AcpPhase.SETTINGS and id in state.settings:
         return _set(state, id, answer)
-    if state.phase is not Phase.SETUP:
+    if state.phase is not AcpPhase.SETUP:
         return _unknown(state, f"answer {answer.id}")
     match id:
         case "initialize":
@@ -114,13 +117,13 @@ def answered(state: State, answer: jsonrpc.Response) -> TurnStep[State]:
             return _unknown(state, f"answer {answer.id}")
 
 
-def _initialized(state: State, answer: jsonrpc.Response) -> TurnStep[State]:
+def _initialized(state: AcpState, answer: jsonrpc.Response) -> AcpStep:
     if answer.failure is not None:
         return _failed(state, acp_failures.setup("initialize", answer, ()))
-    version = of(answer.result, "protocolVersion")
+    version = value_at(answer.result, "protocolVersion")
     if version != acp_session.PROTOCOL_VERSION:
         error = f"the agent speaks version {version!r} of the protocol, and this is version 1"
-        return _failed(state, acp_failures.Trouble(error))
+        return _failed(state, acp_failures.AcpFailure(error))
     methods = tuple(acp_session.auth_methods(answer.result))
     session = acp_session.sessions_of(answer.result)
     state = replace(state, session=session, auth_methods=methods)
@@ -130,19 +133,19 @@ def _initialized(state: State, answer: jsonrpc.Response) -> TurnStep[State]:
     return _open_session(state)
 
 
-def _open_session(state: State, *, again: bool = False) -> TurnStep[State]:
+def _open_session(state: AcpState, *, again: bool = False) -> AcpStep:
     input_line = acp_session.open_session(state.opening, state.facts, state.session, again=again)
     if input_line is None:
         error = f"the agent cannot go on with its session {state.opening.session_id}"
-        return _failed(state, acp_failures.Trouble(error))
+        return _failed(state, acp_failures.AcpFailure(error))
     return TurnStep(state, input_lines=(input_line,))
 
 
-def _opened(state: State, opened: object) -> TurnStep[State]:
-    session_id = state.opening.session_id or text_of(of(opened, "sessionId"))
+def _opened(state: AcpState, opened: object) -> AcpStep:
+    session_id = state.opening.session_id or text_at(opened, "sessionId")
     if not session_id:
-        return _failed(state, acp_failures.Trouble("the agent opened a session without an id"))
-    found = acp_session.wishes(
+        return _failed(state, acp_failures.AcpFailure("the agent opened a session without an id"))
+    found = acp_session.settings_of(
         state.opening,
         state.facts,
         state.options,
@@ -151,40 +154,42 @@ def _opened(state: State, opened: object) -> TurnStep[State]:
         with_title=state.session.can_title,
     )
     if found.missing is not None:
-        return _failed(state, acp_failures.Trouble(found.missing))
-    state = replace(state, session_id=session_id, phase=Phase.SETTINGS)
+        return _failed(state, acp_failures.AcpFailure(found.missing))
+    state = replace(state, session_id=session_id, phase=AcpPhase.SETTINGS)
     seen: tuple[Signal, ...] = (SessionSeen(key="", session_id=session_id),)
-    if not found.wishes:
+    if not found.settings:
         return _begin_turn(state, seen)
-    state = replace(state, settings=tuple(wish.id for wish in found.wishes))
-    input_lines = tuple(acp_session.ask(wish.id, wish.method, wish.params) for wish in found.wishes)
+    state = replace(state, settings=tuple(each.id for each in found.settings))
+    input_lines = tuple(
+        acp_session.ask(each.id, each.method, each.params) for each in found.settings
+    )
     return TurnStep(state, signals=seen, input_lines=input_lines)
 
 
-def _set(state: State, id: str, answer: jsonrpc.Response) -> TurnStep[State]:  # noqa: A002
+def _set(state: AcpState, id: str, answer: jsonrpc.Response) -> AcpStep:  # noqa: A002
     output: tuple[OutputItem, ...] = ()
     if answer.failure is not None:
-        trouble = acp_failures.setup(id, answer, ())
+        failure = acp_failures.setup(id, answer, ())
         if not id.startswith(acp_session.TRIED):
-            return _failed(state, trouble)
-        output = (OutputItem(type=LineType.SYSTEM, text=trouble.error),)
+            return _failed(state, failure)
+        output = (OutputItem(type=LineType.SYSTEM, text=failure.error),)
     state = replace(state, settings=tuple(each for each in state.settings if each != id))
     step = TurnStep(state) if state.settings else _begin_turn(state, ())
     return step._replace(output=output)
 
 
-def _begin_turn(state: State, signals: tuple[Signal, ...]) -> TurnStep[State]:
+def _begin_turn(state: AcpState, signals: tuple[Signal, ...]) -> AcpStep:
     text = acp_session.first_prompt(state.opening, state.facts)
     line = acp_session.prompt(_PROMPT, state.session_id, text)
-    # What was told before is the history of a session that goes on: no news.
-    state = replace(state, phase=Phase.TURN, open=(_PROMPT,), stream=Stream())
+    # What came before is the history of a resumed session: no news.
+    state = replace(state, phase=AcpPhase.TURN, open=(_PROMPT,), stream=AcpStream())
     return TurnStep(state, signals=signals, input_lines=(InputLine(_PROMPT, line),))
 
 
-def _marked(state: State, id: str) -> TurnStep[State]:  # noqa: A002
+def _marked(state: AcpState, id: str) -> AcpStep:  # noqa: A002
     """The agent read the mark: the message is sent now, or it comes too late."""
     try:
-        key, message = _TOLD_STEER.decode(id.removeprefix(STEER).encode())
+        key, message = _MARKED.decode(id.removeprefix(STEER).encode())
     except (msgspec.DecodeError, UnicodeError):
         return _unknown(state, "answer to a mark")
     if key in state.taken or len(state.taken) >= KEPT_MAX:
@@ -204,52 +209,57 @@ def _marked(state: State, id: str) -> TurnStep[State]:  # noqa: A002
     return TurnStep(state, input_lines=(InputLine(prompt_id, line),))
 
 
-def _prompted(state: State, id: str, answer: jsonrpc.Response) -> TurnStep[State]:  # noqa: A002
+def _prompted(state: AcpState, id: str, answer: jsonrpc.Response) -> AcpStep:  # noqa: A002
     """A prompt is answered; the turn is over when it was the last one."""
-    told = acp_stream.flush(state.stream)
-    stream, signals = told.stream, []
+    step = acp_stream.flush(state.stream)
+    stream, signals = step.stream, []
     usage = _turn_usage(state.facts, answer.result)
     if usage is not None:
         stream = replace(stream, usage=acp_stream.add(stream.usage, usage))
         signals.append(UsageSeen(key="", usage=stream.usage))
     state = replace(state, stream=stream, open=tuple(each for each in state.open if each != id))
     if state.open:
-        return TurnStep(state, output=told.output, signals=tuple(signals))
+        return TurnStep(state, output=step.output, signals=tuple(signals))
     state = _given(state, is_taken=False)  # what it never asked for waits for the next turn
-    trouble = acp_failures.ending(answer) or acp_failures.told(stream, state.facts)
-    output = told.output if trouble is None else (*told.output, trouble.output())
-    result = result_of(stream) if trouble is None else result_of(stream, trouble.error, trouble)
-    return TurnStep(replace(state, phase=Phase.OVER), output=output, signals=(*signals, result))
+    failure = acp_failures.ending(answer) or acp_failures.reported(stream, state.facts)
+    output = step.output if failure is None else (*step.output, failure.item())
+    result = result_of(stream) if failure is None else result_of(stream, failure.error, failure)
+    return TurnStep(replace(state, phase=AcpPhase.OVER), output=output, signals=(*signals, result))
 
 
-def _turn_usage(facts: Facts, result: object) -> Usage | None:
+def _turn_usage(facts: AgentFacts, result: object) -> Usage | None:
     match facts.tokens:
-        case Tokens.TURN:
-            return acp_stream.tokens_of(of(result, "usage"))
-        case Tokens.QUOTA:
-            return acp_stream.tokens_of(of(of(of(result, "_meta"), "quota"), "token_count"))
-        case Tokens.REQUESTS | Tokens.UNKNOWN:
+        case TokenSource.TURN:
+            return acp_stream.tokens_of(value_at(result, "usage"))
+        case TokenSource.QUOTA:
+            return acp_stream.tokens_of(
+                value_at(value_at(value_at(result, "_meta"), "quota"), "token_count")
+            )
+        case TokenSource.REQUESTS | TokenSource.UNKNOWN:
             return None
 
 
 # -- what the agent tells and asks ----------------------------------------------------------------
 
 
-def updated(state: State, update: Mapping[str, object], *, now_ms: int | None) -> TurnStep[State]:
-    if state.phase is not Phase.TURN:
+def updated(state: AcpState, update: Mapping[str, object], *, now_ms: int | None) -> AcpStep:
+    if state.phase is not AcpPhase.TURN:
         # The history of a session that goes on, or what it offers. Nobody hears it again.
         return TurnStep(state)
-    told = acp_stream.hear(
-        state.stream, update, now_ms=now_ms, sums_requests=state.facts.tokens is Tokens.REQUESTS
+    step = acp_stream.stream_step(
+        state.stream,
+        update,
+        now_ms=now_ms,
+        sums_requests=state.facts.tokens is TokenSource.REQUESTS,
     )
-    return TurnStep(replace(state, stream=told.stream), output=told.output, signals=told.signals)
+    return TurnStep(replace(state, stream=step.stream), output=step.output, signals=step.signals)
 
 
-def notified(state: State, method: str) -> TurnStep[State]:
+def notified(state: AcpState, method: str) -> AcpStep:
     return TurnStep(state) if _is_extension(method) else _unknown(state, method)
 
 
-def asked(state: State, request: jsonrpc.Request, *, now_ms: int | None) -> TurnStep[State]:
+def asked(state: AcpState, request: jsonrpc.Request, *, now_ms: int | None) -> AcpStep:
     key = f"answer:{type(request.id).__name__}:{request.id}"
     if request.method == "session/request_permission":
         return _permit(state, request, key, now_ms=now_ms)
@@ -267,7 +277,7 @@ def asked(state: State, request: jsonrpc.Request, *, now_ms: int | None) -> Turn
     return step._replace(input_lines=(InputLine(key, line),))
 
 
-def _given(state: State, *, is_taken: bool) -> State:
+def _given(state: AcpState, *, is_taken: bool) -> AcpState:
     taken = {**state.taken, **{key: is_taken for key, _ in state.waiting}}
     return replace(state, waiting=(), taken=taken)
 
@@ -277,33 +287,31 @@ def _is_extension(method: str) -> bool:
     return method.startswith("_") or method.partition("/")[0] not in {"session", "fs", "terminal"}
 
 
-def _permit(
-    state: State, request: jsonrpc.Request, key: str, *, now_ms: int | None
-) -> TurnStep[State]:
-    asked = text_params(request.params, "toolCall")
-    told = acp_stream.learn(state.stream, asked, now_ms=now_ms)
-    call = acp_stream.call_of(told.stream, asked)
+def _permit(state: AcpState, request: jsonrpc.Request, key: str, *, now_ms: int | None) -> AcpStep:
+    asked = table_at(request.params, "toolCall")
+    step = acp_stream.learn(state.stream, asked, now_ms=now_ms)
+    call = acp_stream.call_of(step.stream, asked)
     is_allowed = may_use(
-        state.facts, state.limits, name=call.name, kind=call.kind, is_ours=_is_ours(call, asked)
+        state.facts, state.scope, name=call.name, kind=call.kind, is_ours=_is_ours(call, asked)
     )
     kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
     line = jsonrpc.response(
         request.id, {"outcome": _outcome(request.params.get("options"), kinds)}, versioned=True
     )
-    output = told.output
+    output = step.output
     if not is_allowed:
         text = f"not permitted: {call.name or call.title or call.kind}"
         refusal = OutputItem(type=LineType.ERROR, text=text, api_error=ApiError(message=text))
         output = (*output, refusal)
-    state = replace(state, stream=told.stream)
-    return TurnStep(state, output=output, signals=told.signals, input_lines=(InputLine(key, line),))
+    state = replace(state, stream=step.stream)
+    return TurnStep(state, output=output, signals=step.signals, input_lines=(InputLine(key, line),))
 
 
-def _is_ours(call: Call, asked: Mapping[str, object]) -> bool:
+def _is_ours(call: AcpCall, asked: Mapping[str, object]) -> bool:
     """A tool of our MCP server, by the names that agents give such tools."""
-    meta = asked.get("_meta")
-    server = of(of(of(meta, "claudeCode"), "mcpServer"), "name")
-    goose = of(of(of(meta, "goose"), "toolCall"), "extensionName")
+    meta = value_at(asked, "_meta")
+    server = value_at(value_at(value_at(meta, "claudeCode"), "mcpServer"), "name")
+    goose = value_at(value_at(value_at(meta, "goose"), "toolCall"), "extensionName")
     places = (f"mcp__{SERVER}__", f"mcp_{SERVER}_", f"mcp.{SERVER}.", f"{SERVER}_")
     return SERVER in {server, goose} or call.name.startswith(places)
 
@@ -313,37 +321,34 @@ def _outcome(options: object, kinds: tuple[str, ...]) -> dict[str, object]:
     offered = options if isinstance(options, list) else []
     for kind in kinds:
         for option in offered:
-            if of(option, "kind") == kind and of(option, "optionId") is not None:
-                return {"outcome": "selected", "optionId": of(option, "optionId")}
+            if value_at(option, "kind") == kind and value_at(option, "optionId") is not None:
+                return {"outcome": "selected", "optionId": value_at(option, "optionId")}
     return {"outcome": "cancelled"}
 
 
-def _unknown(state: State, name: str) -> TurnStep[State]:
-    told = acp_stream.unknown(state.stream, name)
-    return TurnStep(replace(state, stream=told.stream), output=told.output)
+def _unknown(state: AcpState, name: str) -> AcpStep:
+    step = acp_stream.unknown(state.stream, name)
+    return TurnStep(replace(state, stream=step.stream), output=step.output)
 
 
 # -- ends -----------------------------------------------------------------------------------------
 
 
-def _failed(state: State, trouble: acp_failures.Trouble) -> TurnStep[State]:
+def _failed(state: AcpState, failure: acp_failures.AcpFailure) -> AcpStep:
     """The turn could not begin."""
-    result = result_of(state.stream, trouble.error, trouble)
+    result = result_of(state.stream, failure.error, failure)
     return TurnStep(
-        replace(state, phase=Phase.OVER, open=()), output=(trouble.output(),), signals=(result,)
+        replace(state, phase=AcpPhase.OVER, open=()), output=(failure.item(),), signals=(result,)
     )
 
 
 def result_of(
-    stream: Stream, error: str | None = None, trouble: acp_failures.Trouble | None = None
+    stream: AcpStream, error: str | None = None, failure: acp_failures.AcpFailure | None = None
 ) -> ResultSeen:
-    data = stream.last_words.encode("utf-8", "replace")
-    return ResultSeen(
-        key="",
-        text=ending(data, RESULT_BYTES_MAX),
-        bytes_total=len(data) if len(data) > RESULT_BYTES_MAX else 0,
-        is_error=error is not None,
+    """The turn's result: the last message of the agent."""
+    return result_signal(
+        stream.last_words,
         error=error,
-        is_limit=trouble is not None and trouble.is_limit,
-        retry_after_ms=None if trouble is None else trouble.retry_after_ms,
+        is_limit=failure is not None and failure.is_limit,
+        retry_after_ms=None if failure is None else failure.retry_after_ms,
     )

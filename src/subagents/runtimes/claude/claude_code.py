@@ -5,8 +5,7 @@ choose, so that a crash before the first line loses nothing; a further turn is `
 tools come over the stdio bridge, which finds the worker's token in its ancestors' environment: no
 secret is in a file or an argument. The instructions, the MCP configuration and the prompt are
 files or lines of its input, so that no process list shows them.
-
-Source: 7-runtimes "claude-code"; docs/runtimes/claude-code.md.
+See docs/runtimes/claude-code.md.
 """
 
 import os
@@ -19,22 +18,26 @@ import msgspec
 from subagents.domain.run.spec import Abilities
 from subagents.errors import UsageError
 from subagents.runtimes.claude import claude_scope
-from subagents.runtimes.claude.claude_options import NAME, Options, parse_options
-from subagents.runtimes.claude.claude_program import located
+from subagents.runtimes.claude.claude_options import (
+    NAME,
+    ClaudeOptions,
+    find_program,
+    parse_options,
+)
 from subagents.runtimes.claude.claude_state import (
-    State,
-    begun,
-    input_line,
+    ClaudeState,
+    ClaudeStep,
+    accepted,
+    first_step,
     interruption,
     session_uuid,
-    taken,
+    user_message,
 )
-from subagents.runtimes.claude.claude_turn import finished, heard
+from subagents.runtimes.claude.claude_turn import finished, step_of
 from subagents.runtimes.conversation.dialect import (
     InputLine,
     Invocation,
     Opening,
-    TurnStep,
 )
 
 SERVERS: Final = "mcp.json"
@@ -96,7 +99,7 @@ class ClaudeDialect:
             INSTRUCTIONS: opening.system_prompt.encode("utf-8", "replace"),
         }
         argv = [
-            located(options, cwd=opening.cwd, path=path),
+            find_program(options, cwd=opening.cwd, path=path),
             *("-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"),
             *_session(opening),
             *_scope(opening, options),
@@ -113,31 +116,31 @@ class ClaudeDialect:
             argv.append(f"--model={opening.model}")
         return Invocation(tuple(argv), env=_env(options, opening.cwd), files=files)
 
-    def begin(self, opening: Opening) -> TurnStep[State]:
+    def begin(self, opening: Opening) -> ClaudeStep:
         """See ``Dialect.begin``."""
-        return begun(opening)
+        return first_step(opening)
 
-    def read_line(self, state: State, line: bytes, *, now_ms: int | None) -> TurnStep[State]:
+    def read_line(self, state: ClaudeState, line: bytes, *, now_ms: int | None) -> ClaudeStep:
         """See ``Dialect.read_line``."""
-        return heard(state, line, now_ms=now_ms)
+        return step_of(state, line, now_ms=now_ms)
 
-    def steer(self, state: State, message: str, *, key: str) -> InputLine | None:
+    def steer(self, state: ClaudeState, message: str, *, key: str) -> InputLine | None:
         """See ``Dialect.steer``."""
-        return None if state.is_over else input_line(state, message, key=key)
+        return None if state.is_over else user_message(state, message, key=key)
 
-    def accepted(self, state: State, key: str) -> bool | None:
+    def accepted(self, state: ClaudeState, key: str) -> bool | None:
         """See ``Dialect.accepted``."""
-        return taken(state, key)
+        return accepted(state, key)
 
-    def interrupt(self, state: State, *, key: str) -> InputLine | None:
+    def interrupt(self, state: ClaudeState, *, key: str) -> InputLine | None:
         """See ``Dialect.interrupt``."""
         return None if state.is_over else interruption(key)
 
-    def is_done(self, state: State) -> bool:
+    def is_done(self, state: ClaudeState) -> bool:
         """See ``Dialect.is_done``."""
         return state.is_over
 
-    def finish(self, state: State) -> TurnStep[State]:
+    def finish(self, state: ClaudeState) -> ClaudeStep:
         """See ``Dialect.finish``."""
         return finished(state)
 
@@ -156,7 +159,7 @@ def _session(opening: Opening) -> list[str]:
     return [f"--session-id={session_uuid(opening)}"]
 
 
-def _scope(opening: Opening, options: Options) -> list[str]:
+def _scope(opening: Opening, options: ClaudeOptions) -> list[str]:
     flags = claude_scope.flags(options, opening.tools, opening.tools_deny)
     found = [f"--permission-mode={options.permission_mode}"]
     if flags.tools is not None:
@@ -168,7 +171,7 @@ def _scope(opening: Opening, options: Options) -> list[str]:
     return found
 
 
-def _limits(options: Options) -> list[str]:
+def _limits(options: ClaudeOptions) -> list[str]:
     found = []
     if options.max_turns is not None:
         found.append(f"--max-turns={options.max_turns}")
@@ -203,7 +206,7 @@ def _thinking(level: str | None) -> list[str]:
             )
 
 
-def _env(options: Options, cwd: str) -> dict[str, str]:
+def _env(options: ClaudeOptions, cwd: str) -> dict[str, str]:
     env = dict(ALWAYS)
     if not options.background:
         env[FOREGROUND] = "1"
@@ -212,7 +215,7 @@ def _env(options: Options, cwd: str) -> dict[str, str]:
     return {name: value for name, value in env.items() if name not in options.env}
 
 
-def _check_bypass(options: Options) -> None:
+def _check_bypass(options: ClaudeOptions) -> None:
     """The program refuses to run so as root; say it before it is started.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The options of a ``claude-code`` agent (``[agents.<id>.runtime_options]``); pure.
+"""The options of a ``claude-code`` agent (``[agents.<id>.runtime_options]``), and its program.
 
 ``program``            Claude Code's executable; unset = ``claude`` on PATH, else the one that came
                        with the package ``claude-agent-sdk``.
@@ -15,17 +15,31 @@
 ``args``               More arguments of the program.
 """
 
+import os
+import re
+import shutil
+import subprocess
 from collections.abc import Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import msgspec
 
-from subagents.errors import ConfigError
-from subagents.runtimes.runtime_options import check_names, parsed
+from subagents.errors import ConfigError, UsageError
+from subagents.runtimes.process.environment import program
+from subagents.runtimes.runtime_options import WorkerOptions, parsed
 
 NAME: Final = "claude-code"
+PROGRAM: Final = "claude"
+OLDEST: Final = (2, 1, 248)
+"""The first version that takes a message word for word (``client_composed``): in an older one a
+task could pull in files by naming them, and run commands of the program's own."""
+VERSION_BOUND_S: Final = 20.0
+"""So long the program may take to tell its version."""
 
-_VARIABLE: Final = r"^[A-Za-z_][A-Za-z0-9_]*"
+_VERSION_LINE: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)[^\n]*\(Claude Code\)")
 
 PermissionMode = Literal["dontAsk", "acceptEdits", "auto", "bypassPermissions", "plan"]
 SettingSource = Literal["user", "project", "local"]
@@ -69,10 +83,10 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "--append-system-prompt": "the run's instructions stand there",
     "--append-system-prompt-file": "the run's instructions stand there",
 }
-"""Arguments that are said in another way, and how."""
+"""Arguments that are set in another way, and how."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class ClaudeOptions(WorkerOptions, frozen=True, kw_only=True):
     """As written, with defaults."""
 
     program: _Text | None = None
@@ -86,34 +100,93 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_budget_usd: Annotated[float, msgspec.Meta(gt=0, le=1e6)] | None = None
     fallback_model: tuple[_Text, ...] = ()
     args: tuple[str, ...] = ()
-    env: dict[Annotated[str, msgspec.Meta(pattern=_VARIABLE + "$")], str] = {}
-    pass_env: tuple[Annotated[str, msgspec.Meta(pattern=_VARIABLE + r"\*?$")], ...] = ()
     stdin: Literal["none"] = "none"
 
 
-def parse_options(options: Mapping[str, object]) -> Options:
+def parse_options(options: Mapping[str, object]) -> ClaudeOptions:
     """Return the options of a ``claude-code`` agent.
 
     Raises:
         ConfigError: Names the key and what is allowed.
     """
-    found = parsed(options, Options, runtime=NAME)
-    _check(found)
-    return found
-
-
-def _check(options: Options) -> None:
-    check_names((*options.env, *options.pass_env))
-    for argument in options.args:
+    found = parsed(options, ClaudeOptions, runtime=NAME)
+    for argument in found.args:
         reason = ELSEWHERE.get(argument.partition("=")[0])
         if reason is not None:
             raise ConfigError(f"`args` cannot hold {argument}: {reason}")
-    for rule in options.allow:
+    for rule in found.allow:
         if "," in rule.partition("(")[0]:
             raise ConfigError(f"`allow` is a list of rules; {rule!r} holds several")
-    texts = (
-        *(options.program or "", options.config_dir or "", *options.args, *options.allow),
-        *(*options.fallback_model, *options.env.values()),
-    )
-    if any("\0" in text for text in texts):
-        raise ConfigError("`program`, `args`, `allow` and `env` cannot hold NUL characters")
+    return found
+
+
+# -- the program -----------------------------------------------------------------------------------
+
+
+def bundled_program() -> Path | None:
+    """Claude Code as it came with ``claude-agent-sdk``, which is not imported; None = not here."""
+    try:
+        spec = find_spec("claude_agent_sdk")
+    except (ImportError, ValueError):
+        return None
+    if spec is None or spec.origin is None:
+        return None
+    found = Path(spec.origin).parent / "_bundled" / PROGRAM
+    return found if os.access(found, os.X_OK) else None
+
+
+def find_program(options: ClaudeOptions, *, cwd: str, path: str) -> str:
+    """The program's path. Blocking.
+
+    Raises:
+        UsageError: It is nowhere, or too old; says how to get it.
+    """
+    found = _path_of(options, cwd=cwd, path=path)
+    stat = Path(found).stat()
+    version = _version_of(found, stat.st_mtime_ns, stat.st_size)
+    if version is not None and version < OLDEST:
+        shown, oldest = (".".join(map(str, each)) for each in (version, OLDEST))
+        raise UsageError(
+            f"{found} is Claude Code {shown}; the runtime {NAME} needs {oldest} or newer: "
+            "`claude update`, or name another one in runtime_options.program"
+        )
+    return found
+
+
+@lru_cache(maxsize=16)
+def _version_of(found: str, mtime_ns: int, size: int) -> tuple[int, ...] | None:
+    """The version that the program tells; None = none that can be read (a wrapper, perhaps).
+
+    Asked once for each state of the file: ``mtime_ns`` and ``size`` name it.
+    """
+    del mtime_ns, size
+    try:
+        answer = subprocess.run(
+            [found, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=VERSION_BOUND_S,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = _VERSION_LINE.match(answer.strip())
+    return None if match is None else tuple(map(int, match.groups()))
+
+
+def _path_of(options: ClaudeOptions, *, cwd: str, path: str) -> str:
+    if options.program is not None:
+        name = str(Path(options.program).expanduser())
+        return program(name, cwd=cwd, path=path, key="runtime_options.program")
+    if shutil.which(PROGRAM, path=path) is not None:
+        return program(PROGRAM, cwd=cwd, path=path, key="runtime_options.program")
+    found = bundled_program()
+    if found is None:
+        raise UsageError(
+            f"Claude Code is not installed: no `{PROGRAM}` on the worker's PATH ({path}), and no "
+            "package claude-agent-sdk beside subagents; install one of them, or name the program "
+            "in runtime_options.program"
+        )
+    return str(found)

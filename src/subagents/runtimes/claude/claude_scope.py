@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from subagents.errors import Forbidden
-from subagents.runtimes.claude.claude_options import Options
+from subagents.runtimes.claude.claude_options import ClaudeOptions
 from subagents.runtimes.output.tool_kinds import kind_of
 
 SERVER: Final = "subagents"
@@ -30,7 +30,7 @@ TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
     "web": ("WebFetch", "WebSearch"),
     "agents": ("Agent", "Task", "Workflow"),
 }
-"""By kind (``toolkinds``), under the names of all its versions."""
+"""By kind (``tool_kinds``), under the names of all its versions."""
 
 OTHERS: Final = (
     *("Skill", "ToolSearch", "TodoWrite", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList"),
@@ -57,7 +57,7 @@ class Flags(NamedTuple):
     disallowed: tuple[str, ...]
 
 
-def flags(options: Options, tools: tuple[str, ...] | None, deny: tuple[str, ...]) -> Flags:
+def flags(options: ClaudeOptions, tools: tuple[str, ...] | None, deny: tuple[str, ...]) -> Flags:
     """The arguments that keep a run to its scope.
 
     Args:
@@ -105,7 +105,7 @@ def denied(name: str) -> tuple[str, ...]:
     return _once([*TOOLS[kind], name])
 
 
-def check(options: Options, tools: tuple[str, ...] | None, deny: tuple[str, ...]) -> None:
+def check(options: ClaudeOptions, tools: tuple[str, ...] | None, deny: tuple[str, ...]) -> None:
     """Refuse what the command line cannot keep.
 
     Raises:

@@ -2,27 +2,24 @@
 
 import uuid
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
-from subagents.domain.redaction.redact import ending
 from subagents.domain.rules.evidence import added
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import ResultSeen, UsageSeen
 from subagents.domain.run.values import Value, replace
-from subagents.domain.run.worker_output import LineType, OutputItem, ToolUse
-from subagents.runtimes.claude import claude_stream as stream
+from subagents.domain.run.worker_output import OutputItem, ToolUse
+from subagents.runtimes.claude.claude_stream import Spending
 from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
-from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX
-from subagents.runtimes.output.terminal_text import plain, shortened
+from subagents.runtimes.output.output_items import ALIVE, result_signal, system_item
+from subagents.runtimes.output.terminal_text import plain
 
 PROMPT: Final = "prompt"
 """Key of the first message."""
 CALLS_MAX: Final = 1_000
 NAME_CHARS_MAX: Final = 80
-ALIVE: Final = OutputItem(type=LineType.SYSTEM)
-"""Nothing to read, but the worker lives."""
 
 OPEN: Final = frozenset({"queued", "started"})
 REFUSED: Final = frozenset({"cancelled", "discarded", "refused"})
@@ -31,7 +28,7 @@ _NAMESPACE: Final = uuid.UUID("6d3a1a6e-98a4-5b0c-9c57-1d5e2f0f7f11")
 """Of the ids of messages; any constant would do."""
 
 
-class Call(Value, frozen=True):
+class ClaudeCall(Value, frozen=True):
     """A tool call that has not ended."""
 
     use: ToolUse
@@ -39,8 +36,8 @@ class Call(Value, frozen=True):
     is_own: bool = True
 
 
-class State(Value, frozen=True):
-    """All that the turn's lines told."""
+class ClaudeState(Value, frozen=True):
+    """What the lines of the turn came to so far; kept in the attempt's checkpoint."""
 
     seed: str
     """Attempt and turn: ids of messages are made of it."""
@@ -50,7 +47,7 @@ class State(Value, frozen=True):
     """Before it, by the same attempt."""
     session_id: str | None = None
     model: str | None = None
-    calls: dict[str, Call] = {}
+    calls: dict[str, ClaudeCall] = {}
     commands: dict[str, str] = {}
     """Id of a message → what became of it."""
     last_text: str = ""
@@ -64,7 +61,7 @@ class State(Value, frozen=True):
     is_awaiting: bool = False
     """Agents of its own work in the background, and it will go on with what they say."""
     is_over: bool = False
-    spending: stream.Spending = stream.Spending()
+    spending: Spending = Spending()
     results: Usage | None = None
     """What the results of this process come to, without what was before in the session."""
     resets_ms: int | None = None
@@ -72,14 +69,17 @@ class State(Value, frozen=True):
     unknown: tuple[str, ...] = ()
 
 
-def begun(opening: Opening) -> TurnStep[State]:
+ClaudeStep: TypeAlias = TurnStep[ClaudeState]
+
+
+def first_step(opening: Opening) -> ClaudeStep:
     """The turn before its first line, and the prompt."""
-    state = State(
+    state = ClaudeState(
         seed=f"{opening.attempt_id}:{opening.turn}",
         is_new=opening.session_id is None,
         used=opening.used,
     )
-    return TurnStep(state, input_lines=(input_line(state, opening.message, key=PROMPT),))
+    return TurnStep(state, input_lines=(user_message(state, opening.message, key=PROMPT),))
 
 
 def session_uuid(opening: Opening) -> str:
@@ -90,12 +90,12 @@ def session_uuid(opening: Opening) -> str:
         return str(uuid.uuid5(_NAMESPACE, f"{opening.attempt_id} {opening.session_uuid}"))
 
 
-def message_id(state: State, key: str) -> str:
+def message_id(state: ClaudeState, key: str) -> str:
     """The id of the message that is sent under ``key``."""
     return str(uuid.uuid5(_NAMESPACE, f"{state.seed}:{key}"))
 
 
-def input_line(state: State, text: str, *, key: str) -> InputLine:
+def user_message(state: ClaudeState, text: str, *, key: str) -> InputLine:
     """A user's message. ``client_composed``: taken word for word, so that ``@path`` pulls no file
     in, and ``/command`` runs none."""
     form = {
@@ -116,11 +116,11 @@ def interruption(key: str) -> InputLine:
     return InputLine(key, as_json(form))
 
 
-def taken(state: State, key: str) -> bool | None:
-    """Whether the program took a message: as soon as it stands in its queue.
+def accepted(state: ClaudeState, key: str) -> bool | None:
+    """Whether the program accepted a message: as soon as it stands in its queue.
 
     Not only once the model was shown it: a tool may run for an hour before. One that came when
-    the turn was over is taken only when it was answered, for the program is about to be ended.
+    the turn was over counts only when it was answered, for the program is about to be ended.
     """
     fate = state.commands.get(message_id(state, key))
     if fate is None or (state.is_over and fate in OPEN):
@@ -128,49 +128,41 @@ def taken(state: State, key: str) -> bool | None:
     return fate not in REFUSED
 
 
-def counted(state: State, usage: Usage) -> UsageSeen:
+def usage_signal(state: ClaudeState, usage: Usage) -> UsageSeen:
     """``usage`` of this process, with what the attempt used before."""
     return UsageSeen(key="", usage=added(state.used, usage) or usage)
 
 
-# -- what is told of it ---------------------------------------------------------------------------
+# -- what a reader gets ---------------------------------------------------------------------------
 
 
 def result_of(
-    state: State, *, error: str | None, is_limit: bool = False, retry_after_ms: int | None = None
+    state: ClaudeState,
+    *,
+    error: str | None,
+    is_limit: bool = False,
+    retry_after_ms: int | None = None,
 ) -> ResultSeen:
-    data = plain(state.last_text).encode("utf-8", "replace")
-    return ResultSeen(
-        key="",
-        text=ending(data, RESULT_BYTES_MAX),
-        bytes_total=len(data) if len(data) > RESULT_BYTES_MAX else 0,
-        is_error=error is not None,
-        error=error,
-        is_limit=is_limit,
-        retry_after_ms=retry_after_ms,
+    """The turn's result: what the worker itself wrote last."""
+    return result_signal(
+        plain(state.last_text), error=error, is_limit=is_limit, retry_after_ms=retry_after_ms
     )
 
 
-def note(state: State, text: str) -> TurnStep[State]:
-    return TurnStep(state, output=(system_line(text),))
+def note(state: ClaudeState, text: str) -> ClaudeStep:
+    """A line of the program's own."""
+    return TurnStep(state, output=(system_item(text),))
 
 
-def system_line(text: str) -> OutputItem:
-    return OutputItem(type=LineType.SYSTEM, text=shown(text))
-
-
-def shown(text: str) -> str:
-    return shortened(plain(text).strip("\n"))
-
-
-def named(state: State, name: str) -> tuple[State, OutputItem]:
-    """Tells of an unknown kind of event once."""
+def unknown_event(state: ClaudeState, name: str) -> tuple[ClaudeState, OutputItem]:
+    """Names an unknown kind of event once."""
     name = plain(name)[:NAME_CHARS_MAX]
     if name in state.unknown or len(state.unknown) >= CALLS_MAX:
         return state, ALIVE
-    told = system_line(f"unknown event: {name}")
-    return replace(state, unknown=(*state.unknown, name)), told
+    item = system_item(f"unknown event: {name}")
+    return replace(state, unknown=(*state.unknown, name)), item
 
 
 def as_json(form: Mapping[str, object]) -> bytes:
+    """A line of the program's input."""
     return msgspec.json.encode(form)

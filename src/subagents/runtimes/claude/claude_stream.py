@@ -14,10 +14,17 @@ import msgspec
 from subagents.domain.run.run import Usage
 from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import ApiError, ContextUse
-from subagents.runtimes.output.tool_lines import COUNT_MAX
+from subagents.runtimes.output.json_fields import (
+    COUNT_MAX,
+    count_at,
+    table_at,
+    text_at,
+    texts_at,
+)
 from subagents.runtimes.output.worker_events import without_nul
 
-Table: TypeAlias = Mapping[str, object]
+Event: TypeAlias = Mapping[str, object]
+"""A JSON object of the stream."""
 
 COST_MAX: Final = 1e12
 KNOWN_COST: Final = frozenset({"list", "managed"})
@@ -40,45 +47,10 @@ def decode(line: bytes) -> dict[str, object] | None:
     return found if isinstance(found, dict) else None
 
 
-# -- fields -----------------------------------------------------------------------------------
-
-
-def text(table: object, key: str) -> str:
-    """A text field; "" when it is none."""
-    found = table.get(key) if isinstance(table, dict) else None
-    return found if isinstance(found, str) else ""
-
-
-def whole(table: object, key: str) -> int | None:
-    """A count; None when it is none."""
-    found = table.get(key) if isinstance(table, dict) else None
-    if isinstance(found, bool) or not isinstance(found, (int, float)):
-        return None
-    return int(found) if 0 <= found <= COUNT_MAX else None
-
-
-def table(table: object, key: str) -> dict[str, object]:
-    """A table field; empty when it is none."""
-    found = table.get(key) if isinstance(table, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def rows(table: object, key: str) -> list[dict[str, object]]:
-    """The tables of a list field."""
-    found = table.get(key) if isinstance(table, dict) else None
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def texts(table: object, key: str) -> list[str]:
-    """The texts of a list field."""
-    found = table.get(key) if isinstance(table, dict) else None
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
-
-
-def at_ms(event: Table) -> int | None:
+def at_ms(event: Event) -> int | None:
     """When the program says that it was, in milliseconds since 1970."""
     try:
-        return int(datetime.fromisoformat(text(event, "timestamp")).timestamp() * 1000)
+        return int(datetime.fromisoformat(text_at(event, "timestamp")).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         return None
 
@@ -86,7 +58,7 @@ def at_ms(event: Table) -> int | None:
 # -- tools ------------------------------------------------------------------------------------
 
 
-class Ended(NamedTuple):
+class ToolResult(NamedTuple):
     """What a ``tool_result`` tells of its call."""
 
     output: str
@@ -95,7 +67,7 @@ class Ended(NamedTuple):
     """Of a shell command that ran to its end."""
 
 
-def ended(block: Table, event: Table, *, is_shell: bool) -> Ended:
+def tool_result(block: Event, event: Event, *, is_shell: bool) -> ToolResult:
     """Read one ``tool_result``.
 
     Args:
@@ -111,14 +83,14 @@ def ended(block: Table, event: Table, *, is_shell: bool) -> Ended:
         if is_error and prefix is not None:
             code, output = int(prefix[1]), output[prefix.end() :]
         elif not is_error:
-            told = table(event, "tool_use_result")
-            is_whole = "stdout" in told and not (
-                told.get("interrupted")
-                or told.get("backgroundTaskId")
-                or told.get("returnCodeInterpretation")
+            returned = table_at(event, "tool_use_result")
+            is_whole = "stdout" in returned and not (
+                returned.get("interrupted")
+                or returned.get("backgroundTaskId")
+                or returned.get("returnCodeInterpretation")
             )
             code = 0 if is_whole else None
-    return Ended(output, is_error, code)
+    return ToolResult(output, is_error, code)
 
 
 def _shown(content: object) -> str:
@@ -127,7 +99,7 @@ def _shown(content: object) -> str:
         return content
     blocks = content if isinstance(content, list) else []
     shown = (
-        text(each, "text") or f"[{text(each, 'type') or 'block'}]"
+        text_at(each, "text") or f"[{text_at(each, 'type') or 'block'}]"
         for each in blocks
         if isinstance(each, dict)
     )
@@ -146,10 +118,10 @@ class Spending(Value, frozen=True):
     """By agent ("" = itself): its newest message, and what is counted of it already."""
 
 
-def spent(known: Spending, agent: str, message: Table) -> Spending:
+def spent(known: Spending, agent: str, message: Event) -> Spending:
     """With one more ``assistant`` event; the blocks of a message repeat its usage."""
-    usage, name = table(message, "usage"), text(message, "id")
-    seen_in, seen_out = _input(usage), whole(usage, "output_tokens") or 0
+    usage, name = table_at(message, "usage"), text_at(message, "id")
+    seen_in, seen_out = _input(usage), count_at(usage, "output_tokens") or 0
     before = known.open.get(agent)
     counted_in, counted_out = before[1:] if before is not None and before[0] == name else (0, 0)
     now = (name, max(seen_in, counted_in), max(seen_out, counted_out))
@@ -160,17 +132,17 @@ def spent(known: Spending, agent: str, message: Table) -> Spending:
     )
 
 
-def context_of(message: Table) -> ContextUse | None:
+def context_of(message: Event) -> ContextUse | None:
     """How full the window was when the model answered."""
-    usage = table(message, "usage")
-    tokens = _input(usage) + (whole(usage, "output_tokens") or 0)
-    model = text(message, "model")
+    usage = table_at(message, "usage")
+    tokens = _input(usage) + (count_at(usage, "output_tokens") or 0)
+    model = text_at(message, "model")
     if not tokens or model == SYNTHETIC:
         return None
     return ContextUse(tokens=tokens, model=model or None)
 
 
-def total(models: Table) -> Usage | None:
+def total(models: Event) -> Usage | None:
     """``modelUsage``: of all models together; None when it tells nothing.
 
     The cost is known only when every model's is (``costBasis``): one guess makes it all a guess.
@@ -179,11 +151,11 @@ def total(models: Table) -> Usage | None:
     if not each:
         return None
     tokens_in = sum(
-        whole(one, key) or 0
+        count_at(one, key) or 0
         for one in each
         for key in ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
     )
-    tokens_out = sum(whole(one, "outputTokens") or 0 for one in each)
+    tokens_out = sum(count_at(one, "outputTokens") or 0 for one in each)
     return Usage(
         tokens_in=min(tokens_in, COUNT_MAX),
         tokens_out=min(tokens_out, COUNT_MAX),
@@ -195,10 +167,10 @@ def _cost(models: list[dict[str, object]]) -> float | None:
     cost = 0.0
     for each in models:
         found = each.get("costUSD")
-        is_idle = not (whole(each, "inputTokens") or whole(each, "outputTokens"))
+        is_idle = not (count_at(each, "inputTokens") or count_at(each, "outputTokens"))
         if is_idle and not found:
             continue
-        if text(each, "costBasis") not in KNOWN_COST:
+        if text_at(each, "costBasis") not in KNOWN_COST:
             return None
         if isinstance(found, bool) or not isinstance(found, (int, float)):
             return None
@@ -208,21 +180,21 @@ def _cost(models: list[dict[str, object]]) -> float | None:
     return cost
 
 
-def _input(usage: Table) -> int:
+def _input(usage: Event) -> int:
     """All that the model read, also what came from a cache."""
     keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    return sum(whole(usage, key) or 0 for key in keys)
+    return sum(count_at(usage, key) or 0 for key in keys)
 
 
 # -- what goes wrong --------------------------------------------------------------------------
 
 
-def retry_of(event: Table) -> ApiError:
+def retry_of(event: Event) -> ApiError:
     """``system/api_retry``: the provider refused, and the program will ask again."""
-    status = whole(event, "error_status")
-    delay_ms = whole(event, "retry_delay_ms")
-    reason = text(event, "error").replace("_", " ") or "no answer"
-    tries = (whole(event, "attempt"), whole(event, "max_retries"))
+    status = count_at(event, "error_status")
+    delay_ms = count_at(event, "retry_delay_ms")
+    reason = text_at(event, "error").replace("_", " ") or "no answer"
+    tries = (count_at(event, "attempt"), count_at(event, "max_retries"))
     named = reason if status is None else f"{status} {reason}"
     wait = "" if delay_ms is None else f", again in {delay_ms / 1000:.1f} s"
     return ApiError(
@@ -233,31 +205,31 @@ def retry_of(event: Table) -> ApiError:
     )
 
 
-def error_of(event: Table, *, words: str) -> str | None:
+def error_of(event: Event, *, section: str) -> str | None:
     """Why a ``result`` is no good one; None = it is good.
 
     Args:
         event: The result.
-        words: How its limits are called, for the way out: ``runtime_options``.
+        section: Where its limits are set, for the way out: ``runtime_options``.
     """
-    kind = text(event, "subtype")
+    kind = text_at(event, "subtype")
     if kind == "success":
         is_error = event.get("is_error") is True
-        return (text(event, "result") or "an API error")[:ERROR_CHARS_MAX] if is_error else None
-    if text(event, "terminal_reason").startswith("aborted"):
+        return (text_at(event, "result") or "an API error")[:ERROR_CHARS_MAX] if is_error else None
+    if text_at(event, "terminal_reason").startswith("aborted"):
         return "the turn was interrupted"
-    told = [each for each in texts(event, "errors") if not each.startswith("[ede_")]
-    reasons = "; ".join(told)[:ERROR_CHARS_MAX]
+    errors = [each for each in texts_at(event, "errors") if not each.startswith("[ede_")]
+    reasons = "; ".join(errors)[:ERROR_CHARS_MAX]
     match kind:
         case "error_max_turns":
-            return f"{reasons or 'reached the maximum number of turns'} ({words}.max_turns)"
+            return f"{reasons or 'reached the maximum number of turns'} ({section}.max_turns)"
         case "error_max_budget_usd":
-            return f"{reasons or 'reached the maximum budget'} ({words}.max_budget_usd)"
+            return f"{reasons or 'reached the maximum budget'} ({section}.max_budget_usd)"
         case _:
             return reasons or f"the turn ended with {kind or 'no reason'}"
 
 
-def is_limit(event: Table, *, reason: str) -> bool:
+def is_limit(event: Event, *, reason: str) -> bool:
     """Whether a ``result`` is an error because the provider takes no more for now.
 
     Args:
@@ -266,4 +238,4 @@ def is_limit(event: Table, *, reason: str) -> bool:
     """
     if event.get("is_error") is not True:
         return False
-    return whole(event, "api_error_status") in LIMITS or reason in LIMIT_WORDS
+    return count_at(event, "api_error_status") in LIMITS or reason in LIMIT_WORDS

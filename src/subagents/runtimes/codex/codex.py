@@ -5,9 +5,9 @@
 
 A turn of a worker is one turn of Codex in a process of its own. It is over with ``turn/completed``
 of our thread: Codex's own sub-agents have threads of their own, whose events come, too. What a
-worker may do is in ``codex_config`` and ``codex_scope``; nobody approves anything.
+worker may do is in ``codex_config``; nobody approves anything.
 
-Source: 7-runtimes "codex"; docs/runtimes/codex.md.
+See docs/runtimes/codex.md.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from subagents.domain.run.spec import Abilities
-from subagents.runtimes.codex import codex_scope
+from subagents.runtimes.codex import codex_config
 from subagents.runtimes.codex.codex_config import override, text_input
 from subagents.runtimes.codex.codex_options import parse_options
 from subagents.runtimes.codex.codex_stream import UNWANTED, unknown
 from subagents.runtimes.codex.codex_turn import (
-    TELL,
-    State,
+    STEER,
+    CodexState,
+    CodexStep,
     answered,
     asked,
     asking,
@@ -75,7 +76,7 @@ class CodexDialect:
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
     ) -> None:
         """See ``Dialect.check_scope``."""
-        codex_scope.check_scope(parse_options(options), tools, deny)
+        codex_config.check_scope(parse_options(options), tools, deny)
 
     def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
         """See ``Dialect.invocation``.
@@ -94,16 +95,16 @@ class CodexDialect:
         ]
         return Invocation((found, *command[1:], "app-server", *sets))
 
-    def begin(self, opening: Opening) -> TurnStep[State]:
+    def begin(self, opening: Opening) -> CodexStep:
         """See ``Dialect.begin``."""
         client = {"name": "subagents", "title": "subagents", "version": __version__}
         able = {"experimentalApi": True, "optOutNotificationMethods": UNWANTED}
         hello = {"clientInfo": client, "capabilities": able}
         return TurnStep(
-            State(opening=opening), input_lines=(asking("initialize", "initialize", hello),)
+            CodexState(opening=opening), input_lines=(asking("initialize", "initialize", hello),)
         )
 
-    def read_line(self, state: State, line: bytes, *, now_ms: int | None) -> TurnStep[State]:
+    def read_line(self, state: CodexState, line: bytes, *, now_ms: int | None) -> CodexStep:
         """See ``Dialect.read_line``; Codex tells durations itself."""
         del now_ms
         match jsonrpc.decode(line):
@@ -116,7 +117,7 @@ class CodexDialect:
             case Unreadable(text=found):
                 return TurnStep(state, output=(unknown(found),) if found.strip() else ())
 
-    def steer(self, state: State, message: str, *, key: str) -> InputLine | None:
+    def steer(self, state: CodexState, message: str, *, key: str) -> InputLine | None:
         """See ``Dialect.steer``."""
         if state.is_over or state.thread_id is None or state.turn_id is None:
             return None
@@ -126,24 +127,24 @@ class CodexDialect:
             "clientUserMessageId": key,
             "input": text_input(message),
         }
-        return asking(f"{TELL}{key}", "turn/steer", params, key=key)
+        return asking(f"{STEER}{key}", "turn/steer", params, key=key)
 
-    def accepted(self, state: State, key: str) -> bool | None:
+    def accepted(self, state: CodexState, key: str) -> bool | None:
         """See ``Dialect.accepted``."""
         return state.tells.get(key)
 
-    def interrupt(self, state: State, *, key: str) -> InputLine | None:
+    def interrupt(self, state: CodexState, *, key: str) -> InputLine | None:
         """See ``Dialect.interrupt``."""
         if state.is_over or state.thread_id is None or state.turn_id is None:
             return None
         params = {"threadId": state.thread_id, "turnId": state.turn_id}
         return asking(f"{INTERRUPT}{key}", "turn/interrupt", params, key=key)
 
-    def is_done(self, state: State) -> bool:
+    def is_done(self, state: CodexState) -> bool:
         """See ``Dialect.is_done``: what a turn took it answers before it ends."""
         return state.is_over
 
-    def finish(self, state: State) -> TurnStep[State]:
+    def finish(self, state: CodexState) -> CodexStep:
         """See ``Dialect.finish``."""
         if state.is_over:
             return TurnStep(state)

@@ -18,9 +18,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from subagents.errors import ConfigError
-from subagents.runtimes.runtime_options import check_names, parsed
-
-_NAME: Final = r"^[A-Za-z_][A-Za-z0-9_]*"
+from subagents.runtimes.runtime_options import WorkerOptions, parsed
 
 SERVER: Final = "subagents"
 """Our MCP server's name with Codex."""
@@ -34,7 +32,7 @@ _OURS: Final[Mapping[str, str]] = {
     "developer_instructions": "the run's instructions stand there",
     f"mcp_servers.{SERVER}": "our own tools come under that name",
 }
-"""Keys of ``config`` that are said elsewhere."""
+"""Keys of ``config`` that are set elsewhere."""
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,7 +44,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Of input that was read from the provider's cache; None = as ``input``."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class CodexOptions(WorkerOptions, frozen=True, kw_only=True):
     """As written, with defaults."""
 
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ("codex",)
@@ -56,12 +54,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     trust_project: bool | None = None
     prices: Prices | None = None
     config: dict[str, object] = {}
-    env: dict[Annotated[str, msgspec.Meta(pattern=_NAME + "$")], str] = {}
-    pass_env: tuple[Annotated[str, msgspec.Meta(pattern=_NAME + r"\*?$")], ...] = ()
     stdin: Literal["none"] = "none"
 
 
-def parse_options(options: Mapping[str, object]) -> Options:
+def parse_options(options: Mapping[str, object]) -> CodexOptions:
     """Return the options of a ``codex`` agent.
 
     Raises:
@@ -69,7 +65,7 @@ def parse_options(options: Mapping[str, object]) -> Options:
     """
     found = parsed(
         options,
-        Options,
+        CodexOptions,
         runtime="codex",
         unknown=" (keys of Codex's own configuration go into `config`)",
     )
@@ -77,13 +73,9 @@ def parse_options(options: Mapping[str, object]) -> Options:
     return found
 
 
-def _check(options: Options) -> None:
+def _check(options: CodexOptions) -> None:
     if not options.command[0]:
         raise ConfigError("`command` must begin with a program")
-    check_names((*options.env, *options.pass_env))
-    texts = (*options.command, *options.writable, *options.env.values())
-    if any("\0" in text for text in texts):
-        raise ConfigError("`command`, `writable` and `env` cannot hold NUL characters")
     if options.sandbox != "workspace-write" and (options.network is not None or options.writable):
         raise ConfigError(
             f'`network` and `writable` say nothing with sandbox = "{options.sandbox}"; '

@@ -1,16 +1,14 @@
 """What ``codex app-server`` tells of a turn, decoded; pure, and nothing here raises.
 
-Items (what the model said and did), token counts, errors and plans, as Codex 0.169 names them. A
-field that is missing or odd is taken for absent; an item or event of a name that is not known is
-something said ("unknown event: NAME").
+Items (what the model wrote and did), token counts, errors and plans, as Codex 0.169 names them. A
+field that is missing or odd is taken for absent; an item or event of a name that is not known
+becomes a line of output ("unknown event: NAME").
 """
 
 import re
 import shlex
 from collections.abc import Mapping
 from typing import Final, NamedTuple
-
-import msgspec
 
 from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import (
@@ -21,8 +19,24 @@ from subagents.domain.run.worker_output import (
     OutputItem,
     ToolUse,
 )
-from subagents.runtimes.output.terminal_text import plain, shortened
-from subagents.runtimes.output.tool_lines import COUNT_MAX, tool_line, tool_use
+from subagents.runtimes.output.json_fields import (
+    as_table,
+    count_at,
+    table_at,
+    tables_at,
+    text_at,
+    texts_at,
+    value_at,
+)
+from subagents.runtimes.output.output_items import (
+    ALIVE,
+    provider_message,
+    shown,
+    system_item,
+    tool_item,
+)
+from subagents.runtimes.output.terminal_text import plain
+from subagents.runtimes.output.tool_lines import tool_use
 from subagents.text import cut
 
 Fields = Mapping[str, object]
@@ -30,6 +44,8 @@ Fields = Mapping[str, object]
 LIMITS: Final = frozenset({"rateLimitExceeded", "usageLimitExceeded", "serverOverloaded"})
 """Codex's words for "the provider takes no more for now"; a status 429 or 529 says so, too."""
 LIMIT_STATUSES: Final = frozenset({429, 529})
+COMMAND_SPLIT_CHARS_MAX: Final = 64 * 1024
+"""A longer command line is shown as it is: taking it apart costs more than it tells."""
 NAMES_MAX: Final = 5
 """So many files of one patch are named in its line."""
 
@@ -55,7 +71,7 @@ QUIET: Final = frozenset(
     }
 )
 """Events that say nothing to a reader, or nothing that a later one does not say as a whole."""
-ALIVE: Final = frozenset({"item/commandExecution/outputDelta", "item/mcpToolCall/progress"})
+_PROGRESS: Final = frozenset({"item/commandExecution/outputDelta", "item/mcpToolCall/progress"})
 """Nothing to read, but a sign that a long call goes on."""
 
 UNWANTED: Final = (
@@ -67,35 +83,35 @@ UNWANTED: Final = (
 """Of the quiet ones, those that Codex is asked to leave out: the stream is shorter."""
 
 _QUIET_ITEMS: Final = frozenset({"userMessage", "hookPrompt", "functionCallOutput", "sleep"})
-_WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TRY: Final = re.compile(r"\b(\d+/\d+)\s*$")
 _FAILED: Final = frozenset({"failed", "declined", "interrupted"})
 _BEGAN: Final = frozenset({"inProgress", "pending"})
 
 
-class Tokens(Value, frozen=True):
+class TokenCount(Value, frozen=True):
     """What a thread used so far. Cached and reasoning tokens are part of the others."""
 
     sent: int = 0
     cached: int = 0
     received: int = 0
 
-    def plus(self, other: "Tokens") -> "Tokens":
-        return Tokens(
+    def plus(self, other: "TokenCount") -> "TokenCount":
+        return TokenCount(
             sent=self.sent + other.sent,
             cached=self.cached + other.cached,
             received=self.received + other.received,
         )
 
-    def since(self, before: "Tokens") -> "Tokens":
-        return Tokens(
+    def since(self, before: "TokenCount") -> "TokenCount":
+        return TokenCount(
             sent=max(self.sent - before.sent, 0),
             cached=max(self.cached - before.cached, 0),
             received=max(self.received - before.received, 0),
         )
 
 
-class Problem(NamedTuple):
+class CodexError(NamedTuple):
     """An error that Codex told of."""
 
     api_error: ApiError
@@ -105,31 +121,31 @@ class Problem(NamedTuple):
 
 def item_of(params: Fields) -> Fields:
     """The item of ``item/started`` and ``item/completed``."""
-    return fields(params.get("item"))
+    return table_at(params, "item")
 
 
 def item_output(item: Fields, *, is_end: bool) -> OutputItem | None:
-    """What an item says; None for one that says nothing (yet)."""
-    kind = text(item.get("type"))
+    """An item as output; None for one without any (yet)."""
+    kind = text_at(item, "type")
     match kind:
         case "agentMessage" | "plan":
-            return _spoken(text(item.get("text"))) if is_end else None
+            return _spoken(text_at(item, "text")) if is_end else None
         case "reasoning":
             return _thought(item) if is_end else None
         case "contextCompaction":
-            return system("the conversation was compacted") if is_end else None
+            return system_item("the conversation was compacted") if is_end else None
         case "enteredReviewMode" | "exitedReviewMode":
-            return system(_in_words(kind)) if is_end else None
+            return system_item(_in_words(kind)) if is_end else None
         case "subAgentActivity":
-            name = text(item.get("agentPath")) or text(item.get("agentThreadId"))
-            return system(f"sub-agent {name} {text(item.get('kind'))}") if is_end else None
+            name = text_at(item, "agentPath") or text_at(item, "agentThreadId")
+            return system_item(f"sub-agent {name} {text_at(item, 'kind')}") if is_end else None
         case _ if kind in _QUIET_ITEMS:
             return None
         case _:
             tool = item_tool(item, is_end=is_end)
             if tool is None:
                 return unknown(f"item {kind}")
-            return OutputItem(type=LineType.TOOL, text=tool_line(tool), tool=tool)
+            return tool_item(tool)
 
 
 def item_tool(item: Fields, *, is_end: bool) -> ToolUse | None:
@@ -143,71 +159,68 @@ def item_tool(item: Fields, *, is_end: bool) -> ToolUse | None:
     if found is None:
         return None
     name, given, returned = found
-    status = text(item.get("status"))
+    status = text_at(item, "status")
     use = tool_use(
         name,
         given=given,
         returned=returned if is_end else None,
-        call_id=item.get("id"),
+        call_id=value_at(item, "id"),
         is_end=is_end,
-        exit_code=item.get("exitCode") if is_end else None,
-        is_error=is_end and (status in _FAILED or item.get("success") is False),
+        exit_code=value_at(item, "exitCode") if is_end else None,
+        is_error=is_end and (status in _FAILED or value_at(item, "success") is False),
         duration_ms=_duration_ms(item) if is_end else None,
     )
     changed = _changes(item)
     return replace(use, input=", ".join(changed)) if changed else use
 
 
-def tokens_of(params: Fields) -> Tokens:
+def tokens_of(params: Fields) -> TokenCount:
     """The totals of ``thread/tokenUsage/updated``: of the thread since it was made."""
-    total = fields(fields(params.get("tokenUsage")).get("total"))
-    return Tokens(
-        sent=count(total.get("inputTokens")),
-        cached=count(total.get("cachedInputTokens")),
-        received=count(total.get("outputTokens")),
+    total = table_at(value_at(params, "tokenUsage"), "total")
+    return TokenCount(
+        sent=count_at(total, "inputTokens") or 0,
+        cached=count_at(total, "cachedInputTokens") or 0,
+        received=count_at(total, "outputTokens") or 0,
     )
 
 
 def context_of(params: Fields, *, model: str | None) -> ContextUse | None:
     """How full the window is, by the last request; None when that is not told."""
-    usage = fields(params.get("tokenUsage"))
-    last = fields(usage.get("last"))
-    used = count(last.get("totalTokens"))
+    usage = table_at(params, "tokenUsage")
+    last = table_at(usage, "last")
+    used = count_at(last, "totalTokens")
     if not used:
         return None
     return ContextUse(
-        tokens=used, window=count(usage.get("modelContextWindow")) or None, model=model
+        tokens=used, window=count_at(usage, "modelContextWindow") or None, model=model
     )
 
 
 def plan_output(params: Fields) -> OutputItem:
     """``turn/plan/updated``: the worker's own plan, as a whole."""
-    listed = params.get("plan")
     steps = [
-        {"step": text(each.get("step")), "status": _in_words(text(each.get("status")), by="_")}
-        for each in (listed if isinstance(listed, list) else ())
-        if isinstance(each, dict)
+        {"step": text_at(each, "step"), "status": _in_words(text_at(each, "status"), by="_")}
+        for each in tables_at(params, "plan")
     ]
-    tool = tool_use("update_plan", given={"plan": steps})
-    return OutputItem(type=LineType.TOOL, text=tool_line(tool), tool=tool)
+    return tool_item(tool_use("update_plan", given={"plan": steps}))
 
 
-def problem_of(error: Fields, *, will_retry: bool = False) -> Problem:
+def problem_of(error: Fields, *, will_retry: bool = False) -> CodexError:
     """A ``TurnError``: of an ``error`` event or of a turn that failed."""
-    info = error.get("codexErrorInfo")
+    info = value_at(error, "codexErrorInfo")
     status = _status_of(info)
-    message = _plainly(text(error.get("message"))) or "Codex told of an error without a text"
-    details = text(error.get("additionalDetails"))
+    message = provider_message(text_at(error, "message")) or "Codex told of an error without a text"
+    details = text_at(error, "additionalDetails")
     again = _TRY.search(message) if will_retry else None
-    shown = f"{message}: {details}" if details else message
-    return Problem(
-        ApiError(message=shortened(plain(shown)), retry=again and again.group(1), status=status),
+    full = f"{message}: {details}" if details else message
+    return CodexError(
+        ApiError(message=shown(full), retry=again and again.group(1), status=status),
         is_limit=status in LIMIT_STATUSES or (isinstance(info, str) and info in LIMITS),
         will_retry=will_retry,
     )
 
 
-def problem_output(problem: Problem) -> OutputItem:
+def problem_output(problem: CodexError) -> OutputItem:
     return OutputItem(
         type=LineType.ERROR, text=problem.api_error.message, api_error=problem.api_error
     )
@@ -216,89 +229,80 @@ def problem_output(problem: Problem) -> OutputItem:
 def notice_output(method: str, params: Fields) -> OutputItem:
     """Any other event: a line of the program itself, or what is not known."""
     match method:
-        case _ if method in QUIET or method in ALIVE:
-            return OutputItem(type=LineType.SYSTEM)
+        case _ if method in QUIET or method in _PROGRESS:
+            return ALIVE
         case "warning" | "guardianWarning":
-            return system(text(params.get("message")))
+            return system_item(text_at(params, "message"))
         case "configWarning" | "deprecationNotice":
-            parts = (text(params.get("summary")), text(params.get("details")))
-            return system(": ".join(filter(None, parts)))
+            parts = (text_at(params, "summary"), text_at(params, "details"))
+            return system_item(": ".join(filter(None, parts)))
         case "mcpServer/startupStatus/updated":
-            return _server_said(params)
+            return _server_status(params)
         case "model/rerouted":
-            return system(f"the model is {text(params.get('toModel'))} now")
+            return system_item(f"the model is {text_at(params, 'toModel')} now")
         case "thread/compacted":
-            return system("the conversation was compacted")
+            return system_item("the conversation was compacted")
         case _:
             return unknown(method)
 
 
-def system(words: str) -> OutputItem:
-    return OutputItem(type=LineType.SYSTEM, text=shortened(plain(words).strip("\n")))
-
-
 def unknown(name: str) -> OutputItem:
-    return system(f"unknown event: {name}"[:200])
-
-
-def fields(value: object) -> Fields:
-    return value if isinstance(value, dict) else {}
-
-
-def text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def count(value: object) -> int:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_whole and isinstance(value, int) and 0 <= value <= COUNT_MAX else 0
+    """Names an item or event that is not known here."""
+    return system_item(f"unknown event: {name}"[:200])
 
 
 def _spoken(words: str) -> OutputItem | None:
-    shown = shortened(plain(words).strip("\n"))
-    return OutputItem(type=LineType.TEXT, text=shown) if shown else None
+    text = shown(words)
+    return OutputItem(type=LineType.TEXT, text=text) if text else None
 
 
 def _thought(item: Fields) -> OutputItem | None:
-    parts = item.get("summary") or item.get("content")
-    words = "\n".join(text(part) for part in parts) if isinstance(parts, list) else ""
-    shown = cut(plain(words).strip(), THINKING_CHARS_MAX)
-    return OutputItem(type=LineType.THINKING, text=shown) if shown else None
+    parts = texts_at(item, "summary") or texts_at(item, "content")
+    text = cut(plain("\n".join(parts)).strip(), THINKING_CHARS_MAX)
+    return OutputItem(type=LineType.THINKING, text=text) if text else None
 
 
 def _call_of(item: Fields) -> tuple[str, object, object] | None:
     """Name, input and output of the tool that an item is a use of."""
-    match text(item.get("type")):
+    match text_at(item, "type"):
         case "commandExecution":
-            line = {"command": _words(text(item.get("command")))}
-            return "exec_command", line, item.get("aggregatedOutput")
+            line = {"command": _words(text_at(item, "command"))}
+            return "exec_command", line, value_at(item, "aggregatedOutput")
         case "fileChange":
-            changes = _listed(item.get("changes"))
-            path = next((text(each.get("path")) for each in changes), "")
-            return "apply_patch", {"path": path}, "\n".join(text(c.get("diff")) for c in changes)
+            changes = tables_at(item, "changes")
+            path = next((text_at(each, "path") for each in changes), "")
+            return "apply_patch", {"path": path}, "\n".join(text_at(c, "diff") for c in changes)
         case "mcpToolCall":
-            name = f"mcp__{text(item.get('server'))}__{text(item.get('tool'))}"
-            error = text(fields(item.get("error")).get("message"))
-            content = fields(item.get("result")).get("content")
-            return name, item.get("arguments"), error or content
+            name = f"mcp__{text_at(item, 'server')}__{text_at(item, 'tool')}"
+            error = text_at(value_at(item, "error"), "message")
+            content = value_at(value_at(item, "result"), "content")
+            return name, value_at(item, "arguments"), error or content
         case "dynamicToolCall":
-            return text(item.get("tool")), item.get("arguments"), item.get("contentItems")
+            return (
+                text_at(item, "tool"),
+                value_at(item, "arguments"),
+                value_at(item, "contentItems"),
+            )
         case "collabAgentToolCall":
-            name = _in_words(text(item.get("tool")), by="_")
-            asked = text(item.get("prompt"))
+            name = _in_words(text_at(item, "tool"), by="_")
+            asked = text_at(item, "prompt")
             return (
                 "wait_agent" if name == "wait" else name,
                 {"prompt": asked} if asked else {},
                 None,
             )
         case "webSearch":
-            action = fields(item.get("action"))
-            asked = text(item.get("query")) or text(action.get("url"))
+            action = table_at(item, "action")
+            asked = text_at(item, "query") or text_at(action, "url")
             return "web_search", {"query": asked}, None
         case "imageView":
-            return "view_image", {"path": item.get("path")}, None
+            return "view_image", {"path": value_at(item, "path")}, None
         case "imageGeneration":
-            return "image_generation", {"prompt": item.get("revisedPrompt")}, item.get("savedPath")
+            return (
+                "image_generation",
+                {"prompt": value_at(item, "revisedPrompt")},
+                value_at(item, "savedPath"),
+            )
         case _:
             return None
 
@@ -306,70 +310,49 @@ def _call_of(item: Fields) -> tuple[str, object, object] | None:
 def _words(command: str) -> list[str] | str:
     """``/bin/bash -lc 'the line'`` as words: the line is what was run."""
     try:
-        words = shlex.split(command) if len(command) <= COMMAND_LOOKED_AT else []
+        words = shlex.split(command) if len(command) <= COMMAND_SPLIT_CHARS_MAX else []
     except ValueError:
         words = []
     is_line = len(words) == 3 and words[1].startswith("-") and words[1].endswith("c")
     return words if is_line else command
 
 
-COMMAND_LOOKED_AT: Final = 64 * 1024
-"""A longer one is shown as it is: taking it apart costs more than it tells."""
-
-
 def _changes(item: Fields) -> list[str]:
-    if text(item.get("type")) != "fileChange":
+    if text_at(item, "type") != "fileChange":
         return []
     found = [
-        f"{text(fields(each.get('kind')).get('type'))} {text(each.get('path'))}".strip()
-        for each in _listed(item.get("changes"))
+        f"{text_at(value_at(each, 'kind'), 'type')} {text_at(each, 'path')}".strip()
+        for each in tables_at(item, "changes")
     ]
     more = len(found) - NAMES_MAX
     return [*found[:NAMES_MAX], f"{more} more"] if more > 0 else found
 
 
-def _listed(value: object) -> list[Fields]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
 def _duration_ms(item: Fields) -> object:
-    told = item.get("durationMs")
-    if told is not None:
-        return told
-    began, ended = count(item.get("startedAtMs")), count(item.get("completedAtMs"))
+    duration_ms = value_at(item, "durationMs")
+    if duration_ms is not None:
+        return duration_ms
+    began, ended = count_at(item, "startedAtMs") or 0, count_at(item, "completedAtMs") or 0
     return ended - began if began and ended >= began else None
 
 
 def _status_of(info: object) -> int | None:
     """``{"responseTooManyFailedAttempts": {"httpStatusCode": 429}}``, and its like."""
-    for each in fields(info).values():
-        status = count(fields(each).get("httpStatusCode"))
+    for each in as_table(info).values():
+        status = count_at(each, "httpStatusCode") or 0
         if 100 <= status <= 599:
             return status
     return None
 
 
-def _plainly(message: str) -> str:
-    """A provider's answer that is passed on as it came: ``{"error": {"message": …}}``."""
-    if not message.startswith("{"):
-        return message
-    try:
-        found = fields(msgspec.json.decode(message))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return message
-    return text(fields(found.get("error")).get("message")) or message
-
-
-def _server_said(params: Fields) -> OutputItem:
-    status, name = text(params.get("status")), text(params.get("name"))
+def _server_status(params: Fields) -> OutputItem:
+    status, name = text_at(params, "status"), text_at(params, "name")
     if status != "failed":
-        return OutputItem(type=LineType.SYSTEM)
-    why = text(params.get("error")) or text(params.get("failureReason"))
-    return OutputItem(
-        type=LineType.ERROR, text=shortened(f"MCP server {name} did not start: {why}")
-    )
+        return ALIVE
+    why = text_at(params, "error") or text_at(params, "failureReason")
+    return OutputItem(type=LineType.ERROR, text=shown(f"MCP server {name} did not start: {why}"))
 
 
 def _in_words(name: str, *, by: str = " ") -> str:
     """``spawnAgent`` as ``spawn agent`` or ``spawn_agent``."""
-    return _WORDS.sub(by, name).lower()
+    return _WORD_BOUNDARY.sub(by, name).lower()

@@ -1,16 +1,11 @@
-"""One turn of ``codex app-server`` as a fold: what each message does to the state; pure.
-
-Source: 7-runtimes "codex".
-"""
+"""One turn of ``codex app-server`` as a fold: what each message does to the state; pure."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
-from subagents.domain.redaction.redact import ending
 from subagents.domain.rules.evidence import added
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
-    ResultSeen,
     SessionSeen,
     Signal,
     ToolSeen,
@@ -20,19 +15,17 @@ from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.errors import ConfigError
 from subagents.runtimes.codex.codex_config import (
-    Known,
-    known_of,
+    UserConfig,
     thread_params,
     turn_params,
+    user_config,
 )
-from subagents.runtimes.codex.codex_options import Options, Prices, parse_options
-from subagents.runtimes.codex.codex_scope import Scope
+from subagents.runtimes.codex.codex_options import CodexOptions, Prices, parse_options
 from subagents.runtimes.codex.codex_stream import (
+    CodexError,
     Fields,
-    Problem,
-    Tokens,
+    TokenCount,
     context_of,
-    fields,
     item_of,
     item_output,
     item_tool,
@@ -40,17 +33,18 @@ from subagents.runtimes.codex.codex_stream import (
     plan_output,
     problem_of,
     problem_output,
-    system,
-    text,
     tokens_of,
     unknown,
 )
 from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.conversation.jsonrpc import Request, Response
-from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX
+from subagents.runtimes.output.json_fields import as_table, table_at, text_at, value_at
+from subagents.runtimes.output.output_items import ALIVE, result_signal, system_item
+from subagents.runtimes.output.tool_kinds import ToolScope
 
-TELL: Final = "tell:"
+STEER: Final = "tell:"
+"""Begins the id of a message into the turn; also of messages that 0.1.0 sent."""
 NOT_LOGGED_IN: Final = (
     "Codex is not logged in for this user: run `codex login` (with a key: "
     "`printenv OPENAI_API_KEY | codex login --with-api-key`), or choose a model_provider of its "
@@ -59,21 +53,21 @@ NOT_LOGGED_IN: Final = (
 INTERRUPTED: Final = "the turn was interrupted"
 
 
-class State(Value, frozen=True):
-    """All that the stream told so far."""
+class CodexState(Value, frozen=True):
+    """What the stream came to so far; kept in the attempt's checkpoint."""
 
     opening: Opening
     asked: frozenset[str] = frozenset({"config", "account"})
     """What must be known before the thread begins, and is not yet."""
-    known: Known | None = None
+    known: UserConfig | None = None
     thread_id: str | None = None
     turn_id: str | None = None
     model: str | None = None
     tells: dict[str, bool] = {}
     """Messages by key, and whether they were taken."""
-    tokens: dict[str, Tokens] = {}
+    tokens: dict[str, TokenCount] = {}
     """By thread: our own, and those of Codex's sub-agents."""
-    before: Tokens = Tokens()
+    before: TokenCount = TokenCount()
     """What our thread had used before this turn."""
     last: str = ""
     """The last thing the model said."""
@@ -83,15 +77,18 @@ class State(Value, frozen=True):
     is_over: bool = False
 
 
+CodexStep: TypeAlias = TurnStep[CodexState]
+
+
 # -- what it answers us --------------------------------------------------------------------------
 
 
-def answered(state: State, answer: Response) -> TurnStep[State]:
+def answered(state: CodexState, answer: Response) -> CodexStep:
     """Codex answered a request of ours, whose id says which; with that the next one is due."""
     failure = answer.failure
     name = str(answer.id)
-    if name.startswith(TELL):
-        tells = {**state.tells, name.removeprefix(TELL): failure is None}
+    if name.startswith(STEER):
+        tells = {**state.tells, name.removeprefix(STEER): failure is None}
         return TurnStep(replace(state, tells=tells))
     if state.is_over:
         return TurnStep(state)
@@ -106,14 +103,14 @@ def answered(state: State, answer: Response) -> TurnStep[State]:
                 ),
             )
         case "config":
-            known = known_of(answer.result) if failure is None else None
+            known = user_config(answer.result) if failure is None else None
             return _learned(replace(state, known=known), name)
         case "account":
             return _learned(state, name, is_out=failure is None and _is_out(answer.result))
         case "thread" if failure is None:
-            return _thread_begun(state, fields(answer.result))
+            return _thread_begun(state, as_table(answer.result))
         case "turn" if failure is None:
-            turn = text(fields(fields(answer.result).get("turn")).get("id"))
+            turn = text_at(value_at(answer.result, "turn"), "id")
             return TurnStep(replace(state, turn_id=turn or state.turn_id))
         case "initialize" | "thread" | "turn" if failure is not None:
             return ended(state, error=f"codex refused {name}: {failure.message}")
@@ -121,7 +118,7 @@ def answered(state: State, answer: Response) -> TurnStep[State]:
             return TurnStep(state)
 
 
-def _learned(state: State, name: str, *, is_out: bool = False) -> TurnStep[State]:
+def _learned(state: CodexState, name: str, *, is_out: bool = False) -> CodexStep:
     """One thing more is known; with all of them the thread begins."""
     left = state.asked - {name}
     if is_out:
@@ -133,26 +130,26 @@ def _learned(state: State, name: str, *, is_out: bool = False) -> TurnStep[State
     options = _options(opening)
     if options is None:
         return ended(state, error="its options are not those of this version; spawn it again")
-    if state.known is None and not Scope(opening.tools, opening.tools_deny).is_open:
+    if state.known is None and not ToolScope(opening.tools, opening.tools_deny).is_open:
         return ended(
             state, error="codex does not tell its configuration, so no tool scope can be enforced"
         )
     method = "thread/start" if opening.session_id is None else "thread/resume"
-    params = thread_params(opening, options, state.known or Known())
+    params = thread_params(opening, options, state.known or UserConfig())
     return TurnStep(state, input_lines=(asking("thread", method, params),))
 
 
 def _is_out(result: object) -> bool:
     """Nobody is logged in, and the configured provider wants it."""
-    account = fields(result)
-    return account.get("requiresOpenaiAuth") is True and account.get("account") is None
+    account = as_table(result)
+    return value_at(account, "requiresOpenaiAuth") is True and value_at(account, "account") is None
 
 
-def _thread_begun(state: State, result: Fields) -> TurnStep[State]:
-    thread_id = text(fields(result.get("thread")).get("id"))
+def _thread_begun(state: CodexState, result: Fields) -> CodexStep:
+    thread_id = text_at(value_at(result, "thread"), "id")
     if not thread_id:
         return ended(state, error="codex began a thread without an id")
-    state = replace(state, thread_id=thread_id, model=text(result.get("model")) or None)
+    state = replace(state, thread_id=thread_id, model=text_at(result, "model") or None)
     return TurnStep(
         state,
         signals=(SessionSeen(key="", session_id=thread_id),),
@@ -163,7 +160,7 @@ def _thread_begun(state: State, result: Fields) -> TurnStep[State]:
 # -- what it asks us -----------------------------------------------------------------------------
 
 
-def asked(state: State, request: Request) -> TurnStep[State]:
+def asked(state: CodexState, request: Request) -> CodexStep:
     """Nobody is there to ask. What was allowed beforehand needs no approval; all else is declined.
 
     A tool of an MCP server is another matter: the user configured the server for Codex, or it is
@@ -191,20 +188,20 @@ def asked(state: State, request: Request) -> TurnStep[State]:
             )
             input_line = InputLine(f"reply:{request.id}", line)
             return TurnStep(state, output=(unknown(method),), input_lines=(input_line,))
-    told = system(f"declined, for nobody is there to ask: {request.method}")
-    return TurnStep(state, output=(told,), input_lines=(_reply(request, result),))
+    item = system_item(f"declined, for nobody is there to ask: {request.method}")
+    return TurnStep(state, output=(item,), input_lines=(_reply(request, result),))
 
 
 def _is_tool_approval(params: Fields) -> bool:
-    return "codex_approval_kind" in fields(params.get("_meta"))
+    return "codex_approval_kind" in table_at(params, "_meta")
 
 
 # -- what it tells us ----------------------------------------------------------------------------
 
 
-def noticed(state: State, method: str, params: Fields) -> TurnStep[State]:
+def noticed(state: CodexState, method: str, params: Fields) -> CodexStep:
     """Codex tells what happens; of other threads than ours only the tokens count."""
-    thread = text(params.get("threadId"))
+    thread = text_at(params, "threadId")
     if method == "thread/tokenUsage/updated":
         return _counted(state, thread, params)
     if thread and state.thread_id is not None and thread != state.thread_id:
@@ -215,56 +212,56 @@ def noticed(state: State, method: str, params: Fields) -> TurnStep[State]:
     return TurnStep(state, output=(notice_output(method, params),))
 
 
-def _turn_started(state: State, params: Fields) -> TurnStep[State]:
-    turn = text(fields(params.get("turn")).get("id"))
+def _turn_started(state: CodexState, params: Fields) -> CodexStep:
+    turn = text_at(value_at(params, "turn"), "id")
     return TurnStep(replace(state, turn_id=state.turn_id or turn or None))
 
 
-def _item_started(state: State, params: Fields) -> TurnStep[State]:
+def _item_started(state: CodexState, params: Fields) -> CodexStep:
     piece = item_output(item_of(params), is_end=False)
     return TurnStep(state, output=() if piece is None else (piece,))
 
 
-def _item_completed(state: State, params: Fields) -> TurnStep[State]:
+def _item_completed(state: CodexState, params: Fields) -> CodexStep:
     item = item_of(params)
     piece = item_output(item, is_end=True)
     tool = item_tool(item, is_end=True)
-    if item.get("type") == "agentMessage" and text(item.get("text")).strip():
-        state = replace(state, last=text(item.get("text")))
+    if value_at(item, "type") == "agentMessage" and text_at(item, "text").strip():
+        state = replace(state, last=text_at(item, "text"))
     signals: tuple[Signal, ...] = () if tool is None else (ToolSeen(key="", name=tool.name),)
     return TurnStep(state, output=() if piece is None else (piece,), signals=signals)
 
 
-def _plan_updated(state: State, params: Fields) -> TurnStep[State]:
+def _plan_updated(state: CodexState, params: Fields) -> CodexStep:
     return TurnStep(state, output=(plan_output(params),))
 
 
-def _error(state: State, params: Fields) -> TurnStep[State]:
-    will_retry = params.get("willRetry") is True
-    problem = problem_of(fields(params.get("error")), will_retry=will_retry)
+def _error(state: CodexState, params: Fields) -> CodexStep:
+    will_retry = value_at(params, "willRetry") is True
+    problem = problem_of(table_at(params, "error"), will_retry=will_retry)
     state = replace(state, problem=problem.api_error.message, is_limit=problem.is_limit)
     # A last error comes again with the turn that it ends, and is said there.
     return TurnStep(state, output=(problem_output(problem),) if will_retry else ())
 
 
-def _counted(state: State, thread: str, params: Fields) -> TurnStep[State]:
-    """Tokens of a thread; those of ours from before this turn are counted already, or not ours.
+def _counted(state: CodexState, thread: str, params: Fields) -> CodexStep:
+    """TokenCount of a thread; those of ours from before this turn are counted already, or not ours.
 
     A thread that is gone on with tells its old count first, with the turn that it was of.
     """
     found = tokens_of(params)
     is_ours = thread == state.thread_id
-    if is_ours and text(params.get("turnId")) != state.turn_id:
+    if is_ours and text_at(params, "turnId") != state.turn_id:
         return TurnStep(replace(state, before=found))
     state = replace(state, tokens={**state.tokens, thread: found})
     usage = added(state.opening.used, _usage(state)) or Usage()
     context = context_of(params, model=state.model) if is_ours else None
-    heard = () if context is None else (replace(system(""), context=context),)
-    return TurnStep(state, output=heard, signals=(UsageSeen(key="", usage=usage),))
+    output = () if context is None else (replace(ALIVE, context=context),)
+    return TurnStep(state, output=output, signals=(UsageSeen(key="", usage=usage),))
 
 
-def _usage(state: State) -> Usage:
-    used = Tokens()
+def _usage(state: CodexState) -> Usage:
+    used = TokenCount()
     for thread, tokens in state.tokens.items():
         own = tokens.since(state.before) if thread == state.thread_id else tokens
         used = used.plus(own)
@@ -277,32 +274,32 @@ def _usage(state: State) -> Usage:
     )
 
 
-def _cost_usd(used: Tokens, prices: Prices) -> float:
+def _cost_usd(used: TokenCount, prices: Prices) -> float:
     cached = prices.input if prices.cached is None else prices.cached
     fresh = max(used.sent - used.cached, 0)
     return (fresh * prices.input + used.cached * cached + used.received * prices.output) / 1e6
 
 
-def _turn_completed(state: State, params: Fields) -> TurnStep[State]:
+def _turn_completed(state: CodexState, params: Fields) -> CodexStep:
     if state.is_over:
         return TurnStep(state)
-    turn = fields(params.get("turn"))
-    match turn.get("status"):
+    turn = table_at(params, "turn")
+    match value_at(turn, "status"):
         case "completed":
             return ended(state)
         case "interrupted":
             return ended(state, error=INTERRUPTED)
         case _:
-            problem = problem_of(fields(turn.get("error")))
+            problem = problem_of(table_at(turn, "error"))
             return _failed(state, problem)
 
 
-def _failed(state: State, problem: Problem) -> TurnStep[State]:
+def _failed(state: CodexState, problem: CodexError) -> CodexStep:
     step = ended(state, error=problem.api_error.message, is_limit=problem.is_limit)
     return step._replace(output=(problem_output(problem),))
 
 
-_HANDLERS: Final[Mapping[str, Callable[[State, Fields], TurnStep[State]]]] = {
+_HANDLERS: Final[Mapping[str, Callable[[CodexState, Fields], CodexStep]]] = {
     "turn/started": _turn_started,
     "turn/completed": _turn_completed,
     "turn/plan/updated": _plan_updated,
@@ -315,25 +312,17 @@ _HANDLERS: Final[Mapping[str, Callable[[State, Fields], TurnStep[State]]]] = {
 # -- parts ---------------------------------------------------------------------------------------
 
 
-def ended(state: State, *, error: str | None = None, is_limit: bool = False) -> TurnStep[State]:
-    """The turn is over; its result is the last thing that the model said."""
-    data = state.last.encode("utf-8", "replace")
-    result = ResultSeen(
-        key="",
-        text=ending(data, RESULT_BYTES_MAX),
-        bytes_total=len(data) if len(data) > RESULT_BYTES_MAX else 0,
-        is_error=error is not None,
-        error=error,
-        is_limit=is_limit,
-    )
-    told: tuple[OutputItem, ...] = ()
+def ended(state: CodexState, *, error: str | None = None, is_limit: bool = False) -> CodexStep:
+    """The turn is over; its result is the last text of the model."""
+    output: tuple[OutputItem, ...] = ()
     if error is not None:
         kind = LineType.SYSTEM if error == INTERRUPTED else LineType.ERROR
-        told = (replace(system(error), type=kind),)
-    return TurnStep(replace(state, is_over=True), output=told, signals=(result,))
+        output = (replace(system_item(error), type=kind),)
+    result = result_signal(state.last, error=error, is_limit=is_limit)
+    return TurnStep(replace(state, is_over=True), output=output, signals=(result,))
 
 
-def _options(opening: Opening) -> Options | None:
+def _options(opening: Opening) -> CodexOptions | None:
     try:
         return parse_options(opening.options)
     except ConfigError:

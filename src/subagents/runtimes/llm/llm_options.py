@@ -1,6 +1,6 @@
 """What an ``llm`` agent is configured with: its options, its model, its key, its scope.
 
-Source: 7-runtimes, the row ``llm``; docs/runtimes/llm.md.
+See docs/runtimes/llm.md.
 """
 
 import difflib
@@ -12,7 +12,7 @@ import msgspec
 from subagents.errors import UsageError
 from subagents.runtimes.llm.llm_assignment import OWN_TOOLS, Provider, Thinking
 from subagents.runtimes.output.tool_kinds import kind_of, kinds_of
-from subagents.runtimes.runtime_options import check_names, parsed
+from subagents.runtimes.runtime_options import VariableName, WorkerOptions, check_variables, parsed
 
 NAME: Final = "llm"
 PROVIDERS: Final[tuple[str, ...]] = get_args(Provider)
@@ -32,17 +32,16 @@ BASE_URLS: Final[Mapping[str, str]] = {
 }
 KINDS: Final = kinds_of(OWN_TOOLS)
 
-_NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*"
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 _Count = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LlmOptions(WorkerOptions, frozen=True, kw_only=True):
     """``[agents.<id>.runtime_options]``, with ``env`` and ``pass_env`` of the agent beside it."""
 
     provider: Provider | None = None
     base_url: Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$")] | None = None
-    api_key_env: Annotated[str, msgspec.Meta(pattern=_NAME_PATTERN + "$")] | None = None
+    api_key_env: VariableName | None = None
     max_turns: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 50
     max_tokens: _Count | None = None
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
@@ -50,8 +49,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     shell_timeout_seconds: _Seconds = 120.0
     request_timeout_seconds: _Seconds = 600.0
     limit_patience_seconds: _Seconds = 3600.0
-    env: dict[str, str] = {}
-    pass_env: tuple[str, ...] = ()
 
 
 def scoped(tools: tuple[str, ...] | None, deny: tuple[str, ...]) -> tuple[str, ...]:
@@ -66,18 +63,18 @@ def scoped(tools: tuple[str, ...] | None, deny: tuple[str, ...]) -> tuple[str, .
     return tuple(tool for tool in OWN_TOOLS if (kind := kind_of(tool)) in allowed - denied and kind)
 
 
-def parse_options(options: Mapping[str, object]) -> Options:
+def parse_options(options: Mapping[str, object]) -> LlmOptions:
     """The options of an ``llm`` agent.
 
     Raises:
         ConfigError: Names the key and what is allowed.
     """
-    found = parsed(options, Options, runtime=NAME)
-    check_names((*found.env, *found.pass_env, found.api_key_env or ""))
+    found = parsed(options, LlmOptions, runtime=NAME)
+    check_variables([found.api_key_env or ""])
     return found
 
 
-def named_model(model: str | None, options: Options) -> tuple[Provider, str]:
+def named_model(model: str | None, options: LlmOptions) -> tuple[Provider, str]:
     """Provider and name of a model.
 
     Raises:
@@ -100,12 +97,12 @@ def named_model(model: str | None, options: Options) -> tuple[Provider, str]:
     )
 
 
-def key_names(provider: Provider, options: Options) -> tuple[str, ...]:
+def key_names(provider: Provider, options: LlmOptions) -> tuple[str, ...]:
     """The variables that may hold the key, in the order they are looked at."""
     return PROVIDER_KEYS[provider] if options.api_key_env is None else (options.api_key_env,)
 
 
-def key_variable(provider: Provider, options: Options, environ: Mapping[str, str]) -> str | None:
+def key_variable(provider: Provider, options: LlmOptions, environ: Mapping[str, str]) -> str | None:
     """The variable with the key; None = there is none, and an endpoint of one's own needs none.
 
     Raises:

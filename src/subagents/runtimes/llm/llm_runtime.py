@@ -1,15 +1,14 @@
 """The runtime ``llm``: our own agent loop on any OpenAI-compatible, Anthropic or Google endpoint.
 
 The program is ``python -m subagents.agent_loop``, this interpreter's. It prints the structured
-events of
-``events`` on standard output, and besides ``{"subagents":"taken","key":…}`` for a message that went
-into the conversation. Its input is lines: ``{"type":"message","key","text"}`` and
+events of ``worker_events`` on standard output, and besides ``{"subagents":"taken","key":…}`` for a
+message that went into the conversation. Its input is lines: ``{"type":"message","key","text"}`` and
 ``{"type":"interrupt","key"}``.
 
 The agent's ``model`` is ``PROVIDER:NAME`` (``anthropic:claude-sonnet-4-5``), or the name alone
-beside ``runtime_options.provider``. Options: ``llm_options``.
+beside ``runtime_options.provider``. Its options are in ``llm_options``.
 
-Source: 7-runtimes, the row ``llm``.
+See docs/runtimes/llm.md.
 """
 
 import importlib.util
@@ -25,7 +24,6 @@ import msgspec
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import Value, replace
-from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.errors import Forbidden, UsageError
 from subagents.runtimes.conversation.dialect import (
     InputLine,
@@ -43,7 +41,7 @@ from subagents.runtimes.llm.llm_options import (
     BASE_URLS,
     KINDS,
     NAME,
-    Options,
+    LlmOptions,
     key_names,
     key_variable,
     named_model,
@@ -51,6 +49,7 @@ from subagents.runtimes.llm.llm_options import (
     scoped,
     thinking_level,
 )
+from subagents.runtimes.output.output_items import ALIVE
 from subagents.runtimes.output.terminal_text import pieces
 from subagents.runtimes.output.tool_kinds import kind_of
 from subagents.runtimes.output.worker_events import (
@@ -69,13 +68,13 @@ LIMITS: Final = "llm-limits"
 _SESSION: Final = re.compile(r"[A-Za-z0-9_-]+/[0-9]+")
 
 
-class Told(Value, frozen=True):
-    """What a turn's stream told so far."""
+class LlmState(Value, frozen=True):
+    """What the stream came to so far; kept in the attempt's checkpoint."""
 
     text: str = ""
-    """The last text that was said."""
+    """The last text of the model."""
     error: str = ""
-    """The last error that was said."""
+    """The last error that was printed."""
     taken: tuple[str, ...] = ()
     is_done: bool = False
 
@@ -178,12 +177,12 @@ class LlmDialect:
             files={FILE: msgspec.json.encode(assignment)},
         )
 
-    def begin(self, opening: Opening) -> TurnStep[Told]:
+    def begin(self, opening: Opening) -> TurnStep[LlmState]:
         """Nothing is sent: the message is in the assignment."""
         del opening
-        return TurnStep(Told())
+        return TurnStep(LlmState())
 
-    def read_line(self, state: Told, line: bytes, *, now_ms: int | None) -> TurnStep[Told]:
+    def read_line(self, state: LlmState, line: bytes, *, now_ms: int | None) -> TurnStep[LlmState]:
         """Take one line of the worker's standard output."""
         del now_ms
         key = _taken_key(line)
@@ -199,35 +198,33 @@ class LlmDialect:
             case ErrorEvent():
                 state = replace(state, error=event.text)
             case ResultEvent():
-                # Its text was said before, and an error would be said twice.
+                # Its text was printed before, and an error would come twice.
                 is_news = event.is_error and event.error not in {None, state.error}
-                output = (
-                    (output_item_of(event),) if is_news else (OutputItem(type=LineType.SYSTEM),)
-                )
+                output = (output_item_of(event),) if is_news else (ALIVE,)
                 state = replace(state, is_done=True)
                 return TurnStep(state, output=output, signals=() if signal is None else (signal,))
         return TurnStep(
             state, output=(output_item_of(event),), signals=() if signal is None else (signal,)
         )
 
-    def steer(self, state: Told, message: str, *, key: str) -> InputLine | None:
+    def steer(self, state: LlmState, message: str, *, key: str) -> InputLine | None:
         if state.is_done:
             return None
         line = {"type": "message", "key": key, "text": message}
         return InputLine(key, msgspec.json.encode(line))
 
-    def accepted(self, state: Told, key: str) -> bool | None:
+    def accepted(self, state: LlmState, key: str) -> bool | None:
         return True if key in state.taken else None
 
-    def interrupt(self, state: Told, *, key: str) -> InputLine | None:
+    def interrupt(self, state: LlmState, *, key: str) -> InputLine | None:
         return None if state.is_done else InputLine(key, INTERRUPT)
 
-    def is_done(self, state: Told) -> bool:
+    def is_done(self, state: LlmState) -> bool:
         """Its result is the last thing it prints, and it takes no message after it."""
         return state.is_done
 
-    def finish(self, state: Told) -> TurnStep[Told]:
-        """A worker that was killed or fell over gave no result: what it said last stands for it."""
+    def finish(self, state: LlmState) -> TurnStep[LlmState]:
+        """A worker that was killed or fell over gave no result: its last text stands for it."""
         if state.is_done:
             return TurnStep(state)
         why = f": {state.error}" if state.error else ""
@@ -237,7 +234,9 @@ class LlmDialect:
         )
 
 
-def _assignment(opening: Opening, options: Options, provider: Provider, model: str) -> Assignment:
+def _assignment(
+    opening: Opening, options: LlmOptions, provider: Provider, model: str
+) -> Assignment:
     """All of it but for the places of its files and the key."""
     return Assignment(
         attempt_id=opening.attempt_id,

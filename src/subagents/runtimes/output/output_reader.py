@@ -31,6 +31,7 @@ from subagents.runtimes.output.lines import (
     Lines,
     Part,
 )
+from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
 from subagents.runtimes.output.terminal_text import beginning, clean, pieces
 from subagents.runtimes.output.worker_events import (
     ResultEvent,
@@ -47,7 +48,6 @@ READ_BYTES_MAX: Final = 16 * CHUNK_BYTES
 PIECES_MAX: Final = 2_000
 """Of one ``OutputBatch``; a turn ends when it has as many."""
 
-RESULT_BYTES_MAX: Final = 32_768
 STDERR_BYTES_MAX: Final = 4_096
 OUT: Final = "out"
 ERR: Final = "err"

@@ -4,12 +4,10 @@ Programs name the same ability differently, and rename it: a deny list that says
 where the tool is called ``Agent``, and a ``Bash`` that was denied to a run must not come back as
 ``exec_command`` in a child that another program works for. A name stands for its kind; a kind can
 be named itself.
-
-Source: 2-lifecycle §8; 8-field-failures "deny list said Task".
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 KINDS: Final[Mapping[str, frozenset[str]]] = {
     "shell": frozenset(
@@ -39,6 +37,8 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Lower-case names by kind; a name is of one kind at most."""
 
+WRITING: Final = frozenset({"edit", "write"})
+
 _KIND_OF: Final = {name: kind for kind, names in KINDS.items() for name in (kind, *names)}
 
 
@@ -53,3 +53,30 @@ def kind_of(tool: str) -> str | None:
 def kinds_of(tools: Iterable[str]) -> frozenset[str]:
     """The kinds of all tools that have one."""
     return frozenset(kind for kind in map(kind_of, tools) if kind is not None)
+
+
+class ToolScope(NamedTuple):
+    """What a run's worker is kept to, of its program's own tools."""
+
+    tools: tuple[str, ...] | None = None
+    """The only ones; None = all."""
+    deny: tuple[str, ...] = ()
+    """Not these, whatever else."""
+
+    @property
+    def is_open(self) -> bool:
+        """Nothing is kept from it."""
+        return self.tools is None and not self.deny
+
+    def has(self, kind: str) -> bool:
+        """Whether it may use tools of this kind."""
+        if kind in kinds_of(self.deny):
+            return False
+        return self.tools is None or kind in kinds_of(self.tools)
+
+    @property
+    def may_write(self) -> bool:
+        """Whether it may change files with tools of its own; a deny of one way to is of both."""
+        if kinds_of(self.deny) & WRITING:
+            return False
+        return self.tools is None or bool(kinds_of(self.tools) & WRITING)

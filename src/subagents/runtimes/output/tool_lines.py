@@ -3,12 +3,8 @@
 Programs name the same things differently: ``command`` or ``cmd``, ``file_path`` or ``path``,
 ``todos`` or ``plan``. What is known of them is in the tables here; a tool that is in none still has
 its name, its input and how it ended.
-
-Source: seed 003 §1, "Log Line Types"; 4-observability §1 (``tool``: name, duration, short input,
-result summary).
 """
 
-import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -22,6 +18,7 @@ from subagents.domain.run.worker_output import (
     PlanStatus,
     ToolUse,
 )
+from subagents.runtimes.output.json_fields import COUNT_MAX, as_count
 from subagents.runtimes.output.terminal_text import plain
 from subagents.text import cut_middle, one_line
 
@@ -32,7 +29,6 @@ COMMAND_CHARS_MAX: Final = 4_000
 PLAN_ITEMS_MAX: Final = 100
 INPUT_CHARS_MAX: Final = 8 * SHORT_CHARS_MAX
 """Looked at to make the short input."""
-COUNT_MAX: Final = 2**53
 MINUTE_MS: Final = 60_000
 
 _SHELL: Final = re.compile(
@@ -87,7 +83,7 @@ def tool_use(
     """
     found = _decoded(given)
     fields = found if isinstance(found, dict) else {}
-    code = whole(exit_code, least=-COUNT_MAX)
+    code = as_count(exit_code, least=-COUNT_MAX)
     is_agent = name.lower() in _AGENT
     plan = _plan(fields) if _PLAN.search(name) else None
     command = _command(found) if plan is None and _SHELL.search(name) else None
@@ -105,7 +101,7 @@ def tool_use(
         exit_code=code,
         is_error=is_error is True or code not in {None, 0},
         output=cut_middle(plain(_text_of(returned)), OUTPUT_CHARS_MAX),
-        duration_ms=whole(duration_ms, least=0),
+        duration_ms=as_count(duration_ms),
     )
 
 
@@ -174,10 +170,10 @@ def _plan(fields: Mapping[str, object]) -> tuple[PlanItem, ...] | None:
 
 def _agents(fields: Mapping[str, object]) -> int:
     """A call starts one, unless it says how many or names them."""
-    said = fields.get("agents")
-    if isinstance(said, list) and said:
-        return len(said)
-    return whole(said, least=1) or 1
+    named = fields.get("agents")
+    if isinstance(named, list) and named:
+        return len(named)
+    return as_count(named, least=1) or 1
 
 
 def _short_input(
@@ -232,10 +228,3 @@ def _id(value: object) -> str | None:
     if isinstance(value, str) and value:
         return value[:SHORT_CHARS_MAX]
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def whole(value: object, *, least: int) -> int | None:
-    """A whole number of at least ``least`` in what a program wrote; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return int(value) if least <= value <= COUNT_MAX else None

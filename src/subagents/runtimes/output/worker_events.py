@@ -50,19 +50,16 @@ from subagents.domain.run.signals import (
     ToolSeen,
     UsageSeen,
 )
+from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import (
     ApiError,
     ContextUse,
     LineType,
     OutputItem,
 )
-from subagents.runtimes.output.terminal_text import plain, shortened
-from subagents.runtimes.output.tool_lines import (
-    COUNT_MAX,
-    tool_line,
-    tool_use,
-    whole,
-)
+from subagents.runtimes.output.json_fields import COUNT_MAX, as_count
+from subagents.runtimes.output.output_items import ALIVE, shown, system_item, tool_item
+from subagents.runtimes.output.tool_lines import tool_use
 
 LINE_BYTES_MAX: Final = 1024 * 1024
 RETRY_CHARS_MAX: Final = 20
@@ -75,7 +72,7 @@ _STARTED: Final = frozenset({"started", "running", "in_progress"})
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="subagents", rename="camel"):
-    """The names on the wire are those of the worker tools (3-tools)."""
+    """The names on the wire are those of the worker's tools."""
 
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
@@ -220,7 +217,7 @@ def signal_of(event: AnyEvent | None, *, key: str) -> Signal | None:
                 is_error=event.is_error,
                 error=event.error,
                 is_limit=event.is_limit is True,
-                retry_after_ms=whole(event.retry_after_ms, least=0),
+                retry_after_ms=as_count(event.retry_after_ms),
             )
         case SessionEvent():
             return SessionSeen(key=key, session_id=event.session_id)
@@ -255,17 +252,17 @@ def output_item_of(event: AnyEvent) -> OutputItem:
     """
     match event:
         case ResultEvent(is_error=True):
-            return OutputItem(type=LineType.ERROR, text=_shown(event.error or event.text))
+            return OutputItem(type=LineType.ERROR, text=shown(event.error or event.text))
         case ResultEvent() | TextEvent():
-            return OutputItem(type=LineType.TEXT, text=_shown(event.text))
+            return OutputItem(type=LineType.TEXT, text=shown(event.text))
         case ThinkingEvent():
-            return OutputItem(type=LineType.THINKING, text=_shown(event.text))
+            return OutputItem(type=LineType.THINKING, text=shown(event.text))
         case ErrorEvent():
-            text = _shown(event.text)
+            text = shown(event.text)
             return OutputItem(type=LineType.ERROR, text=text, api_error=_api_error(event, text))
         case SystemEvent():
-            waits_ms = whole(event.waits_ms, least=0)
-            return OutputItem(type=LineType.SYSTEM, text=_shown(event.text), waits_ms=waits_ms)
+            waits_ms = as_count(event.waits_ms)
+            return replace(system_item(event.text), waits_ms=waits_ms)
         case ToolEvent():
             tool = tool_use(
                 event.name,
@@ -277,15 +274,11 @@ def output_item_of(event: AnyEvent) -> OutputItem:
                 is_error=event.is_error,
                 duration_ms=event.duration_ms,
             )
-            return OutputItem(type=LineType.TOOL, text=tool_line(tool), tool=tool)
+            return tool_item(tool)
         case ContextEvent():
             return OutputItem(type=LineType.SYSTEM, context=_context(event))
         case ReportEvent() | UsageEvent() | ProgressEvent() | SessionEvent():
-            return OutputItem(type=LineType.SYSTEM)
-
-
-def _shown(text: str) -> str:
-    return shortened(plain(text).strip("\n"))
+            return ALIVE
 
 
 def _api_error(event: ErrorEvent, text: str) -> ApiError | None:
@@ -295,8 +288,8 @@ def _api_error(event: ErrorEvent, text: str) -> ApiError | None:
     return ApiError(
         message=text,
         retry=None if retry is None else str(retry)[:RETRY_CHARS_MAX],
-        status=whole(event.status, least=100),
-        retry_after_ms=whole(event.retry_after_ms, least=0),
+        status=as_count(event.status, least=100),
+        retry_after_ms=as_count(event.retry_after_ms),
     )
 
 

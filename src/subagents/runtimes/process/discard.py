@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from subagents.domain.redaction.redact import MARGIN_BYTES
-from subagents.runtimes.output.output_reader import RESULT_BYTES_MAX, STDERR_BYTES_MAX, has_result
+from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
+from subagents.runtimes.output.output_reader import STDERR_BYTES_MAX, has_result
 
 RECORD: Final = "discarded"
 BLOCK_BYTES: Final = 4096

@@ -23,7 +23,7 @@ from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, U
 
 from subagents.domain.run.values import AttemptId, RunId  # noqa: E402
 from subagents.runtimes.claude.claude_code import ClaudeDialect  # noqa: E402
-from subagents.runtimes.claude.claude_state import State  # noqa: E402
+from subagents.runtimes.claude.claude_state import ClaudeState  # noqa: E402
 from subagents.runtimes.conversation.dialect import InputLine, Opening  # noqa: E402
 
 SESSION: Final = "11111111-2222-4333-8444-555555555555"
@@ -164,7 +164,7 @@ class Place:
         self.dialect = ClaudeDialect()
         self.lines: list[bytes] = []
 
-    def run(self) -> State:
+    def run(self) -> ClaudeState:
         """The program from its start to its end; returns what its lines came to."""
         recording = self.recording
         opening = self.opening(f"script:{self.name} please")
@@ -222,7 +222,7 @@ class Place:
             options=recording.options,
         )
 
-    def _converse(self, process: "subprocess.Popen[bytes]", opening: Opening) -> State:
+    def _converse(self, process: "subprocess.Popen[bytes]", opening: Opening) -> ClaudeState:
         assert process.stdin is not None
         assert process.stdout is not None
         step = self.dialect.begin(opening)
@@ -239,7 +239,7 @@ class Place:
                 process.stdin.close()
         return state
 
-    def _do(self, process: "subprocess.Popen[bytes]", state: State, what: str) -> None:
+    def _do(self, process: "subprocess.Popen[bytes]", state: ClaudeState, what: str) -> None:
         name, _, rest = what.partition(":")
         input_line: InputLine | None = None
         match name:
