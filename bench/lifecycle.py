@@ -26,6 +26,7 @@ from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.parts import Adapters
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import Batch, RunFilter
 from subagents.runtimes.scripted import ScriptedRuntime
@@ -94,18 +95,20 @@ def engine_on(store: SqliteStore, settings: Settings) -> Engine:
     clock = SystemClock()
     verifier = Verifier(DaemonThreads("verify"), clock, commands_allowed=False)
     return Engine(
-        store=store,
-        runtimes={"scripted": ScriptedRuntime(clock)},
-        couriers={},
-        clock=clock,
-        ids=RandomIds(),
-        off_loop=DaemonThreads("store"),
-        verifier=verifier,
-        settings=settings,
-        progress_log=ProgressFiles(FILES / "progress"),
-        transcripts=TranscriptFiles(FILES / "transcripts"),
-        performance=PerformanceFiles(FILES / "performance"),
-        owner="bench",
+        Adapters(
+            store=store,
+            runtimes={"scripted": ScriptedRuntime(clock)},
+            couriers={},
+            clock=clock,
+            ids=RandomIds(),
+            off_loop=DaemonThreads("store"),
+            verifier=verifier,
+            settings=settings,
+            progress_log=ProgressFiles(FILES / "progress"),
+            transcripts=TranscriptFiles(FILES / "transcripts"),
+            performance=PerformanceFiles(FILES / "performance"),
+            owner="bench",
+        )
     )
 
 
@@ -138,7 +141,7 @@ async def run_through(engine: Engine, settings: Settings, runs: int) -> float:
         ended += found.completed
     async with asyncio.timeout(WAIT_S):
         # The last ones are still being cleaned up; what is over on disk leaves memory.
-        while engine.ledger.live:  # noqa: ASYNC110 - the engine has no event for "nothing is open"
+        while engine.queries.open_runs:  # noqa: ASYNC110 - the engine has no event for "nothing is open"
             await asyncio.sleep(0.001)
     took = time.perf_counter() - began
     assert len(ended) == runs

@@ -30,6 +30,7 @@ from subagents.domain.trace.trace_ids import lineage, traceparent
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.parts import Adapters
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError
 from subagents.ports import Exporter, Runtime
@@ -118,7 +119,8 @@ def build_node(
     async def orphans(expected: set[AttemptId]) -> list[tuple[str, int]]:
         return [(attempt, pid) for attempt, pid in await command.orphans(expected)]
 
-    engine = Engine(
+    exporter = exporter_of(store, paths, settings, settings_now or (lambda: settings))
+    adapters = Adapters(
         store=store,
         runtimes=runtimes,
         couriers={
@@ -142,15 +144,15 @@ def build_node(
         ),
         worker_env=lambda run: {
             **worker_env(run, paths, os.environ),
-            **trace_env(run, engine.ledger.live.get, settings),
+            **trace_env(run, engine.queries.open_run, settings),
         },
         orphans=orphans,
         worktrees=GitWorktrees(paths.worktrees_dir, trees, os.environ),
         provider_of=lambda run: provider_of(run, os.environ),
         proof_of=partial(proof_of, paths=paths, environ=os.environ),
+        on_commit=(exporter.on_commit,),
     )
-    exporter = exporter_of(store, paths, settings, settings_now or (lambda: settings))
-    engine.ledger.listen(on_commit=exporter.on_commit, on_failure=lambda _error: None)
+    engine = Engine(adapters)
     return Node(engine, store, command, paths, (off_loop, checks, processes, trees), exporter)
 
 
@@ -290,7 +292,7 @@ def services_of(
         return load(where, merged, paths=node.paths, overrides={**standing, **flags})
 
     async def orphans() -> list[tuple[str, int]]:
-        live = {r.attempt_id for r in node.engine.ledger.published.values() if r.attempts}
+        live = {r.attempt_id for r in node.engine.queries.open_runs if r.attempts}
         return [(attempt, pid) for attempt, pid in await node.command.orphans(live)]
 
     return Services(

@@ -24,6 +24,7 @@ from subagents.config.settings import Daemon
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.parts import Adapters
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import Launch, StartedInfo
 from subagents.runtimes.command import CommandRuntime
@@ -89,18 +90,20 @@ def build(home: Path, config: str = CONFIG) -> Services:
         return ()
 
     engine = Engine(
-        store=store,
-        runtimes={"scripted": TellingRuntime(clock), "command": command},
-        couriers={},
-        clock=clock,
-        ids=RandomIds(),
-        off_loop=threads,
-        verifier=Verifier(threads, clock, commands_allowed=False),
-        settings=load_config(None, {}, {}).settings,
-        progress_log=ProgressFiles(paths.progress_dir),
-        transcripts=TranscriptFiles(paths.transcripts_dir),
-        performance=PerformanceFiles(paths.state_dir),
-        owner=f"test-{os.getpid()}",
+        Adapters(
+            store=store,
+            runtimes={"scripted": TellingRuntime(clock), "command": command},
+            couriers={},
+            clock=clock,
+            ids=RandomIds(),
+            off_loop=threads,
+            verifier=Verifier(threads, clock, commands_allowed=False),
+            settings=load_config(None, {}, {}).settings,
+            progress_log=ProgressFiles(paths.progress_dir),
+            transcripts=TranscriptFiles(paths.transcripts_dir),
+            performance=PerformanceFiles(paths.state_dir),
+            owner=f"test-{os.getpid()}",
+        )
     )
     return Services(
         engine=engine,
@@ -150,7 +153,7 @@ class Home:
 
     def worker(self, run_id: str, attempt: int = 1) -> dict[str, str]:
         """The headers of a worker of the runtime "scripted"; it must have been started."""
-        runtime = self.services.engine._runtimes["scripted"]
+        runtime = self.services.engine.runtimes["scripted"]
         assert isinstance(runtime, TellingRuntime)
         return {"Authorization": f"Bearer {runtime.tokens[f'{run_id}#{attempt}']}"}
 

@@ -46,7 +46,7 @@ def test_a_spawn_is_visible_to_nobody_before_its_commit(tmp_path: Path) -> None:
         await world.clock.advance(30)
 
         assert not spawning.done()
-        assert world.engine.ledger.published == {}
+        assert world.parts.ledger.published == {}
         assert world.runtime.launches == []
         assert await world.engine.queries.runs(RunFilter()) == ()
         look = await world.engine.wait([], session=ME, timeout_s=0, reader="r")
@@ -71,7 +71,7 @@ def test_an_end_is_told_to_nobody_before_its_commit(tmp_path: Path) -> None:
         await world.clock.advance(5)
         world.hold_commits()
         await world.clock.advance(60)
-        assert world.engine.ledger.live[run_id].is_settled
+        assert world.parts.ledger.live[run_id].is_settled
 
         assert (await world.run(run_id)).phase is Phase.RUNNING
         assert not waiting.done()
@@ -113,7 +113,7 @@ def test_an_acknowledgement_over_a_failed_commit_is_not_called_done(
         for run_id in runs:
             await world.until(run_id, Phase.COMPLETED)
         ids = [announcement_id(run_id) for run_id in runs]
-        bring = world.engine.ledger.bring
+        bring = world.parts.ledger.bring
 
         async def slowly(run_id: RunId) -> Run:
             if run_id == runs[1]:
@@ -122,7 +122,7 @@ def test_an_acknowledgement_over_a_failed_commit_is_not_called_done(
                 await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
             return await bring(run_id)
 
-        monkeypatch.setattr(world.engine.ledger, "bring", slowly)
+        monkeypatch.setattr(world.parts.ledger, "bring", slowly)
         world.store.failures_left = 1
         with pytest.raises(StoreUnavailable, match="acknowledged"):
             await world.engine.acknowledge(ids, reader="r")
@@ -202,7 +202,7 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         await world.spawn("hang")
         reading = asyncio.Event()
         go_on = asyncio.Event()
-        off_loop = world.engine.ledger._off_loop
+        off_loop = world.parts.ledger._off_loop
 
         async def slow_reading(work: object) -> object:
             reading.set()
@@ -212,13 +212,13 @@ def test_no_call_is_served_while_memory_is_being_read_back(tmp_path: Path) -> No
         world.store.failures_left = 1
         with pytest.raises(StoreUnavailable):
             await world.try_spawn("hang", requester=OTHER)
-        world.engine.ledger._off_loop = slow_reading  # type: ignore[assignment]
+        world.parts.ledger._off_loop = slow_reading  # type: ignore[assignment]
         await world.clock.until(reading.is_set, within_s=10)
         early = [world.try_spawn("hang"), world.try_spawn("hang", requester=THIRD)]
         refused = await asyncio.gather(*early, return_exceptions=True)
         assert [type(each) for each in refused] == [Forbidden, StoreUnavailable]
         go_on.set()
-        world.engine.ledger._off_loop = off_loop
+        world.parts.ledger._off_loop = off_loop
         await world.clock.until(lambda: world.engine.degraded is None, within_s=10)
 
         assert world.store.count(RunFilter()) == 1
@@ -410,8 +410,8 @@ def test_the_sweep_finds_what_the_timers_missed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn("fail", retry_count=1, retry_delay=600_000)
         await world.until(run_id, Phase.RETRY_WAIT)
-        world.engine._timers._heap.clear()
-        world.engine._timers._due.clear()
+        world.parts.timers._heap.clear()
+        world.parts.timers._due.clear()
         world.clock.jump(700)
         report = await world.clock.result(world.engine.sweep())
 
@@ -448,15 +448,15 @@ def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
         await world.until(parent, Phase.RUNNING)
         child = await world.spawn_child(parent, "quick")
         await world.until(child, Phase.COMPLETED)
-        assert child in world.engine.ledger.live, "its parent still needs it"
+        assert child in world.parts.ledger.live, "its parent still needs it"
         await world.until(parent, Phase.COMPLETED)
         await world.clock.result(world.engine.acknowledge([announcement_id(parent)], reader="r"))
         await world.clock.result(world.engine.acknowledge([announcement_id(parent)], reader="r"))
         await world.clock.advance(1)
 
-        assert world.engine.ledger.live == {}
-        assert world.engine.ledger.published == {}
-        assert world.engine._outbox.pending == 0
+        assert world.parts.ledger.live == {}
+        assert world.parts.ledger.published == {}
+        assert world.parts.outbox.pending == 0
         assert world.engine.live_attempts == 0
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
@@ -470,7 +470,7 @@ def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start
         run_id = await world.spawn("hang")
         run = await world.until(run_id, Phase.RUNNING)
         stop = BudgetStop(by=run_id, label="hang", used="4s of 4s", at_ms=world.clock.now_ms())
-        world.engine.ledger.live[run_id] = replace(run, budget_stop=stop)
+        world.parts.ledger.live[run_id] = replace(run, budget_stop=stop)
         refs: list[AttemptRef] = []
 
         async def stopping(ref: AttemptRef, *, grace_s: float) -> None:
@@ -480,7 +480,7 @@ def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start
         effect = ResumeAttempt(attempt=1, turn=2, message="news")
         entry = OutboxEntry(run_id=run_id, seq=run.seq, index=0, effect=effect)
 
-        answer = await world.engine._outbox._answer(run, entry)
+        answer = await world.parts.outbox._answer(run, entry)
 
         assert isinstance(answer, AttemptStartFailed)
         assert [(ref.attempt_id, ref.turns) for ref in refs] == [(f"{run_id}#1", 2)]

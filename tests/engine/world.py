@@ -22,6 +22,7 @@ from subagents.domain.run.spec import Abilities, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.engine import Engine
+from subagents.engine.parts import Adapters, Parts
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import StoreUnavailable
@@ -231,6 +232,11 @@ class World:
         self.store: TroubledStore
         self.engine: Engine
 
+    @property
+    def parts(self) -> Parts:
+        """What the engine is made of, for tests that break things from the inside."""
+        return self.engine._parts
+
     # -- life ------------------------------------------------------------------------------
 
     async def boot(self, runtime: WatchedRuntime | None = None) -> None:
@@ -240,18 +246,20 @@ class World:
         self.store = TroubledStore(self.path)
         verifier = Verifier(self.check_off_loop, self.clock, commands_allowed=False)
         self.engine = Engine(
-            store=self.store,
-            runtimes={"scripted": self.runtime},
-            couriers=self.couriers,
-            clock=self.clock,
-            ids=self.ids,
-            off_loop=self.off_loop,
-            verifier=verifier,
-            settings=self.settings,
-            progress_log=ProgressFiles(self.directory / "progress"),
-            transcripts=TranscriptFiles(self.directory / "transcripts"),
-            performance=PerformanceFiles(self.directory),
-            owner=f"boot{self.boots}",
+            Adapters(
+                store=self.store,
+                runtimes={"scripted": self.runtime},
+                couriers=self.couriers,
+                clock=self.clock,
+                ids=self.ids,
+                off_loop=self.off_loop,
+                verifier=verifier,
+                settings=self.settings,
+                progress_log=ProgressFiles(self.directory / "progress"),
+                transcripts=TranscriptFiles(self.directory / "transcripts"),
+                performance=PerformanceFiles(self.directory),
+                owner=f"boot{self.boots}",
+            )
         )
         await self.engine.start()
 
@@ -260,8 +268,8 @@ class World:
         self.store.is_held = True
         await self.engine._life.stop()
         await self.engine._tasks.stop()
-        await self.engine._outbox.stop()
-        await self.engine._supervisor.stop()
+        await self.parts.outbox.stop()
+        await self.parts.supervisor.stop()
         self.store.close()
 
     async def restart(self, *, reboot: bool = False) -> None:
@@ -317,7 +325,7 @@ class World:
         return [receipt.run.id for receipt in receipts]
 
     def spawn_child(self, parent: RunId, agent: str = "quick", **spec: Any) -> Awaitable[RunId]:
-        run = self.engine.ledger.published[parent]
+        run = self.parts.ledger.published[parent]
         return self.spawn(agent, requester=run.session_key, is_operator=False, **spec)
 
     async def run(self, run_id: RunId) -> Run:
@@ -327,7 +335,7 @@ class World:
         """Let time pass until the run is in one of these phases, or settled when none is named."""
 
         def arrived() -> bool:
-            run = self.engine.ledger.published.get(run_id) or self.store.run(run_id)
+            run = self.parts.ledger.published.get(run_id) or self.store.run(run_id)
             assert run is not None
             return run.phase in phases if phases else run.is_settled
 

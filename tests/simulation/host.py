@@ -33,6 +33,7 @@ from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import RunId
 from subagents.engine.engine import Engine
+from subagents.engine.parts import Adapters
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
 from subagents.ports import Batch
 from subagents.store.progress_files import ProgressFiles
@@ -157,7 +158,7 @@ class Host:
     @property
     def has_failed(self) -> bool:
         """See ``doors.Daemon``."""
-        return self.life is None or self.life.engine.ledger.failure is not None
+        return self.life is None or self.life.engine._parts.ledger.failure is not None
 
     def happens(self, probability: float) -> bool:
         """Draw a fault; never in the calm at the end."""
@@ -203,23 +204,26 @@ class Host:
             "plain": SimulatedRuntime("plain", PLAIN, self.world, self),
         }
         engine = Engine(
-            store=store,
-            runtimes=runtimes,
-            couriers={
-                "direct": [SimulatedCourier("direct", self.world, self)],
-                "steer": [SimulatedCourier("steer", self.world, self), SteerCourier(runtimes)],
-            },
-            clock=self.clock,
-            ids=self._ids,
-            off_loop=self.off_loop,
-            verifier=verifier,
-            settings=self.settings,
-            progress_log=ProgressFiles(self._path.parent / "progress"),
-            transcripts=self.transcripts(),
-            performance=self.records(),
-            owner="simulated",
+            Adapters(
+                store=store,
+                runtimes=runtimes,
+                couriers={
+                    "direct": [SimulatedCourier("direct", self.world, self)],
+                    "steer": [SimulatedCourier("steer", self.world, self), SteerCourier(runtimes)],
+                },
+                clock=self.clock,
+                ids=self._ids,
+                off_loop=self.off_loop,
+                verifier=verifier,
+                settings=self.settings,
+                progress_log=ProgressFiles(self._path.parent / "progress"),
+                transcripts=self.transcripts(),
+                performance=self.records(),
+                owner="simulated",
+            )
         )
-        engine.ledger.listen(on_commit=self._committed, on_failure=self._commit_failed)
+        engine._parts.ledger.on_commit(self._committed)
+        engine._parts.ledger.on_failure(self._commit_failed)
         return Life(self.crashes + self.stops, engine, store)
 
     async def _start(self, life: Life) -> None:

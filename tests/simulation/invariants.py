@@ -38,9 +38,10 @@ from subagents.domain.run.run import (
 from subagents.domain.run.spec import OnDependencyFailure, OnFailure
 from subagents.domain.run.values import RunId, SessionKey, announcement_id
 from subagents.engine.engine import Engine
-from subagents.engine.kernel.worker_tokens import VARIABLE, identify
+from subagents.engine.kernel.worker_tokens import identify
 from subagents.errors import Unauthorized
 from subagents.ports import (
+    TOKEN_VARIABLE,
     Batch,
     JournalEntry,
     OutboxEntry,
@@ -308,7 +309,7 @@ class Judge:
         if run is None or not can_speak(run, number):
             return
         try:
-            known = identify(env.get(VARIABLE, ""), self.view)
+            known = identify(env.get(TOKEN_VARIABLE, ""), self.view)
         except Unauthorized as error:
             self.fail("every worker can prove who it is", f"{run_id}#{number}: {error.message}")
             return
@@ -438,7 +439,7 @@ class Judge:
                 )
 
     def _check_memory(self, engine: Engine) -> None:
-        index = engine.ledger.index
+        index = engine._parts.ledger.index
         if held := index.held_by_lane():
             self.fail("no slot leaks", f"held at rest: {held}")
         for session in {run.requester for run in self.view.values()}:
@@ -446,8 +447,8 @@ class Judge:
                 self.fail("no slot leaks", f"{session} still has active children")
         if engine.live_attempts:
             self.fail("no slot leaks", f"{engine.live_attempts} attempts are still watched")
-        if engine.ledger.live:
-            self.fail("no slot leaks", f"in memory at rest: {sorted(engine.ledger.live)}")
+        if engine._parts.ledger.live:
+            self.fail("no slot leaks", f"in memory at rest: {sorted(engine._parts.ledger.live)}")
 
     def check_result(self, run: Run, number: int, expected: str) -> None:
         """An attempt that ended well has the text that its worker gave."""

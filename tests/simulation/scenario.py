@@ -613,9 +613,9 @@ class Scenario:
         life = self._host.life
         if life is None or self._judge.outstanding:
             return False
-        if life.engine.ledger.live or life.engine.live_attempts:
+        if life.engine._parts.ledger.live or life.engine.live_attempts:
             return False
-        if not life.engine.performance.is_current:
+        if not life.engine._parts.performance.is_current:
             return False
         unread = self._host.reader().inbox(None, unconsumed=True)
         mine = [row for row in unread if row.message.session_key in SESSIONS]

@@ -23,7 +23,6 @@ from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.kernel import cascade as followups
 from subagents.engine.kernel.lanes import Index
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.kernel.worker_tokens import VARIABLE
 from subagents.engine.messages.delivery import Delivering
 from subagents.engine.messages.leases import Offers
 from subagents.engine.messages.mailbox import Mailbox
@@ -31,7 +30,7 @@ from subagents.engine.outbox import Outbox
 from subagents.engine.records import track_record_log as performance
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.runs.spawn import IdempotencyKeys
-from subagents.ports import Batch, OutboxEntry
+from subagents.ports import TOKEN_VARIABLE, Batch, OutboxEntry
 from subagents.store.track_record_files import PerformanceFiles
 
 SEEDS_MAX = 500
@@ -104,7 +103,7 @@ def does_not_count_retries(patch: pytest.MonkeyPatch) -> None:
 def starts_workers_after_a_crash_with_a_token_nobody_knows(patch: pytest.MonkeyPatch) -> None:
     async def env(outbox: Any, run: Run, number: int) -> dict[str, str]:
         kept = outbox._ledger.tokens.get(run.id, number)
-        return {VARIABLE: kept or f"sa_{run.id}_{number}_{'x' * 43}"}
+        return {TOKEN_VARIABLE: kept or f"sa_{run.id}_{number}_{'x' * 43}"}
 
     patch.setattr(Outbox, "_env", env)
 
@@ -118,7 +117,7 @@ def starts_workers_before_their_new_token_is_committed(patch: pytest.MonkeyPatch
             hashed = ledger.new_token(run.id, number)
             ledger.apply_now(run.id, TokenIssued(at_ms=0, attempt=number, token_hash=hashed))
             token = ledger.tokens.get(run.id, number)
-        return {VARIABLE: token}
+        return {TOKEN_VARIABLE: token}
 
     patch.setattr(Outbox, "_env", env)
 

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, assert_never
 
 from subagents.domain.run.alert import Alert, AlertKind
@@ -43,8 +43,9 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Contract
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.attempts.launch import launch_of, ref_of
+from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Places
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.quarantine import (
     FAILURES,
     TRY_AGAIN_S,
@@ -52,13 +53,12 @@ from subagents.engine.kernel.quarantine import (
     Quarantined,
 )
 from subagents.engine.kernel.tasks import Tasks
-from subagents.engine.kernel.worker_tokens import VARIABLE
 from subagents.engine.messages.delivery import Delivering
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import RuntimeUnavailable, StoreUnavailable, SubagentsError
 from subagents.ports import (
+    TOKEN_VARIABLE,
     Batch,
-    Clock,
     OutboxEntry,
     Runtime,
 )
@@ -88,19 +88,17 @@ class Outbox:
 
     def __init__(
         self,
+        kernel: Kernel,
         *,
-        ledger: Ledger,
-        clock: Clock,
         runtimes: Mapping[str, Runtime],
         verifier: Verifier,
         delivering: Delivering,
         worker_env: Callable[[Run], Mapping[str, str]],
         quarantine: Quarantine,
-        let_go_of: Callable[[Run], Awaitable[None]],
+        supervisor: Supervisor,
         places: Places,
     ) -> None:
-        self._ledger = ledger
-        self._clock = clock
+        self._ledger, self._clock = kernel.ledger, kernel.clock
         self._runtimes = runtimes
         self._verifier = verifier
         self._delivering = delivering
@@ -111,7 +109,7 @@ class Outbox:
         self._checking: dict[RunId, asyncio.Future[Verification]] = {}
         self._tasks = Tasks()
         self._quarantine = quarantine
-        self._let_go_of = let_go_of
+        self._supervisor = supervisor
         self._places = places
 
     def on_commit(self, batch: Batch) -> None:
@@ -247,7 +245,7 @@ class Outbox:
                 if delete:
                     await self._delete_sessions(run)
                 else:
-                    await self._let_go_of(run)
+                    await self._supervisor.let_go_of(run)
                 await self._places.tidy(run)
                 return CleanedUp(at_ms=self._clock.now_ms())
             case _:
@@ -309,7 +307,7 @@ class Outbox:
             issued = TokenIssued(at_ms=now, attempt=number, token_hash=hashed)
             await self._ledger.apply(run.id, issued)
             token = self._ledger.tokens.get(run.id, number) or ""
-        return {**self._worker_env(run), VARIABLE: token}
+        return {**self._worker_env(run), TOKEN_VARIABLE: token}
 
     def _start_failed(self, number: int, error: str, *, permanent: bool = False) -> Event:
         return AttemptStartFailed(

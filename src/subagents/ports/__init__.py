@@ -16,6 +16,7 @@ from subagents.ports.store import Lease as Lease
 from subagents.ports.store import OutboxEntry as OutboxEntry
 from subagents.ports.store import RunFilter as RunFilter
 from subagents.ports.store import Store as Store
+from subagents.ports.workers import TOKEN_VARIABLE as TOKEN_VARIABLE
 from subagents.ports.workers import AttemptRef as AttemptRef
 from subagents.ports.workers import Courier as Courier
 from subagents.ports.workers import Launch as Launch

@@ -4,7 +4,7 @@ Each method says what repeating it does: the outbox performs effects at least on
 """
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from subagents.domain.run.outcome import DeliveryOutcome
 from subagents.domain.run.run import Message, Run, Usage
@@ -18,6 +18,9 @@ from subagents.domain.run.values import (
 )
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import ConfigError
+
+TOKEN_VARIABLE: Final = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
+"""In a worker's environment: its token, by which it proves which attempt it belongs to."""
 
 
 class Launch(Value, frozen=True):

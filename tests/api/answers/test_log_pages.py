@@ -268,7 +268,7 @@ def test_a_reader_behind_the_end_is_held_until_there_is_something_new(tmp_path: 
         held = asyncio.create_task(
             log_of(home, run, afterSeq=page["nextSeq"], grep="two", waitSeconds=30)
         )
-        await until(lambda: bool(home.services.engine.recorder._listeners))
+        await until(lambda: bool(home.services.engine._parts.recorder._listeners))
         gate.touch()
         assert texts(await held) == ["two"]
         end = page["nextSeq"]
@@ -282,7 +282,7 @@ def test_a_reader_behind_the_end_is_held_until_there_is_something_new(tmp_path: 
         began = time.monotonic()
         assert texts(await log_of(home, run, afterSeq=end, waitSeconds=30)) == []
         assert time.monotonic() - began < 5
-        assert home.services.engine.recorder._listeners == {}
+        assert home.services.engine._parts.recorder._listeners == {}
 
     play(tmp_path, scenario)
 

@@ -20,6 +20,7 @@ from subagents.api.calls.refusals import is_refusal
 from subagents.api.server.app import create_app
 from subagents.domain.run.events import CallRefused
 from subagents.domain.run.values import AttemptId, RunId
+from subagents.engine.runs.control import REFUSALS_MAX
 from subagents.errors import (
     Conflict,
     Forbidden,
@@ -316,8 +317,8 @@ def test_a_run_keeps_at_most_fifty_refusals_and_the_file_all(tmp_path: Path) -> 
 
         await asyncio.to_thread(call_many)
         assert len(await lines(home)) == 60
-        assert len(await events(home, run_id)) == refusals.EVENTS_MAX
-        assert (await home.services.queries.run(RunId(run_id))).refusals == refusals.EVENTS_MAX
+        assert len(await events(home, run_id)) == REFUSALS_MAX
+        assert (await home.services.queries.run(RunId(run_id))).refusals == REFUSALS_MAX
 
     play(tmp_path, scenario)
 

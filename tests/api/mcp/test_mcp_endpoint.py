@@ -242,7 +242,7 @@ def test_a_client_that_leaves_while_it_waits_takes_nothing_with_it(
         wire = Wire(home, tasks=False)
         spawned = await wire.call("sessions_spawn", task="x", agentId="hang")
         run_id = str(spawned["structuredContent"]["runId"])
-        mailbox = home.services.engine._mailbox
+        mailbox = home.services.engine._parts.mailbox
         params = {"name": "sessions_wait", "arguments": {"runIds": [run_id]}}
         connection = await asyncio.to_thread(
             wire.open, "tools/call", params, {"MCP-Protocol-Version": version}
@@ -441,7 +441,7 @@ def test_a_wait_ends_at_once_when_the_daemon_stops_and_says_that_it_may_be_repea
                 arguments={"timeoutSeconds": 60},
             )
         )
-        mailbox = home.services.engine._mailbox
+        mailbox = home.services.engine._parts.mailbox
         await until(lambda: DESK in mailbox._waiters)
         home.services.stopping.set()
         async with asyncio.timeout(5):

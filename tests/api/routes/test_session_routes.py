@@ -400,11 +400,11 @@ def test_a_session_outlives_the_archive(tmp_path: Path) -> None:
         await ended(home, first)
         engine = home.services.engine
         await engine.archive(RunId(first))
-        await until(lambda: RunId(first) not in engine.ledger.live)
+        await until(lambda: RunId(first) not in engine._parts.ledger.live)
         sent = await send(home, first, "still there?")
 
         assert (await ended(home, sent["runId"]))["result"] == "still there?"
-        assert RunId(first) not in engine.ledger.live
+        assert RunId(first) not in engine._parts.ledger.live
 
     run(tmp_path, scenario)
 
@@ -429,7 +429,7 @@ def test_near_its_deadline_a_worker_is_told_to_finish_and_report(tmp_path: Path)
         late = (await home.spawn("late"))["runId"]
         await ended(home, late)
         why = str(await home.ok("GET", f"/v1/runs/{late}/why"))
-        runtime = home.services.engine._runtimes["scripted"]
+        runtime = home.services.engine.runtimes["scripted"]
         assert isinstance(runtime, ScriptedRuntime)
         (warning,) = runtime._attempts[AttemptId(f"{late}#1")].messages.values()
 

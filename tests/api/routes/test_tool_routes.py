@@ -237,7 +237,7 @@ def test_a_waiter_that_hung_up_takes_nothing_with_it(tmp_path: Path) -> None:
                 f"x-subagents-ack: auto\r\ncontent-length: {len(body)}\r\n\r\n"
             )
             gone.sendall(head.encode() + body)
-            waiters = home.services.engine._mailbox._waiters
+            waiters = home.services.engine._parts.mailbox._waiters
             await until(lambda: run_id in waiters)
         await until(lambda: run_id not in waiters)
 

@@ -274,7 +274,7 @@ def test_nothing_is_offered_to_a_waiter_that_hung_up(tmp_path: Path) -> None:
             gone.connect(str(home.services.paths.socket))
             head = f"POST /v1/wait HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n"
             gone.sendall(f"{head}x-subagents-reader: gone\r\n\r\n".encode() + body)
-            waiters = home.services.engine._mailbox._waiters
+            waiters = home.services.engine._parts.mailbox._waiters
             await until(lambda: run_id in waiters)
         await until(lambda: run_id not in waiters)
 

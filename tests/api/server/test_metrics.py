@@ -187,7 +187,7 @@ def test_a_loop_that_was_held_up_shows(tmp_path: Path) -> None:
 def test_agents_beyond_the_bound_share_one_label(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with serving(tmp_path) as home:
-            meter = Meter(home.services.engine.ledger)
+            meter = Meter(home.services.engine._parts.ledger)
             names = [meter.agent(f"agent{number}") for number in range(AGENTS_MAX + 5)]
             assert names[-5:] == [OTHER] * 5
             assert len(set(names)) == AGENTS_MAX + 1

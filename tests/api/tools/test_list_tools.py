@@ -248,7 +248,7 @@ def test_a_run_is_found_by_id_label_prefix_last_and_the_session_of_any_attempt(
     async def scenario(desk: Seat) -> None:
         run_id = await desk.spawn("bad", label="twice", retryCount=1, retryDelay=1)
         run = await desk.until_phase(run_id, "completed")
-        await until(lambda: run.id not in desk.home.services.engine.ledger.published)
+        await until(lambda: run.id not in desk.home.services.engine._parts.ledger.published)
         keys = [each.session_key for each in run.attempts]
 
         assert len(set(keys)) == 2
@@ -424,7 +424,7 @@ def test_the_agents_one_may_spawn_are_listed_with_card_load_and_record(tmp_path:
         await desk.ok("sessions_wait")
         await desk.spawn("leaf")
         await desk.spawn("leaf")
-        ledger = desk.home.services.engine.ledger
+        ledger = desk.home.services.engine._parts.ledger
         await until(lambda: ledger.index.held(("narrow", 1)) == 1)
         found = {each["id"]: each for each in (await desk.ok("agents_list"))["agents"]}
         boss = await desk.worker("boss")

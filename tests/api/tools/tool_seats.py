@@ -128,7 +128,7 @@ class Seat:
         )
 
     async def until_phase(self, run_id: str, *phases: str) -> Run:
-        published = self.home.services.engine.ledger.published
+        published = self.home.services.engine._parts.ledger.published
 
         def is_there() -> bool:
             run = published.get(RunId(run_id))

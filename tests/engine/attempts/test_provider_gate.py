@@ -99,7 +99,7 @@ def test_the_wait_is_what_the_provider_asks_for_else_doubles_up_to_five_minutes(
 
 async def until_wait(world: World, run_id: RunId, number: int) -> None:
     def has_come() -> bool:
-        now = world.engine.ledger.published[run_id]
+        now = world.parts.ledger.published[run_id]
         is_waiting = now.phase is Phase.RETRY_WAIT and now.limited is not None
         return is_waiting and now.limited is not None and now.limited.waits == number
 
@@ -200,7 +200,7 @@ def test_while_one_run_is_refused_no_other_starts_and_then_one_goes_first(tmp_pa
         await world.until(free)  # somebody else's provider: not held up
         for run_id in others:
             run = await world.run(run_id)
-            gate = world.engine.limits.gate_of(run)
+            gate = world.engine.gate_of(run)
             assert run.phase is Phase.QUEUED
             assert gate is not None
             assert gate.provider == "limited"
@@ -226,7 +226,7 @@ def test_a_probe_that_is_refused_keeps_the_others_waiting_for_longer(tmp_path: P
         both = [await world.run(run_id) for run_id in (first, second)]
         assert sorted(len(run.attempts) for run in both) in ([0, 2], [1, 1])
         waiting = next(run for run in both if run.phase is Phase.QUEUED)
-        gate = world.engine.limits.gate_of(waiting)
+        gate = world.engine.gate_of(waiting)
         assert gate is not None
         assert gate.waits == 2
         assert gate.until_ms - world.clock.now_ms() > 20_000
@@ -244,15 +244,15 @@ def test_a_live_attempt_that_backs_off_is_shown_and_closes_the_gate(tmp_path: Pa
         await world.until(run_id, Phase.RUNNING)
         await world.clock.advance(0.5)
         run = await world.run(run_id)
-        shown = world.engine.limits.backing_off(run)
+        shown = world.engine.backing_off(run)
         assert shown == "provider limit (429), next try in 4 s"
         other = await world.spawn("limited", settings=settings)
         assert (await world.run(other)).phase is Phase.QUEUED
         await world.clock.advance(5)
-        assert world.engine.limits.backing_off(run) == "provider limit (429), trying again"
+        assert world.engine.backing_off(run) == "provider limit (429), trying again"
         assert (await world.run(other)).phase is Phase.RUNNING
         await world.clock.advance(60)
-        assert world.engine.limits.backing_off(run) is None
+        assert world.engine.backing_off(run) is None
 
     in_world(tmp_path, scenario)
 
@@ -265,7 +265,7 @@ def test_a_live_attempt_that_waits_because_another_was_refused_says_so(tmp_path:
         run_id = await world.spawn("limited", settings=settings)
         await world.until(run_id, Phase.RUNNING)
         await world.clock.advance(0.5)
-        shown = world.engine.limits.backing_off(await world.run(run_id))
+        shown = world.engine.backing_off(await world.run(run_id))
         assert shown == "provider limit, next try in 3 s"
         other = await world.spawn("limited", settings=settings)
         assert (await world.run(other)).phase is Phase.RUNNING

@@ -154,7 +154,7 @@ def test_an_engine_without_worktrees_refuses_them(tmp_path: Path) -> None:
 
 
 def with_worktrees(world: World, home: Path) -> None:
-    world.engine._places._worktrees = GitWorktrees(home, world.off_loop, os.environ)
+    world.parts.places._worktrees = GitWorktrees(home, world.off_loop, os.environ)
 
 
 async def isolated(world: World, repository: Path, *script: Mapping[str, object]) -> Run:
@@ -256,7 +256,7 @@ def test_a_crash_while_it_is_looked_what_an_attempt_left_does_not_lose_its_end(
             await asyncio.get_running_loop().create_future()
             return None
 
-        world.engine._supervisor._remains = slow
+        world.parts.supervisor._remains = slow
         run_id = await world.spawn("quick")
         await world.clock.until(is_looking.is_set)
         await world.clock.advance(world.settings.daemon.lease_seconds)

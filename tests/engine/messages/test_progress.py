@@ -305,7 +305,7 @@ def test_a_full_log_takes_nothing_more_of_a_stream(tmp_path: Path) -> None:
         for number in range(100):
             assert await tell(world, run_id, f"step {number}") == STORED
             await world.clock.advance(30)
-        reports = world.engine._reports
+        reports = world.parts.reports
         seen = reports.paced(run_id, ProgressSeen(key="k", progress=Progress(phase="more")))
         assert seen.progress.number == 0
         assert seen.is_paced

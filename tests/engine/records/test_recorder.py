@@ -59,7 +59,7 @@ def texts(count: int, start: int = 0) -> list[OutputItem]:
 async def lines(world: World, run_id: RunId, **query: object) -> Sequence[Line]:
     run = await world.run(run_id)
     asked = LogQuery(limit=1000, **query)  # type: ignore[arg-type]
-    return (await world.clock.result(world.engine.recorder.read(run, asked))).lines
+    return (await world.clock.result(world.engine.read_log(run, asked))).lines
 
 
 def spoken(found: Sequence[Line]) -> list[str]:
@@ -130,7 +130,7 @@ def test_an_alert_is_durable_before_the_line_and_told_once_over_a_restart(tmp_pa
         ]
         # As if the crash had come between the alert and the line it belongs to.
         await world.crash()
-        world.engine.recorder._transcripts.forget(run_id)
+        world.parts.recorder._transcripts.forget(run_id)
         await world.boot(world.runtime)
         await world.clock.advance(1)
 
@@ -205,7 +205,7 @@ def test_a_reader_that_goes_away_while_it_writes_takes_nothing_along(
     async def scenario(world: World) -> None:
         run_id = await talking(world, *texts(1))
         run = await world.run(run_id)
-        recorder = world.engine.recorder
+        recorder = world.parts.recorder
         world.hold_commits()
         await recorder.hear(
             run, OutputBatch(items=(*texts(2, start=1), RATE_LIMITED), positions={})
@@ -238,9 +238,9 @@ def test_lines_that_could_not_be_kept_leave_no_silent_hole(
             broken.setattr(
                 "subagents.store.transcripts.transcript_files.TranscriptFiles.append", full
             )
-            await world.engine.recorder.hear(run, OutputBatch(items=tuple(texts(3))))
+            await world.parts.recorder.hear(run, OutputBatch(items=tuple(texts(3))))
             await world.clock.advance(1)
-        await world.engine.recorder.hear(run, OutputBatch(items=tuple(texts(2, start=3))))
+        await world.parts.recorder.hear(run, OutputBatch(items=tuple(texts(2, start=3))))
         await world.clock.advance(1)
         found = await lines(world, run_id)
 

@@ -21,7 +21,6 @@ from subagents.domain.track_record.track_record import (
 )
 from subagents.engine.records import track_record_log as module
 from subagents.engine.records.track_record_log import RETRY_S
-from subagents.ports import Batch
 from subagents.store.track_record_files import PerformanceFiles
 
 CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
@@ -99,12 +98,10 @@ def test_a_crash_after_any_commit_loses_no_record_and_doubles_none(
 ) -> None:
     """The daemon dies after each commit in turn, before any of its records is written."""
 
-    def deaf(batch: Batch) -> None:
-        del batch
-
     def scenario_of(moment: int) -> Callable[[World], Awaitable[bool]]:
         async def scenario(world: World) -> bool:
-            world.engine.performance.on_commit = deaf  # type: ignore[method-assign]  # no line before the crash
+            # It hears of no commit: no line is written before the crash.
+            world.parts.ledger._on_commit.remove(world.parts.performance.on_commit)
             begun = world.store.commits
             run_id = await world.spawn(agent, retry_count=1, retry_delay=0)
 
@@ -184,7 +181,7 @@ def test_a_log_that_cannot_be_written_holds_up_no_run_and_is_made_good(
                 await over(world, run_id)
             await world.clock.advance(4 * RETRY_S)
         assert lines(world) == []
-        assert len(world.engine.performance._due) == 2, "the others wait in the store"
+        assert len(world.parts.performance._due) == 2, "the others wait in the store"
         warnings = [each for each in caplog.messages if "No space" in each]
         assert len(warnings) == 1, "said once"
 
@@ -275,7 +272,7 @@ def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Pa
         lies = await world.spawn("silent", verification=CONTRACT, tags=("x", "y"))
         for run_id in (*quick, lies):
             await over(world, run_id)
-        found = await world.engine.performance.stats()
+        found = await world.engine.stats()
         by_name = {each.name: each for each in found}
 
         assert list(by_name) == ["quick", "silent"]
@@ -285,12 +282,12 @@ def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Pa
 
         again = await world.spawn("quick")
         await over(world, again)
-        (only,) = await world.engine.performance.stats(Wanted(agent="quick"))
+        (only,) = await world.engine.stats(Wanted(agent="quick"))
         assert only.outcomes["success"] == 4, "read on from where it was"
-        tags = await world.engine.performance.stats(Wanted(by=By.TAG))
+        tags = await world.engine.stats(Wanted(by=By.TAG))
         assert [(each.name, each.attempts) for each in tags] == [("x", 4), ("y", 1), (None, 1)]
         await world.restart()
-        assert await world.engine.performance.stats(Wanted(agent="quick")) == (only,)
+        assert await world.engine.stats(Wanted(agent="quick")) == (only,)
 
     in_world(tmp_path, scenario)
 
@@ -301,7 +298,7 @@ def test_statistics_are_of_so_many_days_and_of_files_as_they_are_now(tmp_path: P
         await over(world, await world.spawn("quick"))
         await world.clock.advance(2 * 24 * 3600)
         await over(world, await world.spawn("quick"))
-        stats = world.engine.performance.stats
+        stats = world.engine.stats
 
         async def successes(days: int) -> list[int]:
             return [each.outcomes[Result.SUCCESS] for each in await stats(days=days)]

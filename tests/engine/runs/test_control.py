@@ -58,7 +58,7 @@ def test_a_cancel_reaches_running_queued_and_waiting_descendants(tmp_path: Path)
         assert (await world.run(waiting)).phase is Phase.WAITING
 
         await world.clock.result(world.engine.cancel(parent, by="me", reason="enough"))
-        await world.clock.until(lambda: not world.engine.ledger.live, within_s=2)
+        await world.clock.until(lambda: not world.parts.ledger.live, within_s=2)
 
         outcomes = [(await world.run(run_id)).outcome for run_id in family]
         assert all(outcome is not None for outcome in outcomes)
@@ -77,7 +77,7 @@ def test_a_cancel_is_durable_before_the_worker_is_stopped(tmp_path: Path) -> Non
     async def scenario(world: World) -> None:
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
-        world.engine._outbox.add = lambda entry: None  # type: ignore[method-assign]
+        world.parts.outbox.add = lambda entry: None  # type: ignore[method-assign]
         await world.clock.result(world.engine.cancel(run_id, by="me"))
         assert world.runtime.stopped == []
         await world.restart()
@@ -287,8 +287,8 @@ def test_never_more_runs_work_at_once_than_the_lane_has_slots(tmp_path: Path) ->
     async def scenario(world: World) -> None:
         ids = [await world.spawn("slow") for _ in range(20)]
         most = 0
-        while world.engine.ledger.live:
-            busy = [r for r in world.engine.ledger.published.values() if r.phase is Phase.RUNNING]
+        while world.parts.ledger.live:
+            busy = [r for r in world.parts.ledger.published.values() if r.phase is Phase.RUNNING]
             most = max(most, len(busy))
             await world.clock.advance(1)
 

@@ -17,6 +17,7 @@ from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds
+from subagents.engine.parts import Adapters
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.verification.verifier import Verifier
 from subagents.runtimes.conversation.conversation import ConversationRuntime
@@ -46,7 +47,7 @@ class Desk:
         return receipt.run.id
 
     async def send(self, run_id: RunId, message: str, *, key: str | None = None) -> Sent:
-        return await self.engine.sessions.send(
+        return await self.engine._parts.sessions.send(
             run_id, message, by=ME, settings=SETTINGS, is_operator=True, key=key
         )
 
@@ -73,18 +74,20 @@ async def engine_of(bench: Bench) -> AsyncIterator[Desk]:
     attempts = ProcessAttempts(bench.root, clock, off_loop)
     echo = ConversationRuntime(EchoDialect(), attempts, clock, off_loop, bridge=())
     engine = Engine(
-        store=SqliteStore(state / "db.sqlite"),
-        runtimes={"echo": echo},
-        couriers={},
-        clock=clock,
-        ids=RandomIds(),
-        off_loop=off_loop,
-        verifier=Verifier(off_loop, clock, commands_allowed=False),
-        settings=SETTINGS,
-        owner="test",
-        progress_log=ProgressFiles(state / "progress"),
-        transcripts=TranscriptFiles(state / "transcripts"),
-        performance=PerformanceFiles(state),
+        Adapters(
+            store=SqliteStore(state / "db.sqlite"),
+            runtimes={"echo": echo},
+            couriers={},
+            clock=clock,
+            ids=RandomIds(),
+            off_loop=off_loop,
+            verifier=Verifier(off_loop, clock, commands_allowed=False),
+            settings=SETTINGS,
+            owner="test",
+            progress_log=ProgressFiles(state / "progress"),
+            transcripts=TranscriptFiles(state / "transcripts"),
+            performance=PerformanceFiles(state),
+        )
     )
     await engine.start()
     try:

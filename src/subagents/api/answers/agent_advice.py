@@ -76,8 +76,8 @@ async def stats_of(used: Services, wanted: Wanted, *, days: int | None = None) -
     """
     try:
         if days is None:
-            return await used.engine.performance.stats(wanted)
-        return await used.engine.performance.stats(wanted, days=days)
+            return await used.engine.stats(wanted)
+        return await used.engine.stats(wanted, days=days)
     except OSError as error:
         raise Unavailable(
             f"the performance records cannot be read: {error.strerror or error}",
@@ -147,19 +147,20 @@ def _short(record: Stats) -> Document:
 def _loads(
     used: Services, settings: Settings, agents: Mapping[str, Agent], session: SessionKey
 ) -> dict[str, Load]:
-    ledger = used.engine.ledger
+    queries = used.queries
     active: Counter[str] = Counter()
     queued: Counter[str] = Counter()
-    for run in ledger.published.values():
+    for run in queries.open_runs:
         if holds_slot(run):
             active[run.resolved.agent_id] += 1
         elif run.phase is Phase.QUEUED:
             queued[run.resolved.agent_id] += 1
-    own = ledger.index.run_of(session)
-    depth = ledger.published[own].depth + 1 if own in ledger.published else 1
+    own = queries.run_of(session)
+    parent = queries.open_run(own) if own is not None else None
+    depth = parent.depth + 1 if parent is not None else 1
     loads = {}
     for name, agent in agents.items():
         lane = agent.lane or DEFAULT_LANE
-        held = ledger.index.held((lane, depth))
+        held = queries.slots_held((lane, depth))
         loads[name] = Load(active[name], queued[name], lane, held, settings.lane_slots(lane))
     return loads

@@ -234,14 +234,13 @@ async def log_page(
     """
     query = query_for(asked, run, now_ms=used.now_ms())
     due = time.monotonic() + asked.wait_s
-    recorder = used.engine.recorder
-    with recorder.listening(run.id) as heard:
+    with used.engine.new_lines(run.id) as heard:
         while True:
             heard.clear()
             run = await used.queries.run(run.id)
             # Asked before the lines: what was said until then is among them.
             is_over = _is_over(run, query)
-            page = await recorder.read(run, query)
+            page = await used.engine.read_log(run, query)
             left_s = due - time.monotonic()
             if page.lines or is_over or left_s <= 0:
                 return _document(run, query, page, is_over=is_over, bytes_max=bytes_max)

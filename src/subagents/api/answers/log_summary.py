@@ -61,14 +61,14 @@ async def summary(used: Services, caller: Caller, run: Run, asked: Asked) -> doc
     """
     where = query_for(asked, run, now_ms=used.now_ms())
     told, left_out, next_seq = await _told(used, run, where)
-    read = used.engine.recorder.read
+    read = used.engine.read_log
     newest = await read(run, replace(where, limit=NEWEST_LINES))
     words = await read(run, replace(where, types=(LineType.TEXT,), limit=WORDS))
     facts = digest(
         run,
         told,
         words=shortened(words.lines),
-        watch=await used.engine.recorder.watch_of(run),
+        watch=await used.engine.watch_of(run),
         now_ms=used.now_ms(),
         left_out=left_out,
     )
@@ -94,7 +94,7 @@ async def summary(used: Services, caller: Caller, run: Run, asked: Asked) -> doc
 
 async def _told(used: Services, run: Run, where: LogQuery) -> tuple[list[Line], int, int]:
     """The newest lines that tell what happened, oldest first; how many older; the cursor behind."""
-    read = used.engine.recorder.read
+    read = used.engine.read_log
     query = replace(where, types=TOLD, limit=PAGE_LINES)
     newest = await read(run, query)
     if newest.total_lines <= PAGE_LINES:

@@ -10,7 +10,6 @@ from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RequestId, RunId
-from subagents.engine.kernel.addresses import spoken_under
 from subagents.errors import Forbidden, NotFound
 
 
@@ -43,7 +42,7 @@ async def respond(
         UsageError: An unknown decision.
     """
     run = await asking_run(used, caller, request_id)
-    if not caller.is_operator and caller.session in spoken_under(run):
+    if not caller.is_operator and caller.session in run.session_keys:
         raise Forbidden("a worker cannot answer its own question", guardrail="ownership")
     decision = wire.parse_decision(body.decision)
     taken = await used.engine.answer(

@@ -26,7 +26,7 @@ async def status(used: Services, run: Run) -> documents.Document:
     """
     now_ms = used.now_ms()
     row = documents.row(run, now_ms, lane=used.lane_of(run))
-    watch = await used.engine.recorder.watch_of(run)
+    watch = await used.engine.watch_of(run)
     usage = total_usage(run)
     is_over = run.ended_at_ms is not None
     took_ms = None
@@ -66,6 +66,6 @@ async def status(used: Services, run: Run) -> documents.Document:
         "requesterRun": run.requester_run,
         "deadline": run.attempts[-1].deadline_ms if run.attempts and not is_over else None,
         "paused": run.paused,
-        "waiting": used.lane_of(run).limit or used.engine.limits.backing_off(run),
+        "waiting": used.lane_of(run).limit or used.engine.backing_off(run),
         "budget": spending.budget(run, now_ms),
     }

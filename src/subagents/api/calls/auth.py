@@ -24,8 +24,8 @@ from subagents.api.calls.refusals import Refusal, is_refusal
 from subagents.api.calls.services import Services, services
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
-from subagents.engine.kernel.worker_tokens import VARIABLE
 from subagents.errors import SubagentsError, Unauthorized, Unavailable, UsageError
+from subagents.ports import TOKEN_VARIABLE
 
 DEFAULT_SESSION: Final = "agent:main:main"
 SESSION: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
@@ -182,7 +182,7 @@ def _bearer_of(request: Request) -> str | None:
     if len(given) > 1 or scheme.lower() != "bearer" or not token.strip():
         raise Unauthorized(
             "Authorization must be: Bearer <token>",
-            hint=f"a worker sends the token in its {VARIABLE}",
+            hint=f"a worker sends the token in its {TOKEN_VARIABLE}",
         )
     return token.strip()
 
@@ -212,14 +212,14 @@ def refuse_worker_without_token(
         Unauthorized: The session is a worker's, or the process at the other end is.
         Unavailable: No descriptor is left to look at that process.
     """
-    hint = f"send the token in {VARIABLE} as Authorization: Bearer <token>"
+    hint = f"send the token in {TOKEN_VARIABLE} as Authorization: Bearer <token>"
     if session.split(":", 2)[2].startswith("subagent:"):
         raise Unauthorized(
             f"{session} is a worker's session, and the call has no token",
             hint=hint,
-            details={"runId": used.engine.ledger.index.run_of(session)},
+            details={"runId": used.queries.run_of(session)},
         )
-    if not used.engine.ledger.published:
+    if not used.queries.open_runs:
         return
     try:
         attempt = connection.attempt(used.attempt_of)
@@ -227,7 +227,7 @@ def refuse_worker_without_token(
         raise Unavailable(f"cannot look who calls: {error}", hint="call again") from error
     if attempt is None:
         return
-    run = used.engine.ledger.published.get(RunId(attempt.rpartition("#")[0]))
+    run = used.queries.open_run(RunId(attempt.rpartition("#")[0]))
     if run is not None and not run.is_settled:
         raise Unauthorized(
             f"process {connection.pid} belongs to the worker {attempt}, and the call has no token",

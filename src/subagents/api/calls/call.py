@@ -15,7 +15,6 @@ from subagents.api.calls.services import Services, services
 from subagents.config.settings import nearest
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
-from subagents.engine.kernel.addresses import spoken_under
 from subagents.errors import (
     AlreadyRunning,
     Conflict,
@@ -99,7 +98,7 @@ async def resolve(used: Services, selector: str, caller: Caller) -> RunId:
             return False
         return True
 
-    inbox = used.engine.inbox_of(caller.session)
+    inbox = used.queries.inbox_of(caller.session)
     may_see = None if caller.is_operator else is_own
     return await used.queries.resolve(selector, inbox, may_see=may_see)
 
@@ -114,7 +113,7 @@ async def require_own(used: Services, run: Run, caller: Caller) -> None:
         return
     current = run
     for _ in range(DEPTH_MAX):
-        if caller.session == current.requester or caller.session in spoken_under(current):
+        if caller.session == current.requester or caller.session in current.session_keys:
             return
         if current.requester_run is None:
             break
@@ -138,7 +137,7 @@ async def own_attempt(used: Services, run_id: RunId, caller: Caller) -> Run:
     is_current = caller.run_id == run_id and caller.attempt == len(run.attempts)
     if is_current or caller.is_operator:
         return run
-    if caller.session in spoken_under(run):
+    if caller.session in run.session_keys:
         raise Conflict(
             f"attempt {len(run.attempts)} of run {run.id} is under way; this worker's is over",
             hint="end this process; what it says now changes nothing",

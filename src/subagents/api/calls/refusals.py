@@ -1,7 +1,7 @@
 """Who was turned away, and why: one line in a file, and an event on the run concerned.
 
 A refusal must cost the refused more than us: lines are written off the loop, in order, at most
-``PENDING_MAX`` wait; the file has a bounded size, and a run keeps at most ``EVENTS_MAX``.
+``PENDING_MAX`` wait; the file has a bounded size, and so has what a run's journal keeps of them.
 
 Source: 3-tools "Who is calling"; 5-surfaces §4.
 """
@@ -15,7 +15,6 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.run.events import CallRefused
 from subagents.domain.run.values import RunId
 from subagents.engine.engine import Engine
 from subagents.errors import (
@@ -31,8 +30,6 @@ log = logging.getLogger(__name__)
 FILE_NAME: Final = "refusals.jsonl"
 FILE_BYTES_MAX: Final = 5 * 1024 * 1024
 """Then it becomes ``refusals.jsonl.1``, over the one before."""
-EVENTS_MAX: Final = 50
-"""Per run; later ones are in the file only."""
 PENDING_MAX: Final = 1000
 """Refusals not written yet; more at once are dropped."""
 FULL_RUNS_MAX: Final = 10_000
@@ -116,15 +113,13 @@ class Refusals:
             return
         run_id = RunId(refusal.run_id)
         try:
-            run = await self._engine.queries.run(run_id)
-            if run.refusals < EVENTS_MAX:
-                event = CallRefused(
-                    at_ms=refusal.at_ms,
-                    call=refusal.call,
-                    reason=refusal.reason,
-                    by=f"{refusal.by} ({refusal.peer})" if refusal.peer else refusal.by,
-                )
-                await self._engine.ledger.apply(run_id, event)
+            if await self._engine.note_refusal(
+                run_id,
+                at_ms=refusal.at_ms,
+                call=refusal.call,
+                reason=refusal.reason,
+                by=f"{refusal.by} ({refusal.peer})" if refusal.peer else refusal.by,
+            ):
                 return
         except NotFound:
             # A token names any run it likes.

@@ -79,8 +79,8 @@ class Services:
 
     def lane_of(self, run: Run) -> LaneUse:
         """How full the run's lane is now."""
-        used = self.engine.ledger.index.held(lane_key(run))
-        gate = self.engine.limits.gate_of(run)
+        used = self.queries.slots_held(lane_key(run))
+        gate = self.engine.gate_of(run)
         limit = None if gate is None else _refusing(gate, self.now_ms())
         return LaneUse(used=used, slots=run.resolved.lane_slots, limit=limit)
 
@@ -106,7 +106,7 @@ class Services:
         if not is_operator:
             config = config.for_agents()
         with config.explaining():
-            sent = await self.engine.sessions.send(
+            sent = await self.engine.send(
                 run.id,
                 message,
                 by=by,

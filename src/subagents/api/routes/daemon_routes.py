@@ -114,7 +114,7 @@ async def diagnostics(request: Request) -> Response:
         {
             "daemonPid": used.info.pid,
             "uptimeSeconds": max(used.now_ms() - used.info.started_at_ms, 0) // 1000,
-            "openRuns": len(used.engine.ledger.published),
+            "openRuns": len(used.queries.open_runs),
             "liveAttempts": used.engine.live_attempts,
             "recoveries": [
                 {"runId": each.run_id, "phase": each.phase, "decision": each.decision}

@@ -33,7 +33,6 @@ from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import flag, number
 from subagents.domain.run.run import Report, Run
 from subagents.domain.run.values import MessageId, RunId
-from subagents.engine.kernel.addresses import spoken_under
 from subagents.errors import Forbidden, SubagentsError
 
 UNTIL: Final = ("any", "all")
@@ -113,7 +112,7 @@ async def look_at_inbox(request: Request) -> Response:
     used, caller = services(request), Caller.of(request)
     query = query_of(request, INBOX)
     limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
-    session = used.engine.inbox_of(caller.session)
+    session = used.queries.inbox_of(caller.session)
     rows = await used.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
     found = [
         {**documents.inbox_row(row), "awaited": used.engine.is_under_way(row.message)}
@@ -131,7 +130,7 @@ async def acknowledge(request: Request) -> Response:
         for run_id in dict.fromkeys(RunId(each.partition(":")[0]) for each in message_ids):
             run = await used.queries.run(run_id)
             await require_own(used, run, caller)
-            if caller.session in spoken_under(run):
+            if caller.session in run.session_keys:
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
     return answer({"consumed": await used.engine.acknowledge(message_ids, reader=caller.reader)})
 
@@ -140,7 +139,7 @@ async def attention(request: Request) -> Response:
     """GET /v1/attention: what needs a person; the operator sees everybody's."""
     used, caller = services(request), Caller.of(request)
     found = await used.queries.attention(
-        None if caller.is_operator else used.engine.inbox_of(caller.session)
+        None if caller.is_operator else used.queries.inbox_of(caller.session)
     )
     return answer({"items": [documents.attention_item(each) for each in found]})
 

@@ -85,7 +85,7 @@ async def list_runs(request: Request) -> Response:
         found, total = matching[offset : offset + limit], len(matching)
     else:
         if not caller.is_operator:
-            where = replace(where, requester=used.engine.inbox_of(caller.session))
+            where = replace(where, requester=used.queries.inbox_of(caller.session))
         found, total = list(await used.queries.runs(where)), await used.queries.count(where)
     now_ms = used.now_ms()
     rows = [documents.row(run, now_ms, lane=used.lane_of(run)) for run in found]
@@ -145,7 +145,7 @@ async def tree(request: Request) -> Response:
 async def roots(request: Request) -> Response:
     """GET /v1/tree: the trees of the caller's session."""
     used, caller = services(request), Caller.of(request)
-    found = await used.queries.roots(used.engine.inbox_of(caller.session))
+    found = await used.queries.roots(used.queries.inbox_of(caller.session))
     now_ms = used.now_ms()
     return answer({"roots": [_node(each, now_ms) for each in found]})
 

@@ -129,7 +129,7 @@ def _config_of(
             guardrail="config",
             hint="unset the SUBAGENTS_…__… variables",
         )
-    run = used.engine.ledger.published.get(caller.run_id) if caller.run_id is not None else None
+    run = used.queries.open_run(caller.run_id) if caller.run_id is not None else None
     if run is not None and run.resolved.worktree is not None:
         cwd = run.resolved.project
     config = used.load_config(cwd, config_env, overrides)

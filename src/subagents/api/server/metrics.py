@@ -74,8 +74,7 @@ GAUGES: Final[Mapping[Family, Callable[[Services, Scrape], Samples]]] = {
     Family(
         "lane_slots_used", "gauge", "Slots taken, by lane and depth.", ("lane", "depth")
     ): lambda used, _: [
-        ((lane, str(depth)), held)
-        for (lane, depth), held in used.engine.ledger.index.held_by_lane().items()
+        ((lane, str(depth)), held) for (lane, depth), held in used.queries.slots_by_lane().items()
     ],
     Family(
         "lane_slots", "gauge", "Slots there are, as the newest open run says.", ("lane", "depth")
@@ -87,9 +86,7 @@ GAUGES: Final[Mapping[Family, Callable[[Services, Scrape], Samples]]] = {
         ((), scrape.unread)
     ],
     Family("requests_open", "gauge", "Questions of workers that wait for an answer."): (
-        lambda used, _: [
-            ((), sum(len(run.pending_requests) for run in used.engine.ledger.published.values()))
-        ]
+        lambda used, _: [((), sum(len(run.pending_requests) for run in used.queries.open_runs))]
     ),
     Family("accepting", "gauge", "1 while runs can be changed, 0 while the store fails."): (
         lambda used, _: [((), 0 if used.engine.degraded else 1)]
@@ -164,7 +161,7 @@ FAMILIES: Final = (*GAUGES, *COUNTERS, *HISTOGRAMS)
 def _runs(used: Services) -> Samples:
     meter = used.engine.meter
     found: Counter[Labels] = Counter()
-    for run in used.engine.ledger.published.values():
+    for run in used.queries.open_runs:
         if run.phase not in OVER:
             found[str(run.phase), meter.agent(run.resolved.agent_id)] += 1
     # A phase that nobody is in says 0 and does not vanish from the graph.
@@ -180,7 +177,7 @@ def _runs(used: Services) -> Samples:
 def _slots(used: Services) -> Samples:
     found = {
         lane_key(run): run.resolved.lane_slots
-        for run in used.engine.ledger.published.values()
+        for run in used.queries.open_runs
         if not run.is_settled
     }
     return [((lane, str(depth)), slots) for (lane, depth), slots in found.items()]

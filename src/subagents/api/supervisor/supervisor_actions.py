@@ -124,7 +124,7 @@ async def status(seat: Seat, params: Mapping[str, object]) -> Done:
     asked = decode(params, MaybeOfAgent)
     if asked.agent_id is not None:
         return Done(await _status(seat, await _run(seat, asked.agent_id)))
-    published = seat.used.engine.ledger.published.values()
+    published = seat.used.queries.open_runs
     open_runs = [run for run in published if not run.is_settled]
     open_runs.sort(key=lambda run: run.created_at_ms, reverse=True)
     shown = [await _status(seat, run) for run in open_runs[:LISTED_MAX]]
@@ -248,7 +248,7 @@ async def _require_free(seat: Seat, label: str) -> None:
     Raises:
         Conflict: Names its run.
     """
-    for run in seat.used.engine.ledger.unsettled(seat.caller.session):
+    for run in seat.used.queries.unsettled(seat.caller.session):
         if run.resolved.label == label:
             raise Conflict(
                 f'agent "{label}" is there already: run {run.id} is {run.phase}',

@@ -107,7 +107,7 @@ async def _run(call: Call, asked: ActionArguments) -> Run:
 
 async def _list(call: Call, asked: ActionArguments) -> Answer:
     where = RunFilter(
-        requester=call.used.engine.inbox_of(call.caller.session),
+        requester=call.used.queries.inbox_of(call.caller.session),
         limit=min(asked.limit or LIST_LIMIT, LIST_LIMIT_MAX),
         offset=asked.offset or 0,
     )
@@ -161,7 +161,7 @@ async def _log(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _attention(call: Call, _asked: ActionArguments) -> Answer:
-    inbox = call.used.engine.inbox_of(call.caller.session)
+    inbox = call.used.queries.inbox_of(call.caller.session)
     found = (await call.used.queries.attention(inbox))[:ATTENTION_MAX]
     items = [
         {**documents.attention_item(each), "text": shortened(each.text, 500)} for each in found

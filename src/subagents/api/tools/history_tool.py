@@ -36,7 +36,6 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.values import SessionKey
 from subagents.domain.text import announcement, prompt
-from subagents.engine.kernel.addresses import spoken_under
 from subagents.text import one_line, shortened
 
 MESSAGE_CHARS_MAX: Final = 4_000
@@ -78,7 +77,7 @@ async def sessions_history(call: Call) -> Answer:
     """A page of the messages of one child session, or of all attempts of one run."""
     asked = decoded(call, HistoryArguments)
     run = await find_run(call.used, asked.session_key, call.caller)
-    key = asked.session_key if asked.session_key in spoken_under(run) else None
+    key = asked.session_key if asked.session_key in run.session_keys else None
     said = [
         each
         for each in await _said(call, run)

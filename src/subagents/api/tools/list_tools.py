@@ -61,7 +61,7 @@ async def list_sessions(call: Call) -> Answer:
     asked = decoded(call, ListArguments)
     used = call.used
     where = RunFilter(
-        requester=used.engine.inbox_of(call.caller.session),
+        requester=used.queries.inbox_of(call.caller.session),
         phases=None if asked.phase is None else phases(asked.phase),
         label=asked.label,
         agent_id=asked.agent_id,
@@ -160,7 +160,7 @@ async def tree(call: Call) -> Answer:
     asked = decoded(call, TreeArguments)
     used = call.used
     if asked.root is None:
-        roots = await used.queries.roots(used.engine.inbox_of(call.caller.session))
+        roots = await used.queries.roots(used.queries.inbox_of(call.caller.session))
     else:
         run = await find_run(used, asked.root, call.caller)
         roots = (await used.queries.tree(run.id),)

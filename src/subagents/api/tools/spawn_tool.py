@@ -144,7 +144,7 @@ async def _resolved_of(call: Call) -> Resolved | None:
     used, caller = call.used, call.caller
     if not caller.is_worker:
         return None
-    run_id = caller.run_id or used.engine.ledger.index.run_of(caller.session)
+    run_id = caller.run_id or used.queries.run_of(caller.session)
     return None if run_id is None else (await used.queries.run(run_id)).resolved
 
 

@@ -135,8 +135,8 @@ def _require_visible(tool: Tool, call: Call) -> None:
 
 def _run_of(used: Services, caller: Caller) -> Run | None:
     """The open run on whose behalf a worker calls."""
-    run_id = caller.run_id or used.engine.ledger.index.run_of(caller.session)
-    run = used.engine.ledger.published.get(run_id) if run_id is not None else None
+    run_id = caller.run_id or used.queries.run_of(caller.session)
+    run = used.queries.open_run(run_id) if run_id is not None else None
     return None if run is None or run.is_settled else run
 
 

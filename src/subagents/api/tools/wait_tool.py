@@ -95,10 +95,12 @@ def _give_back(call: Call, done: "asyncio.Task[WaitResult]") -> None:
 
 
 def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
-    ledger = call.used.engine.ledger
-    wanted = run_ids or sorted(ledger.index.active(call.used.engine.inbox_of(call.caller.session)))
-    runs = [run for each in wanted if (run := ledger.published.get(each)) is not None]
-    active = [run for run in runs if not run.is_settled]
+    queries = call.used.queries
+    if run_ids:
+        found = [run for each in run_ids if (run := queries.open_run(each)) is not None]
+    else:
+        found = queries.unsettled(queries.inbox_of(call.caller.session))
+    active = [run for run in found if not run.is_settled]
     labels = [f"{one_line(each.resolved.label)} ({each.phase})" for each in active[:TOLD_MAX]]
     more = f" and {len(active) - TOLD_MAX} more" if len(active) > TOLD_MAX else ""
     return f"waiting for {', '.join(labels) or 'runs'}{more}, {waited_s} s so far"

@@ -468,6 +468,11 @@ class Run(Value, frozen=True):
         return self.attempts[-1].session_key if self.attempts else self.first_session_key
 
     @property
+    def session_keys(self) -> frozenset[SessionKey]:
+        """Every session that a worker of this run speaks or spoke under."""
+        return frozenset({self.first_session_key, *(each.session_key for each in self.attempts)})
+
+    @property
     def root(self) -> RunId:
         """The first run of the session; the session's name, and that of its thread."""
         return self.id if self.continues is None else self.continues.root

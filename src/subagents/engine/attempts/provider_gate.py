@@ -30,9 +30,9 @@ from subagents.domain.run.signals import (
 )
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import LineType, OutputBatch
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
-from subagents.ports import Batch, Clock
+from subagents.ports import Batch
 
 FORGET_MS: Final = 600_000
 """A gate that opened and that nobody went through for so long is forgotten."""
@@ -62,19 +62,17 @@ class Limits:
     """One gate per provider and key.
 
     Args:
-        ledger: Has the runs; its lanes ask ``admit``.
-        clock: Tells when a gate opens.
+        kernel: Has the runs; the lanes of its ledger ask ``admit``.
         provider_of: Whose limits a run shares.
     """
 
-    def __init__(self, ledger: Ledger, clock: Clock, provider_of: ProviderOf) -> None:
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, kernel: Kernel, provider_of: ProviderOf) -> None:
+        self._ledger, self._clock = kernel.ledger, kernel.clock
         self._provider_of = provider_of
         self._gates: dict[str, Gate] = {}
         self._backing_off: dict[RunId, _BackOff] = {}
         self._changed = asyncio.Event()
-        ledger.may_start = self.admit
+        kernel.ledger.may_start = self.admit
 
     # -- what the lanes ask ----------------------------------------------------------------
 

@@ -6,7 +6,7 @@ attempt is lost instead of running for ever unseen.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,16 +21,16 @@ from subagents.domain.run.signals import (
 )
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.domain.run.workspace import Remains
 from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.provider_gate import Limits
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.attempts.workspaces import Places
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import Tasks
+from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
 from subagents.errors import StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
-    Clock,
     Lease,
     Runtime,
 )
@@ -84,22 +84,20 @@ class Supervisor:
 
     def __init__(
         self,
-        ledger: Ledger,
-        clock: Clock,
+        kernel: Kernel,
+        *,
         runtimes: Mapping[str, Runtime],
         recorder: Recorder,
-        *,
+        reports: Reports,
         limits: Limits,
-        remains: Callable[[Run, Signal], Awaitable[Remains | None]],
+        places: Places,
         lease_ms: int,
-        paced: Callable[[RunId, ProgressSeen], ProgressSeen],
     ) -> None:
-        self._ledger = ledger
+        self._ledger, self._clock = kernel.ledger, kernel.clock
         self._recorder = recorder
         self._limits = limits
-        self._remains = remains
-        self._paced = paced
-        self._clock = clock
+        self._remains = places.remains
+        self._paced = reports.paced
         self._runtimes = runtimes
         self._lease_ms = lease_ms
         self._is_stopped = False

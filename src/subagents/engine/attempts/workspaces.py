@@ -25,14 +25,11 @@ from subagents.domain.run.workspace import (
     Worktree,
 )
 from subagents.domain.transcript.transcript_query import LogQuery
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
 from subagents.errors import StoreUnavailable, SubagentsError, UsageError
 from subagents.ports import (
-    Clock,
-    OffLoop,
     Planned,
-    Store,
     Worktrees,
 )
 from subagents.text import cut_start
@@ -58,28 +55,13 @@ class Places:
     """One node's worktrees, and its looks at what attempts left.
 
     Args:
-        ledger: Has the open runs.
-        store: Has the others.
-        off_loop: Carries looks at the disk.
-        clock: Tells when to look again.
+        kernel: Has the runs.
         recorder: Has what workers said.
         worktrees: None = none can be made here.
     """
 
-    def __init__(
-        self,
-        *,
-        ledger: Ledger,
-        store: Store,
-        off_loop: OffLoop,
-        clock: Clock,
-        recorder: Recorder,
-        worktrees: Worktrees | None,
-    ) -> None:
-        self._ledger = ledger
-        self._store = store
-        self._off_loop = off_loop
-        self._clock = clock
+    def __init__(self, kernel: Kernel, recorder: Recorder, worktrees: Worktrees | None) -> None:
+        self._ledger, self._store, self._off_loop, self._clock = kernel
         self._recorder = recorder
         self._worktrees = worktrees
         self._looked_at_ms: dict[str, int] = {}

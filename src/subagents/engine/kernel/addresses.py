@@ -62,11 +62,6 @@ def left_open(live: Runs, ended: Run) -> Iterator[tuple[MessageId, SessionKey]]:
             yield from left_open(live, run)
 
 
-def spoken_under(run: Run) -> frozenset[SessionKey]:
-    """Every session a worker of this run speaks or spoke under."""
-    return frozenset({run.first_session_key, *(each.session_key for each in run.attempts)})
-
-
 def _ancestors(live: Runs, run: Run) -> Iterator[Run]:
     """From the nearest on."""
     above = run.requester_run

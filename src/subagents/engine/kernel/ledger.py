@@ -96,10 +96,13 @@ class Ledger:
         self._in_flight: asyncio.Future[None] | None = None
         self._failure: StoreUnavailable | None = None
 
-    def listen(self, *, on_commit: CommitListener, on_failure: FailureListener) -> None:
-        """``on_commit`` hears of every durable batch, in order, before its callers do."""
-        self._on_commit.append(on_commit)
-        self._on_failure.append(on_failure)
+    def on_commit(self, *listeners: CommitListener) -> None:
+        """Call these with every durable batch, in order, before its callers hear of it."""
+        self._on_commit += listeners
+
+    def on_failure(self, *listeners: FailureListener) -> None:
+        """Call these once when memory is ahead of the disk and must be thrown away."""
+        self._on_failure += listeners
 
     @property
     def failure(self) -> StoreUnavailable | None:
@@ -304,6 +307,15 @@ class Ledger:
     def living_inbox(self, run: Run) -> SessionKey:
         """See ``addresses.living_inbox``."""
         return addresses.living_inbox(self.live, run)
+
+    def inbox_of(self, session: SessionKey) -> SessionKey:
+        """The session under which a caller's runs and messages are kept.
+
+        A worker's is its run's first session, whichever attempt speaks.
+        """
+        run_id = self.index.run_of(session)
+        run = self.published.get(run_id) if run_id is not None else None
+        return run.first_session_key if run is not None else session
 
     def fill_lanes(self) -> None:
         """Give out free slots; needed once after loading."""

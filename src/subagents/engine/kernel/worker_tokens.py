@@ -17,8 +17,8 @@ from subagents.domain.lifecycle.reduce import can_speak
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import Unauthorized
+from subagents.ports import TOKEN_VARIABLE
 
-VARIABLE: Final = "SUBAGENTS_TOKEN"
 SECRET_BYTES: Final = 32
 RANDOM_PART: Final = r"[A-Za-z0-9_-]{43}"
 """32 random bytes in url-safe base64."""
@@ -79,7 +79,7 @@ def identify(token: str, runs: Mapping[RunId, Run]) -> Identity:
     if found is None:
         raise Unauthorized(
             "the bearer token is no token of this daemon",
-            hint=f"a worker sends what is in its {VARIABLE}, unchanged",
+            hint=f"a worker sends what is in its {TOKEN_VARIABLE}, unchanged",
         )
     named, number = RunId(found["run"]), int(found["attempt"])
     run = runs.get(named)

@@ -23,10 +23,10 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import DeliveryTry, Message, Run
 from subagents.domain.run.values import SessionKey, announcement_id, replace
 from subagents.domain.text import announcement
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.errors import StoreUnavailable, SubagentsError
-from subagents.ports import Clock, Courier
+from subagents.ports import Courier
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +40,14 @@ class Delivering:
 
     def __init__(
         self,
-        ledger: Ledger,
+        kernel: Kernel,
         mailbox: Mailbox,
-        clock: Clock,
         couriers: Mapping[str, Sequence[Courier]],
         *,
         timeout_ms: int,
     ) -> None:
-        self._ledger = ledger
+        self._ledger, self._clock = kernel.ledger, kernel.clock
         self._mailbox = mailbox
-        self._clock = clock
         self._couriers = couriers
         self._timeout_ms = timeout_ms
 

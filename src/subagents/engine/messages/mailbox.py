@@ -18,16 +18,13 @@ from subagents.domain.run.values import (
     Value,
     announcement_id,
 )
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.messages.leases import Offers
 from subagents.errors import NotFound, StoreUnavailable, UsageError
 from subagents.ports import (
     Batch,
-    Clock,
     InboxRow,
-    OffLoop,
-    Store,
 )
 
 WAIT_S_MAX: Final = 600.0
@@ -60,12 +57,9 @@ class _Unread(NamedTuple):
 class Mailbox:
     """Everything between a session and its runs that is not spawning."""
 
-    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, clock: Clock) -> None:
-        self._ledger = ledger
-        self._store = store
-        self._off_loop = off_loop
-        self._clock = clock
-        self.offers = Offers(clock)
+    def __init__(self, kernel: Kernel) -> None:
+        self._ledger, self._store, self._off_loop, self._clock = kernel
+        self.offers = Offers(kernel.clock)
         self._waiters: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
         """In the order of their calls: who waited longest is woken first."""
         self._expected: dict[str, int] = {}
@@ -95,8 +89,8 @@ class Mailbox:
         run_ids: Sequence[RunId],
         *,
         session: SessionKey,
-        until: str,
-        timeout_s: float,
+        until: str = "any",
+        timeout_s: float = 30.0,
         reader: str,
     ) -> WaitResult:
         """Wait until any or all of the runs have their outcome, at most ``timeout_s`` seconds.
@@ -116,6 +110,7 @@ class Mailbox:
             raise UsageError(f'until must be "any" or "all", not "{until}"')
         if len(run_ids) > WAIT_RUNS_MAX:
             raise UsageError(f"runIds has {len(run_ids)} entries, at most {WAIT_RUNS_MAX}")
+        session = self._ledger.inbox_of(session)
         deadline_ms = self._clock.now_ms() + int(min(max(timeout_s, 0), WAIT_S_MAX) * 1000)
         names: list[str] = [*run_ids] if run_ids else [session]
         woken = asyncio.Event()
@@ -223,7 +218,8 @@ class Mailbox:
             limit: Of the messages looked at.
             only: Ids of those that are wanted; None = all.
         """
-        unread = await self._unread(session, reader, limit=limit)
+        inbox = self._ledger.inbox_of(session)
+        unread = await self._unread(inbox, reader, limit=limit)
         wanted = (row for row in unread.free if only is None or row.message.id in only)
         return tuple(row for row in wanted if self._lend(row.message.id, reader))
 
@@ -249,7 +245,8 @@ class Mailbox:
 
     async def unread_count(self, session: SessionKey, *, most: int) -> int:
         """How many unread messages nobody holds, at most ``most``; none is offered by it."""
-        found = await self._off_loop(lambda: self._store.unread(session, most + UNREAD_HELD_MAX))
+        inbox = self._ledger.inbox_of(session)
+        found = await self._off_loop(lambda: self._store.unread(inbox, most + UNREAD_HELD_MAX))
         return min(sum(self._is_free(each, None) for each in found), most)
 
     def give_back(self, message_ids: Iterable[str], *, reader: str) -> None:

@@ -23,14 +23,12 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.values import RequestId, RunId
 from subagents.engine.kernel.addresses import answering_inbox
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Conflict, NotFound, UsageError
 from subagents.ports import (
     Batch,
-    Clock,
-    OffLoop,
-    Store,
 )
 
 ANSWER_WAIT_S_MAX: Final = 600.0
@@ -40,11 +38,8 @@ REQUEST_TIMEOUT_S_MAX: Final = 7 * 24 * 3600.0
 class Requests:
     """Asking upwards and answering downwards."""
 
-    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, clock: Clock) -> None:
-        self._ledger = ledger
-        self._store = store
-        self._off_loop = off_loop
-        self._clock = clock
+    def __init__(self, kernel: Kernel) -> None:
+        self._ledger, self._store, self._off_loop, self._clock = kernel
         self._waiters: defaultdict[RunId, dict[asyncio.Event, None]] = defaultdict(dict)
         """Of those who wait for an answer to this run."""
 

@@ -4,7 +4,7 @@ Source: 3-tools ``report_completion``, ``report_progress``; seed 000 §4, §5.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from subagents.domain.redaction.redact_events import redact_progress
@@ -19,14 +19,12 @@ from subagents.domain.run.signals import (
     ToolSeen,
 )
 from subagents.domain.run.values import RunId, Value, replace
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.messages.questions import live_attempt
 from subagents.errors import StoreUnavailable
 from subagents.ports import (
     Batch,
-    Clock,
-    OffLoop,
     ProgressLog,
 )
 
@@ -54,27 +52,17 @@ class Reports:
     """Takes a worker's word for its run.
 
     Args:
-        ledger: Where every change goes through.
+        kernel: Its ledger takes what is said, its clock paces it.
         log: Keeps the updates of each run.
-        off_loop: The log is a file.
-        clock: Paces them.
-        flush: What was seen of the run's stream so far becomes events before what is said now.
     """
 
     def __init__(
         self,
-        *,
-        ledger: Ledger,
+        kernel: Kernel,
         log: ProgressLog,
-        off_loop: OffLoop,
-        clock: Clock,
-        flush: Callable[[RunId], None],
     ) -> None:
-        self._ledger = ledger
+        self._ledger, _, self._off_loop, self._clock = kernel
         self._log = log
-        self._off_loop = off_loop
-        self._clock = clock
-        self._flush = flush
         self._writing: set[RunId] = set()
         """Runs with an update on its way into the log."""
         self._tasks = Tasks()
@@ -85,7 +73,6 @@ class Reports:
         Raises:
             Conflict: The run's attempt is not live.
         """
-        self._flush(run_id)
         run = live_attempt(self._ledger, run_id)
         await self._say(run, ReportSeen(key="", report=report))
 
@@ -96,7 +83,6 @@ class Reports:
         """
         if name == REPORT_TOOL:
             return
-        self._flush(run_id)
         run = self._ledger.live.get(run_id)
         if run is None or len(run.attempts) != attempt or not run.attempt.report_is_last:
             return

@@ -82,7 +82,6 @@ class Meter:
         self.run_s: dict[str, Histogram] = {}
         self.commit_s = Histogram(COMMITS_S)
         self.commit_events = Histogram(BATCHES)
-        ledger.listen(on_commit=self._committed, on_failure=self._failed)
 
     def reset(self) -> None:
         """The ledger was loaded: runs that wait go on waiting since when they did."""
@@ -100,10 +99,10 @@ class Meter:
             self._agents.add(agent_id)
         return agent_id
 
-    def _failed(self, _error: StoreUnavailable) -> None:
+    def on_failure(self, _error: StoreUnavailable) -> None:
         self.commit_failures += 1
 
-    def _committed(self, batch: Batch) -> None:
+    def on_commit(self, batch: Batch) -> None:
         self.commit_s.observe(self._ledger.commit_s)
         self.commit_events.observe(len(batch.journal))
         for entry in batch.journal:

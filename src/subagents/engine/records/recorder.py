@@ -27,15 +27,12 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.transcript.transcript_query import Checkpoint, LogPage, LogQuery
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.records.writer import Page, Pieces, Scribe
 from subagents.errors import StoreUnavailable
 from subagents.ports import (
     Batch,
-    Clock,
-    OffLoop,
-    Store,
     TranscriptLog,
 )
 
@@ -80,28 +77,14 @@ class Recorder:
     """One writer per run; readers bring the transcript up to date first.
 
     Args:
-        ledger: Takes the alerts.
-        store: Has the journal.
+        kernel: Its ledger takes the alerts, its store has the journal.
         transcripts: Keep the lines.
-        off_loop: Carries reading and writing them.
-        clock: Gives lines their times.
     """
 
-    def __init__(
-        self,
-        *,
-        ledger: Ledger,
-        store: Store,
-        transcripts: TranscriptLog,
-        off_loop: OffLoop,
-        clock: Clock,
-    ) -> None:
-        self._ledger = ledger
-        self._store = store
+    def __init__(self, kernel: Kernel, transcripts: TranscriptLog) -> None:
+        self._ledger, _, self._off_loop, self._clock = kernel
         self._transcripts = transcripts
-        self._scribe = Scribe(store, transcripts)
-        self._off_loop = off_loop
-        self._clock = clock
+        self._scribe = Scribe(kernel.store, transcripts)
         self._open: dict[RunId, _Open] = {}
         self._waiting: dict[RunId, Run] = {}
         """Runs with pieces that are not written yet."""

@@ -35,15 +35,12 @@ from subagents.domain.track_record.track_record import (
     stats_of,
     total,
 )
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.errors import SubagentsError
 from subagents.ports import (
     Batch,
-    Clock,
-    OffLoop,
     PerformanceLog,
     RunFilter,
-    Store,
 )
 
 log = logging.getLogger(__name__)
@@ -80,27 +77,13 @@ class Performance:
     """Writes a record for every attempt that is final, and counts them.
 
     Args:
-        ledger: Has the open runs.
-        store: Has the others.
+        kernel: Has the runs.
         records: Keeps the records.
-        off_loop: Carries reading and writing.
-        clock: Says which days are old.
     """
 
-    def __init__(
-        self,
-        *,
-        ledger: Ledger,
-        store: Store,
-        records: PerformanceLog,
-        off_loop: OffLoop,
-        clock: Clock,
-    ) -> None:
-        self._ledger = ledger
-        self._store = store
+    def __init__(self, kernel: Kernel, records: PerformanceLog) -> None:
+        self._ledger, self._store, self._off_loop, self._clock = kernel
         self._records = records
-        self._off_loop = off_loop
-        self._clock = clock
         self._seen: dict[RunId, int] = {}
         """How many attempts of a run were taken."""
         self._due: list[_Due] = []

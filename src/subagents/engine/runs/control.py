@@ -4,10 +4,12 @@ Source: 2-lifecycle §10.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from subagents.domain.rules import admission
 from subagents.domain.run.events import (
     Archived,
+    CallRefused,
     CancelRequested,
     Event,
     InterruptRequested,
@@ -18,19 +20,20 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs.queries import Queries
 from subagents.errors import Conflict, IllegalTransition
-from subagents.ports import Clock
+
+REFUSALS_MAX: Final = 50
+"""In a run's journal; a caller who is refused must not fill the store."""
 
 
 class Control:
     """Durable intents; what becomes of them is decided by the reducer."""
 
-    def __init__(self, ledger: Ledger, queries: Queries, clock: Clock) -> None:
-        self._ledger = ledger
+    def __init__(self, kernel: Kernel, queries: Queries) -> None:
+        self._ledger, self._clock = kernel.ledger, kernel.clock
         self._queries = queries
-        self._clock = clock
 
     async def cancel(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
         """Store the intent to end the run and all its descendants; repeating it is harmless.
@@ -159,6 +162,20 @@ class Control:
         if run.archived_at_ms is not None:
             return run
         return await self._apply(run_id, Archived(at_ms=self._clock.now_ms()))
+
+    async def note_refusal(
+        self, run_id: RunId, *, at_ms: int, call: str, reason: str, by: str
+    ) -> bool:
+        """Journal that a call on behalf of the run was refused; False = the run has enough of them.
+
+        Raises:
+            NotFound: No such run.
+        """
+        run = await self._queries.run(run_id)
+        if run.refusals >= REFUSALS_MAX:
+            return False
+        await self._ledger.apply(run_id, CallRefused(at_ms=at_ms, call=call, reason=reason, by=by))
+        return True
 
     async def _apply(self, run_id: RunId, event: Event) -> Run:
         """Apply what a caller asked for; the run may have moved on since it was looked at.

@@ -15,15 +15,11 @@ from typing import Final
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey, Value
 from subagents.domain.transcript.feed_entry import Told, told
-from subagents.engine.kernel.addresses import spoken_under
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import (
     Batch,
-    Clock,
     FeedEntry,
-    OffLoop,
-    Store,
 )
 
 PAGE: Final = 200
@@ -80,11 +76,8 @@ class Page(Value, frozen=True):
 class Feed:
     """Reads the journal of all runs by number, and wakes those who wait for more of it."""
 
-    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, clock: Clock) -> None:
-        self._ledger = ledger
-        self._store = store
-        self._off_loop = off_loop
-        self.clock = clock
+    def __init__(self, kernel: Kernel) -> None:
+        self._ledger, self._store, self._off_loop, self.clock = kernel
         self._waiting: set[asyncio.Event] = set()
 
     def on_commit(self, batch: Batch) -> None:
@@ -171,7 +164,7 @@ class Feed:
         current = run
         for _ in range(DEPTH_MAX):
             is_below = is_below or current.id == scope.tree
-            is_theirs = is_theirs or scope.session in {current.requester, *spoken_under(current)}
+            is_theirs = is_theirs or scope.session in {current.requester, *current.session_keys}
             if is_below and is_theirs:
                 return True
             if current.requester_run is None:

@@ -1,10 +1,9 @@
 """Read models. Open runs are answered from what was committed last, ended ones from the store."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from subagents.domain.rules.admission import pending_requests
-from subagents.domain.rules.current_alerts import Concern
 from subagents.domain.run.run import (
     SETTLED,
     MessageKind,
@@ -19,16 +18,17 @@ from subagents.domain.run.values import (
     agent_of,
 )
 from subagents.engine.kernel.addresses import answering_inbox
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.kernel.lanes import LaneKey
 from subagents.engine.kernel.quarantine import Quarantine
-from subagents.engine.messages.leases import UNREAD_LAPSES, Offers
+from subagents.engine.messages.leases import UNREAD_LAPSES
+from subagents.engine.messages.mailbox import Mailbox
+from subagents.engine.records.recorder import Recorder
 from subagents.errors import NotFound, UsageError
 from subagents.ports import (
     InboxRow,
     JournalEntry,
-    OffLoop,
     RunFilter,
-    Store,
 )
 
 TREE_NODES_MAX: Final = 1_000
@@ -68,21 +68,45 @@ class Queries:
     """Everything that looks and changes nothing."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        store: Store,
-        off_loop: OffLoop,
-        offers: Offers,
-        quarantine: Quarantine,
-        *,
-        concerns: Callable[[Run], Sequence[Concern]],
+        self, kernel: Kernel, mailbox: Mailbox, recorder: Recorder, quarantine: Quarantine
     ) -> None:
-        self._concerns = concerns
-        self._ledger = ledger
+        self._ledger, self._store, self._off_loop, _ = kernel
+        self._mailbox = mailbox
+        self._recorder = recorder
         self._quarantine = quarantine
-        self._offers = offers
-        self._store = store
-        self._off_loop = off_loop
+
+    # -- open runs, in memory --------------------------------------------------------------
+
+    @property
+    def open_runs(self) -> Collection[Run]:
+        """Every run that is not over, as committed; a view that changes with the next commit."""
+        return self._ledger.published.values()
+
+    def open_run(self, run_id: RunId) -> Run | None:
+        """That run as committed, while it is open."""
+        return self._ledger.published.get(run_id)
+
+    def run_of(self, session: SessionKey) -> RunId | None:
+        """The open run whose agent speaks under this session key."""
+        return self._ledger.index.run_of(session)
+
+    def inbox_of(self, session: SessionKey) -> SessionKey:
+        """See ``Ledger.inbox_of``."""
+        return self._ledger.inbox_of(session)
+
+    def unsettled(self, requester: SessionKey) -> list[Run]:
+        """The requester's runs without an outcome."""
+        return self._ledger.unsettled(requester)
+
+    def slots_held(self, lane: LaneKey) -> int:
+        """Slots of one lane and depth that are in use."""
+        return self._ledger.index.held(lane)
+
+    def slots_by_lane(self) -> Mapping[LaneKey, int]:
+        """Slots in use, per lane and depth; only those with any."""
+        return self._ledger.index.held_by_lane()
+
+    # -- any run, from memory or the store -------------------------------------------------
 
     async def run(self, run_id: RunId) -> Run:
         """One run by id.
@@ -256,7 +280,7 @@ class Queries:
         items += [
             AttentionItem(kind=each.kind, run=run, text=each.text, since_ms=each.since_ms)
             for run in mine
-            for each in self._concerns(run)
+            for each in self._recorder.concerns(run)
         ]
         given_up = RunFilter(requester=session, phases=(Phase.COMPLETED_GIVEUP,), limit=100)
         items += [
@@ -278,7 +302,7 @@ class Queries:
                 items.append(_unread(run, "blocker", row))
             elif row.message.kind is MessageKind.ANNOUNCEMENT:
                 run = await self.run(row.message.run_id)
-                lapses = self._offers.lapses(row.message.id)
+                lapses = self._mailbox.offers.lapses(row.message.id)
                 if run.phase in SETTLED and run.has_failed:
                     items.append(_unread(run, "failed", row))
                 elif lapses >= UNREAD_LAPSES and run.phase is not Phase.COMPLETED_GIVEUP:

@@ -37,8 +37,8 @@ from subagents.domain.run.values import (
     replace,
 )
 from subagents.engine.attempts.workspaces import Place, Places
-from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.runs import sessions
+from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.runs import session_chain
 from subagents.engine.runs.dependencies import (
     Dependencies,
     Draft,
@@ -59,7 +59,6 @@ from subagents.ports import (
     Ids,
     OffLoop,
     Runtime,
-    Store,
     abilities_of,
 )
 from subagents.text import one_line
@@ -97,44 +96,82 @@ class Spawner:
 
     def __init__(
         self,
+        kernel: Kernel,
         *,
-        ledger: Ledger,
         queries: Queries,
-        store: Store,
-        off_loop: OffLoop,
-        clock: Clock,
         ids: Ids,
         runtimes: Mapping[str, Runtime],
         verifier: Verifier,
         places: Places,
         proof_of: ProofOf = no_proof_needed,
     ) -> None:
-        self._proofs = ScopeProofs(proof_of, off_loop)
-        self._ledger = ledger
+        self._ledger, self._store, self._off_loop, self._clock = kernel
+        self._proofs = ScopeProofs(proof_of, kernel.off_loop)
         self._queries = queries
-        self._store = store
-        self._off_loop = off_loop
-        self._clock = clock
         self._ids = ids
         self._runtimes = runtimes
         self._verifier = verifier
         self._places = places
-        self._dependencies = Dependencies(ledger, queries)
-        self.keys = IdempotencyKeys(ledger, store, off_loop, clock)
-        self._probe = CachedProbe(off_loop, clock)
-
-    async def load(self) -> None:
-        """Read the idempotency keys that still count."""
-        await self.keys.load()
+        self._dependencies = Dependencies(kernel.ledger, queries)
+        self.keys = IdempotencyKeys(kernel)
+        self._probe = CachedProbe(kernel.off_loop, kernel.clock)
 
     async def spawn(
+        self,
+        spec: RunSpec,
+        *,
+        requester: SessionKey,
+        settings: Settings,
+        cwd: str,
+        is_operator: bool = True,
+    ) -> Receipt:
+        """As ``spawn_batch``, for one run."""
+        receipts = await self.spawn_batch(
+            [spec], requester=requester, settings=settings, cwd=cwd, is_operator=is_operator
+        )
+        return receipts[0]
+
+    async def retry(
+        self,
+        run_id: RunId,
+        *,
+        requester: SessionKey,
+        settings: Settings,
+        is_operator: bool = True,
+    ) -> Receipt:
+        """Start a new run from the stored parameters of an ended one, under today's guardrails.
+
+        Raises:
+            Conflict: The run has not ended.
+        """
+        run = await self._queries.run(run_id)
+        if not run.is_settled:
+            raise Conflict(f"run {run_id} is {run.phase}; cancel it first")
+        spec = replace(
+            run.spec,
+            agent_id=run.resolved.agent_id,
+            chain_after=None,
+            depends_on=tuple(d.run_id for d in run.dependencies),
+            idempotency_key=None,
+        )
+        receipts = await self.spawn_batch(
+            [spec],
+            requester=requester,
+            settings=settings,
+            cwd=run.resolved.project,
+            is_operator=is_operator,
+            retry_from=run.id,
+        )
+        return receipts[0]
+
+    async def spawn_batch(
         self,
         specs: Sequence[RunSpec],
         *,
         requester: SessionKey,
         settings: Settings,
         cwd: str,
-        is_operator: bool,
+        is_operator: bool = True,
         retry_from: RunId | None = None,
     ) -> tuple[Receipt, ...]:
         """Store all of these runs, or none, and return their receipts.
@@ -152,8 +189,6 @@ class Spawner:
             Forbidden: A guardrail, named; nothing was stored.
             NotFound: An agent or dependency; nothing was stored.
             StoreUnavailable: The database cannot take new runs now; nothing was stored.
-
-        Source: 2-lifecycle §2, §3; seed 001 "Spawn Flow"; seed 002 "Edge Cases".
         """
         if not specs:
             raise UsageError("nothing to spawn")
@@ -171,7 +206,7 @@ class Spawner:
             raise UsageError("an idempotencyKey is used twice in this batch")
 
         async def again(fresh: Sequence[RunSpec]) -> tuple[Receipt, ...]:
-            return await self.spawn(
+            return await self.spawn_batch(
                 fresh,
                 requester=requester,
                 settings=settings,
@@ -185,13 +220,13 @@ class Spawner:
         before = [
             None
             if spec.continues is None
-            else await sessions.previous(
+            else await session_chain.previous(
                 self._queries, spec.continues, requester=inbox, is_operator=is_operator
             )
             for spec in specs
         ]
         if parent is None:
-            inbox = sessions.bound_requester(before) or inbox
+            inbox = session_chain.bound_requester(before) or inbox
         specs = [
             spec if run is None else continuation.inherited(spec, run)
             for spec, run in zip(specs, before, strict=True)
@@ -217,7 +252,7 @@ class Spawner:
         if known := self.keys.of(specs, inbox):
             # The same key came in while this call was looking things up.
             return await self._repeated(specs, known, again)
-        await sessions.load(self._ledger, before)
+        await session_chain.load(self._ledger, before)
         try:
             parent = self._parent(requester)
             self._count(parent, inbox, settings, len(specs))
@@ -225,7 +260,7 @@ class Spawner:
                 drafts, found, parent=parent, requester=inbox, retry_from=retry_from
             )
         except SubagentsError:
-            sessions.evict(self._ledger, before)
+            session_chain.evict(self._ledger, before)
             raise
         await self._ledger.committed()
         said = {draft.run_id: draft.warnings for draft in drafts}
@@ -300,7 +335,7 @@ class Spawner:
         )
         inherited = self._inherited_tools(parent, agent_id)
         if previous is not None:
-            sessions.check_same_worker(previous, agent_id, runtime)
+            session_chain.check_same_worker(previous, agent_id, runtime)
             inherited = continuation.narrowest(inherited, previous.resolved.effective_tools)
         tools = admission.effective_tools(
             agent.tools,
@@ -329,7 +364,7 @@ class Spawner:
             if spec.run_timeout_seconds is None
             else round(spec.run_timeout_seconds * 1000)
         )
-        may_spawn = sessions.depth(parent, previous) < settings.defaults.max_spawn_depth
+        may_spawn = session_chain.depth(parent, previous) < settings.defaults.max_spawn_depth
         resolved = Resolved(
             agent_id=agent_id,
             runtime=runtime.name,
@@ -464,7 +499,7 @@ class Spawner:
         retry_from: RunId | None,
     ) -> list[Run]:
         """No await in here: what was counted and what is stored are one step."""
-        sessions.check_free(self._ledger, drafts)
+        session_chain.check_free(self._ledger, drafts)
         for draft in drafts:
             self._dependencies.refuse_waiting_ancestors(parent, draft, found)
         now = self._clock.now_ms()
@@ -480,12 +515,12 @@ class Spawner:
                 resolved=replace(draft.resolved, shared_budget=shared),
                 requester=requester,
                 requester_run=parent.id if parent is not None else None,
-                depth=sessions.depth(parent, draft.previous),
+                depth=session_chain.depth(parent, draft.previous),
                 session_key=draft.session_key,
                 retry_from=retry_from,
                 dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
                 vacuous=draft.vacuous,
-                continues=sessions.continues(draft.previous),
+                continues=session_chain.continues(draft.previous),
             )
             if event.continues is not None:
                 later = Continued(at_ms=now, run_id=draft.run_id)
@@ -522,11 +557,8 @@ class IdempotencyKeys:
     A new key is durable with the commit that follows.
     """
 
-    def __init__(self, ledger: Ledger, store: Store, off_loop: OffLoop, clock: Clock) -> None:
-        self._ledger = ledger
-        self._store = store
-        self._off_loop = off_loop
-        self._clock = clock
+    def __init__(self, kernel: Kernel) -> None:
+        self._ledger, self._store, self._off_loop, self._clock = kernel
         self._runs: dict[tuple[SessionKey, str], tuple[RunId, int]] = {}
         self._most = KEYS_MAX
 

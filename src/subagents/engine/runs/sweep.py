@@ -1,7 +1,7 @@
 """The one periodic pass, every 60 s and on demand: wake-ups are hints, this is the truth."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from subagents.config.settings import Settings
@@ -9,9 +9,16 @@ from subagents.domain.rules.deadlines import timer_event
 from subagents.domain.run.events import Archived
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import AttemptId, RunId, Value
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.attempts.launch import ref_of
+from subagents.engine.attempts.workspaces import Places
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.messages.mailbox import Mailbox
-from subagents.ports import Clock, OffLoop, Store
+from subagents.engine.messages.reports import Reports
+from subagents.engine.records.recorder import Recorder
+from subagents.engine.records.track_record_log import Performance
+from subagents.engine.runs.queries import Queries
+from subagents.errors import NotFound, RuntimeUnavailable
+from subagents.ports import Runtime
 
 log = logging.getLogger(__name__)
 
@@ -35,28 +42,28 @@ class Sweep:
 
     def __init__(
         self,
+        kernel: Kernel,
         *,
-        ledger: Ledger,
+        queries: Queries,
         mailbox: Mailbox,
-        store: Store,
-        off_loop: OffLoop,
-        clock: Clock,
+        reports: Reports,
+        recorder: Recorder,
+        performance: Performance,
+        places: Places,
+        runtimes: Mapping[str, Runtime],
         settings: Settings,
         orphans: Orphans,
-        forget: Callable[[RunId], Awaitable[None]],
-        end_orphan: Callable[[AttemptId], Awaitable[bool]],
-        tidy: Callable[[], Awaitable[None]],
     ) -> None:
-        self._ledger = ledger
+        self._ledger, self._store, self._off_loop, self._clock = kernel
+        self._queries = queries
         self._mailbox = mailbox
-        self._store = store
-        self._off_loop = off_loop
-        self._clock = clock
+        self._reports = reports
+        self._recorder = recorder
+        self._performance = performance
+        self._places = places
+        self._runtimes = runtimes
         self._settings = settings
         self._orphans = orphans
-        self._forget = forget
-        self._end_orphan = end_orphan
-        self._tidy = tidy
 
     async def run(self) -> None:
         """Sweep until cancelled."""
@@ -73,7 +80,8 @@ class Sweep:
         self._mailbox.offers.forget()
         archived = await self._archive()
         pruned = await self._prune()
-        await self._tidy()
+        await self._performance.tidy()
+        await self._places.sweep()
         orphans = await self._orphans(self._expected())
         for attempt in dict.fromkeys(attempt for attempt, _ in orphans):
             pids = ", ".join(str(pid) for name, pid in orphans if name == attempt)
@@ -128,3 +136,33 @@ class Sweep:
             if run.attempts
             and run.phase in {Phase.SPAWNING, Phase.RUNNING, Phase.ENDING, Phase.VERIFYING}
         }
+
+    async def _forget(self, run_id: RunId) -> None:
+        """Delete the files of a run that is about to be pruned: its progress, its attempts'."""
+        await self._reports.forget(run_id)
+        await self._recorder.forget(run_id)
+        run = await self._queries.run(run_id)
+        await self._places.tidy(run)
+        runtime = self._runtimes.get(run.resolved.runtime)
+        if runtime is None:
+            return
+        for attempt in run.attempts:
+            await runtime.forget(ref_of(run, attempt.number))
+
+    async def _end_orphan(self, name: AttemptId) -> bool:
+        """End what is left of an attempt that is over; False = not ours beyond doubt."""
+        run_id, _, number = name.rpartition("#")
+        try:
+            run, attempt = await self._queries.run(RunId(run_id)), int(number)
+        except (NotFound, ValueError):
+            return False
+        is_over = run.is_settled or attempt < len(run.attempts)
+        runtime = self._runtimes.get(run.resolved.runtime)
+        if not is_over or runtime is None or not 1 <= attempt <= len(run.attempts):
+            return False
+        try:
+            await runtime.stop(ref_of(run, attempt), grace_s=run.resolved.grace_ms / 1000)
+        except RuntimeUnavailable as error:
+            log.warning("%s", error)
+            return False
+        return True

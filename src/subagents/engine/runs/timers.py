@@ -12,9 +12,9 @@ from typing import Final
 from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
-from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
-from subagents.ports import Batch, Clock
+from subagents.ports import Batch
 
 LOOK_MS_MAX: Final = 5_000
 """The wall clock can jump forward (suspend, NTP): look at it at least this often."""
@@ -23,9 +23,8 @@ LOOK_MS_MAX: Final = 5_000
 class Timers:
     """A heap of ``(due, run)`` over the committed runs."""
 
-    def __init__(self, ledger: Ledger, clock: Clock) -> None:
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, kernel: Kernel) -> None:
+        self._ledger, self._clock = kernel.ledger, kernel.clock
         self._heap: list[tuple[int, RunId]] = []
         self._due: dict[RunId, int] = {}
         self._changed = asyncio.Event()

@@ -1,0 +1,181 @@
+"""The parts of one engine: what they are given, how they are put together, who hears of commits."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from subagents.config.settings import Settings
+from subagents.domain.redaction.redact_events import secrets_of
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import AttemptId
+from subagents.engine.attempts.provider_gate import Limits, ProviderOf, own_provider
+from subagents.engine.attempts.supervisor import Supervisor
+from subagents.engine.attempts.workspaces import Places
+from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.kernel.ledger import CommitListener, Ledger
+from subagents.engine.kernel.quarantine import Quarantine
+from subagents.engine.messages.delivery import Delivering
+from subagents.engine.messages.mailbox import Mailbox
+from subagents.engine.messages.questions import Requests
+from subagents.engine.messages.reports import Reports
+from subagents.engine.outbox import Outbox
+from subagents.engine.records.counters import Meter
+from subagents.engine.records.recorder import Recorder
+from subagents.engine.records.track_record_log import Performance
+from subagents.engine.runs.control import Control
+from subagents.engine.runs.feed import Feed
+from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.sessions import Sessions
+from subagents.engine.runs.spawn import ProofOf, Spawner, no_proof_needed
+from subagents.engine.runs.sweep import Sweep
+from subagents.engine.runs.timers import Timers
+from subagents.engine.verification.verifier import Verifier
+from subagents.ports import (
+    Clock,
+    Courier,
+    Ids,
+    OffLoop,
+    PerformanceLog,
+    ProgressLog,
+    Runtime,
+    Store,
+    TranscriptLog,
+    Worktrees,
+)
+
+
+async def _no_orphans(_expected: set[AttemptId]) -> list[tuple[str, int]]:
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapters:
+    """Everything an engine has from outside; ``wiring`` names the real ones."""
+
+    store: Store
+    runtimes: Mapping[str, Runtime]
+    """By the name that agents' configuration calls them."""
+    couriers: Mapping[str, Sequence[Courier]]
+    """By the first word of a route's phase: ``direct``, ``steer``."""
+    clock: Clock
+    ids: Ids
+    off_loop: OffLoop
+    """For the store and the logs."""
+    verifier: Verifier
+    settings: Settings
+    """The daemon's own; a spawn brings those of its caller."""
+    owner: str
+    """This process, in leases."""
+    progress_log: ProgressLog
+    transcripts: TranscriptLog
+    performance: PerformanceLog
+    worker_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
+    """Added to the environment of a run's workers."""
+    secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of
+    """What a run's worker must not repeat besides what looks like a secret."""
+    orphans: Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]] = _no_orphans
+    """See ``sweep.Orphans``."""
+    provider_of: ProviderOf = own_provider
+    worktrees: Worktrees | None = None
+    """None = none can be made here."""
+    proof_of: ProofOf = no_proof_needed
+    on_commit: tuple[CommitListener, ...] = ()
+    """Called with every durable batch, after all parts."""
+
+
+class Parts:
+    """Made from the lower layers up; each is given the parts that it calls."""
+
+    def __init__(self, given: Adapters) -> None:
+        settings, runtimes = given.settings, given.runtimes
+        lease_ms = int(settings.daemon.lease_seconds * 1000)
+        self.ledger = ledger = Ledger(
+            given.store,
+            given.off_loop,
+            given.clock,
+            given.ids,
+            lease_ms=lease_ms,
+            secrets_of=given.secrets_of,
+        )
+        kernel = Kernel(ledger, given.store, given.off_loop, given.clock)
+        quarantine = Quarantine()
+
+        self.mailbox = Mailbox(kernel)
+        self.requests = Requests(kernel)
+        self.reports = Reports(kernel, given.progress_log)
+        self.meter = Meter(ledger)
+        self.recorder = Recorder(kernel, given.transcripts)
+        self.performance = Performance(kernel, given.performance)
+        delivering = Delivering(
+            kernel,
+            self.mailbox,
+            given.couriers,
+            timeout_ms=settings.defaults.announce_timeout_ms,
+        )
+
+        self.limits = Limits(kernel, given.provider_of)
+        self.places = Places(kernel, self.recorder, given.worktrees)
+        self.supervisor = Supervisor(
+            kernel,
+            runtimes=runtimes,
+            recorder=self.recorder,
+            reports=self.reports,
+            limits=self.limits,
+            places=self.places,
+            lease_ms=lease_ms,
+        )
+
+        self.queries = Queries(kernel, self.mailbox, self.recorder, quarantine)
+        self.feed = Feed(kernel)
+        self.timers = Timers(kernel)
+        self.control = Control(kernel, self.queries)
+        self.spawner = Spawner(
+            kernel,
+            queries=self.queries,
+            ids=given.ids,
+            runtimes=runtimes,
+            verifier=given.verifier,
+            places=self.places,
+            proof_of=given.proof_of,
+        )
+        self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
+        self.sweep = Sweep(
+            kernel,
+            queries=self.queries,
+            mailbox=self.mailbox,
+            reports=self.reports,
+            recorder=self.recorder,
+            performance=self.performance,
+            places=self.places,
+            runtimes=runtimes,
+            settings=settings,
+            orphans=given.orphans,
+        )
+        self.outbox = Outbox(
+            kernel,
+            runtimes=runtimes,
+            verifier=given.verifier,
+            delivering=delivering,
+            worker_env=given.worker_env,
+            quarantine=quarantine,
+            supervisor=self.supervisor,
+            places=self.places,
+        )
+        # Listeners take note, wake waiters and start tasks; none waits. So whoever they wake acts
+        # only after all have heard, and the order is that in which tasks begin: a message that was
+        # consumed is closed, and an attempt is watched, before the outbox goes on with effects;
+        # followers of the feed come after every part that may be asked about what they read.
+        ledger.on_commit(
+            self.meter.on_commit,
+            self.mailbox.on_commit,
+            self.requests.on_commit,
+            self.reports.on_commit,
+            self.timers.on_commit,
+            self.supervisor.on_commit,
+            self.limits.on_commit,
+            self.recorder.on_commit,
+            self.performance.on_commit,
+            self.outbox.on_commit,
+            self.feed.on_commit,
+            *given.on_commit,
+        )
+        ledger.on_failure(self.meter.on_failure)

@@ -1,0 +1,162 @@
+"""The chain of runs that share a session: which is the newest, and what continuing it takes.
+
+Each run names the one it ``continues``; the first one of the session knows the newest
+(``continued_by``), so an old id, label or key finds that in two looks, however long the chain is.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from subagents.domain.rules.continuation import check_resumable
+from subagents.domain.run.run import Continues, Run
+from subagents.domain.run.values import RunId, SessionKey
+from subagents.engine.kernel.ledger import Ledger
+from subagents.engine.runs.dependencies import Draft
+from subagents.engine.runs.queries import Queries
+from subagents.errors import Conflict, Forbidden, NotFound, UsageError
+from subagents.ports import Runtime
+
+DEPTH_MAX: Final = 64
+"""More than ``max_spawn_depth`` can be."""
+
+Previous = Sequence[Run | None]
+"""The run whose session each spec goes on with."""
+
+
+class SessionTaken(Conflict):
+    """The session has a run at work, or was gone on with in this moment."""
+
+
+async def newest_of(queries: Queries, run: Run) -> Run:
+    """See ``Sessions.newest``; a first run that was pruned is walked past."""
+    try:
+        current = await queries.run(run.root)
+    except NotFound:
+        current = run
+    while current.continued_by is not None:
+        current = await queries.run(current.continued_by)
+    return current
+
+
+async def previous(
+    queries: Queries, selector: str, *, requester: SessionKey, is_operator: bool
+) -> Run:
+    """The run whose session a spawn goes on with: the newest of the session that is named.
+
+    Raises:
+        NotFound: No such run.
+        Forbidden: It is not below the one who asks.
+        SessionTaken: It is at work.
+        Conflict: Its session cannot be gone on with.
+    """
+
+    async def is_below(run: Run) -> bool:
+        return is_operator or await _is_below(queries, run, requester)
+
+    found = await queries.run(await queries.resolve(selector, requester, may_see=is_below))
+    if not await is_below(found):
+        raise Forbidden(
+            f"run {found.id} belongs to another session; {requester} can go on only with those of "
+            "the runs below it",
+            guardrail="ownership",
+        )
+    run = await newest_of(queries, found)
+    if not run.is_settled:
+        raise SessionTaken(
+            f"run {run.id} is at work in this session ({run.phase})",
+            hint=f"send it the message: subagents steer {run.id} MESSAGE",
+        )
+    check_resumable(run)
+    return run
+
+
+async def _is_below(queries: Queries, run: Run, session: SessionKey) -> bool:
+    current = run
+    for _ in range(DEPTH_MAX):
+        if session == current.requester or session in current.session_keys:
+            return True
+        if current.requester_run is None:
+            return False
+        current = await queries.run(current.requester_run)
+    return False
+
+
+async def load(ledger: Ledger, before: Previous) -> None:
+    """Load the runs whose sessions are gone on with, and the first ones of those sessions."""
+    wanted = {name for run in before if run is not None for name in (run.id, run.root)}
+    while missing := [name for name in wanted if name not in ledger.live]:
+        for name in missing:
+            try:
+                await ledger.bring(name)
+            except NotFound:
+                wanted.discard(name)  # pruned: what names the session is only a name now
+
+
+def evict(ledger: Ledger, before: Previous) -> None:
+    """Nothing was stored: those that are over need not stay in memory."""
+    for run in before:
+        for name in () if run is None else (run.id, run.root):
+            brought = ledger.live.get(name)
+            if brought is not None:
+                ledger.let_go(brought)
+
+
+def check_free(ledger: Ledger, drafts: Sequence[Draft]) -> None:
+    """One session has one run at work; asked in the step that stores.
+
+    Raises:
+        SessionTaken: Somebody else went on with it meanwhile.
+    """
+    taken: set[RunId] = set()
+    for draft in drafts:
+        if draft.previous is None:
+            continue
+        run = ledger.live.get(draft.previous.id, draft.previous)
+        if run.continued_by is not None or run.root in taken:
+            raise SessionTaken(f"the session of run {run.id} is gone on with already")
+        taken.add(run.root)
+
+
+def bound_requester(before: Previous) -> SessionKey | None:
+    """A session that is bound to a thread tells that thread of all its runs, whoever goes on.
+
+    Raises:
+        UsageError: Several such sessions at once.
+    """
+    found = {
+        run.requester
+        for run in before
+        if run is not None and run.spec.thread and run.requester_run is None
+    }
+    if found and len(before) > 1:
+        raise UsageError("a session that is bound to a thread is gone on with alone, in no batch")
+    return next(iter(found), None)
+
+
+def check_same_worker(previous: Run, agent_id: str, runtime: Runtime) -> None:
+    """Only the program that has the session can go on with it.
+
+    Raises:
+        Conflict: It is another agent's, or that agent has another runtime by now.
+    """
+    before = previous.resolved
+    if before.agent_id != agent_id or before.runtime != runtime.name:
+        raise Conflict(
+            f'the session of run {previous.id} is one of agent "{before.agent_id}" (runtime '
+            f'"{before.runtime}"); "{agent_id}" (runtime "{runtime.name}") cannot go on with it',
+            hint=f"leave agentId out, or start anew: subagents retry {previous.id}",
+        )
+
+
+def depth(parent: Run | None, previous: Run | None) -> int:
+    """A session does not come nearer to the top by being gone on with."""
+    above = parent.depth if parent is not None else 0
+    return max(above + 1, 0 if previous is None else previous.depth)
+
+
+def continues(previous: Run | None) -> Continues | None:
+    """The link to the run before; None = a session of its own."""
+    if previous is None:
+        return None
+    native = check_resumable(previous)
+    return Continues(run_id=previous.id, root=previous.root, native_session=native)
