@@ -6,6 +6,7 @@ in it can end.
 """
 
 import re
+import signal
 import time
 from collections.abc import Sequence
 from decimal import Decimal
@@ -146,6 +147,14 @@ def size(number: int) -> str:
         if number >= 1024**power:
             return f"{number / 1024**power:.1f} {sign}"
     return counted(number, "byte")
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9; ``signal 99`` when it has no name here."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 # -- times --------------------------------------------------------------------------------------

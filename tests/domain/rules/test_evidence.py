@@ -13,7 +13,6 @@ from subagents.domain.rules.evidence import (
     decide,
     merge,
     settle_due_ms,
-    signal_name,
     with_report_from_text,
 )
 from subagents.domain.run.outcome import (
@@ -41,6 +40,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.values import replace
+from subagents.text import signal_name
 
 LATER_MS = NOW_MS + SETTLE_MS
 

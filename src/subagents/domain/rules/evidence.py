@@ -10,7 +10,6 @@ looks only at the merged evidence, so their order cannot matter. Rules, stronges
 4. No exit evidence and the lease over: lost.
 """
 
-import signal as _signals
 from typing import Final
 
 from subagents.domain.run.outcome import (
@@ -42,6 +41,7 @@ from subagents.domain.run.signals import (
 )
 from subagents.domain.run.values import replace
 from subagents.domain.text.report_text import Unreadable, find_report
+from subagents.text import signal_name
 
 SETTLE_MS: Final = 2_000
 """After the exit, so long a stream's final result still counts when the stream was not drained."""
@@ -256,11 +256,3 @@ def _reported(report: Report | None) -> Outcome:
 
 def _blockers(report: Report) -> str:
     return "; ".join(report.blockers)[:ERROR_CHARS_MAX] or report.summary[:ERROR_CHARS_MAX]
-
-
-def signal_name(number: int) -> str:
-    """``SIGKILL`` for 9; the number's own text when it has no name here."""
-    try:
-        return _signals.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -25,19 +25,13 @@ from subagents.domain.redaction.redact import redact
 from subagents.domain.run.events import (
     Alerted,
     AnnouncementConsumed,
-    AttemptTakenOver,
-    BudgetExhausted,
-    CancelRequested,
     ChildSettled,
     DeliverySettled,
     Event,
-    InterruptRequested,
-    LeaseExpired,
     RequestAnswered,
     RequestAsked,
     SignalReceived,
     SlotGranted,
-    SteerRequested,
     VerificationFinished,
 )
 from subagents.domain.run.outcome import (
@@ -54,6 +48,7 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Attempt, Run
 from subagents.domain.run.signals import ToolSeen
 from subagents.domain.run.values import Value
+from subagents.domain.text.event_words import span_mark
 from subagents.domain.trace import span_names as genai
 from subagents.domain.trace.trace_ids import (
     UNTRIED,
@@ -186,7 +181,7 @@ def _read(run: Run, journal: Iterable[Event]) -> _Story:
     return story
 
 
-def _take(story: _Story, event: Event) -> None:  # noqa: C901, PLR0912 - one case per event
+def _take(story: _Story, event: Event) -> None:
     draft = story.drafts[story.current]
     match event:
         case SlotGranted():
@@ -198,39 +193,38 @@ def _take(story: _Story, event: Event) -> None:  # noqa: C901, PLR0912 - one cas
             checked.verification, checked.verified_ms = event.verification, event.at_ms
         case ChildSettled():
             draft.end_ms = max(draft.end_ms, event.at_ms)
-        case AttemptTakenOver():
-            draft.note("taken over after a restart", event.at_ms)
-        case LeaseExpired():
-            draft.note("lease expired", event.at_ms)
-        case CancelRequested():
-            draft.note("cancel requested", event.at_ms)
-        case InterruptRequested():
-            draft.note("interrupt requested", event.at_ms)
-        case BudgetExhausted():
-            draft.note("budget exhausted", event.at_ms)
-        case SteerRequested():
-            draft.note("steered", event.at_ms)
+        case DeliverySettled(record=record) if isinstance(record.outcome, Delivered):
+            story.path = story.path or str(record.outcome.path)
+        case AnnouncementConsumed(path=path):
+            story.path = str(path)
+        case _:
+            pass
+    mark = span_mark(event)
+    if mark is not None:
+        draft.note(mark, event.at_ms, _about_mark(event))
+
+
+def _about_mark(event: Event) -> dict[str, Attribute]:
+    """What a moment of a span says besides its name: no text of anybody."""
+    match event:
         case RequestAsked(request=request):
-            draft.note("question", event.at_ms, {genai.REQUEST_ID: request.id})
+            return {genai.REQUEST_ID: request.id}
         case RequestAnswered(request_id=request_id, answer=answer):
-            known = {genai.REQUEST_ID: request_id, genai.DECISION: str(answer.decision)}
-            draft.note("answer", event.at_ms, known)
+            return {genai.REQUEST_ID: request_id, genai.DECISION: str(answer.decision)}
         case Alerted(alert=alert):
-            draft.note("alert", event.at_ms, {genai.ALERT_KIND: str(alert.kind)})
+            return {genai.ALERT_KIND: str(alert.kind)}
         case DeliverySettled(record=record):
-            known = {
+            known: dict[str, Attribute] = {
                 genai.DELIVERY_TARGET: record.target,
                 genai.DELIVERY_OUTCOME: delivery_word(record.outcome),
             }
             if isinstance(record.outcome, Delivered):
                 known[genai.DELIVERY_PATH] = str(record.outcome.path)
-                story.path = story.path or str(record.outcome.path)
-            draft.note("delivery", event.at_ms, known)
+            return known
         case AnnouncementConsumed(path=path):
-            story.path = str(path)
-            draft.note("consumed", event.at_ms, {genai.DELIVERY_PATH: str(path)})
+            return {genai.DELIVERY_PATH: str(path)}
         case _:
-            pass
+            return {}
 
 
 def _take_tool(story: _Story, draft: _Draft, name: str, at_ms: int) -> None:

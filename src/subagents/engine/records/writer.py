@@ -22,7 +22,7 @@ from subagents.domain.run.worker_output import (
     OutputBatch,
     OutputItem,
 )
-from subagents.domain.transcript.journal_lines import output_item_of
+from subagents.domain.transcript.journal_lines import journal_line
 from subagents.domain.transcript.transcript_query import Checkpoint, Line
 from subagents.errors import StoreUnavailable
 from subagents.ports import Store, TranscriptLog
@@ -160,7 +160,7 @@ class Scribe:
                     before = page.checkpoint.watch
                     watch = detectors.begin(before, attempt=number, at_ms=entry.at_ms)
                     page.checkpoint = replace(page.checkpoint, watch=watch)
-                said = output_item_of(run, entry.seq, entry.event)
+                said = journal_line(run, entry.seq, entry.event)
                 if said is not None:
                     clean = replace(said, text=redact(said.text, page.secrets))
                     _number(page, (clean,), number, entry.at_ms)

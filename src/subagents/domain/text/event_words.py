@@ -1,0 +1,443 @@
+"""What each event says, in words: the one table behind timelines, transcripts and traces.
+
+A new event needs a row here, or ``tests/domain/text/test_event_words.py`` fails. A row has the
+event's sentence; the type of its line in the run's transcript, where it has one (the worker's own
+stream says most things itself); and its name as a moment of a span, where a trace shows it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar, assert_never
+
+from subagents.domain.run import events as e
+from subagents.domain.run import signals as s
+from subagents.domain.run import spending
+from subagents.domain.run.outcome import (
+    Deferred,
+    Delivered,
+    DeliveryFailed,
+    DeliveryOutcome,
+    Outcome,
+    Skipped,
+    Verdict,
+    Verification,
+)
+from subagents.domain.run.run import Exit, Run, Spent
+from subagents.domain.run.worker_output import LineType
+from subagents.domain.run.workspace import Remains, summary
+from subagents.domain.text.announcement import ending
+from subagents.text import compact, counted, listed, money, one_line, signal_name
+
+TEXT_CHARS_MAX: Final = 200
+"""Of a text inside a brief sentence."""
+NAMES_MAX: Final = 5
+"""Of labels listed in one sentence."""
+
+F = TypeVar("F", bound=e.Fact)
+S = TypeVar("S", bound=s.Signal)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """How the texts of workers and callers stand inside a sentence."""
+
+    whole: bool
+    """As they are, for the record; else on one line, short, and what was said in quotes."""
+
+    def shown(self, text: str | None) -> str:
+        return (text or "") if self.whole else brief(text or "")
+
+    def quoted(self, text: str) -> str:
+        return text if self.whole else f'"{brief(text)}"'
+
+    def reason(self, text: str | None) -> str:
+        """A reason that may be missing, behind a colon."""
+        return f": {self.shown(text)}" if text else ""
+
+
+BRIEF: Final = Texts(whole=False)
+WHOLE: Final = Texts(whole=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One row: what an event says, and where else than in the timeline it is shown."""
+
+    sentence: Callable[[e.Event, Run, Texts], str]
+    line: LineType | None = None
+    """In the transcript; None = it has no line there."""
+    mark: str | None = None
+    """On a span; None = it has none."""
+    line_sentence: Callable[[e.Event, Run, Texts], str] | None = None
+    """Where the transcript wants other words than the timeline."""
+
+
+def sentence(event: e.Event, run: Run, texts: Texts = BRIEF) -> str:
+    """What the event says.
+
+    Args:
+        event: Of the run.
+        run: As it was after the event, or later.
+        texts: ``BRIEF`` or ``WHOLE``.
+    """
+    return WORDS[type(event)].sentence(event, run, texts)
+
+
+def transcript_line(event: e.Event, run: Run) -> tuple[LineType, str] | None:
+    """Type and whole text of the event's line in the transcript; None = it has none there."""
+    words = WORDS[type(event)]
+    line = words.line
+    if isinstance(event, e.SignalReceived):
+        line = SIGNAL_WORDS[type(event.signal)][1]
+    if line is None:
+        return None
+    return line, (words.line_sentence or words.sentence)(event, run, WHOLE)
+
+
+def span_mark(event: e.Event) -> str | None:
+    """The event's name as a moment of a span; None = a trace does not show it as one."""
+    return WORDS[type(event)].mark
+
+
+# -- the table ----------------------------------------------------------------------------------
+
+
+def _row(
+    kind: type[F],
+    words: Callable[[F, Run, Texts], str],
+    *,
+    line: LineType | None = None,
+    mark: str | None = None,
+    line_words: Callable[[F, Run, Texts], str] | None = None,
+) -> tuple[type[e.Fact], Words]:
+    """A row whose words may rely on the event's own type."""
+    row = Words(sentence=words, line=line, mark=mark, line_sentence=line_words)  # type: ignore[arg-type]  # looked up by the same type
+    return kind, row
+
+
+def _signal_row(
+    kind: type[S], words: Callable[[S, Texts], str], line: LineType | None = None
+) -> tuple[type[s.Signal], tuple[Callable[[s.Signal, Texts], str], LineType | None]]:
+    return kind, (words, line)  # type: ignore[return-value]  # looked up by the same type
+
+
+def _spawned(event: e.Spawned, _run: Run, _texts: Texts) -> str:
+    resolved = event.resolved
+    text = f'spawned by {event.requester} for agent "{resolved.agent_id}" ({resolved.runtime})'
+    if event.retry_from is not None:
+        text += f", again like {event.retry_from}"
+    if event.continues is not None:
+        text += f", to continue the session of {event.continues.run_id}"
+    open_labels = [each.label for each in event.dependencies if each.outcome is None]
+    if open_labels:
+        text += f"; waits for {label_list(open_labels)}"
+    return f"{text}; its contract is met already (vacuous)" if event.vacuous else text
+
+
+def _started(event: e.AttemptStarted, _run: Run, _texts: Texts) -> str:
+    pid = f" (pid {event.pid})" if event.pid else ""
+    if event.adopted:
+        return f"attempt {event.attempt} was found alive and adopted{pid}"
+    if event.turn > 1:
+        return f"attempt {event.attempt} started turn {event.turn}{pid}"
+    return f"attempt {event.attempt} started{pid}"
+
+
+def _start_failed(event: e.AttemptStartFailed, _run: Run, texts: Texts) -> str:
+    end = "; the same launch can never start" if event.permanent else ""
+    return f"attempt {event.attempt} could not start: {texts.shown(event.error)}{end}"
+
+
+def _taken_over(event: e.AttemptTakenOver, _run: Run, _texts: Texts) -> str:
+    return (
+        f"a restarted daemon took over attempt {event.attempt} "
+        f"and reads on from byte {event.cursor}"
+    )
+
+
+def _cancelled(event: e.CancelRequested, _run: Run, texts: Texts) -> str:
+    above = " with the run above it" if event.cascaded else ""
+    return f"cancelled by {event.by}{above}{texts.reason(event.reason)}"
+
+
+def _answered(event: e.RequestAnswered, _run: Run, texts: Texts) -> str:
+    answer = event.answer
+    text = "" if answer.text is None else f": {texts.quoted(answer.text)}"
+    return f"{event.request_id} got {answer.decision} by {answer.by}{text}"
+
+
+def _budget_exhausted(event: e.BudgetExhausted, _run: Run, texts: Texts) -> str:
+    stop = event.stop
+    return f'the budget of run "{stop.label}" ({stop.by}) is used up: {texts.shown(stop.used)}'
+
+
+def _delivered(event: e.DeliverySettled, _run: Run, texts: Texts) -> str:
+    record = event.record
+    tried = f" ({' → '.join(record.phases)})" if record.phases else ""
+    return f"delivery to {record.target}: {delivery_text(record.outcome, texts)}{tried}"
+
+
+def _refused(event: e.CallRefused, _run: Run, texts: Texts) -> str:
+    who = f"{texts.shown(event.call)} by {texts.shown(event.by)}"
+    return f"refused {who}: {texts.shown(event.reason)}"
+
+
+def _signal(event: e.SignalReceived, _run: Run, texts: Texts) -> str:
+    words, _ = SIGNAL_WORDS[type(event.signal)]
+    return f"attempt {event.attempt} {words(event.signal, texts)}"
+
+
+def _timer(event: e.TimerFired, _run: Run, _texts: Texts) -> str:
+    return "a timer fired" if event.cause is None else _TIMER_WORDS[event.cause]
+
+
+_TIMER_WORDS: Final = {
+    e.TimerCause.DEPENDENCY_TIMEOUT: "waited too long for its dependencies",
+    e.TimerCause.PROVIDER_WAIT: "its deadline passed while it waited for its model's provider",
+    e.TimerCause.RETRY_DUE: "the retry is due",
+    e.TimerCause.DELIVERY_DUE: "the next delivery try is due",
+    e.TimerCause.DEADLINE: "its deadline passed; the attempt is stopped",
+    e.TimerCause.BUDGET: "its budget of seconds reached a limit",
+    e.TimerCause.QUESTION_TIMEOUT: "a question passed its deadline",
+    e.TimerCause.SETTLE: "the end of its output was awaited long enough",
+    e.TimerCause.DEADLINE_WARNING: "the worker was warned of its deadline",
+    e.TimerCause.DIGEST: "alerts that were held back are sent as one line",
+}
+
+
+def _report_seen(signal: s.ReportSeen, texts: Texts) -> str:
+    report = signal.report
+    sure = f", confidence {report.confidence}" if report.confidence else ""
+    return f"reported {report.status}{sure}: {texts.quoted(report.summary)}"
+
+
+def _result_seen(signal: s.ResultSeen, texts: Texts) -> str:
+    if signal.is_limit:
+        return f"was refused by its model's provider: {texts.shown(signal.error or signal.text)}"
+    size = signal.bytes_total or len(signal.text.encode())
+    kind = "an error as its result" if signal.is_error else "its result"
+    return f"gave {kind} ({counted(size, 'byte')})"
+
+
+def _progress_seen(signal: s.ProgressSeen, texts: Texts) -> str:
+    percent = signal.progress.percent_complete
+    done = "" if percent is None else f" ({percent:g} %)"
+    return f"is at: {texts.shown(signal.progress.phase)}{done}"
+
+
+def _remains_seen(signal: s.RemainsSeen, _texts: Texts) -> str:
+    return f"left {_remains(signal.remains)}"
+
+
+def _remains(remains: Remains) -> str:
+    parts = [
+        "its last words" if remains.words else "",
+        f"{counted(len(remains.files), 'file')} of its contract" if remains.files else "",
+        f"in its worktree: {brief(summary(remains.changes))}" if remains.changes else "",
+    ]
+    return ", ".join(filter(None, parts)) or "nothing"
+
+
+def _exited(exit_: Exit) -> str:
+    if exit_.signal is not None:
+        return f"was ended by {signal_name(exit_.signal)}"
+    if exit_.code is None:
+        return "is gone; nobody saw how it ended"
+    return f"exited with code {exit_.code}"
+
+
+SIGNAL_WORDS: Final = dict(
+    [
+        _signal_row(s.Exited, lambda signal, _: _exited(signal.exit), LineType.SYSTEM),
+        _signal_row(s.ResultSeen, _result_seen),
+        _signal_row(s.ReportSeen, _report_seen, LineType.TOOL),
+        _signal_row(s.UsageSeen, lambda *_: "reported its usage"),
+        _signal_row(s.ProgressSeen, _progress_seen, LineType.SYSTEM),
+        _signal_row(
+            s.SessionSeen,
+            lambda signal, texts: f"works in session {texts.shown(signal.session_id)}",
+        ),
+        _signal_row(s.ToolSeen, lambda signal, texts: f"used tool {texts.shown(signal.name)}"),
+        _signal_row(s.RemainsSeen, _remains_seen),
+        _signal_row(
+            s.Vanished,
+            lambda signal, texts: f"is gone: {texts.shown(signal.error)}",
+            LineType.ERROR,
+        ),
+    ]
+)
+"""What a runtime saw of an attempt, behind ``attempt 1``, and the type of its line."""
+
+WORDS: Final = dict(
+    [
+        _row(
+            e.Spawned,
+            _spawned,
+            line=LineType.USER,
+            line_words=lambda event, *_: f"task from {event.requester}: {event.spec.task}",
+        ),
+        _row(
+            e.DependencySettled,
+            lambda event, *_: f"dependency {event.run_id} {outcome_text(event.outcome)}",
+        ),
+        _row(
+            e.SlotGranted,
+            lambda _, run, __: (
+                f'slot granted in lane "{run.resolved.lane}" for attempt {len(run.attempts)}'
+            ),
+        ),
+        _row(e.TokenIssued, lambda event, *_: f"attempt {event.attempt} got one more token"),
+        _row(e.AttemptStarted, _started, line=LineType.SYSTEM),
+        _row(e.AttemptStartFailed, _start_failed, line=LineType.ERROR),
+        _row(
+            e.AttemptTakenOver,
+            _taken_over,
+            line=LineType.SYSTEM,
+            mark="taken over after a restart",
+        ),
+        _row(e.SignalReceived, _signal),
+        _row(
+            e.LeaseExpired,
+            lambda event, *_: f"nobody vouched for attempt {event.attempt} until its lease ran out",
+            mark="lease expired",
+        ),
+        _row(e.TimerFired, _timer),
+        _row(
+            e.VerificationFinished,
+            lambda event, _, texts: _verification(event.verification, texts),
+            line=LineType.SYSTEM,
+        ),
+        _row(e.CancelRequested, _cancelled, line=LineType.SYSTEM, mark="cancel requested"),
+        _row(e.Paused, lambda event, *_: f"paused by {event.by}", line=LineType.SYSTEM),
+        _row(e.Resumed, lambda event, *_: f"resumed by {event.by}", line=LineType.SYSTEM),
+        _row(
+            e.SteerRequested,
+            lambda event, _, texts: f"message from {event.by}: {texts.quoted(event.message)}",
+            line=LineType.USER,
+            mark="steered",
+        ),
+        _row(
+            e.SteerSettled,
+            lambda event, *_: (
+                f"message {event.number} "
+                + ("reached the worker" if event.taken else "waits for the next turn")
+            ),
+        ),
+        _row(
+            e.InterruptRequested,
+            lambda event, _, texts: f"interrupted by {event.by}{texts.reason(event.reason)}",
+            line=LineType.SYSTEM,
+            mark="interrupt requested",
+        ),
+        _row(
+            e.Continued,
+            lambda event, *_: f"run {event.run_id} continues its session",
+            line=LineType.SYSTEM,
+        ),
+        _row(
+            e.ChildSpawned,
+            lambda event, *_: f'spawned sub-agent "{event.child.label}" ({event.child.run_id})',
+        ),
+        _row(
+            e.ChildSettled,
+            lambda event, *_: f"sub-agent {event.child} {outcome_text(event.outcome)}",
+        ),
+        _row(e.ChildTold, lambda event, *_: f"took the result of sub-agent {event.child}"),
+        _row(
+            e.ChildSpent,
+            lambda event, *_: f"sub-agent {event.child} and all below it: {_spent(event.spent)}",
+        ),
+        _row(e.BudgetExhausted, _budget_exhausted, mark="budget exhausted"),
+        _row(
+            e.RequestAsked,
+            lambda event, _, texts: (
+                f"asks: {texts.quoted(event.request.question)} ({event.request.id})"
+            ),
+            line=LineType.TOOL,
+            mark="question",
+        ),
+        _row(e.RequestAnswered, _answered, line=LineType.USER, mark="answer"),
+        _row(
+            e.ParentNotified,
+            lambda event, _, texts: (
+                f"tells its requester ({event.priority}): {texts.quoted(event.message)}"
+            ),
+            line=LineType.TOOL,
+        ),
+        _row(
+            e.Alerted,
+            lambda event, _, texts: f"alert: {texts.shown(event.alert.text)}",
+            mark="alert",
+        ),
+        _row(
+            e.ChildAlerted,
+            lambda event, _, texts: (
+                f"its agent was notified of {event.child}: {texts.shown(event.text)}"
+            ),
+        ),
+        _row(e.DeliverySettled, _delivered, mark="delivery"),
+        _row(
+            e.AnnouncementConsumed,
+            lambda event, *_: f"result consumed by {event.reader} ({event.path})",
+            mark="consumed",
+        ),
+        _row(e.Redelivered, lambda event, *_: f"delivery asked for again by {event.by}"),
+        _row(e.CallRefused, _refused),
+        _row(e.CleanedUp, lambda *_: "cleaned up"),
+        _row(e.Archived, lambda *_: "archived"),
+    ]
+)
+
+
+# -- parts of sentences -------------------------------------------------------------------------
+
+
+def brief(text: str) -> str:
+    """A text inside a sentence: on one line, at most ``TEXT_CHARS_MAX`` characters."""
+    return one_line(text, TEXT_CHARS_MAX)
+
+
+def label_list(names: list[str]) -> str:
+    """``"a", "b" and 3 more``."""
+    return listed([f'"{name}"' for name in names], NAMES_MAX)
+
+
+def outcome_text(outcome: Outcome | None) -> str:
+    """``completed successfully``, ``failed: exit code 1``, …; ``over`` when it is not known."""
+    return brief(ending(outcome)).removeprefix("just ") if outcome else "over"
+
+
+def delivery_text(outcome: DeliveryOutcome, texts: Texts = BRIEF) -> str:
+    """What came of one delivery try."""
+    match outcome:
+        case Delivered():
+            return f"delivered ({outcome.path})"
+        case Deferred():
+            return f"deferred ({outcome.reason})"
+        case Skipped():
+            return f"not pushed ({outcome.reason})"
+        case DeliveryFailed():
+            again = "" if outcome.retryable else ", for good"
+            return f"failed{again}: {texts.shown(outcome.error)}"
+        case _:
+            assert_never(outcome)
+
+
+def _verification(verification: Verification, texts: Texts) -> str:
+    checks = verification.checks
+    if verification.verdict is Verdict.PASSED:
+        return f"verification passed: {len(checks)}/{len(checks)} checks"
+    failures = "; ".join(f"{check.target}: {check.reason}" for check in verification.failures)
+    if verification.verdict is Verdict.COULD_NOT_CHECK:
+        return f"verification could not check: {texts.shown(failures)}"
+    return f"verification failed: {texts.shown(failures)}"
+
+
+def _spent(used: Spent) -> str:
+    tokens = spending.tokens(used)
+    parts = [
+        counted(used.runs, "run"),
+        f"{compact(tokens)} tokens" if tokens is not None else "",
+        money(used.cost_usd) if used.cost_usd is not None else "",
+    ]
+    return ", ".join(filter(None, parts))

@@ -1,0 +1,191 @@
+"""Every event says in words what happened; texts of workers stay texts inside the sentence."""
+
+import typing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+from tests.builders import NOW_MS, Life, a_verification, spawned
+from tests.domain.event_makers import lived
+
+from subagents.domain.run import events as e
+from subagents.domain.run import signals as s
+from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.outcome import Verdict
+from subagents.domain.run.run import (
+    Answer,
+    Confidence,
+    Decision,
+    Exit,
+    Progress,
+    Report,
+    ReportStatus,
+    Request,
+)
+from subagents.domain.run.values import RequestId, RunId
+from subagents.domain.run.worker_output import LineType
+from subagents.domain.run.workspace import Remains
+from subagents.domain.text.event_words import (
+    SIGNAL_WORDS,
+    WORDS,
+    sentence,
+    span_mark,
+    transcript_line,
+)
+
+RUN = Life.begin().start().run
+ASKED = Request(id=RequestId("q1"), attempt=1, question="a\nb?", asked_at_ms=1, deadline_ms=None)
+ANSWER = Answer(decision=Decision.ANSWER, text="b\nor a", by="me", at_ms=1)
+
+
+def signal(value: s.Signal) -> e.Event:
+    return e.SignalReceived(at_ms=NOW_MS, attempt=1, signal=value)
+
+
+@pytest.mark.requirement("words:every-event")
+def test_every_event_and_every_signal_has_its_words() -> None:
+    assert set(WORDS) == set(e.EVENT_TYPES)
+    assert set(SIGNAL_WORDS) == set(typing.get_args(s.Signal))
+
+
+@pytest.mark.requirement("words:every-event")
+@pytest.mark.parametrize("cause", [None, *e.TimerCause])
+def test_every_cause_of_a_timer_has_its_words(cause: e.TimerCause | None) -> None:
+    words = sentence(e.TimerFired(at_ms=NOW_MS, cause=cause), RUN)
+
+    assert (words == "a timer fired") is (cause is None)
+
+
+@pytest.mark.requirement("words:every-event")
+@given(st.data())
+def test_in_any_life_each_event_is_one_short_line(data: DataObject) -> None:
+    life = lived(data)
+
+    for event in life.journal:
+        words = sentence(event, life.run)
+        assert words.isprintable()
+        assert 0 < len(words) < 1_000
+
+
+BRIEF_AND_WHOLE: list[tuple[e.Event, str, tuple[LineType, str] | None]] = [
+    (
+        spawned(),
+        'spawned by agent:main:main for agent "worker" (scripted)',
+        (LineType.USER, "task from agent:main:main: do it"),
+    ),
+    (
+        e.AttemptStarted(at_ms=1, attempt=1, turn=2, pid=7),
+        "attempt 1 started turn 2 (pid 7)",
+        (LineType.SYSTEM, "attempt 1 started turn 2 (pid 7)"),
+    ),
+    (
+        e.AttemptStartFailed(at_ms=1, attempt=1, error="no\nprogram", permanent=True),
+        "attempt 1 could not start: no program; the same launch can never start",
+        (
+            LineType.ERROR,
+            "attempt 1 could not start: no\nprogram; the same launch can never start",
+        ),
+    ),
+    (
+        signal(s.Exited(key="k", exit=Exit(signal=9), drained=True)),
+        "attempt 1 was ended by SIGKILL",
+        (LineType.SYSTEM, "attempt 1 was ended by SIGKILL"),
+    ),
+    (
+        signal(s.Exited(key="k", exit=Exit(), drained=True)),
+        "attempt 1 is gone; nobody saw how it ended",
+        (LineType.SYSTEM, "attempt 1 is gone; nobody saw how it ended"),
+    ),
+    (
+        signal(s.Vanished(key="k", error="gone\nnow")),
+        "attempt 1 is gone: gone now",
+        (LineType.ERROR, "attempt 1 is gone: gone\nnow"),
+    ),
+    (
+        signal(
+            s.ReportSeen(
+                key="k",
+                report=Report(
+                    summary="half\ndone", status=ReportStatus.PARTIAL, confidence=Confidence.HIGH
+                ),
+            )
+        ),
+        'attempt 1 reported partial, confidence high: "half done"',
+        (LineType.TOOL, "attempt 1 reported partial, confidence high: half\ndone"),
+    ),
+    (
+        signal(s.ProgressSeen(key="k", progress=Progress(phase="tests", percent_complete=40))),
+        "attempt 1 is at: tests (40 %)",
+        (LineType.SYSTEM, "attempt 1 is at: tests (40 %)"),
+    ),
+    (signal(s.ResultSeen(key="k", text="é")), "attempt 1 gave its result (2 bytes)", None),
+    (
+        signal(s.ResultSeen(key="k", text="429", is_limit=True)),
+        "attempt 1 was refused by its model's provider: 429",
+        None,
+    ),
+    (
+        signal(s.RemainsSeen(key="k", remains=Remains(words="x", files=("a", "b")))),
+        "attempt 1 left its last words, 2 files of its contract",
+        None,
+    ),
+    (
+        e.VerificationFinished(
+            at_ms=1, attempt=1, verification=a_verification(Verdict.COULD_NOT_CHECK)
+        ),
+        "verification could not check: out.txt: is missing",
+        (LineType.SYSTEM, "verification could not check: out.txt: is missing"),
+    ),
+    (
+        e.CancelRequested(at_ms=1, by="me", reason="too\nlate", cascaded=True),
+        "cancelled by me with the run above it: too late",
+        (LineType.SYSTEM, "cancelled by me with the run above it: too\nlate"),
+    ),
+    (
+        e.SteerRequested(at_ms=1, by="me", message="be\nbrief"),
+        'message from me: "be brief"',
+        (LineType.USER, "message from me: be\nbrief"),
+    ),
+    (
+        e.RequestAsked(at_ms=1, request=ASKED),
+        'asks: "a b?" (q1)',
+        (LineType.TOOL, "asks: a\nb? (q1)"),
+    ),
+    (
+        e.RequestAnswered(at_ms=1, request_id="q1", answer=ANSWER),
+        'q1 got answer by me: "b or a"',
+        (LineType.USER, "q1 got answer by me: b\nor a"),
+    ),
+    (
+        e.ParentNotified(at_ms=1, message="half\nway"),
+        'tells its requester (info): "half way"',
+        (LineType.TOOL, "tells its requester (info): half\nway"),
+    ),
+    (
+        e.Alerted(at_ms=1, alert=Alert(kind=AlertKind.STUCK, text="silent", key="k")),
+        "alert: silent",
+        None,
+    ),
+    (
+        e.Continued(at_ms=1, run_id=RunId("r-2")),
+        "run r-2 continues its session",
+        (LineType.SYSTEM, "run r-2 continues its session"),
+    ),
+]
+
+
+@pytest.mark.requirement("words:brief-and-whole")
+@pytest.mark.parametrize(("event", "brief", "line"), BRIEF_AND_WHOLE)
+def test_a_timeline_is_brief_and_a_transcript_whole(
+    event: e.Event, brief: str, line: tuple[LineType, str] | None
+) -> None:
+    assert sentence(event, RUN) == brief
+    assert transcript_line(event, RUN) == line
+
+
+@pytest.mark.requirement("words:spans")
+def test_a_trace_shows_what_somebody_did_and_not_what_only_went_on() -> None:
+    assert span_mark(e.CancelRequested(at_ms=1, by="me")) == "cancel requested"
+    assert span_mark(e.SteerRequested(at_ms=1, by="me", message="x")) == "steered"
+    assert span_mark(e.AttemptStarted(at_ms=1, attempt=1)) is None
