@@ -26,7 +26,7 @@ from subagents.domain.run.worker_output import OutputBatch, OutputItem
 from subagents.ports import AttemptRef, Launch
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.process.processes import orphans, reap
-from subagents.runtimes.process.shim import Place
+from subagents.runtimes.process.shim import AttemptDirectory
 
 T = TypeVar("T")
 RUN = RunId("r-bench")
@@ -96,8 +96,8 @@ class Bench:
     def ref(self, number: int = 1) -> AttemptRef:
         return AttemptRef(attempt_id=attempt_id(RUN, number), run_id=RUN, number=number)
 
-    def place(self, number: int = 1) -> Place:
-        return Place(self.root, RUN, number)
+    def directory(self, number: int = 1) -> AttemptDirectory:
+        return AttemptDirectory(self.root, RUN, number)
 
     def carriers(self) -> list[int]:
         """Live processes of any attempt of this bench, shims included."""

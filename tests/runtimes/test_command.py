@@ -134,7 +134,7 @@ def _refusal(bench: Bench, *argv: str, **fields: object) -> SubagentsError:
     launch = replace(bench.launch(*argv), **fields)
     with pytest.raises(UsageError) as refused:
         asyncio.run(bench.runtime().start(launch))
-    assert not bench.place().path.exists()  # nothing was claimed or written
+    assert not bench.directory().path.exists()  # nothing was claimed or written
     return refused.value
 
 
@@ -155,7 +155,7 @@ def test_a_command_line_that_is_too_long_in_all_is_refused(bench: Bench) -> None
     launch = replace(bench.launch("echo", *(["{task}"] * 100)), task="x" * 100_000)
     with pytest.raises(UsageError, match="longer than this system takes"):
         asyncio.run(bench.runtime().start(launch))
-    assert not bench.place().is_claimed
+    assert not bench.directory().is_claimed
 
 
 @pytest.mark.requirement("runtimes:refused-before-start")

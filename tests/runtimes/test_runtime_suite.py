@@ -26,7 +26,7 @@ each_with_its_requirement = [
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted program is given less time than in earnest."""
-    monkeypatch.setattr(conversation, "GO_S", 1.0)
+    monkeypatch.setattr(conversation, "EXIT_BOUND_S", 1.0)
 
 
 @pytest.mark.parametrize("behaviour", each_with_its_requirement)

@@ -41,16 +41,16 @@ from subagents.ports import (
 from subagents.runtimes.process.environment import (
     ARGUMENT_BYTES_MAX,
     as_bytes,
+    attempt_variables,
     check_environment,
-    passed_on,
+    passed_variables,
     program,
-    told,
 )
 from subagents.runtimes.process.shim import (
-    Command,
-    Place,
-    PlainOutput,
+    AttemptDirectory,
+    PlainReader,
     ProcessAttempts,
+    ShimCommand,
 )
 from subagents.runtimes.runtime_options import WorkerOptions, parsed
 
@@ -113,8 +113,8 @@ class CommandRuntime:
             UsageError: The program or working directory is missing, or the task does not fit into
                 an argument; nothing was started.
         """
-        place = Place(self._attempts.root, launch.run_id, launch.number)
-        return await self._attempts.start(place, partial(self._command, launch, place))
+        directory = AttemptDirectory(self._attempts.root, launch.run_id, launch.number)
+        return await self._attempts.start(directory, partial(self._command, launch, directory))
 
     async def discard(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
@@ -124,8 +124,8 @@ class CommandRuntime:
         Raises:
             RuntimeUnavailable: Not all could be let go; repeating goes on.
         """
-        place = self._attempts.place(ref)
-        await self._attempts.discard(place, cursor=cursor, positions=positions, ended=ended)
+        directory = self._attempts.directory(ref)
+        await self._attempts.discard(directory, cursor=cursor, positions=positions, ended=ended)
 
     def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
@@ -134,9 +134,9 @@ class CommandRuntime:
 
         Positions are byte offsets, too: ``out`` and ``err``.
         """
-        place = self._attempts.place(ref)
-        output = PlainOutput(ref.attempt_id, place, cursor=cursor, positions=positions)
-        return self._attempts.watch(ref.attempt_id, place, output)
+        directory = self._attempts.directory(ref)
+        output = PlainReader(ref.attempt_id, directory, cursor=cursor, positions=positions)
+        return self._attempts.watch(ref.attempt_id, directory, output)
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         """TERM, ``grace_s`` seconds, KILL, for every process of the attempt.
@@ -144,7 +144,7 @@ class CommandRuntime:
         Raises:
             RuntimeUnavailable: Some did not die of KILL within ten seconds; repeating goes on.
         """
-        await self._attempts.stop(ref.attempt_id, self._attempts.place(ref), grace_s=grace_s)
+        await self._attempts.stop(ref.attempt_id, self._attempts.directory(ref), grace_s=grace_s)
 
     async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:  # noqa: ARG002
         """Always raises RuntimeUnavailable: a program reads no messages while it works."""
@@ -166,7 +166,7 @@ class CommandRuntime:
 
     async def forget(self, ref: AttemptRef) -> None:
         """Delete the attempt's directory with its output. Idempotent."""
-        await self._attempts.forget(self._attempts.place(ref))
+        await self._attempts.forget(self._attempts.directory(ref))
 
     async def orphans(self, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
         """``(attempt id, pid)`` of live workers of this installation that are not in ``known``."""
@@ -176,11 +176,11 @@ class CommandRuntime:
         """The attempt of this installation that the process belongs to, if any."""
         return self._attempts.attempt_of(pid)
 
-    def _command(self, launch: Launch, place: Place) -> Command:
+    def _command(self, launch: Launch, directory: AttemptDirectory) -> ShimCommand:
         options = parse_options(launch.options)
         if not Path(launch.cwd).is_dir():
             raise UsageError(f"the working directory {launch.cwd} does not exist; name it in `cwd`")
-        env = worker_env(options, launch, place, os.environ)
+        env = worker_env(options, launch, directory, os.environ)
         env |= self._attempts.marker(launch.attempt_id).variables()
         argv = worker_argv(options, launch, path=env.get("PATH", os.defpath))
         check_environment(env)
@@ -192,7 +192,7 @@ class CommandRuntime:
         files = {"task": launch.task, "prompt": launch.prompt}
         if stdin[options.stdin]:
             files["stdin"] = stdin[options.stdin]
-        return Command(
+        return ShimCommand(
             argv=tuple(map(as_bytes, argv)),
             env={as_bytes(name): as_bytes(value) for name, value in env.items()},
             cwd=as_bytes(launch.cwd),
@@ -230,11 +230,11 @@ def _hint(options: Mapping[str, object]) -> str:
 
 
 def worker_env(
-    options: CommandOptions, launch: Launch, place: Place, daemon: Mapping[str, str]
+    options: CommandOptions, launch: Launch, directory: AttemptDirectory, daemon: Mapping[str, str]
 ) -> dict[str, str]:
     """The worker's environment without its marker; see the head of this file."""
-    passed = passed_on(daemon, options.pass_env)
-    return passed | options.env | launch.env | told(launch, place.path)
+    passed = passed_variables(daemon, options.pass_env)
+    return passed | options.env | launch.env | attempt_variables(launch, directory.path)
 
 
 def worker_argv(options: CommandOptions, launch: Launch, *, path: str) -> list[str]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from subagents.domain.rules.provider_limits import Provider
 from subagents.domain.run.run import Run
-from subagents.runtimes.process.environment import passed_on
+from subagents.runtimes.process.environment import passed_variables
 
 PROGRAMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "claude-code": (
@@ -40,7 +40,7 @@ def provider_of(run: Run, environ: Mapping[str, str]) -> Provider:
     usual, names = PROGRAMS.get(run.resolved.runtime, (None, ()))
     wanted = options.get("pass_env")
     passed = [each for each in wanted if isinstance(each, str)] if isinstance(wanted, list) else []
-    env = {**passed_on(environ, (*names, *passed, *_named_keys(options))), **_own(options)}
+    env = {**passed_variables(environ, (*names, *passed, *_named_keys(options))), **_own(options)}
     name = _address(options, env) or _named(options, run.resolved.model) or usual
     secret = "\0".join(f"{k}={env[k]}" for k in sorted(env) if k.endswith(_KEYS))
     digest = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()[:DIGEST_CHARS]

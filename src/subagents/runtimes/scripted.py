@@ -51,7 +51,7 @@ from subagents.ports import (
     Launch,
     StartedInfo,
 )
-from subagents.runtimes.output.terminal_text import pieces
+from subagents.runtimes.output.terminal_text import line_items
 from subagents.runtimes.output.worker_events import (
     AnyEvent,
     ToolEvent,
@@ -273,7 +273,7 @@ def _output(step: ScriptStep, played: _Played) -> tuple[OutputItem, ...]:
     for name, value in step.items():
         match name:
             case "print":
-                return tuple(pieces(str(value).encode("utf-8", "replace"), is_stderr=False))
+                return tuple(line_items(str(value).encode("utf-8", "replace"), is_stderr=False))
             case "said":
                 event = event_from(value)
                 return (output_item_of(event),) if _may_happen(event, played) else ()

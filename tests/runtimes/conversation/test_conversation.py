@@ -18,11 +18,10 @@ from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable
 from subagents.ports import AttemptRef, Launch
-from subagents.runtimes.conversation import conversation
-from subagents.runtimes.conversation import turn_reader as talk
+from subagents.runtimes.conversation import conversation, turn_reader
 from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.conversation.dialect import InputLine
-from subagents.runtimes.conversation.worker_input import WorkerInput, opened
+from subagents.runtimes.conversation.worker_input import WorkerInput, first_input
 from subagents.runtimes.process.shim import ProcessAttempts
 
 
@@ -94,7 +93,7 @@ def test_a_turn_is_asked_answered_and_its_program_ended(tmp_path: Path) -> None:
 def test_a_program_that_stays_after_its_turn_is_ended_and_did_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation, "GO_S", 0.05)
+    monkeypatch.setattr(conversation, "EXIT_BOUND_S", 0.05)
     monkeypatch.setattr(conversation, "END_GRACE_S", 0.05)
     with Bench(tmp_path) as bench:
 
@@ -207,7 +206,7 @@ def test_a_new_daemon_goes_on_without_asking_or_telling_twice(tmp_path: Path) ->
         before, after = asyncio.run(go())
         assert texts(before) + texts(after) == ["one", "heard enough"]
         assert after.result.text == "heard enough"
-        sent = (bench.place().path / "in").read_text().splitlines()
+        sent = (bench.directory().path / "in").read_text().splitlines()
         assert sent == ["say text one;listen", "steer k1 enough"]
 
 
@@ -267,10 +266,10 @@ def test_a_turn_without_a_session_to_go_on_with_is_refused(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("conversation:discard:checkpoint")
-def test_what_was_let_go_of_is_not_needed_to_go_on(
+def test_what_was_discarded_is_not_needed_to_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(talk, "MARK_BYTES", 4096)
+    monkeypatch.setattr(turn_reader, "CHECKPOINT_BYTES", 4096)
     with Bench(tmp_path) as bench:
 
         async def go() -> tuple[Ended, Ended, int]:
@@ -281,7 +280,7 @@ def test_what_was_let_go_of_is_not_needed_to_go_on(
                 await until_async("all of it", lambda: len(texts(Ended(seen))) == 500)
                 positions = Ended(seen).positions
                 await first.discard(bench.ref(), cursor=positions["out"], positions=positions)
-                blocks = _blocks(bench.place().out) * 512
+                blocks = _blocks(bench.directory().out) * 512
                 second = runtime_of(bench)
                 after = asyncio.create_task(
                     read_all(second, bench.ref(), cursor=positions["out"], positions=positions)
@@ -322,7 +321,7 @@ def test_a_killed_program_leaves_no_feeder_behind(tmp_path: Path) -> None:
             runtime = runtime_of(bench)
             await runtime.start(saying(bench, "text begun;listen"))
             async with watched(runtime, bench.ref()) as seen:
-                worker = bench.place().worker()
+                worker = bench.directory().worker()
                 assert worker is not None
                 os.kill(worker.pid, signal.SIGKILL)
             return Ended(seen)
@@ -336,7 +335,7 @@ def test_a_killed_program_leaves_no_feeder_behind(tmp_path: Path) -> None:
 @pytest.mark.requirement("conversation:post:crash")
 @pytest.mark.parametrize("cut", [0, 1, 5, 9])
 def test_a_line_that_a_crash_cut_is_completed_and_never_doubled(tmp_path: Path, cut: int) -> None:
-    for name, data in opened([InputLine("a", b"first")]).items():
+    for name, data in first_input([InputLine("a", b"first")]).items():
         (tmp_path / name).write_bytes(data)
     WorkerInput(tmp_path).send([InputLine("b", b"second \xc3\xa9")])
     whole = (tmp_path / "in").read_bytes()
@@ -349,7 +348,7 @@ def test_a_line_that_a_crash_cut_is_completed_and_never_doubled(tmp_path: Path, 
 
 @pytest.mark.requirement("conversation:post:torn-log")
 def test_a_line_whose_log_entry_was_cut_was_never_sent_and_is_sent_anew(tmp_path: Path) -> None:
-    for name, data in opened([InputLine("a", b"first")]).items():
+    for name, data in first_input([InputLine("a", b"first")]).items():
         (tmp_path / name).write_bytes(data)
     with (tmp_path / "sent").open("ab") as log:
         log.write(b'{"key":"b","te')

@@ -16,7 +16,7 @@ from subagents.runtimes.conversation.dialect import Dialect, Opening
 from subagents.runtimes.conversation.turn_reader import CHECKPOINT, TurnReader
 from subagents.runtimes.conversation.worker_input import WorkerInput
 from subagents.runtimes.dialects import dialects
-from subagents.runtimes.process.shim import Place
+from subagents.runtimes.process.shim import AttemptDirectory
 
 DATA: Final = Path(__file__).parents[2] / "data"
 ATTEMPTS: Final = DATA / "attempts-0.1.0"
@@ -32,19 +32,19 @@ def dialect_of(attempt: str) -> tuple[Dialect[Any], Path]:
 
 
 def read(
-    directory: Path, attempt: str, *, cursor: int = 0
+    root: Path, attempt: str, *, cursor: int = 0
 ) -> tuple[list[OutputItem], list[Signal], Any]:
     """All that the reader tells from ``cursor`` on, and its last state."""
     dialect, stream = dialect_of(attempt)
-    place = Place(directory, RunId("r-recorded"), 1)
-    place.path.mkdir(parents=True, exist_ok=True)
-    shutil.copy(stream, place.out)
+    directory = AttemptDirectory(root, RunId("r-recorded"), 1)
+    directory.path.mkdir(parents=True, exist_ok=True)
+    shutil.copy(stream, directory.out)
     opening = msgspec.json.decode((ATTEMPTS / attempt / OPENING).read_bytes(), type=Opening)
     reader = TurnReader(
         dialect,
         opening,
-        place,
-        WorkerInput(place.path),
+        directory,
+        WorkerInput(directory.path),
         cursor=cursor,
         positions={"out": cursor},
         now_ms=lambda: 1_700_000_000_000,

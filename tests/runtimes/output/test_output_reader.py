@@ -23,7 +23,7 @@ from subagents.runtimes.output import output_reader as output_module
 from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
 from subagents.runtimes.output.output_reader import (
     CHUNK_BYTES,
-    PIECES_MAX,
+    ITEMS_MAX,
     Output,
     Seen,
     Sizes,
@@ -31,7 +31,7 @@ from subagents.runtimes.output.output_reader import (
 )
 from subagents.runtimes.output.worker_events import LINE_BYTES_MAX
 from subagents.runtimes.process import discard as discard_module
-from subagents.runtimes.process.discard import discarded, give_up
+from subagents.runtimes.process.discard import discard_before, discarded
 
 ATTEMPT = AttemptId("r-a#1")
 
@@ -151,7 +151,7 @@ def test_much_is_heard_in_batches_and_a_turn_of_reading_is_bounded(tmp_path: Pat
         assert output.position - before <= 2 * CHUNK_BYTES
         batches += [each for each, _ in seen if isinstance(each, OutputBatch)]
 
-    assert max(len(batch.items) for batch in batches) <= PIECES_MAX
+    assert max(len(batch.items) for batch in batches) <= ITEMS_MAX
     items = [item.text for batch in batches for item in batch.items]
     assert [text for text in items if text != "e"] == [str(n) for n in range(50_000)]
     assert items.count("e") == 50_000
@@ -380,7 +380,7 @@ def _of_out(items: list[OutputItem]) -> list[OutputItem]:
 
 def _make_small(patch: pytest.MonkeyPatch) -> None:
     """Every bound is met with a few bytes."""
-    for name, value in (("CHUNK_BYTES", 17), ("READ_BYTES_MAX", 40), ("PIECES_MAX", 3)):
+    for name, value in (("CHUNK_BYTES", 17), ("READ_BYTES_MAX", 40), ("ITEMS_MAX", 3)):
         patch.setattr(output_module, name, value)
     patch.setattr(output_module, "RESULT_BYTES_MAX", 64)
     patch.setattr(output_module, "MARGIN_BYTES", 20)
@@ -451,7 +451,7 @@ class _Hops:
             if self._rng.random() < 0.7:
                 self._cursor = cursor  # else it was not kept yet, as between two leases
             if self._does_discard and self._rng.random() < 0.3:
-                give_up(
+                discard_before(
                     self._place,
                     out=min(self._cursor, self._positions.get("out", 0)),
                     err=self._positions.get("err", 0),

@@ -7,9 +7,9 @@ import pytest
 from subagents.domain.run.worker_output import LINE_CHARS_MAX, LineType
 from subagents.runtimes.output.terminal_text import (
     clean,
+    line_items,
     looks_like_error,
     may_hold_error,
-    pieces,
     plain,
 )
 
@@ -81,15 +81,15 @@ def test_a_line_of_stderr_is_an_error_by_its_words(line: str, *, is_error: bool)
     assert looks_like_error(line) is is_error
     assert may_hold_error(line) or not is_error
     block = f"before\n{line}\nafter\n".encode()
-    kinds = [output.type for output in pieces(block, is_stderr=True) if output.text == line]
+    kinds = [output.type for output in line_items(block, is_stderr=True) if output.text == line]
     assert kinds == ([LineType.ERROR if is_error else LineType.TEXT] if line else [])
-    assert {output.type for output in pieces(block, is_stderr=False)} == {LineType.TEXT}
+    assert {output.type for output in line_items(block, is_stderr=False)} == {LineType.TEXT}
 
 
 @pytest.mark.requirement("transcript:long-lines-are-cut")
 def test_a_long_line_among_others_is_cut_and_says_by_how_much() -> None:
     long = "w" * (LINE_CHARS_MAX + 500)
-    [first, cut, last] = pieces(f"a\n{long}\nb".encode(), is_stderr=False)
+    [first, cut, last] = line_items(f"a\n{long}\nb".encode(), is_stderr=False)
 
     assert (first.text, last.text) == ("a", "b")
     kept, note = cut.text.split("… ")
@@ -102,7 +102,7 @@ def test_a_long_line_among_others_is_cut_and_says_by_how_much() -> None:
 def test_a_hundred_thousand_plain_lines_take_a_fraction_of_a_second() -> None:
     block = b"an ordinary line of some program, eighty characters long or so, with words in.\n"
     began = time.process_time()
-    count = sum(len(pieces(block * 800, is_stderr=False)) for _ in range(125))
+    count = sum(len(line_items(block * 800, is_stderr=False)) for _ in range(125))
 
     assert count == 100_000
     assert time.process_time() - began < 0.5  # measured: 0.05 s

@@ -1,4 +1,4 @@
-"""Raw output does not pile up: what is kept elsewhere is let go, nothing that is needed is."""
+"""Raw output does not pile up: what is kept elsewhere is discarded, nothing that is needed is."""
 
 import asyncio
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from subagents.runtimes.output.output_reader import Sizes
 from subagents.runtimes.process.discard import (
     KEPT_BYTES,
     Discarded,
+    discard_all,
+    discard_before,
     discarded,
-    give_up,
-    give_up_all,
 )
 
 MEGABYTE = 1024 * 1024
@@ -35,7 +35,7 @@ def can_punch(tmp_path: Path) -> None:
     probe = tmp_path / "probe"
     probe.mkdir()
     (probe / "out").write_bytes(b"x" * MEGABYTE)
-    give_up(probe, out=MEGABYTE, err=0)
+    discard_before(probe, out=MEGABYTE, err=0)
     if _allocated(probe / "out") > MEGABYTE // 2:
         pytest.skip("no holes can be punched here")
 
@@ -54,7 +54,7 @@ def test_what_was_read_is_punched_out_and_the_rest_stays_byte_for_byte(tmp_path:
     data = _lines(100_000)
     (tmp_path / "out").write_bytes(data)
     (tmp_path / "err").write_bytes(data)
-    give_up(tmp_path, out=len(data) // 2, err=len(data))
+    discard_before(tmp_path, out=len(data) // 2, err=len(data))
     kept = len(data) // 2 - KEPT_BYTES
 
     assert (tmp_path / "out").stat().st_size == len(data)
@@ -77,17 +77,17 @@ def test_a_result_event_that_was_given_up_still_keeps_the_tail_from_being_the_re
         runtime = bench.runtime()
         await runtime.start(bench.launch("sh", "-c", script))
         seen, cursor, positions = [], 0, dict[str, int]()
-        async for each, place in runtime.watch(bench.ref(), cursor=0, positions={}):
-            seen.append((each, place))
-            cursor = place
+        async for each, directory in runtime.watch(bench.ref(), cursor=0, positions={}):
+            seen.append((each, directory))
+            cursor = directory
             if isinstance(each, OutputBatch):
                 positions = each.positions
                 if any(output.text == "100000" for output in each.items):
                     break
-        size = bench.place().sizes().out
+        size = bench.directory().sizes().out
         await runtime.discard(bench.ref(), cursor=size, positions=positions)
         await runtime.discard(bench.ref(), cursor=size, positions=positions)
-        assert _allocated(Path(bench.place().out)) < size // 2
+        assert _allocated(Path(bench.directory().out)) < size // 2
         (bench.cwd / "go").touch()
         return Ended(seen), await bench.read(bench.runtime(), cursor=cursor, positions=positions)
 
@@ -106,12 +106,12 @@ def test_the_end_of_the_text_is_the_result_although_the_rest_of_it_is_gone(bench
     async def go() -> tuple[Ended, Ended]:
         runtime = bench.runtime()
         await runtime.start(bench.launch("sh", "-c", script))
-        await until_async("all is written", lambda: bench.place().sizes().out == 588_895)
+        await until_async("all is written", lambda: bench.directory().sizes().out == 588_895)
         (bench.cwd / "go").touch()
         whole = await bench.read(runtime)
-        place = {"out": 588_895, "err": 0}
-        await runtime.discard(bench.ref(), cursor=588_895, positions=place)
-        again = await bench.read(bench.runtime(), cursor=588_895, positions=place)
+        directory = {"out": 588_895, "err": 0}
+        await runtime.discard(bench.ref(), cursor=588_895, positions=directory)
+        again = await bench.read(bench.runtime(), cursor=588_895, positions=directory)
         return whole, again
 
     whole, again = asyncio.run(go())
@@ -130,7 +130,7 @@ def test_the_output_of_an_ended_attempt_is_deleted_and_its_end_stays_on_record(
         runtime = bench.runtime()
         for _ in range(2):
             await runtime.discard(bench.ref(), cursor=0, positions={}, ended=True)
-        assert bench.place().sizes() == Sizes(out=0, err=0)  # not there
+        assert bench.directory().sizes() == Sizes(out=0, err=0)  # not there
         return await bench.read(runtime, cursor=4, positions={"out": 4, "err": 4})
 
     ended = asyncio.run(go())
@@ -139,7 +139,7 @@ def test_the_output_of_an_ended_attempt_is_deleted_and_its_end_stays_on_record(
     assert ended.pairs[-1][1] == 4
     assert ended.output == []
     asyncio.run(bench.runtime().forget(bench.ref()))
-    assert not bench.place().path.exists()
+    assert not bench.directory().path.exists()
 
 
 @pytest.mark.requirement("output:deleted-at-the-end")
@@ -150,7 +150,7 @@ def test_letting_go_of_what_was_forgotten_or_never_was_makes_nothing(bench: Benc
         await runtime.discard(bench.ref(), cursor=0, positions={})
 
     asyncio.run(go())
-    assert not bench.place().path.exists()
+    assert not bench.directory().path.exists()
 
 
 @pytest.mark.requirement("output:gone-bytes-are-no-output")
@@ -159,10 +159,10 @@ def test_a_reader_whose_place_was_lost_begins_behind_what_is_gone(bench: Bench) 
     """A transcript that could not be kept: the zeros of the hole must not become its lines."""
     script = "seq 100000; echo odd >&2"
     whole = bench.ended("sh", "-c", script)
-    place = bench.place().path
-    (place / "discarded").unlink(missing_ok=True)
+    directory = bench.directory().path
+    (directory / "discarded").unlink(missing_ok=True)
     gone = 488_895  # behind the line 90000
-    give_up(place, out=gone, err=0)
+    discard_before(directory, out=gone, err=0)
     again = asyncio.run(bench.read(bench.runtime()))
 
     behind = [
@@ -177,18 +177,18 @@ def test_a_reader_whose_place_was_lost_begins_behind_what_is_gone(bench: Bench) 
 def test_an_unreadable_record_counts_as_nothing_given_up(tmp_path: Path) -> None:
     (tmp_path / "discarded").write_text("12 x")
     assert discarded(tmp_path) == Discarded()
-    give_up_all(tmp_path)
+    discard_all(tmp_path)
     assert discarded(tmp_path) == Discarded(is_all=True)
 
 
 @pytest.mark.requirement("output:deleted-at-the-end")
-def test_what_cannot_be_let_go_is_told_and_can_be_tried_again(bench: Bench) -> None:
+def test_what_cannot_be_discarded_is_an_error_that_can_be_repeated(bench: Bench) -> None:
     bench.ended("echo", "said")
-    out = Path(bench.place().out)
+    out = Path(bench.directory().out)
     out.unlink()
     out.mkdir()  # no file that could be deleted
 
-    with pytest.raises(RuntimeUnavailable, match="cannot let go of output") as refused:
+    with pytest.raises(RuntimeUnavailable, match="cannot discard output") as refused:
         asyncio.run(bench.runtime().discard(bench.ref(), cursor=0, positions={}, ended=True))
     assert refused.value.retryable
     out.rmdir()

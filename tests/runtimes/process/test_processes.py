@@ -86,7 +86,7 @@ def test_a_worker_that_heeds_term_ends_in_its_own_way_within_the_grace(bench: Be
                 "sh", "-c", "trap 'echo tidied; exit 3' TERM; echo up; while :; do sleep 0.02; done"
             )
         )
-        await asyncio.to_thread(until, "it is up", lambda: bench.place().sizes().out)
+        await asyncio.to_thread(until, "it is up", lambda: bench.directory().sizes().out)
         await runtime.stop(bench.ref(), grace_s=20)
         ended = await bench.read(runtime)
         assert ended.exited.exit == Exit(code=3)
@@ -106,7 +106,7 @@ def test_a_stopped_process_is_continued_so_that_it_can_heed_term(bench: Bench) -
                 "sh", "-c", "trap 'echo heeded; exit 0' TERM; echo up; while :; do sleep 0.02; done"
             )
         )
-        await asyncio.to_thread(until, "it is up", lambda: bench.place().sizes().out)
+        await asyncio.to_thread(until, "it is up", lambda: bench.directory().sizes().out)
         assert started.pid is not None
         os.kill(started.pid, signal.SIGSTOP)
         await runtime.stop(bench.ref(), grace_s=20)
@@ -169,7 +169,7 @@ def test_orphans_are_live_workers_of_this_root_that_nobody_knows(bench: Bench) -
         known = {bench.ref(1).attempt_id}
         found = await runtime.orphans(known)
 
-        worker = bench.place(2).worker()
+        worker = bench.directory(2).worker()
         assert worker is not None
         assert {attempt for attempt, _ in found} == {bench.ref(2).attempt_id}
         assert worker.pid in {pid for _, pid in found}
@@ -197,9 +197,9 @@ def test_a_zombie_is_not_alive_and_its_end_is_told_without_pidfd(
     identity = _identity(child.pid)
 
     async def go() -> None:
-        told = asyncio.Event()
-        with on_end(identity, told.set):
-            await asyncio.wait_for(told.wait(), 20)
+        attempt_variables = asyncio.Event()
+        with on_end(identity, attempt_variables.set):
+            await asyncio.wait_for(attempt_variables.wait(), 20)
 
     asyncio.run(go())
     assert not alive(identity)

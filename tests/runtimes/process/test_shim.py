@@ -20,7 +20,7 @@ from subagents.domain.run.signals import ProgressSeen
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.runtimes.output.output_reader import Sizes
 from subagents.runtimes.process.processes import alive
-from subagents.runtimes.process.shim import SHIM, Place
+from subagents.runtimes.process.shim import SHIM, AttemptDirectory
 
 SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 
@@ -208,7 +208,7 @@ def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(bench: Bench) -
 @pytest.mark.requirement("runtimes:survives-daemon")
 def test_an_attempt_that_ended_while_no_daemon_ran_is_settled_from_its_files(bench: Bench) -> None:
     asyncio.run(bench.runtime().start(bench.launch("sh", "-c", "echo said; exit 5")))
-    until("the exit is recorded", bench.place().exit)
+    until("the exit is recorded", bench.directory().exit)
 
     for _ in range(2):  # as often as asked, until it is forgotten
         ended = asyncio.run(bench.read(bench.runtime()))
@@ -229,11 +229,11 @@ def test_a_process_that_only_has_the_recorded_id_is_neither_believed_nor_signall
             boot = "00000000-0000-0000-0000-000000000000"
         else:
             start = str(int(start) - 1)
-        place = bench.place()
-        place.create({})
+        directory = bench.directory()
+        directory.create({})
         who = f"shim {stranger.pid} {start}\nworker {stranger.pid} {start}\nboot {boot}\n"
-        (place.path / "claim").write_text(f"shim {stranger.pid} {start}\nboot {boot}\n")
-        (place.path / "pid").write_text(f"{who}session {stranger.pid}\n")
+        (directory.path / "claim").write_text(f"shim {stranger.pid} {start}\nboot {boot}\n")
+        (directory.path / "pid").write_text(f"{who}session {stranger.pid}\n")
 
         ended = asyncio.run(bench.read(bench.runtime()))
         asyncio.run(bench.runtime().stop(bench.ref(), grace_s=0))
@@ -252,7 +252,7 @@ def test_a_worker_whose_shim_was_killed_is_followed_and_its_exit_is_unknown(benc
         await runtime.start(
             bench.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; echo late")
         )
-        shim = bench.place().shim()
+        shim = bench.directory().shim()
         assert shim is not None
         os.kill(shim.pid, signal.SIGKILL)
         reading = asyncio.create_task(bench.read(runtime))
@@ -269,8 +269,8 @@ def test_a_worker_whose_shim_was_killed_is_followed_and_its_exit_is_unknown(benc
 @pytest.mark.requirement("runtimes:vanished")
 def test_an_attempt_killed_with_its_shim_vanishes_and_keeps_its_output(bench: Bench) -> None:
     asyncio.run(bench.runtime().start(bench.launch("sh", "-c", "echo partial; exec sleep 60")))
-    until("it spoke", lambda: bench.place().sizes().out)
-    shim, worker = bench.place().shim(), bench.place().worker()
+    until("it spoke", lambda: bench.directory().sizes().out)
+    shim, worker = bench.directory().shim(), bench.directory().worker()
     assert shim is not None
     assert worker is not None
     for each in (shim, worker):
@@ -290,9 +290,9 @@ def test_an_attempt_that_nobody_started_vanishes_at_once(bench: Bench) -> None:
 
 @pytest.mark.requirement("runtimes:vanished")
 def test_a_claim_whose_shim_died_before_the_worker_ran_is_not_started_again(bench: Bench) -> None:
-    place = bench.place()
-    place.create({})
-    (place.path / "claim").write_text("shim 1 0\nboot 0\n")
+    directory = bench.directory()
+    directory.create({})
+    (directory.path / "claim").write_text("shim 1 0\nboot 0\n")
 
     async def go() -> Ended:
         runtime = bench.runtime()
@@ -309,7 +309,7 @@ def test_what_children_write_after_the_worker_ended_is_not_waited_for(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.ended("sh", "-c", "echo mine; echo theirs")
-    monkeypatch.setattr(Place, "sizes", lambda _place: Sizes(out=len("mine\n"), err=0))
+    monkeypatch.setattr(AttemptDirectory, "sizes", lambda _place: Sizes(out=len("mine\n"), err=0))
     ended = asyncio.run(bench.read(bench.runtime()))
 
     assert ended.result.text == "mine"
@@ -329,7 +329,7 @@ def test_ended_workers_leave_no_zombie_and_no_descriptor(bench: Bench) -> None:
         assert _descriptors() == before
 
     asyncio.run(go())
-    shims = [bench.place(number).shim() for number in range(1, 6)]
+    shims = [bench.directory(number).shim() for number in range(1, 6)]
     assert not [each for each in shims if each is None or Path(f"/proc/{each.pid}").exists()]
 
 
@@ -379,12 +379,12 @@ def test_an_exit_is_handed_over_long_before_the_next_poll(bench: Bench) -> None:
 @pytest.mark.requirement("runtimes:stdin-fifo")
 def test_a_fifo_as_stdin_blocks_nobody_and_feeds_a_line(bench: Bench) -> None:
     async def go() -> Ended:
-        runtime, place = bench.runtime(), bench.place()
-        place.create({})
-        os.mkfifo(place.path / "stdin")
+        runtime, directory = bench.runtime(), bench.directory()
+        directory.create({})
+        os.mkfifo(directory.path / "stdin")
         started = await runtime.start(bench.launch("sh", "-c", "read line; echo got $line"))
         assert started.pid is not None  # it runs before anybody writes
-        (place.path / "stdin").write_text("a line\n")
+        (directory.path / "stdin").write_text("a line\n")
         return await bench.read(runtime)
 
     assert asyncio.run(go()).result.text == "got a line"
@@ -431,14 +431,14 @@ def test_an_exit_that_did_not_fit_on_the_disk_is_recorded_when_there_is_room(
             await runtime.start(
                 bench.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; exit 9")
             )
-            worker, shim = bench.place().worker(), bench.place().shim()
+            worker, shim = bench.directory().worker(), bench.directory().shim()
             assert worker is not None
             assert shim is not None
             (bench.cwd / "go").touch()
             filler = _fill(small_disk)
             await until_async("the worker ended", lambda: not alive(worker))
-            await until_async("an exit was tried", (bench.place().path / "exit").exists)
-            assert bench.place().exit() is None
+            await until_async("an exit was tried", (bench.directory().path / "exit").exists)
+            assert bench.directory().exit() is None
             assert alive(shim)
             filler.unlink()
             return await bench.read(runtime)
@@ -460,13 +460,13 @@ def test_a_start_on_a_full_disk_starts_nothing_and_can_be_repeated(small_disk: P
 @pytest.mark.requirement("runtimes:forget")
 def test_forgetting_deletes_the_attempt_and_nothing_else(bench: Bench) -> None:
     bench.ended("true")
-    other = Place(bench.root, bench.ref().run_id, 2)
+    other = AttemptDirectory(bench.root, bench.ref().run_id, 2)
     other.create({"task": b"kept"})
 
     async def go() -> None:
         for _ in range(2):
             await bench.runtime().forget(bench.ref())
-        assert not bench.place().path.exists()
+        assert not bench.directory().path.exists()
         assert other.path.exists()
         await bench.runtime().forget(bench.ref(2))
 
@@ -477,10 +477,10 @@ def test_forgetting_deletes_the_attempt_and_nothing_else(bench: Bench) -> None:
 @pytest.mark.requirement("runtimes:private-files")
 def test_attempt_files_are_private_and_ids_cannot_leave_the_root(bench: Bench) -> None:
     bench.ended("sh", "-c", "umask")
-    for path in (bench.root, bench.place().path.parent, bench.place().path):
+    for path in (bench.root, bench.directory().path.parent, bench.directory().path):
         assert path.stat().st_mode & 0o777 == 0o700
     with pytest.raises(UsageError, match="cannot name a directory"):
-        Place(bench.root, type(bench.ref().run_id)("../r-x"), 1)
+        AttemptDirectory(bench.root, type(bench.ref().run_id)("../r-x"), 1)
 
 
 # -- attempts of 0.1.0 --------------------------------------------------------------------------

@@ -44,7 +44,7 @@ from subagents.runtimes.conversation.dialect import (
 from subagents.runtimes.output.json_fields import table_at
 from subagents.runtimes.output.output_items import system_item
 from subagents.runtimes.output.tool_kinds import ToolScope
-from subagents.runtimes.process.environment import passed_on, program
+from subagents.runtimes.process.environment import passed_variables, program
 
 TAKES: Final = frozenset({SecondPrompt.STEERS, SecondPrompt.PULLED})
 """What a second prompt does where messages go into the turn."""
@@ -112,7 +112,7 @@ class AcpDialect:
         except UsageError as error:
             how = f" (it comes with {facts.package} {facts.version})" if facts.package else ""
             raise UsageError(f"{error}{how}") from error
-        passed = passed_on(os.environ, facts.passes)
+        passed = passed_variables(os.environ, facts.passes)
         own = {name: each.replace("{directory}", directory) for name, each in facts.env.items()}
         env = passed | own | options.env | given.env
         argv = (found, *argv[1:])

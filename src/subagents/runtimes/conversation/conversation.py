@@ -1,11 +1,10 @@
-"""Workers that are talked to while they work: any program whose protocol a ``Dialect`` speaks.
+"""Workers that take messages while they work: any program whose protocol a ``Dialect`` speaks.
 
 A turn is one process behind the shim. Its input is a file that only grows, its output another, so
-a new daemon goes on where the old one was killed (``post``, ``talk``). When the protocol says that
-the turn is over, the program's input ends; one that does not go by itself is ended. A further turn
-is a new process that goes on with the program's own session.
-
-Source: 7-runtimes; docs/decisions/0023.
+a new daemon continues where the old one was killed (``worker_input``, ``turn_reader``). When the
+protocol says that the turn is over, the program's input ends; one that does not exit by itself is
+ended. A further turn is a new process that resumes the program's own session. Why it is made so:
+docs/decisions/0023-conversations-are-folds-over-files.md.
 """
 
 import asyncio
@@ -34,41 +33,41 @@ from subagents.ports import (
 )
 from subagents.runtimes.conversation.dialect import Dialect, InputLine, Opening
 from subagents.runtimes.conversation.turn_reader import TurnReader
-from subagents.runtimes.conversation.worker_input import WorkerInput, opened
-from subagents.runtimes.process.discard import give_up_all
+from subagents.runtimes.conversation.worker_input import WorkerInput, first_input
+from subagents.runtimes.process.discard import discard_all
 from subagents.runtimes.process.environment import (
     as_bytes,
+    attempt_variables,
     check_environment,
-    passed_on,
-    told,
+    passed_variables,
 )
 from subagents.runtimes.process.processes import alive, send
-from subagents.runtimes.process.shim import Command, Place, ProcessAttempts
+from subagents.runtimes.process.shim import AttemptDirectory, ProcessAttempts, ShimCommand
 
 S = TypeVar("S")
 
 LAUNCH: Final = "launch"
 OPENING: Final = "opening"
 
-GO_S: Final = 5.0
-"""So long a program may take to end by itself after its turn; then it is ended."""
+EXIT_BOUND_S: Final = 5.0
+"""So long a program may take to exit by itself after its turn; then it is ended."""
 END_GRACE_S: Final = 2.0
-TAKEN_S: Final = 30.0
-"""So long it may take to say that it took a message. One that says nothing has it all the same:
-it is in its input, and the turn is not over before it was answered."""
-INTERRUPT_S: Final = 8.0
-LIVE_S: Final = 5.0
+ACCEPT_BOUND_S: Final = 30.0
+"""So long it may take to confirm a message. Without a confirmation the message counts as accepted:
+it is in the program's input, and the turn is not over before it was answered."""
+INTERRUPT_BOUND_S: Final = 8.0
+READER_BOUND_S: Final = 5.0
 """So long a message waits for its reader, right after a start."""
-LOOK_S: Final = 0.05
+POLL_S: Final = 0.05
 
 
 class ConversationRuntime(Generic[S]):
     """Runs the programs of one dialect.
 
     Args:
-        dialect: How they speak.
+        dialect: Their protocol.
         attempts: Starts, follows and ends their processes.
-        clock: Waits, and tells the time of what is said.
+        clock: Waits, and times the output.
         off_loop: Carries everything that blocks.
         bridge: Program and arguments of our MCP server over stdio, for the worker to start.
     """
@@ -87,7 +86,7 @@ class ConversationRuntime(Generic[S]):
         self._clock = clock
         self._off_loop = off_loop
         self._bridge = bridge
-        self._live: dict[AttemptId, _Live[S]] = {}
+        self._live: dict[AttemptId, _LiveTurn[S]] = {}
 
     @property
     def name(self) -> str:
@@ -98,7 +97,7 @@ class ConversationRuntime(Generic[S]):
         return self._dialect.abilities
 
     def abilities_of(self, options: Mapping[str, object]) -> Abilities:
-        """See ``ports.Varied``: one dialect may be spoken by many programs."""
+        """See ``ports.Varied``: programs of one protocol may differ in their abilities."""
         dialect = self._dialect
         return dialect.abilities_of(options) if isinstance(dialect, Varied) else dialect.abilities
 
@@ -129,9 +128,11 @@ class ConversationRuntime(Generic[S]):
             UsageError: The program or working directory is missing, or the program cannot do what
                 is asked; nothing was started.
         """
-        place = Place(self._attempts.root, launch.run_id, launch.number)
+        directory = AttemptDirectory(self._attempts.root, launch.run_id, launch.number)
         opening = self._opening(launch, turn=1, message=launch.prompt)
-        return await self._attempts.start(place, partial(self._command, launch, opening, place))
+        return await self._attempts.start(
+            directory, partial(self._command, launch, opening, directory)
+        )
 
     async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
         """Start the next turn in the same session of the program.
@@ -140,16 +141,18 @@ class ConversationRuntime(Generic[S]):
             RuntimeUnavailable: Its session is not known, or its files are gone.
             UsageError: As for ``start``.
         """
-        first = Place(self._attempts.root, ref.run_id, ref.number)
+        first = AttemptDirectory(self._attempts.root, ref.run_id, ref.number)
         launch = await self._off_loop(partial(_read, first.path / LAUNCH, Launch))
         if launch is None or ref.native_session is None:
             raise RuntimeUnavailable(
-                f"attempt {ref.attempt_id} has no session of {self.name} to go on with"
+                f"attempt {ref.attempt_id} has no session of {self.name} to resume"
             )
         launch = replace(launch, env=dict(env), native_session=ref.native_session)
         opening = replace(self._opening(launch, turn=ref.turns, message=message), used=ref.usage)
-        place = self._attempts.place(ref)
-        return await self._attempts.start(place, partial(self._command, launch, opening, place))
+        directory = self._attempts.directory(ref)
+        return await self._attempts.start(
+            directory, partial(self._command, launch, opening, directory)
+        )
 
     async def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
@@ -158,100 +161,106 @@ class ConversationRuntime(Generic[S]):
 
         While it is watched, the program is answered; and ended once its turn is over.
         """
-        place = self._attempts.place(ref)
-        opening = await self._off_loop(partial(_read, place.path / OPENING, Opening))
+        directory = self._attempts.directory(ref)
+        opening = await self._off_loop(partial(_read, directory.path / OPENING, Opening))
         if opening is None:
             # It was never started: reading shows just that.
             opening = _unstarted(ref)
-        live = _Live[S](asyncio.get_running_loop())
-        talk = TurnReader(
+        live = _LiveTurn[S](asyncio.get_running_loop())
+        reader = TurnReader(
             self._dialect,
             opening,
-            place,
-            WorkerInput(place.path),
+            directory,
+            WorkerInput(directory.path),
             cursor=cursor,
             positions=positions,
             now_ms=self._clock.now_ms,
-            on_change=live.tell,
+            on_change=live.notify,
         )
-        live.talk = talk
+        live.reader = reader
         self._live[ref.attempt_id] = live
-        ending = asyncio.create_task(self._end_when_done(ref, place, live))
+        ending = asyncio.create_task(self._end_when_done(ref, directory, live))
         try:
-            async for seen, at in self._attempts.watch(ref.attempt_id, place, talk):
-                yield talk.judged(seen) if isinstance(seen, Exited) else seen, at
+            async for seen, at in self._attempts.watch(ref.attempt_id, directory, reader):
+                yield reader.as_ended(seen) if isinstance(seen, Exited) else seen, at
         finally:
             ending.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ending
             if self._live.get(ref.attempt_id) is live:
                 del self._live[ref.attempt_id]
-            live.tell()
+            live.notify()
 
     async def discard(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
-        """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
+        """Discard output that is kept elsewhere; see ``ports.Runtime.discard``.
 
         Raises:
-            RuntimeUnavailable: Not all could be let go; repeating goes on.
+            RuntimeUnavailable: Not all could be discarded; repeat it.
         """
         try:
             if ended:
                 for directory in await self._off_loop(partial(self._turns, ref)):
-                    await self._off_loop(partial(give_up_all, directory))
+                    await self._off_loop(partial(discard_all, directory))
             elif (live := self._live.get(ref.attempt_id)) is not None:
-                await self._off_loop(partial(live.talk.let_go, cursor=cursor, positions=positions))
+                await self._off_loop(
+                    partial(live.reader.discard_before, cursor=cursor, positions=positions)
+                )
         except OSError as error:
-            raise RuntimeUnavailable(f"cannot let go of output: {error}") from error
+            raise RuntimeUnavailable(f"cannot discard output: {error}") from error
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         """TERM, ``grace_s`` seconds, KILL, for every process of the attempt.
 
         Raises:
-            RuntimeUnavailable: Some did not die of KILL within ten seconds; repeating goes on.
+            RuntimeUnavailable: Some survived KILL for ten seconds; repeat it.
         """
-        await self._attempts.stop(ref.attempt_id, self._attempts.place(ref), grace_s=grace_s)
+        await self._attempts.stop(ref.attempt_id, self._attempts.directory(ref), grace_s=grace_s)
 
     async def steer(self, ref: AttemptRef, message: str, *, key: str) -> None:
-        """Put a message into the turn that is under way; returns when the program took it.
+        """Put a message into the present turn; returns when the program accepted it.
 
         Raises:
-            RuntimeUnavailable: There is no turn that takes messages; it stays for the next one.
+            RuntimeUnavailable: No turn takes messages now; the message stays for the next one.
         """
-        live = await self._live_talk(ref)
-        input_line = self._dialect.steer(live.talk.state, message, key=key)
-        if input_line is None or live.talk.is_done:
+        live = await self._live_turn(ref)
+        line = self._dialect.steer(live.reader.state, message, key=key)
+        if line is None or live.reader.is_done:
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} takes no message now")
-        await self._send(live, ref, input_line)
+        await self._send(live, ref, line)
 
-        def answered() -> bool:
-            return self._dialect.accepted(live.talk.state, key) is not None
+        def is_answered() -> bool:
+            return self._dialect.accepted(live.reader.state, key) is not None
 
-        await live.until(lambda: answered() or live.talk.is_over, TAKEN_S, self._clock)
-        taken = self._dialect.accepted(live.talk.state, key)
-        if taken is False or (taken is None and live.talk.is_over):
-            raise RuntimeUnavailable(f"attempt {ref.attempt_id} did not take the message")
+        await live.until(lambda: is_answered() or live.reader.is_over, ACCEPT_BOUND_S, self._clock)
+        taken = self._dialect.accepted(live.reader.state, key)
+        if taken is False or (taken is None and live.reader.is_over):
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} did not accept the message")
 
     async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
-        """End the turn that is under way; see ``ports.Runtime.interrupt``.
+        """End the present turn; see ``ports.Runtime.interrupt``.
 
         Raises:
             RuntimeUnavailable: There is no turn, or its program cannot be interrupted.
         """
-        live = await self._live_talk(ref)
-        input_line = self._dialect.interrupt(live.talk.state, key=key)
-        if input_line is None:
+        live = await self._live_turn(ref)
+        line = self._dialect.interrupt(live.reader.state, key=key)
+        if line is None:
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} has no turn to interrupt")
-        await self._send(live, ref, input_line)
-        await live.until(lambda: live.talk.is_done or live.talk.is_over, INTERRUPT_S, self._clock)
+        await self._send(live, ref, line)
+        await live.until(
+            lambda: live.reader.is_done or live.reader.is_over, INTERRUPT_BOUND_S, self._clock
+        )
 
     async def forget(self, ref: AttemptRef) -> None:
         """Delete the attempt's directories with all its turns. Idempotent."""
-        for directory in reversed(await self._off_loop(partial(self._turns, ref))):
-            number, _, turn = directory.name.partition(".")
-            place = Place(self._attempts.root, ref.run_id, int(number), int(turn or 1))
-            await self._attempts.forget(place)
+        for path in reversed(await self._off_loop(partial(self._turns, ref))):
+            number, _, turn = path.name.partition(".")
+            directory = AttemptDirectory(
+                self._attempts.root, ref.run_id, int(number), int(turn or 1)
+            )
+            await self._attempts.forget(directory)
 
     def _turns(self, ref: AttemptRef) -> list[Path]:
         """The directories of the attempt's turns that are there, the first one first."""
@@ -259,38 +268,40 @@ class ConversationRuntime(Generic[S]):
         found = run.glob(f"{ref.number}.*") if run.is_dir() else ()
         return [run / str(ref.number), *sorted(each for each in found if each.is_dir())]
 
-    async def _live_talk(self, ref: AttemptRef) -> "_Live[S]":
+    async def _live_turn(self, ref: AttemptRef) -> "_LiveTurn[S]":
         """The turn as it is read; a turn that has just begun may take a moment.
 
         Raises:
             RuntimeUnavailable: Nobody reads it: it is over.
         """
         waited_s = 0.0
-        while ref.attempt_id not in self._live and waited_s < LIVE_S:
-            worker = self._attempts.place(ref).shim()
+        while ref.attempt_id not in self._live and waited_s < READER_BOUND_S:
+            worker = self._attempts.directory(ref).shim()
             if worker is None or not alive(worker):
                 break
-            await self._clock.sleep(LOOK_S)
-            waited_s += LOOK_S
+            await self._clock.sleep(POLL_S)
+            waited_s += POLL_S
         live = self._live.get(ref.attempt_id)
         if live is None:
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} is not live")
         return live
 
-    async def _send(self, live: "_Live[S]", ref: AttemptRef, input_line: InputLine) -> None:
+    async def _send(self, live: "_LiveTurn[S]", ref: AttemptRef, line: InputLine) -> None:
         try:
-            await self._off_loop(partial(live.talk.post.send, [input_line]))
+            await self._off_loop(partial(live.reader.worker_input.send, [line]))
         except OSError as error:
             raise RuntimeUnavailable(f"cannot reach attempt {ref.attempt_id}: {error}") from error
 
-    async def _end_when_done(self, ref: AttemptRef, place: Place, live: "_Live[S]") -> None:
-        """Once the turn is over: end its input, and then it, when it does not go by itself."""
-        await live.until(lambda: live.talk.is_done, None, self._clock)
-        feeder = await self._off_loop(place.feeder)
+    async def _end_when_done(
+        self, ref: AttemptRef, directory: AttemptDirectory, live: "_LiveTurn[S]"
+    ) -> None:
+        """Once the turn is over, end the program's input, and then whatever does not exit."""
+        await live.until(lambda: live.reader.is_done, None, self._clock)
+        feeder = await self._off_loop(directory.feeder)
         if feeder is not None:
             send(feeder, signal.SIGTERM)
-        await self._clock.sleep(GO_S)
-        await self._attempts.stop(ref.attempt_id, place, grace_s=END_GRACE_S)
+        await self._clock.sleep(EXIT_BOUND_S)
+        await self._attempts.stop(ref.attempt_id, directory, grace_s=END_GRACE_S)
 
     def _opening(self, launch: Launch, *, turn: int, message: str) -> Opening:
         return Opening(
@@ -311,17 +322,19 @@ class ConversationRuntime(Generic[S]):
             bridge=self._bridge,
         )
 
-    def _command(self, launch: Launch, opening: Opening, place: Place) -> Command:
+    def _command(
+        self, launch: Launch, opening: Opening, directory: AttemptDirectory
+    ) -> ShimCommand:
         if not Path(launch.cwd).is_dir():
             raise UsageError(f"the working directory {launch.cwd} does not exist; name it in `cwd`")
         options = launch.options
         names = _texts(options.get("pass_env"))
         configured = options.get("env")
-        env = passed_on(os.environ, (*self._dialect.passes, *names))
+        env = passed_variables(os.environ, (*self._dialect.passes, *names))
         env |= configured if isinstance(configured, dict) else {}
-        env |= launch.env | told(launch, place.path)
+        env |= launch.env | attempt_variables(launch, directory.path)
         invocation = self._dialect.invocation(
-            opening, directory=str(place.path), path=env.get("PATH", os.defpath)
+            opening, directory=str(directory.path), path=env.get("PATH", os.defpath)
         )
         env |= invocation.env | self._attempts.marker(launch.attempt_id, opening.turn).variables()
         check_environment(env)
@@ -330,10 +343,10 @@ class ConversationRuntime(Generic[S]):
             OPENING: msgspec.json.encode(opening),
             "task": as_bytes(launch.task),
             "prompt": as_bytes(opening.message),
-            **opened(self._dialect.begin(opening).input_lines),
+            **first_input(self._dialect.begin(opening).input_lines),
             **invocation.files,
         }
-        return Command(
+        return ShimCommand(
             argv=tuple(map(as_bytes, invocation.argv)),
             env={as_bytes(name): as_bytes(value) for name, value in env.items()},
             cwd=as_bytes(launch.cwd),
@@ -342,16 +355,16 @@ class ConversationRuntime(Generic[S]):
         )
 
 
-class _Live(Generic[S]):
-    """A turn that is being read, and who waits for what is read of it."""
+class _LiveTurn(Generic[S]):
+    """A turn that is being read, and those who wait for what its reader finds."""
 
-    talk: TurnReader[S]
+    reader: TurnReader[S]
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._changed = asyncio.Event()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Something was read; from any thread."""
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
             self._loop.call_soon_threadsafe(self._wake)

@@ -1,12 +1,11 @@
 """How one program's protocol is spoken, as pure functions over what it writes.
 
 A program that takes messages while it works is driven through two files: ``out``, which it writes,
-and ``in``, which is fed to its standard input (``post``). A ``Dialect`` never sees either: it turns
-a line that came into what it means and into the lines to send for it. Its state is a fold over the
-lines of ``out`` and nothing else, so a new daemon folds them again and goes on where the old one
-was killed; a line to send has a key, and is sent once however often it is asked for.
-
-Source: 7-runtimes "The shim"; docs/decisions/0023.
+and ``in``, which is fed to its standard input (``worker_input``). A ``Dialect`` never sees either:
+it turns a line of output into its meaning and the lines to send for it. Its state is a fold over
+the lines of ``out`` and nothing else, so a new daemon folds them again and continues where the old
+one was killed; a line to send has a key, and is sent once however often it is asked for. Why it is
+made so: docs/decisions/0023-conversations-are-folds-over-files.md.
 """
 
 from collections.abc import Mapping
@@ -39,15 +38,16 @@ class Opening(Value, frozen=True):
     session_uuid: str
     """A UUID of the attempt's own, for programs that let the caller choose the session's id."""
     session_id: str | None = None
-    """The program's session to go on with, as ``SessionSeen`` named it; None = a new one."""
+    """The program's session to resume, as ``SessionSeen`` named it; None = a new one."""
     used: Usage | None = None
-    """What the attempt used in its turns before this one; ``UsageSeen`` counts on from there."""
+    """What the attempt used in earlier turns; every ``UsageSeen`` of this one includes it."""
     model: str | None = None
     thinking: str | None = None
     tools: tuple[str, ...] | None = None
     """The only tools of its own it may use; None = all that its program has."""
     tools_deny: tuple[str, ...] = ()
     options: dict[str, object] = {}
+    """The agent's runtime section, with its ``env`` and ``pass_env``; ``check`` accepted it."""
     bridge: tuple[str, ...] = ()
     """Program and arguments of our MCP server over stdio. It finds the worker's token by itself;
     empty = the worker gets no tools of ours."""
@@ -73,7 +73,7 @@ class InputLine(NamedTuple):
 
 
 class TurnStep(NamedTuple, Generic[S]):
-    """What one line came to."""
+    """What follows from one line."""
 
     state: S
     output: tuple[OutputItem, ...] = ()
@@ -85,8 +85,10 @@ class TurnStep(NamedTuple, Generic[S]):
 class Dialect(Protocol[S]):
     """One program's protocol. Only ``invocation`` looks at the machine; all else is pure.
 
-    ``S`` is a frozen value. No method but ``check`` and ``invocation`` ever raises: a line that
-    cannot be read is something said (``LineType.SYSTEM``, "unknown event: NAME"), never an error.
+    ``S`` is a frozen ``subagents.domain.run.values.Value`` that msgspec can encode: it becomes part
+    of the attempt's checkpoint under its field names. Only ``check``, ``check_scope`` and
+    ``invocation`` may raise: a line that cannot be read becomes an item of output
+    (``LineType.SYSTEM``, "unknown event: NAME"), never an error.
     """
 
     @property
@@ -118,7 +120,7 @@ class Dialect(Protocol[S]):
         Args:
             options: The agent's.
             tools: The only ones it may use; None = all of its own.
-            deny: Not these, whatever else (names of other programs too, see ``toolkinds``).
+            deny: Not these, whatever else (names of other programs too, see ``tool_kinds``).
 
         Raises:
             Forbidden: Names the tools, and why nothing here can keep the program from using them.
@@ -140,7 +142,7 @@ class Dialect(Protocol[S]):
         ...
 
     def begin(self, opening: Opening) -> TurnStep[S]:
-        """The state before the first line, and the first letters."""
+        """The state before the first line, and the first lines to send."""
         ...
 
     def read_line(self, state: S, line: bytes, *, now_ms: int | None) -> TurnStep[S]:
@@ -149,17 +151,23 @@ class Dialect(Protocol[S]):
         Args:
             state: After the line before.
             line: Without its newline; at most ``LINE_BYTES_MAX`` bytes, of any content.
-            now_ms: About when it was written; None = long ago (read again after a restart): then
-                no duration can be told.
+            now_ms: About when it was written, in milliseconds since 1970; None = long ago (it is
+                read again after a restart), so durations are unknown.
         """
         ...
 
     def steer(self, state: S, message: str, *, key: str) -> InputLine | None:
-        """A message into the turn that is under way (key = ``key``); None = it takes none now."""
+        """The line that puts a message into the present turn; None = it takes none now.
+
+        Args:
+            state: Of the turn.
+            message: As the sender wrote it.
+            key: Becomes the line's key.
+        """
         ...
 
     def accepted(self, state: S, key: str) -> bool | None:
-        """Whether the program took the message sent under ``key``; None = it did not say yet."""
+        """Whether the program accepted the message sent under ``key``; None = not known yet."""
         ...
 
     def interrupt(self, state: S, *, key: str) -> InputLine | None:
@@ -167,11 +175,11 @@ class Dialect(Protocol[S]):
         ...
 
     def is_done(self, state: S) -> bool:
-        """The turn is over and every message that was taken is answered: the program may end."""
+        """The turn is over and every message that was accepted is answered: the program may end."""
         ...
 
     def finish(self, state: S) -> TurnStep[S]:
-        """The program is gone and all it wrote was heard; what is there to say of an open turn.
+        """The program is gone and all its output was read: what follows for an open turn.
 
         A turn that did not end gets a ``ResultSeen`` that is an error, with the last text.
         """

@@ -2,7 +2,10 @@
 
 The state is a fold over ``out``: after a restart it is folded again, from its beginning or from the
 last checkpoint. What was taken before is folded in silence: only what stands behind ``cursor`` and
-``positions`` is yielded. A checkpoint is made when what stands before it is to be let go.
+``positions`` is yielded. A checkpoint is made when what stands before it is to be discarded.
+
+A checkpoint holds the dialect's state by its field names, so that a new version goes on from one
+that an older version wrote: a field of a state is not renamed without ``msgspec.field(name=…)``.
 """
 
 import contextlib
@@ -30,25 +33,25 @@ from subagents.runtimes.output.lines import Kind, Lines
 from subagents.runtimes.output.output_reader import (
     CHUNK_BYTES,
     ERR,
+    ITEMS_MAX,
     OUT,
-    PIECES_MAX,
     READ_BYTES_MAX,
     Seen,
     Sizes,
 )
 from subagents.runtimes.output.output_reader import newest as newest_of
-from subagents.runtimes.output.terminal_text import beginning, pieces
+from subagents.runtimes.output.terminal_text import cut_line_item, line_items
 from subagents.runtimes.process.discard import KEPT_BYTES, punch
-from subagents.runtimes.process.shim import Place
+from subagents.runtimes.process.shim import AttemptDirectory
 
 log = logging.getLogger(__name__)
 
 S = TypeVar("S")
 
 CHECKPOINT: Final = "state"
-MARK_BYTES: Final = 1024 * 1024
-MARKS_MAX: Final = 64
-"""So many states at places so far apart are remembered: what is let go lags behind by one."""
+CHECKPOINT_BYTES: Final = 1024 * 1024
+CHECKPOINTS_MAX: Final = 64
+"""So many states, so far apart, are remembered: what is discarded lags behind by one of them."""
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 """A longer line is not decoded; programs put whole files and pictures into one."""
 
@@ -59,10 +62,10 @@ class TurnReader(Generic[S]):
     Args:
         dialect: How its program speaks.
         opening: What the turn began with.
-        place: Its files.
-        post: Where answers go.
+        directory: Its files.
+        worker_input: Where answers go.
         cursor: Signals in lines before it were taken.
-        positions: By name: what stands before was heard.
+        positions: By name: output before them was taken.
         now_ms: The time.
         on_change: Called after each read, from the reading thread.
     """
@@ -71,8 +74,8 @@ class TurnReader(Generic[S]):
         self,
         dialect: Dialect[S],
         opening: Opening,
-        place: Place,
-        post: WorkerInput,
+        directory: AttemptDirectory,
+        worker_input: WorkerInput,
         *,
         cursor: int,
         positions: Mapping[str, int],
@@ -81,11 +84,11 @@ class TurnReader(Generic[S]):
     ) -> None:
         self._dialect = dialect
         self._opening = opening
-        self._place = place
-        self.post = post
+        self._directory = directory
+        self.worker_input = worker_input
         self._cursor = cursor
-        self._given = cursor
-        """The cursor that goes with pieces: all signals before it were returned."""
+        self._settled_cursor = cursor
+        """The cursor that goes with output: all signals before it were returned."""
         self._now_ms = now_ms
         self._on_change = on_change
         suffix = "" if opening.turn == 1 else f".{opening.turn}"
@@ -94,19 +97,19 @@ class TurnReader(Generic[S]):
             OUT: positions.get(self._names[OUT], 0),
             ERR: positions.get(self._names[ERR], 0),
         }
-        self._told = dict(self._kept)
+        self._reported = dict(self._kept)
         first = dialect.begin(opening)
-        begin = _checkpoint(place.path / CHECKPOINT, type(first.state))
+        begin = _checkpoint(directory.path / CHECKPOINT, type(first.state))
         self._out = _LongLines(0 if begin is None else begin.offset)
         self._err = Lines(self._kept[ERR])
         self.state = first.state if begin is None else begin.state
-        self._marks: deque[_Checkpoint[S]] = deque(maxlen=MARKS_MAX)
+        self._checkpoints: deque[_Checkpoint[S]] = deque(maxlen=CHECKPOINTS_MAX)
         self._unsent: list[InputLine] = list(first.input_lines)
         self._is_over = False
 
     @property
     def position(self) -> int:
-        """See ``shim.Reader``."""
+        """See ``shim.AttemptReader``."""
         return max(self._out.fed, self._cursor)
 
     @property
@@ -120,58 +123,58 @@ class TurnReader(Generic[S]):
         return self._is_over
 
     def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
-        """See ``shim.Reader``; answers are sent before it returns.
+        """See ``shim.AttemptReader``; answers are sent before it returns.
 
         Raises:
             OSError: An answer could not be sent; reading again goes on.
         """
-        turn = _Turn(self._told, self._names)
+        reading = _ReadPass(self._reported, self._names)
         # Before anything else is read: what a crash, or a full disk, kept from being sent.
         self._send()
-        more_out = self._read_out(turn, None if until is None else until.out)
-        more_err = self._read_err(turn, None if until is None else until.err)
+        more_out = self._read_out(reading, None if until is None else until.out)
+        more_err = self._read_err(reading, None if until is None else until.err)
         self._send()
         self._mark()
-        seen = self._seen(turn)
+        seen = self._seen(reading)
         self._on_change()
         return seen, more_out or more_err
 
     def finish(self) -> list[Seen]:
-        """See ``shim.Reader``: the last unfinished line, and what an open turn came to."""
-        turn = _Turn(self._told, self._names)
+        """See ``shim.AttemptReader``: the last unfinished line, and what an open turn came to."""
+        reading = _ReadPass(self._reported, self._names)
         for start, end, line in self._out.finish():
-            self._take(turn, start, end, line)
+            self._take(reading, start, end, line)
         for part in self._err.finish():
-            turn.hear(ERR, pieces(part.data, is_stderr=True), part.end)
+            reading.add(ERR, line_items(part.data, is_stderr=True), part.end)
         last = self._guarded(lambda: self._dialect.finish(self.state))
         self.state = last.state
-        turn.hear(OUT, list(last.output), self._out.position)
+        reading.add(OUT, list(last.output), self._out.position)
         key = f"{self._opening.attempt_id}:finish"
-        turn.signals += [
+        reading.signals += [
             (replace(each, key=f"{key}:{number}"), self.position)
             for number, each in enumerate(last.signals)
         ]
         self._is_over = True
         self._on_change()
-        return self._seen(turn)
+        return self._seen(reading)
 
-    def let_go(self, *, cursor: int, positions: Mapping[str, int]) -> None:
+    def discard_before(self, *, cursor: int, positions: Mapping[str, int]) -> None:
         """Free the disk of what stands before these positions, behind a checkpoint. Idempotent.
 
         Raises:
-            OSError: Not all could be let go.
+            OSError: Not all could be discarded.
         """
         kept = min(cursor, positions.get(self._names[OUT], 0))
-        found = [mark for mark in tuple(self._marks) if mark.offset <= kept]
+        found = [mark for mark in tuple(self._checkpoints) if mark.offset <= kept]
         if found:
-            path = self._place.path / CHECKPOINT
+            path = self._directory.path / CHECKPOINT
             draft = path.with_name(f".{CHECKPOINT}")
             draft.write_bytes(msgspec.json.encode(found[-1]))
             draft.replace(path)
-            punch(self._place.out, until=found[-1].offset)
-        punch(self._place.err, until=positions.get(self._names[ERR], 0) - KEPT_BYTES)
+            punch(self._directory.out, until=found[-1].offset)
+        punch(self._directory.err, until=positions.get(self._names[ERR], 0) - KEPT_BYTES)
 
-    def judged(self, seen: Exited) -> Exited:
+    def as_ended(self, seen: Exited) -> Exited:
         """How the worker ended: when its turn is over it did what it was there for.
 
         Programs that end badly after a good turn (or are ended, because they do not go by
@@ -179,34 +182,34 @@ class TurnReader(Generic[S]):
         """
         return replace(seen, exit=Exit(code=0)) if self.is_done else seen
 
-    def _read_out(self, turn: "_Turn", until: int | None) -> bool:
+    def _read_out(self, reading: "_ReadPass", until: int | None) -> bool:
         budget, size = READ_BYTES_MAX, 1
-        while size and budget > 0 and turn.count < PIECES_MAX:
-            chunk = _chunk(self._place.out, self._out.fed, until)
+        while size and budget > 0 and reading.count < ITEMS_MAX:
+            chunk = _chunk(self._directory.out, self._out.fed, until)
             size = len(chunk)
             budget -= size
             for start, end, line in self._out.feed(chunk):
-                self._take(turn, start, end, line)
-            turn.reached(OUT, max(self._out.position, self._kept[OUT]))
+                self._take(reading, start, end, line)
+            reading.reached(OUT, max(self._out.position, self._kept[OUT]))
         return bool(size)
 
-    def _read_err(self, turn: "_Turn", until: int | None) -> bool:
+    def _read_err(self, reading: "_ReadPass", until: int | None) -> bool:
         budget, size = READ_BYTES_MAX, 1
-        while size and budget > 0 and turn.count < PIECES_MAX:
-            chunk = _chunk(self._place.err, self._err.fed, until)
+        while size and budget > 0 and reading.count < ITEMS_MAX:
+            chunk = _chunk(self._directory.err, self._err.fed, until)
             size = len(chunk)
             budget -= size
             for part in self._err.feed(chunk):
                 is_cut = part.kind is Kind.CUT
                 output = (
-                    [beginning(part.data, is_stderr=True)]
+                    [cut_line_item(part.data, is_stderr=True)]
                     if is_cut
-                    else pieces(part.data, is_stderr=True)
+                    else line_items(part.data, is_stderr=True)
                 )
-                turn.hear(ERR, output, part.end)
+                reading.add(ERR, output, part.end)
         return bool(size)
 
-    def _take(self, turn: "_Turn", start: int, end: int, line: bytes | None) -> None:
+    def _take(self, reading: "_ReadPass", start: int, end: int, line: bytes | None) -> None:
         """One line of standard output; None = it was too long."""
         is_news = start >= self._kept[OUT]
         if line is None:
@@ -220,13 +223,13 @@ class TurnReader(Generic[S]):
         self.state = step.state
         self._unsent += step.input_lines
         if is_news:
-            turn.hear(OUT, list(step.output), end)
+            reading.add(OUT, list(step.output), end)
         if start >= self._cursor:
             key = f"{self._opening.attempt_id}:{self._names[OUT]}:{start}"
             last = len(step.signals) - 1
             # Only the last one is behind its line: whoever is killed after an earlier one reads the
             # line again, where the keys tell which of its signals are known.
-            turn.signals += [
+            reading.signals += [
                 (
                     replace(each, key=f"{key}:{number}" if number else key),
                     end if number == last else start,
@@ -244,25 +247,25 @@ class TurnReader(Generic[S]):
             return TurnStep(self.state, output=(OutputItem(type=LineType.ERROR, text=text[:500]),))
 
     def _mark(self) -> None:
-        """Remember the state at a place, now and then: all that was to be sent by then was sent."""
-        last = self._marks[-1].offset if self._marks else 0
-        if self._out.position - last >= MARK_BYTES:
-            self._marks.append(_Checkpoint(self._out.position, self.state))
+        """Remember the state now and then, when all that was to be sent by then was sent."""
+        last = self._checkpoints[-1].offset if self._checkpoints else 0
+        if self._out.position - last >= CHECKPOINT_BYTES:
+            self._checkpoints.append(_Checkpoint(self._out.position, self.state))
 
     def _send(self) -> None:
         if self._unsent:
-            # Without its input it was never started, or is forgotten: nobody is there to answer.
+            # Without its input file it was never started, or is forgotten: nobody reads an answer.
             with contextlib.suppress(FileNotFoundError):
-                self.post.send(self._unsent)
+                self.worker_input.send(self._unsent)
             self._unsent = []
 
-    def _seen(self, turn: "_Turn") -> list[Seen]:
-        """Pieces before signals: whoever crashes in between reads the signals again."""
-        turn.close()
-        self._told = turn.positions
-        found: list[Seen] = [(batch, self._given) for batch in turn.batches]
-        found += newest_of(turn.signals)
-        self._given = max(self._given, self._out.position)
+    def _seen(self, reading: "_ReadPass") -> list[Seen]:
+        """Output before signals: whoever crashes in between reads the signals again."""
+        reading.close()
+        self._reported = reading.positions
+        found: list[Seen] = [(batch, self._settled_cursor) for batch in reading.batches]
+        found += newest_of(reading.signals)
+        self._settled_cursor = max(self._settled_cursor, self._out.position)
         return found
 
 
@@ -280,20 +283,20 @@ def _checkpoint(path: Path, form: type[S]) -> _Checkpoint[S] | None:
         return None
 
 
-class _Turn:
-    """What one turn of reading finds."""
+class _ReadPass:
+    """What one call of ``read`` or ``finish`` finds."""
 
-    def __init__(self, told: Mapping[str, int], names: Mapping[str, str]) -> None:
+    def __init__(self, attempt_variables: Mapping[str, int], names: Mapping[str, str]) -> None:
         self.batches: list[OutputBatch] = []
         self.signals: list[tuple[Signal, int]] = []
-        self.positions = dict(told)
+        self.positions = dict(attempt_variables)
         self.count = 0
-        self._told = dict(told)
+        self._reported = dict(attempt_variables)
         self._names = names
         self._output: list[OutputItem] = []
 
-    def hear(self, stream: str, output: list[OutputItem], position: int) -> None:
-        if self._output and len(self._output) + len(output) > PIECES_MAX:
+    def add(self, stream: str, output: list[OutputItem], position: int) -> None:
+        if self._output and len(self._output) + len(output) > ITEMS_MAX:
             self.close()
         self._output += output
         self.count += len(output)
@@ -304,9 +307,9 @@ class _Turn:
 
     def close(self) -> None:
         """Make one ``OutputBatch`` of what came since the last, also of blank output."""
-        if self._output or self.positions != self._told:
-            self._told = dict(self.positions)
-            named = {self._names[stream]: at for stream, at in self._told.items()}
+        if self._output or self.positions != self._reported:
+            self._reported = dict(self.positions)
+            named = {self._names[stream]: at for stream, at in self._reported.items()}
             self.batches.append(OutputBatch(items=tuple(self._output), positions=named))
             self._output = []
 

@@ -30,7 +30,7 @@ _DECODER: Final = msgspec.json.Decoder(_Sent)
 
 
 class WorkerInput:
-    """Sends to one turn of one attempt. Blocking; safe for several threads of one process.
+    """The input of one turn of one attempt. Blocking; safe for several threads of one process.
 
     Args:
         directory: The turn's.
@@ -45,7 +45,7 @@ class WorkerInput:
         """Append those whose keys were not sent before.
 
         Raises:
-            OSError: Not all were sent (a full disk, no directory); repeating goes on.
+            OSError: Not all were sent (a full disk, no directory); repeat it.
         """
         with self._lock:
             keys = self._recovered()
@@ -61,7 +61,7 @@ class WorkerInput:
             _write(self._directory / SENT, msgspec.json.encode(_Sent(input_line.key, text)) + b"\n")
             _write(self._directory / IN, text.encode() + b"\n")
         except OSError:
-            self._keys = None  # looked at again before anything else is sent
+            self._keys = None  # read again before anything else is sent
             raise
 
     def _recovered(self) -> set[str]:
@@ -77,8 +77,8 @@ class WorkerInput:
         return self._keys
 
 
-def opened(input_lines: Iterable[InputLine]) -> dict[str, bytes]:
-    """The files of a turn that begins with these letters."""
+def first_input(input_lines: Iterable[InputLine]) -> dict[str, bytes]:
+    """The files of a turn that begins with these lines."""
     texts = [(each.key, each.line.decode("utf-8", "replace")) for each in input_lines]
     return {
         IN: "".join(f"{text}\n" for _, text in texts).encode(),

@@ -50,7 +50,7 @@ from subagents.runtimes.llm.llm_options import (
     thinking_level,
 )
 from subagents.runtimes.output.output_items import ALIVE
-from subagents.runtimes.output.terminal_text import pieces
+from subagents.runtimes.output.terminal_text import line_items
 from subagents.runtimes.output.tool_kinds import kind_of
 from subagents.runtimes.output.worker_events import (
     ErrorEvent,
@@ -190,7 +190,7 @@ class LlmDialect:
             return TurnStep(replace(state, taken=(*state.taken, key)))
         event = event_of(line)
         if event is None:
-            return TurnStep(state, output=tuple(pieces(line, is_stderr=False)))
+            return TurnStep(state, output=tuple(line_items(line, is_stderr=False)))
         signal = signal_of(event, key="")
         match event:
             case TextEvent() if event.text:

@@ -32,7 +32,7 @@ from subagents.runtimes.output.lines import (
     Part,
 )
 from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
-from subagents.runtimes.output.terminal_text import beginning, clean, pieces
+from subagents.runtimes.output.terminal_text import clean, cut_line_item, line_items
 from subagents.runtimes.output.worker_events import (
     ResultEvent,
     TextEvent,
@@ -45,7 +45,7 @@ CHUNK_BYTES: Final = 64 * 1024
 """Read and split in one go: some 0.1 ms in which no other thread of this process runs."""
 READ_BYTES_MAX: Final = 16 * CHUNK_BYTES
 """Per turn on a thread, so that one huge output does not hold up the others."""
-PIECES_MAX: Final = 2_000
+ITEMS_MAX: Final = 2_000
 """Of one ``OutputBatch``; a turn ends when it has as many."""
 
 STDERR_BYTES_MAX: Final = 4_096
@@ -72,14 +72,14 @@ class _Stream:
 
     name: str
     path: str
-    said_from: int
+    reported_until: int
     """What stands before it was heard."""
     lines: Lines
 
     @property
     def position(self) -> int:
         """Behind all that was heard."""
-        return max(self.lines.position, self.said_from)
+        return max(self.lines.position, self.reported_until)
 
     def read(self, *, until: int | None) -> tuple[list[Part], int]:
         """Read one chunk; returns what it completed and its size."""
@@ -92,9 +92,9 @@ class _Stream:
         return [], 0
 
 
-def _stream(name: str, path: str, begin: int, *, said_from: int) -> _Stream:
+def _stream(name: str, path: str, begin: int, *, reported_until: int) -> _Stream:
     lines = Lines(begin, is_inside=_is_inside(path, begin))
-    return _Stream(name=name, path=path, said_from=said_from, lines=lines)
+    return _Stream(name=name, path=path, reported_until=reported_until, lines=lines)
 
 
 class Output:
@@ -122,14 +122,14 @@ class Output:
     ) -> None:
         self._attempt_id = attempt_id
         self._cursor = cursor
-        self._given = cursor
+        self._settled_cursor = cursor
         """The cursor that goes with pieces: all signals before it were returned."""
         out_heard, err_heard = positions.get(OUT, 0), positions.get(ERR, 0)
         self.begin = min(cursor, out_heard)
         """Where reading standard output begins."""
-        self._out = _stream(OUT, out, self.begin, said_from=out_heard)
-        self._err = _stream(ERR, err, err_heard, said_from=err_heard)
-        self._told = {OUT: out_heard, ERR: err_heard}
+        self._out = _stream(OUT, out, self.begin, reported_until=out_heard)
+        self._err = _stream(ERR, err, err_heard, reported_until=err_heard)
+        self._reported = {OUT: out_heard, ERR: err_heard}
         self._result_seen = False
 
     @property
@@ -144,7 +144,7 @@ class Output:
         floods must not flood the journal: the last progress, and the most of each total, so that
         a worker cannot take back what it told before somebody looked.
         """
-        turn = _Turn(self._attempt_id, self._told, cursor=self._cursor)
+        turn = _ReadPass(self._attempt_id, self._reported, cursor=self._cursor)
         more_out = turn.take(self._out, until=None if until is None else until.out)
         more_err = turn.take(self._err, until=None if until is None else until.err)
         return self._seen(turn), more_out or more_err
@@ -156,7 +156,7 @@ class Output:
             result_before: Whether a ``result`` event stands before ``begin``. The end of the text
                 is the result only where there is none at all.
         """
-        turn = _Turn(self._attempt_id, self._told, cursor=self._cursor)
+        turn = _ReadPass(self._attempt_id, self._reported, cursor=self._cursor)
         for stream in (self._out, self._err):
             turn.add(stream, stream.lines.finish())
         found = self._seen(turn)
@@ -164,14 +164,14 @@ class Output:
             found.append((self._tail_as_result(), self.position))
         return found
 
-    def _seen(self, turn: "_Turn") -> list[Seen]:
+    def _seen(self, turn: "_ReadPass") -> list[Seen]:
         """Pieces before signals: whoever crashes in between reads the signals again."""
         turn.close()
-        self._told = turn.positions
+        self._reported = turn.positions
         self._result_seen = self._result_seen or turn.result_seen
-        found: list[Seen] = [(batch, self._given) for batch in turn.batches]
+        found: list[Seen] = [(batch, self._settled_cursor) for batch in turn.batches]
         found += newest(turn.signals)
-        self._given = max(self._given, self._out.lines.position)
+        self._settled_cursor = max(self._settled_cursor, self._out.lines.position)
         return found
 
     def _tail_as_result(self) -> ResultSeen:
@@ -186,7 +186,7 @@ class Output:
         )
 
 
-class _Turn:
+class _ReadPass:
     """What one turn of reading finds."""
 
     def __init__(self, attempt_id: AttemptId, told: Mapping[str, int], *, cursor: int) -> None:
@@ -195,7 +195,7 @@ class _Turn:
         self.positions = dict(told)
         self.result_seen = False
         self._attempt_id = attempt_id
-        self._told = told
+        self._reported = told
         self._cursor = cursor
         self._output: list[OutputItem] = []
         self._count = 0
@@ -203,7 +203,7 @@ class _Turn:
     def take(self, stream: _Stream, *, until: int | None) -> bool:
         """Read until there is no more, or enough; returns whether there may be more."""
         budget, size = READ_BYTES_MAX, 1
-        while size and budget > 0 and self._count < PIECES_MAX:
+        while size and budget > 0 and self._count < ITEMS_MAX:
             parts, size = stream.read(until=until)
             budget -= size
             self.add(stream, parts)
@@ -223,21 +223,23 @@ class _Turn:
             signal = signal_of(event, key=f"{self._attempt_id}:out:{part.start}")
             if signal is not None and part.start >= self._cursor:
                 self.signals.append((signal, part.end))
-            if part.start >= stream.said_from:
-                self._hear(stream, [output_item_of(event)], part.end)
+            if part.start >= stream.reported_until:
+                self._add_items(stream, [output_item_of(event)], part.end)
         elif part.kind is Kind.CUT:
-            if part.start >= stream.said_from:
-                output = beginning(part.data, is_stderr=stream.name == ERR)
-                self._hear(stream, [output], part.end)
-        elif part.end > stream.said_from:
-            skipped = max(stream.said_from - part.start, 0)
+            if part.start >= stream.reported_until:
+                output = cut_line_item(part.data, is_stderr=stream.name == ERR)
+                self._add_items(stream, [output], part.end)
+        elif part.end > stream.reported_until:
+            skipped = max(stream.reported_until - part.start, 0)
             at = part.start + skipped
             for block in _blocks(part.data[skipped:] if skipped else part.data):
                 at += len(block)
-                self._hear(stream, pieces(block, is_stderr=stream.name == ERR), min(at, part.end))
+                self._add_items(
+                    stream, line_items(block, is_stderr=stream.name == ERR), min(at, part.end)
+                )
 
-    def _hear(self, stream: _Stream, output: list[OutputItem], position: int) -> None:
-        if self._output and len(self._output) + len(output) > PIECES_MAX:
+    def _add_items(self, stream: _Stream, output: list[OutputItem], position: int) -> None:
+        if self._output and len(self._output) + len(output) > ITEMS_MAX:
             self.close()
         self._output += output
         self._count += len(output)
@@ -245,9 +247,9 @@ class _Turn:
 
     def close(self) -> None:
         """Make one ``OutputBatch`` of what came since the last; also when only blank lines did."""
-        if self._output or self.positions != self._told:
-            self._told = dict(self.positions)
-            self.batches.append(OutputBatch(items=tuple(self._output), positions=self._told))
+        if self._output or self.positions != self._reported:
+            self._reported = dict(self.positions)
+            self.batches.append(OutputBatch(items=tuple(self._output), positions=self._reported))
             self._output = []
 
 
@@ -271,14 +273,14 @@ def newest(signals: list[tuple[Signal, int]]) -> list[tuple[Signal, int]]:
 
 
 def _blocks(data: bytes) -> Iterator[bytes]:
-    """``data`` in blocks of at most ``PIECES_MAX`` whole lines."""
-    if data.count(b"\n") <= PIECES_MAX:
+    """``data`` in blocks of at most ``ITEMS_MAX`` whole lines."""
+    if data.count(b"\n") <= ITEMS_MAX:
         yield data
         return
     lines = data.split(b"\n")
-    for at in range(0, len(lines), PIECES_MAX):
-        ending = b"\n" if at + PIECES_MAX < len(lines) else b""
-        yield b"\n".join(lines[at : at + PIECES_MAX]) + ending
+    for at in range(0, len(lines), ITEMS_MAX):
+        ending = b"\n" if at + ITEMS_MAX < len(lines) else b""
+        yield b"\n".join(lines[at : at + ITEMS_MAX]) + ending
 
 
 def _is_inside(path: str, offset: int) -> bool:

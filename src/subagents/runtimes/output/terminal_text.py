@@ -55,7 +55,7 @@ def clean(text: str) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").rstrip("\n")
 
 
-def pieces(block: bytes, *, is_stderr: bool) -> list[OutputItem]:
+def line_items(block: bytes, *, is_stderr: bool) -> list[OutputItem]:
     """What whole lines of plain text say; blank ones say nothing.
 
     Args:
@@ -88,7 +88,7 @@ def shortened(text: str) -> str:
     return f"{kept}… ({len(text) - len(kept):,} more characters)"
 
 
-def beginning(data: bytes, *, is_stderr: bool) -> OutputItem:
+def cut_line_item(data: bytes, *, is_stderr: bool) -> OutputItem:
     """What a line says whose end is not waited for; ``data`` is enough of its beginning."""
     kept = redact(plain(data.decode("utf-8", "replace"))[: 2 * LINE_CHARS_MAX])[:CUT_CHARS]
     is_error = is_stderr and looks_like_error(kept)

@@ -1,8 +1,8 @@
-"""Gives up raw output that is kept elsewhere, so that a worker's disk does not grow with its talk.
+"""Discards raw output that is kept elsewhere, so that the disk does not fill with it.
 
 While the worker lives its files stay, for it writes them; what was read is punched out of them:
 they keep their size, and the offsets their meaning, without the blocks. When all is over they are
-deleted. A record of what was given up stays in the attempt's directory, written first: whoever
+deleted. A record of what was discarded stays in the attempt's directory, written first: whoever
 reads after a crash must know that zeros are no output.
 
 Punching holes is Linux (ext4, xfs, btrfs, tmpfs, …); elsewhere the files stay until the end.
@@ -31,7 +31,7 @@ _UNSUPPORTED: Final = frozenset({errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 
 
 class Discarded(NamedTuple):
-    """What was given up of an attempt's output."""
+    """What was discarded of an attempt's output."""
 
     out: int = 0
     """Bytes of the standard output before this offset may be gone."""
@@ -43,7 +43,7 @@ class Discarded(NamedTuple):
 
 
 def discarded(directory: Path) -> Discarded:
-    """What was given up before; all zeros where nothing was. Blocking, some microseconds."""
+    """What was discarded before; all zeros where nothing was. Blocking, some microseconds."""
     try:
         words = (directory / RECORD).read_text("ascii").split()
         return Discarded(int(words[0]), int(words[1]), words[2] == "result", words[3] == "all")
@@ -51,11 +51,11 @@ def discarded(directory: Path) -> Discarded:
         return Discarded()
 
 
-def give_up(directory: Path, *, out: int, err: int) -> None:
-    """Let go what stands before these offsets, but for ``KEPT_BYTES``. Blocking, idempotent.
+def discard_before(directory: Path, *, out: int, err: int) -> None:
+    """Discard what stands before these offsets, but for ``KEPT_BYTES``. Blocking, idempotent.
 
     Raises:
-        OSError: Not all could be let go.
+        OSError: Not all could be discarded.
     """
     before = discarded(directory)
     out, err = max(out, before.out), max(err, before.err)
@@ -68,7 +68,7 @@ def give_up(directory: Path, *, out: int, err: int) -> None:
     punch(str(directory / "err"), until=err - KEPT_BYTES)
 
 
-def give_up_all(directory: Path) -> None:
+def discard_all(directory: Path) -> None:
     """Delete the output of an attempt that is over. Blocking, idempotent.
 
     Raises:

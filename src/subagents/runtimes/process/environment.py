@@ -1,7 +1,4 @@
-"""The environment of workers: an allow list, what the agent's section sets, and what we add.
-
-Source: 7-runtimes "The shim".
-"""
+"""The environment of workers: an allow list, what the agent's section sets, and what we add."""
 
 import os
 import shutil
@@ -30,7 +27,7 @@ ARGUMENT_BYTES_MAX: Final = 128 * 1024 - 1
 """Linux takes no longer single argument (MAX_ARG_STRLEN, with its NUL)."""
 
 
-def passed_on(daemon: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+def passed_variables(daemon: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """The daemon's variables with these names, or prefixes ``NAME_*``; ours never."""
     allowed = (*PASSED, *names)
     return {
@@ -40,8 +37,8 @@ def passed_on(daemon: Mapping[str, str], names: Iterable[str]) -> dict[str, str]
     }
 
 
-def told(launch: Launch, directory: Path) -> dict[str, str]:
-    """What every worker is told of its attempt; see docs/howto/workers.md."""
+def attempt_variables(launch: Launch, directory: Path) -> dict[str, str]:
+    """The variables by which a worker knows its attempt; see docs/howto/workers.md."""
     found = {
         "PWD": launch.cwd,
         "SUBAGENTS_RUN_ID": launch.run_id,

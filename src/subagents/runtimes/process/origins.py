@@ -3,8 +3,6 @@
 Descendants count although they carry no mark: harnesses start their tool servers with a cleaned
 environment, and such a server must not pass for a person's. A process whose parents ended before it
 was looked at is not known.
-
-Source: 3-tools "Who is calling".
 """
 
 import os

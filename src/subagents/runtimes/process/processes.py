@@ -3,10 +3,10 @@
 A process id alone says nothing: it is used again. ``Identity`` is the id plus the start time and
 the boot, and everything here checks it before it believes or signals a process.
 
-Agents start shell children as leaders of sessions of their own (notes: real-programs §0 finding
-4), so a process group is not the attempt. An attempt's processes are, taken from one look at all
-processes: those that carry its marker in their environment, those in the session of its shim, and
-every descendant of these, so also children that were given a clean environment.
+Agents start shell children as leaders of sessions of their own (Claude Code and Codex do so for
+every command), so a process group is not the attempt. An attempt's processes are, taken from one
+look at all processes: those that carry its marker in their environment, those in the session of its
+shim, and every descendant of these, so also children that were given a clean environment.
 
 Linux reads ``/proc``. Elsewhere ``psutil`` does, and identity is weaker: a process counts as the
 recorded one when it was not created after the record was written. That code is not tested.
@@ -33,8 +33,9 @@ if sys.platform != "linux":
 
 ATTEMPT_VARIABLE: Final = "SUBAGENTS_ATTEMPT"
 ROOT_VARIABLE: Final = "SUBAGENTS_ATTEMPTS_DIR"
-TURN_VARIABLE: Final = "SUBAGENTS_TURN"
 """With it, another installation's workers are never taken for ours."""
+TURN_VARIABLE: Final = "SUBAGENTS_TURN"
+"""Absent in the first turn of an attempt."""
 
 KILL_BOUND_S: Final = 10.0
 """So long after the grace period processes may take to die of KILL (uninterruptible I/O)."""
@@ -105,6 +106,7 @@ def alive(identity: Identity) -> bool:
     """True while exactly this process runs; a zombie does not, nor another one with its id."""
     if identity.start == "-":
         return _alive_elsewhere(identity)
+    # Ticks are counted from the boot: after another one the same id and start time may recur.
     if identity.boot != boot_id():
         return False
     fields = _stat(identity.pid)
@@ -120,8 +122,8 @@ def reap(pid: int) -> bool:
 
 
 @contextlib.contextmanager
-def on_end(identity: Identity, tell: Callable[[], None]) -> Iterator[None]:
-    """Call ``tell`` once on the event loop when the process ends, at once when it has ended.
+def on_end(identity: Identity, notify: Callable[[], None]) -> Iterator[None]:
+    """Call ``notify`` once on the event loop when the process ends, at once when it has ended.
 
     Costs a file descriptor and no thread; without pidfd (older kernels, other systems, half of our
     descriptors in use) a look every ``EXIT_POLL_S``.
@@ -136,21 +138,21 @@ def on_end(identity: Identity, tell: Callable[[], None]) -> Iterator[None]:
         os.close(descriptor)
         descriptor = None
     if descriptor is None:
-        with _polled(identity, tell, loop):
+        with _polled(identity, notify, loop):
             yield
         return
 
     def ended() -> None:
         # The descriptor stays readable: without removing the reader the loop would spin.
         loop.remove_reader(descriptor)
-        tell()
+        notify()
 
     try:
         # Looked at while the descriptor pins it: what it names is the process or a later one.
         if alive(identity):
             loop.add_reader(descriptor, ended)
         else:
-            tell()
+            notify()
         yield
     finally:
         loop.remove_reader(descriptor)
@@ -159,7 +161,7 @@ def on_end(identity: Identity, tell: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _polled(
-    identity: Identity, tell: Callable[[], None], loop: asyncio.AbstractEventLoop
+    identity: Identity, notify: Callable[[], None], loop: asyncio.AbstractEventLoop
 ) -> Iterator[None]:
     timer: asyncio.Handle
 
@@ -172,7 +174,7 @@ def _polled(
         if is_alive:
             timer = loop.call_later(EXIT_POLL_S, look)
         else:
-            tell()
+            notify()
 
     timer = loop.call_soon(look)
     try:
@@ -296,7 +298,7 @@ def _spared(by_pid: Mapping[int, Process], marker: Marker) -> set[int]:
 def orphans(root: str, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
     """Processes that carry the marker of an attempt under ``root`` that is not in ``known``.
 
-    Blocking (milliseconds). Source: 2-lifecycle §11 "finds orphan processes".
+    Blocking (milliseconds).
     """
     expected = frozenset(known)
     return [
@@ -319,13 +321,11 @@ async def end_tree(
 
     Raises:
         RuntimeUnavailable: Some were still there ``KILL_BOUND_S`` after the first KILL; all were
-            sent KILL. Repeating goes on.
-
-    Source: 7-runtimes "The shim"; 2-lifecycle §5, §10; 8-field-failures "cannot stop".
+            sent KILL. Repeat it.
     """
     loop = asyncio.get_running_loop()
     kill_at = loop.time() + grace_s
-    told: set[Identity] = set()
+    signalled: set[Identity] = set()
     alone_since: float | None = None
     while True:
         found = members(await census.take(), marker, shim=shim)
@@ -340,7 +340,7 @@ async def end_tree(
             )
         if left:
             alone_since = None
-            _signal_all(left, told, force=now >= kill_at)
+            _signal_all(left, signalled, force=now >= kill_at)
             until = now + RESCAN_S if now >= kill_at else min(kill_at, now + RESCAN_S)
             await _until_gone(left, until_s=until, clock=clock)
         elif shim is not None:
@@ -350,13 +350,14 @@ async def end_tree(
             await _until_gone([shim], until_s=now + RESCAN_S / 2, clock=clock)
 
 
-def _signal_all(left: Iterable[Identity], told: set[Identity], *, force: bool) -> None:
+def _signal_all(left: Iterable[Identity], signalled: set[Identity], *, force: bool) -> None:
     for each in left:
         if force:
             send(each, signal.SIGKILL)
-        elif each not in told:
-            told.add(each)
+        elif each not in signalled:
+            signalled.add(each)
             send(each, signal.SIGTERM)
+            # A stopped process handles its TERM only when it is continued.
             send(each, signal.SIGCONT)
 
 

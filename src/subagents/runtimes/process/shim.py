@@ -1,8 +1,8 @@
 """Attempts as processes behind a shim: started once, followed through files, adopted again.
 
-The daemon holds no pipe and is no parent that matters: ``shim.sh`` starts the worker and records
-its end, and everything known of an attempt is in its directory. So a worker outlives the daemon,
-and a new daemon goes on where the old one was killed.
+The daemon holds no pipe and no exit status: ``shim.sh`` starts the worker and records its end, and
+everything known of an attempt is in its directory. So a worker outlives the daemon, and a new
+daemon continues where the old one was killed.
 
 Nothing here calls fsync: after a power cut the worker is gone as well, and an attempt whose files
 are missing or torn is reported as vanished.
@@ -44,9 +44,9 @@ from subagents.runtimes.output.output_reader import (
 from subagents.runtimes.output.terminal_text import clean
 from subagents.runtimes.process.discard import (
     Discarded,
+    discard_all,
+    discard_before,
     discarded,
-    give_up,
-    give_up_all,
 )
 from subagents.runtimes.process.origins import Origins
 from subagents.runtimes.process.poller import Poller
@@ -71,7 +71,7 @@ _STOPPED: Final = "stopped\n"
 """The claim of an attempt that was stopped before it started: it never will."""
 
 
-class Place:
+class AttemptDirectory:
     """The directory of one turn of an attempt, and what its files say: microseconds to read."""
 
     def __init__(self, root: Path, run_id: RunId, number: int, turn: int = 1) -> None:
@@ -131,7 +131,7 @@ class Place:
         return Sizes(out=_size(self.out), err=_size(self.err))
 
     def discarded(self) -> Discarded:
-        """What was given up of the output."""
+        """How much of the output was discarded."""
         return discarded(self.path)
 
     def create(self, files: Mapping[str, bytes], *, is_fed: bool = False) -> None:
@@ -197,7 +197,7 @@ def _identity(records: Mapping[str, list[str]], name: str, at_s: float) -> Ident
     return None
 
 
-class Command(NamedTuple):
+class ShimCommand(NamedTuple):
     """What a shim is to run."""
 
     argv: Sequence[bytes]
@@ -209,7 +209,7 @@ class Command(NamedTuple):
     """It reads what is appended to the file ``in`` instead."""
 
 
-class Reader(Protocol):
+class AttemptReader(Protocol):
     """Reads what one attempt writes, forward. Blocking, for one thread at a time."""
 
     @property
@@ -244,18 +244,20 @@ class ProcessAttempts:
         self._origins = Origins(str(self.root))
         self._children: set[int] = set()
 
-    def place(self, ref: AttemptRef) -> Place:
+    def directory(self, ref: AttemptRef) -> AttemptDirectory:
         """Of the turn that ``ref`` names."""
-        return Place(self.root, ref.run_id, ref.number, ref.turns)
+        return AttemptDirectory(self.root, ref.run_id, ref.number, ref.turns)
 
     def marker(self, attempt_id: AttemptId, turn: int = 1) -> Marker:
         return Marker(attempt_id, str(self.root), turn)
 
-    async def start(self, place: Place, command: Callable[[], Command]) -> StartedInfo:
+    async def start(
+        self, directory: AttemptDirectory, command: Callable[[], ShimCommand]
+    ) -> StartedInfo:
         """Start the attempt, or adopt it when anybody started it before.
 
         Args:
-            place: Where.
+            directory: The attempt's.
             command: Called only when nobody did; may refuse with UsageError.
 
         Raises:
@@ -263,49 +265,56 @@ class ProcessAttempts:
             UsageError: As ``command`` raises, or its arguments are too long; nothing was started.
         """
         self._reap()
-        shim_pid = await self._off_loop(partial(self._launch, place, command))
-        await self._settle(place, shim_pid)
-        if not place.is_claimed:
+        shim_pid = await self._off_loop(partial(self._launch, directory, command))
+        await self._until_started(directory, shim_pid)
+        if not directory.is_claimed:
             raise RuntimeUnavailable(
-                f"the attempt directory {place.path} could not be claimed; is its disk full "
+                f"the attempt directory {directory.path} could not be claimed; is its disk full "
                 "or read-only? Nothing was started"
             )
-        worker, shim = place.worker(), place.shim()
+        worker, shim = directory.worker(), directory.shim()
         adopted = shim_pid is None or shim is None or shim.pid != shim_pid
         return StartedInfo(pid=None if worker is None else worker.pid, adopted=adopted)
 
     async def watch(
-        self, attempt_id: AttemptId, place: Place, output: Reader
+        self, attempt_id: AttemptId, directory: AttemptDirectory, output: AttemptReader
     ) -> AsyncIterator[Seen]:
-        """Yield the attempt's signals and what it says; see ``ports.Runtime.watch``.
+        """Yield the attempt's signals and output; see ``ports.Runtime.watch``.
 
         Needs nothing but the directory, so that it serves a new daemon as well. Ends with
         ``Exited``, also when the exit was not recorded but its end was seen, or ``Vanished``.
         """
-        await self._settle(place, None)
+        await self._until_started(directory, None)
         seen_alive = False
         # The shim first: it ends when the exit is on record. Without it (it was killed) the worker
         # is awaited, and how it ended stays unknown.
-        for identify in (place.shim, place.worker):
+        for identify in (directory.shim, directory.worker):
             identity = identify()
             if identity is None or not alive(identity):
                 continue
-            seen_alive = seen_alive or identify == place.worker
-            async with contextlib.aclosing(self._follow(identity, place, output)) as found:
+            seen_alive = seen_alive or identify == directory.worker
+            async with contextlib.aclosing(self._follow(identity, directory, output)) as found:
                 async for each in found:
                     yield each
-            if place.exit() is not None:
+            if directory.exit() is not None:
                 break
         self._reap()
-        if not place.discarded().is_all:
-            async with contextlib.aclosing(self._rest(place, output)) as found:
+        if not directory.discarded().is_all:
+            async with contextlib.aclosing(self._rest(directory, output)) as found:
                 async for each in found:
                     yield each
-        yield await self._off_loop(partial(_last, attempt_id, place, seen_alive)), output.position
+        yield (
+            await self._off_loop(
+                partial(_terminal_signal, attempt_id, directory, seen_alive=seen_alive)
+            ),
+            output.position,
+        )
 
-    async def _rest(self, place: Place, output: Reader) -> AsyncGenerator[Seen, None]:
+    async def _rest(
+        self, directory: AttemptDirectory, output: AttemptReader
+    ) -> AsyncGenerator[Seen, None]:
         """What an ended worker wrote last; a child that it left behind may write for ever."""
-        written = await self._off_loop(place.sizes)
+        written = await self._off_loop(directory.sizes)
         more = True
         while more:
             found, more = await self._off_loop(partial(output.read, until=written))
@@ -315,46 +324,51 @@ class ProcessAttempts:
             yield each
 
     async def discard(
-        self, place: Place, *, cursor: int, positions: Mapping[str, int], ended: bool
+        self, directory: AttemptDirectory, *, cursor: int, positions: Mapping[str, int], ended: bool
     ) -> None:
-        """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
+        """Discard output that is kept elsewhere; see ``ports.Runtime.discard``.
 
         Raises:
-            RuntimeUnavailable: Not all could be let go; repeating goes on.
+            RuntimeUnavailable: Not all could be discarded; repeat it.
         """
         before = partial(
-            give_up, place.path, out=min(cursor, positions.get(OUT, 0)), err=positions.get(ERR, 0)
+            discard_before,
+            directory.path,
+            out=min(cursor, positions.get(OUT, 0)),
+            err=positions.get(ERR, 0),
         )
         try:
-            await self._off_loop(partial(give_up_all, place.path) if ended else before)
+            await self._off_loop(partial(discard_all, directory.path) if ended else before)
         except OSError as error:
-            raise RuntimeUnavailable(f"cannot let go of output: {error}") from error
+            raise RuntimeUnavailable(f"cannot discard output: {error}") from error
 
-    async def stop(self, attempt_id: AttemptId, place: Place, *, grace_s: float) -> None:
+    async def stop(
+        self, attempt_id: AttemptId, directory: AttemptDirectory, *, grace_s: float
+    ) -> None:
         """End every process of the attempt; see ``processes.end_tree``.
 
         One that was not started never will be: a start that comes late finds it claimed.
         """
-        await self._off_loop(place.claim_as_stopped)
+        await self._off_loop(directory.claim_as_stopped)
         await end_tree(
-            self.marker(attempt_id, place.turn),
-            shim=place.shim(),
+            self.marker(attempt_id, directory.turn),
+            shim=directory.shim(),
             grace_s=grace_s,
             census=self._census,
             clock=self._clock,
         )
         self._reap()
 
-    async def forget(self, place: Place) -> None:
+    async def forget(self, directory: AttemptDirectory) -> None:
         """Delete the attempt's directory. Idempotent.
 
         Raises:
-            RuntimeUnavailable: Not all could be deleted; repeating goes on.
+            RuntimeUnavailable: Not all could be deleted; repeat it.
         """
         try:
-            await self._off_loop(place.delete)
+            await self._off_loop(directory.delete)
         except OSError as error:
-            raise RuntimeUnavailable(f"cannot delete {place.path}: {error}") from error
+            raise RuntimeUnavailable(f"cannot delete {directory.path}: {error}") from error
 
     async def orphans(self, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
         """``(attempt id, pid)`` of processes of attempts of this root that are not in ``known``."""
@@ -364,15 +378,17 @@ class ProcessAttempts:
         """The attempt of this root that the process belongs to, if any; see ``Origins``."""
         return self._origins.attempt_of(pid)
 
-    def _launch(self, place: Place, command: Callable[[], Command]) -> int | None:
+    def _launch(
+        self, directory: AttemptDirectory, command: Callable[[], ShimCommand]
+    ) -> int | None:
         """Start a shim unless the attempt is claimed; returns its pid. Blocking."""
-        if place.is_claimed:
+        if directory.is_claimed:
             return None
         what = command()
         try:
-            place.create(what.files, is_fed=what.is_fed)
+            directory.create(what.files, is_fed=what.is_fed)
             shim = subprocess.Popen(
-                [SHELL, str(SHIM), str(place.path), *what.argv],
+                [SHELL, str(SHIM), str(directory.path), *what.argv],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -392,28 +408,28 @@ class ProcessAttempts:
         self._children.add(shim.pid)
         return shim.pid
 
-    async def _settle(self, place: Place, shim_pid: int | None) -> None:
+    async def _until_started(self, directory: AttemptDirectory, shim_pid: int | None) -> None:
         """Wait, ``START_BOUND_S`` at most, until the worker runs or clearly never will."""
         loop = asyncio.get_running_loop()
         until_s, pause_s = loop.time() + START_BOUND_S, 0.001
-        while place.worker() is None and loop.time() < until_s:
-            shim = place.shim()
+        while directory.worker() is None and loop.time() < until_s:
+            shim = directory.shim()
             self._reap()
             # A claim may be empty for a moment; a shim that lost the claim ends at once.
-            unclaimed = shim_pid not in self._children and not place.is_claimed
-            if unclaimed or place.was_stopped or (shim is not None and not alive(shim)):
+            unclaimed = shim_pid not in self._children and not directory.is_claimed
+            if unclaimed or directory.was_stopped or (shim is not None and not alive(shim)):
                 return
             await self._clock.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.05)
 
     async def _follow(
-        self, identity: Identity, place: Place, output: Reader
+        self, identity: Identity, directory: AttemptDirectory, output: AttemptReader
     ) -> AsyncGenerator[Seen, None]:
         """Yield what is seen while the process lives; some output may be left to read after it."""
         news = asyncio.Event()
         with (
-            self._poller.follow(place.out, news),
-            self._poller.follow(place.err, news),
+            self._poller.follow(directory.out, news),
+            self._poller.follow(directory.err, news),
             on_end(identity, news.set),
         ):
             while alive(identity):
@@ -431,20 +447,27 @@ class ProcessAttempts:
                 self._children.discard(pid)
 
 
-class PlainOutput:
-    """The ``Reader`` of a plain program, from there or behind what is not there any more."""
+class PlainReader:
+    """The ``AttemptReader`` of a plain program, from there or behind what is not there any more."""
 
     def __init__(
-        self, attempt_id: AttemptId, place: Place, *, cursor: int, positions: Mapping[str, int]
+        self,
+        attempt_id: AttemptId,
+        directory: AttemptDirectory,
+        *,
+        cursor: int,
+        positions: Mapping[str, int],
     ) -> None:
-        gone = place.discarded()
+        gone = directory.discarded()
         known = {
             OUT: max(positions.get(OUT, 0), gone.out),
             ERR: max(positions.get(ERR, 0), gone.err),
         }
         cursor = max(cursor, gone.out)
-        self._place = place
-        self._output = Output(place.out, place.err, attempt_id, cursor=cursor, positions=known)
+        self._directory = directory
+        self._output = Output(
+            directory.out, directory.err, attempt_id, cursor=cursor, positions=known
+        )
 
     @property
     def position(self) -> int:
@@ -454,18 +477,20 @@ class PlainOutput:
         return self._output.read(until=until)
 
     def finish(self) -> list[Seen]:
-        gone = self._place.discarded()
+        gone = self._directory.discarded()
         before = gone.has_result or has_result(
-            self._place.out, start=gone.out, stop=self._output.begin
+            self._directory.out, start=gone.out, stop=self._output.begin
         )
         return self._output.finish(result_before=before)
 
 
-def _last(attempt_id: AttemptId, place: Place, seen_alive: bool) -> Signal:  # noqa: FBT001
-    exit_ = place.exit()
+def _terminal_signal(
+    attempt_id: AttemptId, directory: AttemptDirectory, *, seen_alive: bool
+) -> Signal:
+    exit_ = directory.exit()
     if exit_ is None and not seen_alive:
-        return Vanished(key=f"{attempt_id}:vanished", error=_why_vanished(place))
-    stderr, _ = tail(place.err, STDERR_BYTES_MAX + MARGIN_BYTES)
+        return Vanished(key=f"{attempt_id}:vanished", error=_why_vanished(directory))
+    stderr, _ = tail(directory.err, STDERR_BYTES_MAX + MARGIN_BYTES)
     return Exited(
         key=f"{attempt_id}:exit",
         exit=exit_ or Exit(),
@@ -474,11 +499,11 @@ def _last(attempt_id: AttemptId, place: Place, seen_alive: bool) -> Signal:  # n
     )
 
 
-def _why_vanished(place: Place) -> str:
-    if not place.is_claimed:
+def _why_vanished(directory: AttemptDirectory) -> str:
+    if not directory.is_claimed:
         return "the worker was never started: it has no attempt directory"
-    if place.was_stopped:
+    if directory.was_stopped:
         return "the worker was stopped before it started"
-    if place.worker() is None:
+    if directory.worker() is None:
         return "the worker was claimed but never ran"
     return "the worker is gone and its exit was not recorded (killed with its shim, or a reboot)"
