@@ -14,7 +14,7 @@ from tests.api.tools.tool_seats import CONFIG, Seat, play
 from subagents.api.tools import action_tool, wait_tool
 from subagents.api.tools import history_tool as history
 from subagents.api.tools import tool_arguments as arguments
-from subagents.api.tools.spawn_tool import SPAWN_FIELDS
+from subagents.domain.run.spec import RunSpec
 from subagents.api.tools.tool import Audience
 from subagents.api.tools.tool_registry import TOOLS, visible
 from subagents.api.tools.worker_tools import LEVELS, PRIORITIES, _Ask
@@ -127,7 +127,7 @@ def test_a_schema_shows_exactly_the_parameters_that_are_decoded(name: str) -> No
     shown = set(TOOLS[name].schema["properties"])  # type: ignore[call-overload]  # a schema is a mapping of anything
 
     if name == "sessions_spawn":
-        assert shown == SPAWN_FIELDS
+        assert shown == {*RunSpec.__struct_encode_fields__, "batch"}
     else:
         assert shown == {field.encode_name for field in msgspec.structs.fields(DECODERS[name])}
 

@@ -11,10 +11,10 @@ from typing import Final
 from starlette.requests import Request
 
 from subagents.api.calls.refusals import Refusals
-from subagents.api.wire.requests import check_task
 from subagents.config.layers import Config
 from subagents.config.paths import Paths
 from subagents.domain.rules.admission import LaneUse, lane_key
+from subagents.domain.rules.parameter_checks import check_task
 from subagents.domain.rules.provider_limits import Gate, refusal_text
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId, SessionKey

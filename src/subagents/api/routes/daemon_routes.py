@@ -16,8 +16,8 @@ from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
 from subagents.api.calls.services import Services, services
 from subagents.api.wire import documents
-from subagents.api.wire import requests as wire
 from subagents.api.wire.parameters import word
+from subagents.domain.rules.parameter_checks import check_path
 from subagents.errors import UsageError
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
@@ -84,7 +84,7 @@ def cwd_in(query: Mapping[str, str]) -> str | None:
     """
     cwd = query.get("cwd")
     if cwd is not None:
-        wire.check_path("cwd", cwd)
+        check_path("cwd", cwd)
         if not Path(cwd).is_absolute():
             raise UsageError("cwd must be an absolute path", details={"field": "cwd"})
     return cwd

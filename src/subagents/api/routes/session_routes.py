@@ -17,6 +17,7 @@ from subagents.api.calls.services import Services, services
 from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
+from subagents.domain.rules.parameter_checks import check_name, check_task
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, TASK_BYTES_MAX
 from subagents.domain.run.values import RunId
@@ -55,7 +56,7 @@ async def send(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), SendBody)
     mode = one_of("mode", body.mode, (EITHER, *MODES))
     if body.idempotency_key is not None:
-        wire.check_name("idempotencyKey", body.idempotency_key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
+        check_name("idempotencyKey", body.idempotency_key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
     sent = await used.send(
         run,
         body.message,
@@ -112,9 +113,9 @@ async def thread_message(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), ThreadBody)
     key = body.message_id
     if key is not None:
-        wire.check_name("messageId", key, chars_max=KEY_CHARS_MAX)
+        check_name("messageId", key, chars_max=KEY_CHARS_MAX)
     run = await _first_run(used, name)
-    wire.check_task(body.text, field="text")
+    check_task(body.text, field="text")
     sent = await used.send(
         run,
         body.text,

@@ -22,6 +22,7 @@ from subagents.api.calls.services import Services, services
 from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.config.layers import Config
+from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import Forbidden, UsageError
@@ -34,7 +35,7 @@ async def spawn(request: Request) -> Response:
     spec = body.spec
     key = request.headers.get("idempotency-key")
     if key is not None and spec.idempotency_key is None:
-        wire.check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
+        check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
         spec = replace(spec, idempotency_key=key)
     config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
     (spec,) = _with_default([spec], body.default_agent, config)

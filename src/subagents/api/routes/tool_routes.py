@@ -35,13 +35,13 @@ from subagents.api.calls.call import (
 from subagents.api.calls.services import Services, services
 from subagents.api.tools.tool import Call, Document, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
-from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import (
     as_object,
     one_of,
     parse_json,
     texts_in,
 )
+from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX
 from subagents.domain.run.values import MessageId
 from subagents.errors import UsageError
@@ -118,7 +118,7 @@ def _check_utf8(field: str, text: str) -> None:
 def _call_id_of(request: Request) -> str | None:
     call_id = request.headers.get("x-subagents-call-id")
     if call_id is not None:
-        wire.check_name("X-Subagents-Call-Id", call_id, chars_max=CALL_ID_CHARS_MAX)
+        check_name("X-Subagents-Call-Id", call_id, chars_max=CALL_ID_CHARS_MAX)
     return call_id
 
 

@@ -306,7 +306,7 @@ def _schemas() -> Schema:
     # Defaults are tuples and enums there, and must be JSON here.
     known: Schema = msgspec.json.decode(msgspec.json.encode(found))
     schemas = {name: _in_words(schema) for name, schema in known.items()}
-    _bound(schemas)
+    _complete(schemas)
     for (kind, field), allowed in WORDS.items():
         schemas[kind]["properties"][field]["enum"] = [str(each) for each in allowed]
     schemas["Anything"] = {"type": "object", "description": "See the tool's inputSchema."}
@@ -328,34 +328,14 @@ def _in_words(schema: Schema) -> Schema:
     return {**schema, "description": " ".join(text.split("\n\n")[0].split())}
 
 
-def _bound(schemas: Schema) -> None:
-    """Bounds that ``wire`` checks after decoding."""
+def _complete(schemas: Schema) -> None:
+    """What the structs' own schemas do not say."""
     spec = schemas[RunSpec.__name__]["properties"]
-    for fields, bounds in (
-        (spec, wire.NUMBERS),
-        (schemas["Budget"]["properties"], wire.BUDGET_NUMBERS),
-    ):
-        for name, each in bounds.items():
-            _put(fields[name], ("integer", "number"), minimum=each.low, maximum=each.high)
-    for name, most in wire.NAMES.items():
-        _put(spec[name], ("string",), minLength=1, maxLength=most)
-    for name in wire.NAME_LISTS:
-        _put(spec[name], ("array",), maxItems=wire.LIST_ITEMS_MAX)
-    spec["task"] |= {"minLength": 1}
-    # A single text stands for a list of one.
-    spec["dependsOn"] = {"anyOf": [{"type": "string", "minLength": 1}, spec["dependsOn"]]}
+    for each in (spec[name] for name in wire.LISTS):
+        # A single text stands for a list of one.
+        lists = each.pop("anyOf", None) or [{key: each.pop(key) for key in ("type", "items")}]
+        each["anyOf"] = [{"type": "string", "minLength": 1}, *lists]
     schemas["PlanBody"]["properties"]["specs"] |= {"minItems": 1, "maxItems": BATCH_RUNS_MAX}
-
-
-def _put(schema: Schema, types: Sequence[str], **bounds: float) -> None:
-    """Into the schema, or those of its alternatives that are of such a type."""
-    for each in schema.get("anyOf", [schema]):
-        if each.get("type") in types:
-            each.update({name: _plain(value) for name, value in bounds.items()})
-
-
-def _plain(value: float) -> float:
-    return int(value) if float(value).is_integer() else value
 
 
 def _problem() -> Schema:

@@ -23,6 +23,7 @@ from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import decode, one_of
 from subagents.domain.run.outcome import Status
+from subagents.domain.run.parameter import NAME_CHARS_MAX
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, SessionKey, announcement_id
 from subagents.domain.transcript.feed_entry import NAMES, NEWS
@@ -46,7 +47,7 @@ LOG_BYTES_MAX: Final = 1024 * 1024
 MS_AGO_MAX: Final = 365 * 24 * 3_600_000
 LIVE: Final = frozenset({Phase.SPAWNING, Phase.RUNNING})
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=wire.NAME_CHARS_MAX)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

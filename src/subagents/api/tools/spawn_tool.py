@@ -1,12 +1,7 @@
-"""``sessions_spawn``: one run, or many at once that name each other by label.
-
-Source: 3-tools ``sessions_spawn``; 2-lifecycle §2, §3.
-"""
+"""``sessions_spawn``: one run, or many at once that name each other by label."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
-
-import msgspec
 
 from subagents.api.tools.tool import Answer, Call, Document
 from subagents.api.tools.tool_wording import joined
@@ -15,6 +10,7 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import as_object, refuse_unknown
 from subagents.config.layers import Config
 from subagents.config.settings import Settings
+from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     IDEMPOTENCY_KEY_CHARS_MAX,
@@ -114,7 +110,7 @@ def _keyed(specs: Sequence[RunSpec], call_id: str | None, *, is_batch: bool) -> 
     """The specs under the id of their call, where the caller gave them no key of their own."""
     if call_id is None:
         return tuple(specs)
-    wire.check_name("the id of the call", call_id, chars_max=IDEMPOTENCY_KEY_CHARS_MAX - 10)
+    check_name("the id of the call", call_id, chars_max=IDEMPOTENCY_KEY_CHARS_MAX - 10)
     return tuple(
         spec
         if spec.idempotency_key is not None
@@ -178,9 +174,3 @@ def _line(receipt: Receipt) -> str:
         f'accepted: {run.id} "{one_line(run.resolved.label)}" by agent {run.resolved.agent_id},'
         f" {run.phase}{scope}; {document['note']}{warnings}"
     )
-
-
-SPAWN_FIELDS: Final = frozenset(
-    {field.encode_name for field in msgspec.structs.fields(RunSpec)} | {BATCH}
-)
-"""Every parameter ``sessions_spawn`` takes."""

@@ -13,6 +13,7 @@ import msgspec
 from subagents.api.tools.tool import Call
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import decode
+from subagents.domain.run.parameter import NAME_CHARS_MAX
 from subagents.errors import UsageError
 
 WAIT_RUNS_MAX: Final = wire.WAIT_RUNS_MAX
@@ -76,7 +77,7 @@ class ActionArguments(wire.Body, frozen=True):
 class AgentsArguments(wire.Body, frozen=True):
     hint: Annotated[str, msgspec.Meta(max_length=wire.MESSAGE_CHARS_MAX)] | None = None
     tags: Annotated[
-        tuple[Annotated[str, msgspec.Meta(max_length=wire.NAME_CHARS_MAX)], ...],
+        tuple[Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)], ...],
         msgspec.Meta(max_length=100),
     ] = ()
     cost_tier: str | None = None

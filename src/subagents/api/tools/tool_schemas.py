@@ -1,16 +1,30 @@
 """The requesters' tools as flat JSON Schema: what a model is shown of them.
 
-By hand and short: every word is paid for in each session that has the tools. No ``anyOf``,
-``oneOf``, ``allOf``, ``$ref`` and no lists of types: some providers refuse them. Bounds are not
-repeated here; the decoder refuses with a message that says what is allowed.
-
-Source: 3-tools.
+Short, since every word is paid for in each session that has the tools. No ``anyOf``, ``oneOf``,
+``allOf``, ``$ref`` and no lists of types: some providers refuse them. Bounds are not repeated here;
+the decoder refuses with a message that says what is allowed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import inspect, json
+
 from subagents.api.tools.tool import Schema
+from subagents.domain.run.parameter import Parameter, Unit, parameters
+from subagents.domain.run.spec import RunSpec
+
+NAMED_WELL: Final = frozenset(
+    {
+        *("mode", "retryCount", "retryBackoff", "tags"),
+        *("verification.requireCompletionReport", "verification.onFailure"),
+        *("verification.verificationTimeoutMs", "verification.artifacts[].minBytes"),
+        *("verification.artifacts[].json", "verification.artifacts[].sha256"),
+        *("budget.maxTokens", "budget.maxCostUsd", "budget.maxRuns", "budget.maxSeconds"),
+    }
+)
+"""Parameters whose name and type tell a model enough: their words would only cost it."""
+QUOTE: Final = '"'
 
 
 def flat(properties: Mapping[str, Schema], *required: str) -> Schema:
@@ -49,81 +63,62 @@ def word(allowed: Sequence[str], description: str = "") -> Schema:
     return {**_one("string", description), "enum": list(allowed)}
 
 
-_ARTIFACT: Final = {
-    "type": "object",
-    "properties": {
-        "path": text("Relative to cwd"),
-        "json": flag("Must parse"),
-        "minItems": whole("Of the top-level array; needs json"),
-        "requiredKeys": texts("Of each item; needs json"),
-        "minBytes": whole(),
-        "schema": _one("object", "JSON Schema"),
-        "sha256": text(),
-    },
-    "required": ["path"],
-    "additionalProperties": False,
-}
-_CONTRACT: Final = {
-    "type": "object",
-    "description": "What must be true of the output before it counts as done; write it into the "
-    "task too",
-    "properties": {
-        "artifacts": {"type": "array", "description": "Files it must leave", "items": _ARTIFACT},
-        "requireCompletionReport": flag(),
-        "commands": texts("Must exit 0; only where the operator allows it"),
-        "onFailure": word(["fail", "retry_once", "escalate"]),
-        "verificationTimeoutMs": whole(),
-    },
-    "additionalProperties": False,
-}
-_BUDGET: Final = {
-    "type": "object",
-    "description": "For the run and all below it",
-    "properties": {
-        "maxTokens": whole(),
-        "maxCostUsd": number(),
-        "maxRuns": whole(),
-        "maxSeconds": number(),
-    },
-    "additionalProperties": False,
-}
+def schema_of(declared: Iterable[Parameter], also: Mapping[str, str] = {}) -> dict[str, Schema]:
+    """The schemas of parameters by their names, with their meaning, unit and default in words.
+
+    Args:
+        declared: As their struct declares them.
+        also: What only a tool's caller must know of one, by its name.
+    """
+    return {
+        each.name.rpartition(".")[2]: _schema_of(each, also.get(each.name, "")) for each in declared
+    }
+
+
+def _schema_of(parameter: Parameter, also: str) -> Schema:
+    said = (parameter.description, *_derived(parameter), also)
+    words = "" if parameter.name in NAMED_WELL else "; ".join(filter(None, said))
+    if parameter.choices:
+        return word(parameter.choices, words)
+    required = [each.attribute for each in parameter.inner if each.is_required]
+    inside = flat(schema_of(parameter.inner), *required)
+    match parameter.type:
+        case inspect.VarTupleType() if parameter.inner:
+            return {**_one("array", words), "items": inside}
+        case inspect.VarTupleType():
+            return texts(words)
+        case inspect.StructType():
+            return {**_one("object", words), **inside}
+        case inspect.BoolType():
+            return flag(words)
+        case inspect.IntType():
+            return whole(words)
+        case inspect.FloatType():
+            return number(words)
+        case inspect.DictType():
+            return _one("object", words)
+        case _:
+            return text(words)
+
+
+def _derived(parameter: Parameter) -> Iterator[str]:
+    if parameter.unit is Unit.MILLISECONDS and not parameter.name.endswith("Ms"):
+        yield "ms"
+    # That nothing, no or zero is the default goes without saying.
+    if parameter.default:
+        yield f"default {json.encode(parameter.default).decode().strip(QUOTE)}"
+
 
 SPAWN: Final = flat(
     {
-        "task": text("What to do, complete in itself. Required unless batch is given"),
-        "label": text("Short name; other tools take it instead of the id"),
-        "agentId": text("Who does it: see agents_list"),
-        "model": text("Where its runtime takes one"),
-        "thinking": text("Level, where its runtime takes one"),
-        "runTimeoutSeconds": number("Deadline of each attempt; 0 = none"),
-        "cwd": text("Absolute; default yours"),
-        "mode": word(["run", "session"]),
-        "thread": flag("Required for mode=session"),
-        "cleanup": word(["keep", "delete"], "Of its session; the result is kept"),
-        "expectsCompletionMessage": flag("Default true: its end comes to your inbox"),
-        "chainAfter": text("Run to start after"),
-        "dependsOn": texts("Runs (id or label) to start after"),
-        "includeDependencyResult": flag("Put their results before the task"),
-        "onDependencyFailure": word(["cancel", "run"], "Default cancel"),
-        "acceptPartialDependencies": flag("A partial outcome will do"),
-        "dependencyTimeoutSeconds": number("Default 1800"),
-        "retryCount": whole("Default 0"),
-        "retryDelay": whole("ms, default 1000"),
-        "retryBackoff": word(["exponential", "linear", "fixed"]),
-        "retryOn": texts("Only errors with one of these texts"),
-        "retryMaxTime": whole("ms in all"),
-        "verification": _CONTRACT,
-        "completionReport": flag("Ask the worker for a structured report"),
-        "progressReporting": flag("Ask the worker for progress"),
-        "toolsAllow": texts("Narrow its tools"),
-        "toolsDeny": texts("Also for all below it"),
-        "budget": _BUDGET,
-        "lane": text("Pool of slots"),
-        "priority": whole("Higher starts first"),
-        "tags": texts(),
-        "isolation": word(["none", "worktree"], "worktree: a git worktree of its own"),
-        "idempotencyKey": text("The same key never spawns twice"),
-        "continues": text("Ended run whose session goes on; task is the next message in it"),
+        **schema_of(
+            parameters(RunSpec),
+            {
+                "task": "required unless batch is given",
+                "agentId": "see agents_list",
+                "cwd": "absolute",
+            },
+        ),
         "batch": {
             "type": "array",
             "description": "Many runs, all or nothing: each an object of these parameters; the "

@@ -27,6 +27,7 @@ from subagents.api.wire import progress as progress_documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import decode, one_of
 from subagents.domain.run.run import Decision, Request, Run
+from subagents.domain.run.spec import TIMEOUT_SECONDS_MAX
 from subagents.domain.run.values import RequestId
 from subagents.errors import (
     Forbidden,
@@ -134,7 +135,7 @@ class _Ask(wire.Body, frozen=True):
     question: wire.Message | None = None
     context: Annotated[str, msgspec.Meta(max_length=wire.ANSWER_CHARS_MAX)] | None = None
     options: Annotated[tuple[wire.Message, ...], msgspec.Meta(max_length=20)] = ()
-    timeout_seconds: Annotated[float, msgspec.Meta(ge=1, le=wire.TIMEOUT_SECONDS_MAX)] = 600
+    timeout_seconds: Annotated[float, msgspec.Meta(ge=1, le=TIMEOUT_SECONDS_MAX)] = 600
     default_answer: Annotated[str, msgspec.Meta(max_length=wire.ANSWER_CHARS_MAX)] | None = None
     request_id: str | None = None
 

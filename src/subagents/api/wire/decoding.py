@@ -188,8 +188,14 @@ S = TypeVar("S", bound=inspect.Type)
 
 def _member(here: inspect.Type, kinds: tuple[type[S], ...]) -> S | None:
     """``here``, or the member of the union ``here``, that is one of ``kinds``."""
-    members = here.types if isinstance(here, inspect.UnionType) else (here,)
-    return next((member for member in members if isinstance(member, kinds)), None)
+    bare = _bare(here)
+    members = bare.types if isinstance(bare, inspect.UnionType) else (bare,)
+    return next((each for each in map(_bare, members) if isinstance(each, kinds)), None)
+
+
+def _bare(here: inspect.Type) -> inspect.Type:
+    """The type without what is declared of it."""
+    return here.type if isinstance(here, inspect.Metadata) else here
 
 
 def _struct_fields(here: inspect.Type) -> list[str]:

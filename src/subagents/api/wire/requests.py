@@ -2,15 +2,11 @@
 
 Every refusal names the field by its path (``verification.artifacts[0].minItems``) and says what
 is allowed; nothing was stored. HTTP and MCP share this file.
-
-Source: 5-surfaces §7; 2-lifecycle §2 item 1; 3-tools (parameters).
 """
 
-import math
-import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
@@ -23,7 +19,8 @@ from subagents.api.wire.decoding import (
     shown,
     texts_in,
 )
-from subagents.domain.rules.contract import PATH_BYTES_MAX
+from subagents.domain.rules.parameter_checks import check_path, check_spec
+from subagents.domain.run.parameter import parameters
 from subagents.domain.run.run import (
     Decision,
     Progress,
@@ -31,27 +28,11 @@ from subagents.domain.run.run import (
     Report,
     ReportedArtifact,
 )
-from subagents.domain.run.spec import (
-    BATCH_RUNS_MAX,
-    IDEMPOTENCY_KEY_CHARS_MAX,
-    LABEL_CHARS_MAX,
-    RETRY_COUNT_MAX,
-    RETRY_DELAY_MS_MAX,
-    TASK_BYTES_MAX,
-    RunSpec,
-)
+from subagents.domain.run.spec import BATCH_RUNS_MAX, TIMEOUT_SECONDS_MAX, RunSpec
 from subagents.domain.run.values import Value
 from subagents.domain.text.report_text import REPORT_CHARS_MAX
 from subagents.errors import UsageError
 
-TIMEOUT_SECONDS_MAX: Final = 30 * 24 * 3600
-"""30 days: whoever means longer means none (0)."""
-RETRY_TIME_MS_MAX: Final = TIMEOUT_SECONDS_MAX * 1000
-PRIORITY_MAX: Final = 1_000_000
-NAME_CHARS_MAX: Final = 255
-"""Of a model, tool, tag, lane or agent name."""
-LIST_ITEMS_MAX: Final = 1000
-"""Of dependencies, tools, tags and retry patterns."""
 WAIT_SECONDS_MAX: Final = 600
 WAIT_RUNS_MAX: Final = 1000
 INBOX_LIMIT_MAX: Final = 1000
@@ -61,14 +42,15 @@ ANSWER_CHARS_MAX: Final = 64 * 1024
 METRICS_MAX: Final = 50
 """In one progress update."""
 CONFIG_ENTRIES_MAX: Final = 500
-TOKENS_MAX: Final = 10**12
-COST_USD_MAX: Final = 10**6
 
 T = TypeVar("T", bound=msgspec.Struct)
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=TIMEOUT_SECONDS_MAX)]
 Message = Annotated[str, msgspec.Meta(min_length=1, max_length=MESSAGE_CHARS_MAX)]
 MetricName = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 MetricValue = Annotated[str, msgspec.Meta(max_length=200)] | int | float
+
+
+LISTS: Final = frozenset(each.name for each in parameters(RunSpec) if each.is_list)
 
 
 class Body(Value, frozen=True, forbid_unknown_fields=True):
@@ -143,41 +125,6 @@ class ProgressBody(Body, frozen=True):
     metrics: Annotated[dict[MetricName, MetricValue], msgspec.Meta(max_length=METRICS_MAX)] = {}
 
 
-class Range(NamedTuple):
-    """Inclusive bounds of a number."""
-
-    low: float
-    high: float
-
-
-NUMBERS: Final[Mapping[str, Range]] = {
-    "runTimeoutSeconds": Range(0, TIMEOUT_SECONDS_MAX),
-    "dependencyTimeoutSeconds": Range(0.001, TIMEOUT_SECONDS_MAX),
-    "retryCount": Range(0, RETRY_COUNT_MAX),
-    "retryDelay": Range(0, RETRY_DELAY_MS_MAX),
-    "retryMaxTime": Range(0, RETRY_TIME_MS_MAX),
-    "priority": Range(-PRIORITY_MAX, PRIORITY_MAX),
-}
-BUDGET_NUMBERS: Final[Mapping[str, Range]] = {
-    "maxTokens": Range(1, TOKENS_MAX),
-    "maxCostUsd": Range(0.000_001, COST_USD_MAX),
-    "maxRuns": Range(1, 1_000_000),
-    "maxSeconds": Range(0.001, TIMEOUT_SECONDS_MAX),
-}
-NAMES: Final[Mapping[str, int]] = {
-    "label": LABEL_CHARS_MAX,
-    "agentId": NAME_CHARS_MAX,
-    "model": NAME_CHARS_MAX,
-    "thinking": NAME_CHARS_MAX,
-    "chainAfter": NAME_CHARS_MAX,
-    "continues": NAME_CHARS_MAX,
-    "lane": NAME_CHARS_MAX,
-    "idempotencyKey": IDEMPOTENCY_KEY_CHARS_MAX,
-}
-"""One-line texts and the most characters each may have."""
-NAME_LISTS: Final = ("dependsOn", "retryOn", "toolsAllow", "toolsDeny", "tags")
-
-
 # -- whole requests -----------------------------------------------------------------------------
 
 
@@ -220,10 +167,10 @@ def parse_plan(body: bytes) -> PlanBody:
 
 
 def parse_spec(raw: object, *, at: str = "") -> RunSpec:
-    """Spawn parameters, as JSON values with the names of 3-tools.
+    """Spawn parameters, as JSON values with the names of ``RunSpec``.
 
     Args:
-        raw: A JSON object; ``dependsOn`` may be a single text.
+        raw: A JSON object; a single text stands for a list of one.
         at: Put before every field name in messages.
 
     Raises:
@@ -231,11 +178,12 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
     """
     if not isinstance(raw, dict):
         raise UsageError(f"{at.rstrip('.') or 'the spec'} must be an object of spawn parameters")
-    depends_on = raw.get("dependsOn")
-    if isinstance(depends_on, str):
-        raw = {**raw, "dependsOn": [depends_on]}
-    spec = decode(raw, RunSpec, at=at)
-    _check_spec(spec, at)
+    given = {
+        name: [value] if name in LISTS and isinstance(value, str) else value
+        for name, value in raw.items()
+    }
+    spec = decode(given, RunSpec, at=at)
+    check_spec(spec, field=lambda parameter: f"{at}{parameter.name}")
     return spec
 
 
@@ -309,93 +257,6 @@ def parse_decision(word: str) -> Decision:
     """What an answer may decide; the other decisions are the engine's own."""
     allowed = (Decision.ANSWER, Decision.APPROVE, Decision.DENY)
     return Decision(one_of("decision", word, allowed))
-
-
-# -- values -------------------------------------------------------------------------------------
-
-
-def _check_spec(spec: RunSpec, at: str) -> None:
-    check_task(spec.task, field=f"{at}task")
-    values = _by_wire_name(spec)
-    for name, bounds in NUMBERS.items():
-        _check_number(f"{at}{name}", values[name], bounds)
-    for name, most in NAMES.items():
-        if values[name] is not None:
-            check_name(f"{at}{name}", values[name], chars_max=most)
-    for name in NAME_LISTS:
-        items = values[name] or ()
-        if len(items) > LIST_ITEMS_MAX:
-            raise UsageError(
-                f"{at}{name} must have at most {LIST_ITEMS_MAX} entries, not {len(items)}",
-                details={"field": f"{at}{name}"},
-            )
-        for index, item in enumerate(items):
-            check_name(f"{at}{name}[{index}]", item, chars_max=NAME_CHARS_MAX)
-    if spec.cwd is not None:
-        check_path(f"{at}cwd", spec.cwd)
-    if spec.budget is not None:
-        budget = _by_wire_name(spec.budget)
-        for name, bounds in BUDGET_NUMBERS.items():
-            _check_number(f"{at}budget.{name}", budget[name], bounds)
-
-
-def check_task(task: str, *, field: str) -> None:
-    """Refuse a task, or a message that may become one, that is empty or larger than 256 KiB."""
-    size = len(task.encode())
-    if size > TASK_BYTES_MAX:
-        raise UsageError(
-            f"{field} must be at most {TASK_BYTES_MAX} bytes (256 KiB), not {size}",
-            hint="put the material into a file and name its path in the task",
-            details={"field": field, "bytes": size, "max": TASK_BYTES_MAX},
-        )
-    if not task.strip():
-        raise UsageError(f"{field} must not be empty", details={"field": field})
-
-
-def _by_wire_name(value: msgspec.Struct) -> dict[str, Any]:
-    fields = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
-    return {wire_name: getattr(value, name) for wire_name, name in fields}
-
-
-def _check_number(field: str, value: float | None, bounds: Range) -> None:
-    # A comparison with NaN is false, so it is refused here too.
-    if value is None or bounds.low <= value <= bounds.high:
-        return
-    # Tens of thousands of digits would fill the message, and Python refuses to print them.
-    is_printable = isinstance(value, float) or abs(value) < 10**30
-    shown = f"{value}" if is_printable and not math.isnan(value) else "that"
-    raise UsageError(
-        f"{field} must be {bounds.low:g} to {bounds.high:.10g}, not {shown}",
-        details={"field": field, "min": bounds.low, "max": bounds.high},
-    )
-
-
-def check_name(field: str, text: str, *, chars_max: int) -> None:
-    """Refuse an empty, too long or multi-line name, and one with control characters.
-
-    Names are printed into inbox lines and terminals; a line break in one could pose as a message.
-    """
-    if not text.strip():
-        raise UsageError(f"{field} must not be empty", details={"field": field})
-    if len(text) > chars_max:
-        raise UsageError(
-            f"{field} must have at most {chars_max} characters, not {len(text)}",
-            details={"field": field, "max": chars_max},
-        )
-    if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in text):
-        raise UsageError(
-            f"{field} must be one line without control characters", details={"field": field}
-        )
-
-
-def check_path(field: str, text: str) -> None:
-    """Refuse a path that no file can have."""
-    size = len(text.encode())
-    if not 1 <= size <= PATH_BYTES_MAX:
-        raise UsageError(
-            f"{field} must be a path of 1 to {PATH_BYTES_MAX} bytes, not {size}",
-            details={"field": field},
-        )
 
 
 def _check_surroundings(

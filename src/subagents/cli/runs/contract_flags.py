@@ -3,43 +3,40 @@
 ``--min-items 3`` belongs to the last ``--verify`` before it. A command-line parser that collects
 options by name loses that order, so these flags are taken out of the arguments here, before the
 parser sees the rest, and come back as one document. Pure: reads no file.
-
-Source: 5-surfaces §2 (flags), 2-lifecycle §6 (contract).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
-import msgspec
+from msgspec import inspect
 
+from subagents.domain.run.parameter import Parameter, parameters
+from subagents.domain.run.spec import Artifact
 from subagents.errors import UsageError
 
-VERIFY: Final = "--verify"
-MODIFIERS: Final = {
-    "--verify-json": "json",
-    "--min-items": "min_items",
-    "--required-keys": "required_keys",
-    "--min-bytes": "min_bytes",
-    "--schema": "schema_file",
-    "--sha256": "sha256",
-}
-_WITHOUT_VALUE: Final = "--verify-json"
 END_OF_OPTIONS: Final = "--"
+DIGITS_MAX: Final = 15
+
+Check: TypeAlias = dict[str, object]
+"""One ``--verify`` with its modifiers, named as in ``Artifact``; ``schema`` is the name of a file
+that nobody opened yet."""
 
 
-class ArtifactFlags(msgspec.Struct, rename="camel", omit_defaults=True):
-    """One ``--verify`` with its modifiers; ``schema_file`` is a path that nobody opened yet."""
-
-    path: str
-    json: bool = False
-    min_items: int | None = None
-    required_keys: tuple[str, ...] = ()
-    min_bytes: int | None = None
-    schema_file: str | None = None
-    sha256: str | None = None
+def kebab(name: str) -> str:
+    """``retryCount`` → ``retry-count``."""
+    return "".join(f"-{each.lower()}" if each.isupper() else each for each in name)
 
 
-def extract(argv: Sequence[str]) -> tuple[list[str], list[ArtifactFlags]]:
+def flag_of(name: str) -> str:
+    """The flag of a parameter of ``Artifact``."""
+    return {"path": VERIFY, "json": "--verify-json"}.get(name, f"--{kebab(name)}")
+
+
+VERIFY: Final = "--verify"
+FLAGS: Final = {flag_of(each.name): each for each in parameters(Artifact)}
+
+
+def extract(argv: Sequence[str]) -> tuple[list[str], list[Check]]:
     """Take the contract flags out of ``argv``; everything after ``--`` is the task's.
 
     ``--min-items``, ``--required-keys`` and ``--schema`` make a check a JSON check by themselves.
@@ -52,7 +49,7 @@ def extract(argv: Sequence[str]) -> tuple[list[str], list[ArtifactFlags]]:
             Names the flag.
     """
     rest: list[str] = []
-    artifacts: list[ArtifactFlags] = []
+    checks: list[Check] = []
     arguments = iter(argv)
     for argument in arguments:
         if argument == END_OF_OPTIONS:
@@ -61,22 +58,22 @@ def extract(argv: Sequence[str]) -> tuple[list[str], list[ArtifactFlags]]:
         flag, has_value, value = argument.partition("=")
         if flag == VERIFY:
             path = value if has_value else _next_value(flag, arguments)
-            artifacts.append(ArtifactFlags(path=path))
-        elif flag not in MODIFIERS:
+            checks.append({"path": path})
+        elif flag not in FLAGS:
             rest.append(argument)
-        elif not artifacts:
+        elif not checks:
             raise UsageError(
-                f"{flag} describes the file of a --verify before it, and there is none",
-                hint=f"write: --verify out.json {flag} …",
+                f"{flag} describes the file of a {VERIFY} before it, and there is none",
+                hint=f"write: {VERIFY} out.json {flag} …",
                 details={"field": flag},
             )
-        elif flag == _WITHOUT_VALUE:
+        elif isinstance(FLAGS[flag].type, inspect.BoolType):
             if has_value:
                 raise UsageError(f"{flag} takes no value", details={"field": flag})
-            artifacts[-1].json = True
+            checks[-1][FLAGS[flag].name] = True
         else:
-            _modify(artifacts[-1], flag, value if has_value else _next_value(flag, arguments))
-    return rest, artifacts
+            _modify(checks[-1], flag, value if has_value else _next_value(flag, arguments))
+    return rest, checks
 
 
 def _next_value(flag: str, arguments: Iterator[str]) -> str:
@@ -86,31 +83,31 @@ def _next_value(flag: str, arguments: Iterator[str]) -> str:
     return value
 
 
-def _modify(artifact: ArtifactFlags, flag: str, value: str) -> None:
-    name = MODIFIERS[flag]
-    if getattr(artifact, name):
+def _modify(check: Check, flag: str, value: str) -> None:
+    parameter = FLAGS[flag]
+    if parameter.name in check:
         raise UsageError(
-            f"{flag} stands twice after --verify {artifact.path}", details={"field": flag}
+            f"{flag} stands twice after {VERIFY} {check['path']}", details={"field": flag}
         )
-    match name:
-        case "min_items" | "min_bytes":
-            if not (value.isascii() and value.isdigit() and len(value) <= 15):
-                raise UsageError(
-                    f"{flag} must be a whole number, 0 or more, not {value!r}",
-                    details={"field": flag},
-                )
-            setattr(artifact, name, int(value))
-        case "required_keys":
-            keys = tuple(key.strip() for key in value.split(","))
-            if not all(keys):
-                raise UsageError(
-                    f"{flag} must be keys separated by commas, not {value!r}",
-                    details={"field": flag},
-                )
-            artifact.required_keys = keys
-        case _:
-            if not value:
-                raise UsageError(f"{flag} must not be empty", details={"field": flag})
-            setattr(artifact, name, value)
-    if name in {"min_items", "required_keys"}:
-        artifact.json = True
+    check[parameter.name] = _parsed(parameter, flag, value)
+    if parameter.name in {"minItems", "requiredKeys"}:
+        check["json"] = True
+
+
+def _parsed(parameter: Parameter, flag: str, value: str) -> object:
+    if isinstance(parameter.type, inspect.IntType):
+        if not (value.isascii() and value.isdigit() and len(value) <= DIGITS_MAX):
+            raise UsageError(
+                f"{flag} must be a whole number, 0 or more, not {value!r}", details={"field": flag}
+            )
+        return int(value)
+    if parameter.is_list:
+        keys = [key.strip() for key in value.split(",")]
+        if not all(keys):
+            raise UsageError(
+                f"{flag} must be keys separated by commas, not {value!r}", details={"field": flag}
+            )
+        return keys
+    if not value:
+        raise UsageError(f"{flag} must not be empty", details={"field": flag})
+    return value

@@ -12,7 +12,6 @@ from subagents.cli import output
 from subagents.cli.connection import connect, place, warn_of_version
 from subagents.cli.flags import Json
 from subagents.cli.runs import follow
-from subagents.cli.runs.plan_file import read_plan
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
 from subagents.cli.show.views import (
     Receipt,
@@ -106,6 +105,8 @@ def plan(
 
         subagents plan run nightly.yaml --detach --json
     """
+    from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
+
     specs = read_plan(file)
     started = time.monotonic()
     with connect(starts=True) as client:

@@ -1,34 +1,26 @@
-"""The flags of ``run`` and ``spawn``, and the ``RunSpec`` they come to.
+"""The flags of ``run`` and ``spawn``, made from the declaration of ``RunSpec``.
 
-Source: 5-surfaces §2, §7.
+A parameter's flag is ``--`` and its name, without the unit at its end. Here stands only where the
+command line differs: shorter names, placeholders, and the parameters that have no flag.
 """
 
-import math
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
+import cyclopts
 import msgspec
-from cyclopts import Parameter
+from msgspec import inspect
 
 from subagents.cli.connection import caller_cwd
 from subagents.cli.output import note
-from subagents.cli.runs.contract_flags import ArtifactFlags
-from subagents.domain.run.spec import (
-    TASK_BYTES_MAX,
-    Artifact,
-    Backoff,
-    Budget,
-    Cleanup,
-    Contract,
-    Isolation,
-    OnDependencyFailure,
-    OnFailure,
-    RunSpec,
-)
+from subagents.cli.runs import contract_flags
+from subagents.domain.rules.parameter_checks import check_spec
+from subagents.domain.run.parameter import Form, Parameter, Section, Unit, leaves, parameters
+from subagents.domain.run.spec import TASK_BYTES_MAX, RunSpec
 from subagents.errors import UsageError
 from subagents.text import parse_duration
 
@@ -36,163 +28,224 @@ SCHEMA_BYTES_MAX: Final = 256 * 1024
 CONTRACT_OPTION: Final = "--contract-flags"
 """How ``contract_flags.extract``'s answer passes the parser; nobody types it."""
 
-Texts = tuple[str, ...]
+NAMES: Final = {
+    "agentId": ("--agent", "-a"),
+    "label": ("--label", "-l"),
+    "runTimeoutSeconds": ("--timeout",),
+    "dependsOn": ("--after",),
+    "includeDependencyResult": ("--include-result",),
+    "acceptPartialDependencies": ("--accept-partial",),
+    "retryCount": ("--retry",),
+    "retryBackoff": ("--backoff",),
+    "verification.requireCompletionReport": ("--require-report",),
+    "verification.commands": ("--verify-command",),
+    "progressReporting": ("--progress",),
+    "toolsAllow": ("--allow-tool",),
+    "toolsDeny": ("--deny-tool",),
+    "budget.maxSeconds": ("--max-time",),
+    "tags": ("--tag",),
+}
+PAIRS: Final = {"cleanup": ("--keep", "--delete")}
+"""A flag for each of two choices, in their order."""
+PLACEHOLDERS: Final = {
+    "cwd": "DIR",
+    "dependsOn": "RUN",
+    "toolsAllow": "TOOL",
+    "toolsDeny": "TOOL",
+    "tags": "WORD",
+    "retryOn": "TEXT",
+    "verification.commands": "COMMAND",
+    "idempotencyKey": "KEY",
+    "path": "PATH",
+    "requiredKeys": "A,B",
+    "schema": "FILE",
+    "sha256": "HEX",
+}
+WITHOUT_FLAG: Final = {
+    "task": "the argument",
+    "mode": "a session belongs to a thread",
+    "thread": "whoever holds the conversation outside opens it",
+    "expectsCompletionMessage": "`run` waits, `spawn` says how to",
+    "chainAfter": "`--after` with one run",
+    "completionReport": "comes with `--require-report`",
+    "continues": "`subagents continue`",
+}
+"""Parameters of ``RunSpec`` that have no flag, and what stands for them."""
+ARTIFACTS: Final = "verification.artifacts[]."
+"""What ``contract_flags`` reads, and only help and documentation know from here."""
+_FILE_CHECKS: Final = tuple(contract_flags.FLAGS)
+_ALSO: Final = {
+    "agentId": "Default: the configured one, else command.",
+    "path": f"Repeatable; the flags from {_FILE_CHECKS[1]} to {_FILE_CHECKS[-1]} describe the "
+    f"{_FILE_CHECKS[0]} before them.",
+}
+_UNITS: Final = ("Seconds", "Ms", "Usd")
+_DURATIONS: Final = (Unit.SECONDS, Unit.MILLISECONDS)
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+class Flag(NamedTuple):
+    """One flag of the command line."""
+
+    parameter: Parameter
+    names: tuple[str, ...]
+    """The first is the one that messages use."""
+    opposite: str = ""
+    """The flag for the other one of two choices."""
+
+    @property
+    def attribute(self) -> str:
+        """Of ``SpawnFlags``."""
+        return self.names[0].removeprefix("--").replace("-", "_")
+
+
+def _flag(parameter: Parameter) -> Flag:
+    name = parameter.name
+    if name.startswith(ARTIFACTS):
+        own = name.removeprefix(ARTIFACTS)
+        return Flag(parameter, (contract_flags.flag_of(own),))
+    if name in PAIRS:
+        first, second = PAIRS[name]
+        return Flag(parameter, (first,), second)
+    rule = name.rpartition(".")[2]
+    for unit in _UNITS:
+        rule = rule.removesuffix(unit)
+    return Flag(parameter, NAMES.get(name, (f"--{contract_flags.kebab(rule)}",)))
+
+
+FLAGS: Final = tuple(
+    _flag(each) for each in leaves(parameters(RunSpec)) if each.name not in WITHOUT_FLAG
+)
+_GROUPS: Final = {each: cyclopts.Group.create_ordered(each.value) for each in Section}
+
+
+def _made_of_flags(cls: type[T]) -> type[T]:
+    """A dataclass with a field for each flag, as the parser wants it; None = not given."""
+    made = {flag.attribute: _annotation(flag) for flag in FLAGS}
+    cls.__annotations__ = {**cls.__annotations__, **made}
+    for flag in FLAGS:
+        setattr(cls, flag.attribute, () if flag.parameter.is_list else None)
+    return dataclass(frozen=True, kw_only=True)(cls)
+
+
+def _annotation(flag: Flag) -> Any:
+    parameter = flag.parameter
+    name = parameter.name.removeprefix(ARTIFACTS)
+    placeholder = PLACEHOLDERS.get(name)
+    kind: Any = str | None
+    match parameter.type:
+        case inspect.VarTupleType():
+            kind = tuple[str, ...]
+        case inspect.EnumType() if not flag.opposite:
+            kind = Literal[parameter.choices] | None
+        case inspect.BoolType() | inspect.EnumType():
+            kind = bool | None
+        case inspect.IntType() | inspect.FloatType() if parameter.unit in _DURATIONS:
+            placeholder = "DURATION"
+        case inspect.IntType():
+            kind, placeholder = int | None, "N"
+        case inspect.FloatType():
+            kind, placeholder = float | None, parameter.unit
+    return Annotated[
+        kind,
+        cyclopts.Parameter(
+            name=flag.names,
+            negative=flag.opposite or (),
+            help=_help(parameter, _ALSO.get(name, "")),
+            metavar=placeholder,
+            group=_GROUPS[parameter.section or Section.WORK],
+        ),
+    ]
+
+
+def _help(parameter: Parameter, also: str) -> str:
+    words = [f"{parameter.description}."]
+    if also:
+        words.append(also)
+    elif parameter.is_list and not parameter.name.startswith(ARTIFACTS):
+        words.append("Repeatable.")
+    elif parameter.default is not None and not isinstance(parameter.default, bool):
+        words.append(f"Default: {_shown(parameter)}.")
+    return " ".join(words)
+
+
+def _shown(parameter: Parameter) -> str:
+    """The default as it would be typed."""
+    if parameter.unit not in _DURATIONS:
+        return str(parameter.default)
+    seconds = float(str(parameter.default)) / (1 if parameter.unit is Unit.SECONDS else 1000)
+    return f"{seconds / 60:g}m" if seconds % 60 == 0 else f"{seconds:g}s"
+
+
+@_made_of_flags
 class SpawnFlags:
-    """Everything but the task."""
+    """What was given besides the task."""
 
-    agent: Annotated[
-        str | None,
-        Parameter(name=["--agent", "-a"], help="Agent from the configuration. Default: command."),
-    ] = None
-    label: Annotated[
-        str | None, Parameter(name=["--label", "-l"], help="Name of the run, for people.")
-    ] = None
-    cwd: Annotated[
-        str | None, Parameter(help="Working directory. Default: this one.", metavar="DIR")
-    ] = None
-    timeout: Annotated[
-        str | None, Parameter(help="Deadline of each attempt, such as 5m.", metavar="DURATION")
-    ] = None
-
-    verify: Annotated[
-        Texts,
-        Parameter(
-            help="A file the work must leave behind. Repeatable; the next five flags describe the "
-            "--verify before them.",
-            metavar="PATH",
-        ),
-    ] = ()
-    verify_json: Annotated[bool, Parameter(help="The file is JSON.")] = False
-    min_items: Annotated[
-        int | None, Parameter(help="The file is a JSON array of at least N items.", metavar="N")
-    ] = None
-    required_keys: Annotated[
-        str | None, Parameter(help="Keys that the object, or each item, has.", metavar="A,B")
-    ] = None
-    min_bytes: Annotated[
-        int | None, Parameter(help="The file has at least N bytes.", metavar="N")
-    ] = None
-    schema: Annotated[
-        str | None, Parameter(help="The file fits the JSON Schema in FILE.", metavar="FILE")
-    ] = None
-    contract_flags: Annotated[str | None, Parameter(name=CONTRACT_OPTION, show=False)] = None
-    require_report: Annotated[
-        bool, Parameter(help="The worker must end with a completion report.")
-    ] = False
-    on_failure: Annotated[
-        Literal["fail", "retry_once", "escalate"] | None,
-        Parameter(help="When the verification fails. Default: fail."),
-    ] = None
-
-    retry: Annotated[
-        int, Parameter(help="Attempts after a failed one. Default: 0.", metavar="N")
-    ] = 0
-    backoff: Annotated[
-        Literal["exponential", "linear", "fixed"],
-        Parameter(help="How the delay grows. Default: exponential."),
-    ] = "exponential"
-    retry_delay: Annotated[
-        str, Parameter(help="Delay before the first retry. Default: 1s.", metavar="DURATION")
-    ] = "1s"
-    retry_on: Annotated[
-        Texts, Parameter(help="Retry only errors with this text. Repeatable.", metavar="TEXT")
-    ] = ()
-    retry_max_time: Annotated[
-        str | None, Parameter(help="No retry later than this.", metavar="DURATION")
-    ] = None
-
-    after: Annotated[
-        Texts, Parameter(help="Start when this run has ended. Repeatable.", metavar="RUN")
-    ] = ()
-    include_result: Annotated[
-        bool, Parameter(help="Put the results of --after before the task.")
-    ] = False
-    on_dependency_failure: Annotated[
-        Literal["cancel", "run"] | None,
-        Parameter(help="When a run of --after fails. Default: cancel."),
-    ] = None
-
-    allow_tool: Annotated[
-        Texts, Parameter(help="Only these tools. Repeatable.", metavar="TOOL")
-    ] = ()
-    deny_tool: Annotated[Texts, Parameter(help="Not this tool. Repeatable.", metavar="TOOL")] = ()
-    max_cost: Annotated[
-        float | None, Parameter(help="Budget with all descendants.", metavar="USD")
-    ] = None
-    max_tokens: Annotated[
-        int | None, Parameter(help="Budget with all descendants.", metavar="N")
-    ] = None
-    max_runs: Annotated[
-        int | None, Parameter(help="The run and all its descendants together.", metavar="N")
-    ] = None
-    max_time: Annotated[
-        str | None,
-        Parameter(
-            help="Budget with all descendants, retries and waits included.", metavar="DURATION"
-        ),
-    ] = None
-    lane: Annotated[str | None, Parameter(help="Lane whose slots it waits for.")] = None
-    priority: Annotated[
-        int, Parameter(help="Higher starts sooner in its lane. Default: 0.", metavar="N")
-    ] = 0
-    tag: Annotated[Texts, Parameter(help="A word to find it by. Repeatable.", metavar="WORD")] = ()
-    model: Annotated[str | None, Parameter(help="Model, where the runtime has models.")] = None
-    thinking: Annotated[str | None, Parameter(help="Thinking level.")] = None
-    keep: Annotated[
-        bool,
-        Parameter(negative="--delete", help="Keep the worker's session at the end, or not."),
-    ] = True
-    isolation: Annotated[
-        Literal["none", "worktree"], Parameter(help="A git worktree of its own.")
-    ] = "none"
-    idempotency_key: Annotated[
-        str | None,
-        Parameter(help="The same key within 24 h gives the same run again.", metavar="KEY"),
-    ] = None
+    contract_flags: Annotated[str | None, cyclopts.Parameter(name=CONTRACT_OPTION, show=False)] = (
+        None
+    )
 
 
-def to_spec(words: Sequence[str], flags: SpawnFlags) -> RunSpec:
+def to_spec(words: Sequence[str], given: SpawnFlags) -> RunSpec:
     """The spawn parameters; reads stdin for the task ``-`` and the files of ``--schema``.
 
     Raises:
         UsageError: Names the flag and what is allowed; nothing was sent.
     """
-    if flags.on_dependency_failure is not None and not flags.after:
+    values: dict[str, Any] = {"task": task_text(words)}
+    for flag in FLAGS:
+        value = getattr(given, flag.attribute)
+        if value is None or value == () or flag.parameter.name.startswith(ARTIFACTS):
+            continue
+        table = values
+        *tables, last = flag.parameter.name.split(".")
+        for name in tables:
+            table = table.setdefault(name, {})
+        table[last] = _value(flag, value)
+    _add_contract(values, given)
+    if "onDependencyFailure" in values and "dependsOn" not in values:
         raise UsageError(
             "--on-dependency-failure needs --after", details={"field": "--on-dependency-failure"}
         )
-    contract = _contract(flags)
-    return RunSpec(
-        task=task_text(words),
-        label=flags.label,
-        agent_id=flags.agent,
-        model=flags.model,
-        thinking=flags.thinking,
-        run_timeout_seconds=_seconds("--timeout", flags.timeout),
-        cwd=None if flags.cwd is None else absolute(flags.cwd),
-        cleanup=Cleanup.KEEP if flags.keep else Cleanup.DELETE,
-        depends_on=flags.after,
-        include_dependency_result=flags.include_result,
-        on_dependency_failure=OnDependencyFailure(flags.on_dependency_failure or "cancel"),
-        retry_count=flags.retry,
-        retry_delay=parse_duration(flags.retry_delay, field="--retry-delay"),
-        retry_backoff=Backoff(flags.backoff),
-        retry_on=flags.retry_on,
-        retry_max_time=_milliseconds("--retry-max-time", flags.retry_max_time),
-        verification=contract,
-        completion_report=flags.require_report,
-        tools_allow=flags.allow_tool or None,
-        tools_deny=flags.deny_tool,
-        budget=_budget(flags),
-        lane=flags.lane,
-        priority=flags.priority,
-        tags=flags.tag,
-        isolation=Isolation(flags.isolation),
-        idempotency_key=flags.idempotency_key,
-    )
+    spec = msgspec.convert(values, RunSpec)
+    known_as = {flag.parameter.name: flag.names[0] for flag in FLAGS}
+    check_spec(spec, field=lambda parameter: known_as.get(parameter.name, parameter.name))
+    return spec
+
+
+def _value(flag: Flag, value: Any) -> object:
+    parameter = flag.parameter
+    if flag.opposite:
+        return parameter.choices[0 if value else 1]
+    if parameter.unit is Unit.SECONDS:
+        return parse_duration(value, field=flag.names[0]) / 1000
+    if parameter.unit is Unit.MILLISECONDS:
+        return parse_duration(value, field=flag.names[0])
+    return absolute(value) if parameter.form is Form.PATH else value
+
+
+def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:
+    checks = msgspec.json.decode(given.contract_flags or "[]", type=list[contract_flags.Check])
+    for check in checks:
+        if "schema" in check:
+            check["schema"] = read_schema(str(check["schema"]))
+    contract = values.setdefault("verification", {}) if checks else values.get("verification")
+    if contract is None:
+        return
+    contract |= {"artifacts": checks}
+    values["completionReport"] = contract.get("requireCompletionReport", False)
+    if not (checks or contract.get("commands") or values["completionReport"]):
+        flag = next(
+            each.names[0]
+            for each in FLAGS
+            if each.parameter.name.removeprefix("verification.") in contract
+        )
+        raise UsageError(
+            f"{flag} is about the checks of a contract, and there are none",
+            hint="add --verify PATH, --verify-command COMMAND or --require-report",
+            details={"field": flag},
+        )
 
 
 def task_text(words: Sequence[str]) -> str:
@@ -247,35 +300,6 @@ def absolute(directory: str) -> str:
     return str(Path(caller_cwd(), Path(directory).expanduser()))
 
 
-def _contract(flags: SpawnFlags) -> Contract | None:
-    found = msgspec.json.decode(flags.contract_flags or "[]", type=list[ArtifactFlags])
-    if not found and not flags.require_report:
-        if flags.on_failure is not None:
-            raise UsageError(
-                "--on-failure says what follows a failed verification, and there is none",
-                hint="add --verify PATH or --require-report",
-                details={"field": "--on-failure"},
-            )
-        return None
-    return Contract(
-        artifacts=tuple(_artifact(each) for each in found),
-        require_completion_report=flags.require_report,
-        on_failure=OnFailure(flags.on_failure or "fail"),
-    )
-
-
-def _artifact(flags: ArtifactFlags) -> Artifact:
-    return Artifact(
-        path=flags.path,
-        json=flags.json,
-        min_items=flags.min_items,
-        required_keys=flags.required_keys,
-        min_bytes=flags.min_bytes,
-        schema=None if flags.schema_file is None else read_schema(flags.schema_file),
-        sha256=flags.sha256,
-    )
-
-
 def read_schema(name: str) -> dict[str, object] | bool:
     """Read a JSON Schema.
 
@@ -298,28 +322,3 @@ def read_schema(name: str) -> dict[str, object] | bool:
         return msgspec.json.decode(content, type=dict[str, object] | bool)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"--schema {name}: not a JSON Schema: {error}", details=details) from error
-
-
-def _budget(flags: SpawnFlags) -> Budget | None:
-    limits = (flags.max_cost, flags.max_tokens, flags.max_runs, flags.max_time)
-    if all(limit is None for limit in limits):
-        return None
-    if flags.max_cost is not None and not (math.isfinite(flags.max_cost) and flags.max_cost >= 0):
-        raise UsageError(
-            f"--max-cost must be an amount in USD, 0 or more, not {flags.max_cost}",
-            details={"field": "--max-cost"},
-        )
-    return Budget(
-        max_cost_usd=flags.max_cost,
-        max_tokens=flags.max_tokens,
-        max_runs=flags.max_runs,
-        max_seconds=_seconds("--max-time", flags.max_time),
-    )
-
-
-def _seconds(flag: str, text: str | None) -> float | None:
-    return None if text is None else parse_duration(text, field=flag) / 1000
-
-
-def _milliseconds(flag: str, text: str | None) -> int | None:
-    return None if text is None else parse_duration(text, field=flag)

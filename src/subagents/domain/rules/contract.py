@@ -10,15 +10,17 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.run.spec import Artifact, Contract
+from subagents.domain.run.spec import (
+    PATH_BYTES_MAX,
+    VERIFICATION_TIMEOUT_MS_MAX,
+    Artifact,
+    Contract,
+)
 from subagents.errors import ContractError
 
-VERIFICATION_TIMEOUT_MS_MAX: Final = 3_600_000
 ARTIFACTS_MAX: Final = 1000
 COMMANDS_MAX: Final = 100
 REQUIRED_KEYS_MAX: Final = 1000
-PATH_BYTES_MAX: Final = 4096
-"""PATH_MAX of Linux, so no longer path can be opened."""
 COMMAND_BYTES_MAX: Final = 64 * 1024
 """Half of what Linux takes as one argument, so ``/bin/sh -c`` can always be started."""
 SCHEMA_BYTES_MAX: Final = 256 * 1024

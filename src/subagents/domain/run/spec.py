@@ -1,13 +1,14 @@
 """What was asked for, kept word for word, and what it was resolved to.
 
 ``RunSpec`` never changes after the spawn: retries, restarts and later edits of the configuration
-read the same values (2-lifecycle §2). ``Resolved`` is what the receipt states.
+read the same values. ``Resolved`` is what the receipt states.
 """
 
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
 from subagents.domain.run.alert import AlertRules
+from subagents.domain.run.parameter import Form, Section, Unit, about, name, names, number
 from subagents.domain.run.values import Value
 from subagents.domain.run.workspace import Worktree
 
@@ -16,8 +17,25 @@ LABEL_CHARS_MAX: Final = 80
 BATCH_RUNS_MAX: Final = 1000
 RETRY_COUNT_MAX: Final = 100
 RETRY_DELAY_MS_MAX: Final = 3_600_000
+TIMEOUT_SECONDS_MAX: Final = 30 * 24 * 3600
+"""30 days: whoever means longer means none (0)."""
+RETRY_TIME_MS_MAX: Final = TIMEOUT_SECONDS_MAX * 1000
+VERIFICATION_TIMEOUT_MS_MAX: Final = 3_600_000
+PRIORITY_MAX: Final = 1_000_000
+TOKENS_MAX: Final = 10**12
+COST_USD_MAX: Final = 10**6
+PATH_BYTES_MAX: Final = 4096
+"""PATH_MAX of Linux, so no longer path can be opened."""
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
 IDEMPOTENCY_WINDOW_MS: Final = 24 * 3_600_000
+
+WORK: Final = Section.WORK
+CONTRACT: Final = Section.CONTRACT
+DEPENDENCIES: Final = Section.DEPENDENCIES
+RETRIES: Final = Section.RETRIES
+LIMITS: Final = Section.LIMITS
+QUEUE: Final = Section.QUEUE
+SESSION: Final = Section.SESSION
 
 
 class Mode(StrEnum):
@@ -53,74 +71,158 @@ class Isolation(StrEnum):
 
 
 class Artifact(Value, frozen=True, forbid_unknown_fields=True):
-    """One file the work must leave behind (2-lifecycle §6)."""
+    """One file the work must leave behind."""
 
-    path: str
-    json: bool = False
-    min_items: int | None = None
-    required_keys: tuple[str, ...] = ()
-    min_bytes: int | None = None
-    schema: dict[str, object] | bool | None = None
-    sha256: str | None = None
+    path: Annotated[str, about("Path of the file, relative to cwd", form=Form.PATH)]
+    json: Annotated[bool, about("The file parses as JSON")] = False
+    min_items: Annotated[int | None, about("Of the top-level array; needs json", minimum=0)] = None
+    required_keys: Annotated[tuple[str, ...], about("Of each item; needs json")] = ()
+    min_bytes: Annotated[int | None, about("The file has at least so many bytes", minimum=0)] = None
+    schema: Annotated[dict[str, object] | bool | None, about("JSON Schema it fits")] = None
+    sha256: Annotated[str | None, about("SHA-256 of the file, in hexadecimal")] = None
 
 
 class Contract(Value, frozen=True, forbid_unknown_fields=True):
     """What must be true of the output before anybody is told "done"."""
 
-    artifacts: tuple[Artifact, ...] = ()
-    require_completion_report: bool = False
-    commands: tuple[str, ...] = ()
-    on_failure: OnFailure = OnFailure.FAIL
-    verification_timeout_ms: int = 30_000
+    artifacts: Annotated[tuple[Artifact, ...], about("Files it must leave", maxItems=1000)] = ()
+    require_completion_report: Annotated[
+        bool, about("The worker must end with a completion report")
+    ] = False
+    commands: Annotated[
+        tuple[str, ...], about("Must exit 0; only where the operator allows it", maxItems=100)
+    ] = ()
+    on_failure: Annotated[OnFailure, about("What follows when a check fails")] = OnFailure.FAIL
+    verification_timeout_ms: Annotated[
+        int,
+        number(
+            "Longest time for all checks", 1, VERIFICATION_TIMEOUT_MS_MAX, unit=Unit.MILLISECONDS
+        ),
+    ] = 30_000
 
 
 class Budget(Value, frozen=True, forbid_unknown_fields=True):
     """Caps the run and all its descendants together, attempts and retries included."""
 
-    max_tokens: int | None = None
-    max_cost_usd: float | None = None
-    max_runs: int | None = None
-    max_seconds: float | None = None
+    max_tokens: Annotated[int | None, number("Tokens, with all below it", 1, TOKENS_MAX)] = None
+    max_cost_usd: Annotated[
+        float | None, number("Cost, with all below it", 0.000_001, COST_USD_MAX, unit=Unit.USD)
+    ] = None
+    max_runs: Annotated[int | None, number("Runs below it, itself included", 1, 1_000_000)] = None
+    max_seconds: Annotated[
+        float | None,
+        number("Time, with retries and waits", 0.001, TIMEOUT_SECONDS_MAX, unit=Unit.SECONDS),
+    ] = None
 
 
 class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
-    """The spawn parameters, with the names of the tool ``sessions_spawn`` (3-tools)."""
+    """The spawn parameters: the one declaration that every way to spawn is made from.
 
-    task: str
-    label: str | None = None
-    agent_id: str | None = None
-    model: str | None = None
-    thinking: str | None = None
-    run_timeout_seconds: float | None = None
-    cwd: str | None = None
-    mode: Mode | None = None
-    thread: bool = False
-    cleanup: Cleanup = Cleanup.KEEP
-    expects_completion_message: bool = True
-    chain_after: str | None = None
-    depends_on: tuple[str, ...] = ()
-    include_dependency_result: bool = False
-    on_dependency_failure: OnDependencyFailure = OnDependencyFailure.CANCEL
-    accept_partial_dependencies: bool = False
-    dependency_timeout_seconds: float = 1800
-    retry_count: int = 0
-    retry_delay: int = 1000
-    retry_backoff: Backoff = Backoff.EXPONENTIAL
-    retry_on: tuple[str, ...] = ()
-    retry_max_time: int | None = None
-    verification: Contract | None = None
-    completion_report: bool = False
-    progress_reporting: bool = False
-    tools_allow: tuple[str, ...] | None = None
-    tools_deny: tuple[str, ...] = ()
-    budget: Budget | None = None
-    lane: str | None = None
-    priority: int = 0
-    tags: tuple[str, ...] = ()
-    isolation: Isolation = Isolation.NONE
-    idempotency_key: str | None = None
-    continues: str | None = None
-    """A run that ended, whose session this one goes on with; ``task`` is the next message in it."""
+    A field added here is a parameter everywhere: JSON, tools, flags (cli/runs/spawn_flags.py says
+    how they are spelled), plan files, and after ``make docs`` the Python keywords and the page.
+    """
+
+    task: Annotated[str, about("What to do, complete in itself", WORK, form=Form.TASK, minLength=1)]
+    label: Annotated[
+        str | None,
+        name("Short name that stands for its id", WORK, chars_max=LABEL_CHARS_MAX),
+    ] = None
+    agent_id: Annotated[str | None, name("Agent that does it", WORK)] = None
+    model: Annotated[str | None, name("Model, where its runtime takes one", WORK)] = None
+    thinking: Annotated[str | None, name("Thinking level, where its runtime takes one", WORK)] = (
+        None
+    )
+    run_timeout_seconds: Annotated[
+        float | None,
+        number(
+            "Deadline of each attempt; 0 = none",
+            0,
+            TIMEOUT_SECONDS_MAX,
+            LIMITS,
+            unit=Unit.SECONDS,
+        ),
+    ] = None
+    cwd: Annotated[
+        str | None, about("Working directory; default the caller's", WORK, form=Form.PATH)
+    ] = None
+    mode: Annotated[Mode | None, about("session: stays open for messages", SESSION)] = None
+    thread: Annotated[
+        bool, about("Bind its session to a thread; mode=session needs it", SESSION)
+    ] = False
+    cleanup: Annotated[Cleanup, about("What becomes of its session; the result stays", SESSION)] = (
+        Cleanup.KEEP
+    )
+    expects_completion_message: Annotated[bool, about("Its end comes to your inbox", SESSION)] = (
+        True
+    )
+    chain_after: Annotated[str | None, name("Run (id or label) to start after", DEPENDENCIES)] = (
+        None
+    )
+    depends_on: Annotated[
+        tuple[str, ...], names("Runs (id or label) to start after", DEPENDENCIES)
+    ] = ()
+    include_dependency_result: Annotated[
+        bool, about("Put their results before the task", DEPENDENCIES)
+    ] = False
+    on_dependency_failure: Annotated[
+        OnDependencyFailure, about("When one of them fails", DEPENDENCIES)
+    ] = OnDependencyFailure.CANCEL
+    accept_partial_dependencies: Annotated[
+        bool, about("Their partial outcome will do", DEPENDENCIES)
+    ] = False
+    dependency_timeout_seconds: Annotated[
+        float,
+        number(
+            "Longest wait for them", 0.001, TIMEOUT_SECONDS_MAX, DEPENDENCIES, unit=Unit.SECONDS
+        ),
+    ] = 1800
+    retry_count: Annotated[
+        int, number("Attempts after a failed one", 0, RETRY_COUNT_MAX, RETRIES)
+    ] = 0
+    retry_delay: Annotated[
+        int,
+        number("Before the first retry", 0, RETRY_DELAY_MS_MAX, RETRIES, unit=Unit.MILLISECONDS),
+    ] = 1000
+    retry_backoff: Annotated[Backoff, about("How the delay grows", RETRIES)] = Backoff.EXPONENTIAL
+    retry_on: Annotated[tuple[str, ...], names("Only errors with one of these texts", RETRIES)] = ()
+    retry_max_time: Annotated[
+        int | None,
+        number("No retry later than this", 0, RETRY_TIME_MS_MAX, RETRIES, unit=Unit.MILLISECONDS),
+    ] = None
+    verification: Annotated[
+        Contract | None,
+        about(
+            "What must be true of the output before it counts as done; write it into the task too",
+            CONTRACT,
+        ),
+    ] = None
+    completion_report: Annotated[
+        bool, about("Ask the worker for a structured report", CONTRACT)
+    ] = False
+    progress_reporting: Annotated[bool, about("Ask the worker for progress", WORK)] = False
+    tools_allow: Annotated[tuple[str, ...] | None, names("Only these tools", LIMITS)] = None
+    tools_deny: Annotated[
+        tuple[str, ...], names("Not these tools, also for all below it", LIMITS)
+    ] = ()
+    budget: Annotated[Budget | None, about("For the run and all below it", LIMITS)] = None
+    lane: Annotated[str | None, name("Pool of slots", QUEUE)] = None
+    priority: Annotated[int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, QUEUE)] = 0
+    tags: Annotated[tuple[str, ...], names("Words to find it by", QUEUE)] = ()
+    isolation: Annotated[Isolation, about("worktree: a git worktree of its own", WORK)] = (
+        Isolation.NONE
+    )
+    idempotency_key: Annotated[
+        str | None,
+        name(
+            "The same key within 24 h gives the same run",
+            QUEUE,
+            chars_max=IDEMPOTENCY_KEY_CHARS_MAX,
+        ),
+    ] = None
+    continues: Annotated[
+        str | None,
+        name("Ended run whose session goes on; task is the next message in it", SESSION),
+    ] = None
 
 
 class Abilities(Value, frozen=True):

@@ -1,0 +1,121 @@
+"""Are the values of parameters within the bounds that their struct declares?
+
+Asked where a value comes in from outside, once; nothing behind asks again. A contract has rules
+between its fields and is checked by ``rules.contract``.
+"""
+
+import math
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from subagents.domain.run.parameter import NAME_CHARS_MAX, Form, Parameter, parameters
+from subagents.domain.run.spec import PATH_BYTES_MAX, TASK_BYTES_MAX, Contract, RunSpec
+from subagents.errors import UsageError
+
+PRINTABLE_MAX: Final = 10**30
+"""Tens of thousands of digits would fill the message, and Python refuses to print them."""
+
+
+def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
+    """Refuse spawn parameters outside their bounds.
+
+    Args:
+        spec: What was given.
+        field: What the caller knows a parameter as: its path in a body, or a flag.
+
+    Raises:
+        UsageError: Names the first wrong field and what is allowed.
+    """
+    _check_struct(spec, parameters(RunSpec), field)
+
+
+def _check_struct(
+    struct: msgspec.Struct, declared: Sequence[Parameter], field: Callable[[Parameter], str]
+) -> None:
+    for each in declared:
+        value = getattr(struct, each.attribute)
+        if value == each.default and not each.is_required:
+            continue
+        if isinstance(value, msgspec.Struct):
+            if not isinstance(value, Contract):
+                _check_struct(value, each.inner, field)
+        else:
+            _check_value(value, each, field(each))
+
+
+def _check_value(value: object, declared: Parameter, field: str) -> None:
+    match value:
+        case str() if declared.form is Form.TASK:
+            check_task(value, field=field)
+        case str() if declared.form is Form.PATH:
+            check_path(field, value)
+        case str() if declared.chars_max is not None:
+            check_name(field, value, chars_max=declared.chars_max)
+        case int() | float() if declared.low is not None and declared.high is not None:
+            _check_number(field, value, declared.low, declared.high)
+        case tuple() if declared.items_max is not None:
+            if len(value) > declared.items_max:
+                raise UsageError(
+                    f"{field} must have at most {declared.items_max} entries, not {len(value)}",
+                    details={"field": field},
+                )
+            for index, item in enumerate(value):
+                check_name(f"{field}[{index}]", item, chars_max=NAME_CHARS_MAX)
+        case _:
+            pass
+
+
+def check_task(task: str, *, field: str) -> None:
+    """Refuse a task, or a message that may become one, that is empty or larger than 256 KiB."""
+    size = len(task.encode())
+    if size > TASK_BYTES_MAX:
+        raise UsageError(
+            f"{field} must be at most {TASK_BYTES_MAX} bytes (256 KiB), not {size}",
+            hint="put the material into a file and name its path in the task",
+            details={"field": field, "bytes": size, "max": TASK_BYTES_MAX},
+        )
+    if not task.strip():
+        raise UsageError(f"{field} must not be empty", details={"field": field})
+
+
+def check_name(field: str, text: str, *, chars_max: int) -> None:
+    """Refuse an empty, too long or multi-line name, and one with control characters.
+
+    Names are printed into inbox lines and terminals; a line break in one could pose as a message.
+    """
+    if not text.strip():
+        raise UsageError(f"{field} must not be empty", details={"field": field})
+    if len(text) > chars_max:
+        raise UsageError(
+            f"{field} must have at most {chars_max} characters, not {len(text)}",
+            details={"field": field, "max": chars_max},
+        )
+    if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in text):
+        raise UsageError(
+            f"{field} must be one line without control characters", details={"field": field}
+        )
+
+
+def check_path(field: str, text: str) -> None:
+    """Refuse a path that no file can have."""
+    size = len(text.encode())
+    if not 1 <= size <= PATH_BYTES_MAX:
+        raise UsageError(
+            f"{field} must be a path of 1 to {PATH_BYTES_MAX} bytes, not {size}",
+            details={"field": field},
+        )
+
+
+def _check_number(field: str, value: float, low: float, high: float) -> None:
+    # A comparison with NaN is false, so it is refused here too.
+    if low <= value <= high:
+        return
+    is_printable = isinstance(value, float) or abs(value) < PRINTABLE_MAX
+    shown = f"{value}" if is_printable and not math.isnan(value) else "that"
+    raise UsageError(
+        f"{field} must be {low:g} to {high:.10g}, not {shown}",
+        details={"field": field, "min": low, "max": high},
+    )

@@ -1,0 +1,183 @@
+"""How a parameter is declared, and how a declaration is read.
+
+A struct's field says everything about its parameter: the annotation gives its type, meaning, unit
+and bounds, the assignment its default. Requests are checked against that, and the flags, the tools'
+schemas, the OpenAPI document, the Python keywords and docs/spawn-parameters.md are made from it.
+
+Bounds stand in the JSON Schema only and are checked by ``rules.parameter_checks``: as constraints
+of the type they would also refuse to read what an earlier version stored within other bounds.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Meta, inspect
+
+NAME_CHARS_MAX: Final = 255
+"""Of a model, tool, tag, lane or agent name."""
+LIST_ITEMS_MAX: Final = 1000
+"""Of dependencies, tools, tags and retry patterns."""
+
+
+class Section(StrEnum):
+    """Where help and documentation list a parameter."""
+
+    WORK = "The work"
+    CONTRACT = "Contract"
+    DEPENDENCIES = "Dependencies"
+    RETRIES = "Retries"
+    LIMITS = "Tools and limits"
+    QUEUE = "Queue and record"
+    SESSION = "Session"
+
+
+class Form(StrEnum):
+    """What a text is, where it is more than one line of words."""
+
+    TASK = "task"
+    PATH = "path"
+
+
+class Unit(StrEnum):
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+    USD = "USD"
+
+
+class Parameter(NamedTuple):
+    """One declared parameter."""
+
+    name: str
+    """As JSON spells it; the path from the outermost struct: ``budget.maxTokens``."""
+    attribute: str
+    """The field of its own struct: ``max_tokens``."""
+    type: inspect.Type
+    """Without ``None`` and metadata."""
+    default: object
+    is_required: bool
+    description: str
+    section: Section | None
+    unit: Unit | None
+    form: Form | None
+    low: float | None
+    """Inclusive, as is ``high``; None = no bound."""
+    high: float | None
+    chars_max: int | None
+    items_max: int | None
+    inner: tuple["Parameter", ...] = ()
+    """Those of its struct, or of each struct in its list."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words of which one is given; empty = any value of the type."""
+        kind = self.type
+        return tuple(map(str, kind.cls)) if isinstance(kind, inspect.EnumType) else ()
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self.type, inspect.VarTupleType)
+
+
+def about(
+    description: str,
+    section: Section | None = None,
+    *,
+    unit: Unit | None = None,
+    form: Form | None = None,
+    **schema: float,
+) -> Meta:
+    """Declare any parameter.
+
+    Args:
+        description: One line that reads well in help, tool schemas and documentation alike, without
+            what is derived: type, unit, bounds, default, allowed words.
+        section: None = that of the parameter around it.
+        unit: Of a number.
+        form: Of a text that is no name.
+        schema: Bounds, in the words of JSON Schema.
+    """
+    extra = {"section": section, "unit": unit, "form": form}
+    return Meta(description=description, extra_json_schema=dict(schema), extra=extra)
+
+
+def number(
+    description: str,
+    low: float,
+    high: float,
+    section: Section | None = None,
+    *,
+    unit: Unit | None = None,
+) -> Meta:
+    """Declare a number from ``low`` to ``high``."""
+    return about(description, section, unit=unit, minimum=low, maximum=high)
+
+
+def name(
+    description: str, section: Section | None = None, *, chars_max: int = NAME_CHARS_MAX
+) -> Meta:
+    """Declare one line of at most ``chars_max`` characters, without control characters."""
+    return about(description, section, minLength=1, maxLength=chars_max)
+
+
+def names(description: str, section: Section | None = None) -> Meta:
+    """Declare a list of names."""
+    return about(description, section, maxItems=LIST_ITEMS_MAX)
+
+
+@cache
+def parameters(kind: type[msgspec.Struct]) -> tuple[Parameter, ...]:
+    """The parameters that a struct declares, in its order."""
+    return _of_struct(inspect.type_info(kind), prefix="", section=None)
+
+
+def leaves(declared: tuple[Parameter, ...]) -> Iterator[Parameter]:
+    """Those without parameters inside, down to the innermost."""
+    for each in declared:
+        if each.inner:
+            yield from leaves(each.inner)
+        else:
+            yield each
+
+
+def _of_struct(
+    kind: inspect.Type, *, prefix: str, section: Section | None
+) -> tuple[Parameter, ...]:
+    fields = kind.fields if isinstance(kind, inspect.StructType) else ()
+    return tuple(_of_field(each, prefix, section) for each in fields)
+
+
+def _of_field(field: inspect.Field, prefix: str, section: Section | None) -> Parameter:
+    kind = field.type
+    extra: dict[str, Any] = {}
+    schema: dict[str, Any] = {}
+    if isinstance(kind, inspect.Metadata):
+        extra, schema, kind = kind.extra or {}, kind.extra_json_schema or {}, kind.type
+    if isinstance(kind, inspect.UnionType):
+        given = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
+        # A JSON Schema may be true or false, too; what counts is that it is an object.
+        kind = next((each for each in given if isinstance(each, inspect.DictType)), given[0])
+    path = f"{prefix}{field.encode_name}"
+    section = extra.get("section") or section
+    if isinstance(kind, inspect.VarTupleType):
+        inner = _of_struct(kind.item_type, prefix=f"{path}[].", section=section)
+    else:
+        inner = _of_struct(kind, prefix=f"{path}.", section=section)
+    return Parameter(
+        name=path,
+        attribute=field.name,
+        type=kind,
+        default=None if field.default is msgspec.NODEFAULT else field.default,
+        is_required=field.required,
+        description=str(schema.get("description", "")),
+        section=section,
+        unit=extra.get("unit"),
+        form=extra.get("form"),
+        low=schema.get("minimum"),
+        high=schema.get("maximum"),
+        chars_max=schema.get("maxLength"),
+        items_max=schema.get("maxItems"),
+        inner=inner,
+    )
