@@ -90,12 +90,14 @@ docs: dev ## write the generated parts of docs/
 	$(PY) -m subagents.config.schema --write docs/configuration.md
 	$(PY) -m scripts.lifecycle_diagram docs/lifecycle.md
 	$(PY) -m scripts.alert_table docs/alerts.md
+	$(PY) -m scripts.spawn_parameters
 	$(PY) -m scripts.requirements_page docs/requirements.md
 
 docs-check: dev
 	$(PY) -m subagents.config.schema --check docs/configuration.md
 	$(PY) -m scripts.lifecycle_diagram --check docs/lifecycle.md
 	$(PY) -m scripts.alert_table --check docs/alerts.md
+	$(PY) -m scripts.spawn_parameters --check
 	$(PY) -m scripts.requirements_page --check docs/requirements.md
 
 simulate: dev ## the engine against seeded crashes, late and doubled signals

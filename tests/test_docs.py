@@ -10,8 +10,11 @@ import pytest
 from scripts import lifecycle_diagram as diagram
 
 from subagents.cli import main
+from subagents.cli.runs.spawn_flags import FLAGS
 from subagents.config.setting_keys import leaves
+from subagents.domain.run.parameter import parameters
 from subagents.domain.run.run import Phase
+from subagents.domain.run.spec import Contract
 
 ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -106,7 +109,8 @@ def test_the_readme_names_commands_at_all_and_flags_that_there_are() -> None:
     source = "\n".join(
         file.read_text(encoding="utf-8") for file in (ROOT / "src/subagents/cli").rglob("*.py")
     )
-    for flag in set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", text)):
+    made = {name.removeprefix("--") for flag in FLAGS for name in flag.names}
+    for flag in set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", text)) - made:
         spelled = (f'"--{flag}"', f"{flag.replace('-', '_')}:", f"--{flag}")
         assert any(form in source for form in spelled), f"--{flag}"
 
@@ -271,6 +275,8 @@ def test_decisions_are_numbered_dated_and_say_what_they_cost() -> None:
 @pytest.mark.requirement("docs:true-keys")
 def test_configuration_keys_named_in_prose_exist() -> None:
     known = {name.rpartition(".")[2] for name, _ in leaves()}
+    # `verification` is a spawn parameter, too.
+    known |= {each.name.rpartition(".")[2] for each in parameters(Contract)}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for name in re.findall(r"`(?:agents|daemon|retention|verification|lanes)\.([\w.]+)`", text):

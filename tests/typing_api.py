@@ -29,7 +29,11 @@ async def one_run(home: Path) -> str | None:
             label="tests",
             retry_count=2,
             verification={"artifacts": [{"path": "report.json", "json": True}]},
+            budget={"max_tokens": 10_000},
+            retry_backoff="fixed",
         )
+        await subagents.spawn("x", retry_backoff="never")  # type: ignore[arg-type]
+        await subagents.spawn("x", retry_cuont=2)  # type: ignore[call-arg]
         assert_type(run, RunHandle)
         assert_type(run.id, str)
         assert_type(run.warnings, tuple[str, ...])

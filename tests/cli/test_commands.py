@@ -319,7 +319,7 @@ USAGE = [
     (["run", "x", "--bogus"], "Unknown option: --bogus."),
     (["run", "x", "--timeout", "soon"], "--timeout must be a duration"),
     (["run", "x", "--label", "y" * 81], "label must have at most 80 characters"),
-    (["run", "x", "--retry", "-1"], "retryCount"),
+    (["run", "x", "--retry", "-1"], "--retry must be 0 to 100, not -1"),
     (["run", "x", "--retry", "many"], "--retry"),
     (["run", "x", "--backoff", "never"], "--backoff"),
     (["run", "x", "--min-items", "1"], "--min-items"),

@@ -153,7 +153,7 @@ def test_refusals_are_the_same_errors_as_everywhere(tmp_path: Path) -> None:
         assert (await sub.spawn("echo hi", agent="command")).id
 
         with pytest.raises(UsageError, match='unknown parameter "lable": did you mean "label"'):
-            await sub.tools.sessions_spawn("x", lable="y")
+            await sub.tools.sessions_spawn("x", lable="y")  # type: ignore[call-arg]  # what a checker would have found
         with pytest.raises(NotFound, match='no run "nothing"'):
             await sub.tools.sessions_history("nothing")
         with pytest.raises(UsageError, match="timeoutSeconds"):

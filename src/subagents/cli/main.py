@@ -310,10 +310,10 @@ def _text_of(command: Command) -> list[str]:
 
 
 def _help(topic: str) -> int:
-    from subagents.cli.topics import TOPICS  # noqa: PLC0415
+    from subagents.cli.topics import TOPICS, text_of  # noqa: PLC0415
 
     if topic in TOPICS:
-        sys.stdout.write(TOPICS[topic])
+        sys.stdout.write(text_of(topic))
         return EXIT_OK
     if any(topic in each.name.split() for each in _commands()):
         return _parsed([topic, "--help"])

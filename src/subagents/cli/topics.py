@@ -1,7 +1,4 @@
-"""``subagents help TOPIC``: texts that belong to no single command.
-
-Source: 5-surfaces §2.
-"""
+"""``subagents help TOPIC``: texts that belong to no single command."""
 
 from typing import Final
 
@@ -82,10 +79,11 @@ Plan files: many runs at once, all or none (subagents plan run FILE)
     depends_on = ["count"]
     retry_count = 2
 
-The same as YAML or JSON, in snake_case or camelCase. Other fields: agent_id, cwd, chain_after,
-include_dependency_result, on_dependency_failure, run_timeout_seconds, retry_delay (ms),
-retry_backoff, retry_on, retry_max_time (ms), budget, lane, priority, tags, model, thinking,
-tools_allow, tools_deny, isolation, cleanup, idempotency_key.
+The same as YAML or JSON, in snake_case or camelCase. All fields:
+
+{fields}
+
+Their types, bounds and defaults: docs/spawn-parameters.md; what they mean: subagents run --help
 """
 
 ENVIRONMENT: Final = """\
@@ -108,3 +106,16 @@ TOPICS: Final = {
     "plans": PLANS,
     "environment": ENVIRONMENT,
 }
+
+
+def text_of(topic: str) -> str:
+    """What ``subagents help TOPIC`` prints."""
+    text = TOPICS[topic]
+    if text is not PLANS:
+        return text
+    import textwrap  # noqa: PLC0415  the overview needs none of this
+
+    from subagents.domain.run.spec import RunSpec  # noqa: PLC0415
+
+    fields = textwrap.wrap(", ".join(RunSpec.__struct_fields__), width=96)
+    return text.replace("{fields}", textwrap.indent("\n".join(fields), "  "))

@@ -4,14 +4,14 @@ Same names, same answers, same errors as over MCP. Names of tools stay as they a
 parameters are snake_case as all of Python, and go over the wire in camelCase. A call speaks for an
 agent: what ``allow_agents`` does not name it cannot spawn, which ``Orchestrator.spawn``, a person's
 own hand, can.
-
-Source: 3-tools ("as methods of the Python library with the same names and models").
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, cast
+from typing import Final, Literal, Unpack, cast
 
 from subagents.client.client import AsyncClient, Document, error_from, segment
+from subagents.client.spawn_keywords import SpawnParameters
+from subagents.errors import UsageError
 
 WAIT_S: Final = 30.0
 """``sessions_wait`` holds a call so long when nothing else was said."""
@@ -49,14 +49,14 @@ class Tools:
         task: str | None = None,
         *,
         batch: Sequence[Mapping[str, object]] | None = None,
-        **parameters: object,
+        **parameters: Unpack[SpawnParameters],
     ) -> Document:
         """Start a run, or with ``batch`` many that name each other by label.
 
         Args:
             task: What to do, complete in itself; 1 byte to 256 KiB.
             batch: 1 to 1,000 sets of parameters, instead of ``task``: all or nothing.
-            parameters: ``label``, ``agent_id``, ``depends_on``, ``verification``, …
+            parameters: As for ``Orchestrator.spawn``; with ``batch`` they hold for all its runs.
 
         Returns:
             The receipt; with ``batch``: ``{status, receipts}``.
@@ -201,12 +201,19 @@ def camel(name: str) -> str:
 
 
 def camel_keys(value: object) -> object:
-    """Parameter names of nested tables too; a JSON Schema's own keys stay as they are."""
+    """Parameter names of nested tables too; a JSON Schema's own keys stay as they are.
+
+    Raises:
+        UsageError: A name is given in both spellings.
+    """
     if isinstance(value, Mapping):
-        return {
-            camel(str(key)): inner if key == "schema" else camel_keys(inner)
-            for key, inner in value.items()
-        }
+        found: dict[str, object] = {}
+        for key, inner in value.items():
+            name = camel(str(key))
+            if name in found:
+                raise UsageError(f"{name} is given twice, in both spellings")
+            found[name] = inner if name == "schema" else camel_keys(inner)
+        return found
     if isinstance(value, list | tuple):
         return [camel_keys(inner) for inner in value]
     return value

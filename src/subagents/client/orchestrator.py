@@ -12,7 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final, Literal, Unpack, cast
 from urllib.parse import quote
 
 import msgspec
@@ -20,6 +20,7 @@ import msgspec
 from subagents.client.agent_tools import Tools, camel, camel_keys
 from subagents.client.client import AsyncClient, Document, Query
 from subagents.client.daemon_start import ensure_daemon
+from subagents.client.spawn_keywords import SpawnParameters
 from subagents.config.paths import Paths
 from subagents.domain.run.outcome import Outcome
 from subagents.domain.run.run import Report, Usage
@@ -299,21 +300,19 @@ class Orchestrator:
             yield cls(client, cwd=where)
 
     async def spawn(
-        self, task: str, *, agent: str | None = None, **parameters: object
+        self, task: str, *, agent: str | None = None, **parameters: Unpack[SpawnParameters]
     ) -> RunHandle:
         """Store one run and return its handle before any worker starts.
 
         Args:
             task: What to do; 1 byte to 256 KiB.
             agent: Agent id; None = the configured default.
-            parameters: The other parameters of ``sessions_spawn`` in snake_case: ``label``,
-                ``verification``, ``retry_count``, ``depends_on``, ``run_timeout_seconds``, …
+            parameters: The spawn parameters in snake_case: ``label``, ``verification``,
+                ``retry_count``, ``depends_on``, …; docs/spawn-parameters.md lists them all.
 
         Raises:
             UsageError: A parameter is unknown or wrong; nothing was stored.
             Forbidden: A guardrail refused; nothing was stored.
-
-        Source: 5-surfaces §6; 2-lifecycle §2.
         """
         spec = {"task": task, **{camel(name): value for name, value in parameters.items()}}
         if agent is not None:

@@ -14,7 +14,6 @@ from tests.api.tools.tool_seats import CONFIG, Seat, play
 from subagents.api.tools import action_tool, wait_tool
 from subagents.api.tools import history_tool as history
 from subagents.api.tools import tool_arguments as arguments
-from subagents.domain.run.spec import RunSpec
 from subagents.api.tools.tool import Audience
 from subagents.api.tools.tool_registry import TOOLS, visible
 from subagents.api.tools.worker_tools import LEVELS, PRIORITIES, _Ask
@@ -36,6 +35,7 @@ from subagents.domain.run.spec import (
     Mode,
     OnDependencyFailure,
     OnFailure,
+    RunSpec,
 )
 from subagents.domain.track_record.suggest import COST_TIERS
 from subagents.engine.runs.sessions import MODES

@@ -6,30 +6,30 @@ import msgspec
 import pytest
 
 from subagents.cli.main import spawn_arguments
-from subagents.cli.runs.contract_flags import ArtifactFlags, extract
+from subagents.cli.runs.contract_flags import Check, extract
 from subagents.errors import UsageError
 
-READ: list[tuple[str, list[str], list[ArtifactFlags]]] = [
+READ: list[tuple[str, list[str], list[Check]]] = [
     ("run task", ["run", "task"], []),
-    ("run t --verify a", ["run", "t"], [ArtifactFlags(path="a")]),
-    ("run --verify=a=b t", ["run", "t"], [ArtifactFlags(path="a=b")]),
+    ("run t --verify a", ["run", "t"], [{"path": "a"}]),
+    ("run --verify=a=b t", ["run", "t"], [{"path": "a=b"}]),
     (
         "--verify a --min-items 3 --verify b --min-bytes 10",
         [],
-        [ArtifactFlags(path="a", json=True, min_items=3), ArtifactFlags(path="b", min_bytes=10)],
+        [{"path": "a", "json": True, "minItems": 3}, {"path": "b", "minBytes": 10}],
     ),
     (
         "--verify a --label x --verify-json --required-keys id,name",
         ["--label", "x"],
-        [ArtifactFlags(path="a", json=True, required_keys=("id", "name"))],
+        [{"path": "a", "json": True, "requiredKeys": ["id", "name"]}],
     ),
-    ("--verify a --min-items=0", [], [ArtifactFlags(path="a", json=True, min_items=0)]),
-    ("--verify a --schema s.json", [], [ArtifactFlags(path="a", schema_file="s.json")]),
+    ("--verify a --min-items=0", [], [{"path": "a", "json": True, "minItems": 0}]),
+    ("--verify a --schema s.json", [], [{"path": "a", "schema": "s.json"}]),
     ("run -- ls --verify x", ["run", "--", "ls", "--verify", "x"], []),
     (
         "--verify a --sha256 00 -- --min-items",
         ["--", "--min-items"],
-        [ArtifactFlags(path="a", sha256="00")],
+        [{"path": "a", "sha256": "00"}],
     ),
 ]
 REFUSED = [
@@ -51,7 +51,7 @@ REFUSED = [
 @pytest.mark.requirement("cli:contract-flags")
 @pytest.mark.parametrize(("line", "rest", "artifacts"), READ, ids=[line for line, *_ in READ])
 def test_a_modifier_describes_the_last_verify_before_it(
-    line: str, rest: Sequence[str], artifacts: Sequence[ArtifactFlags]
+    line: str, rest: Sequence[str], artifacts: Sequence[Check]
 ) -> None:
     assert extract(line.split(" ")) == (rest, artifacts)
 
@@ -90,5 +90,5 @@ def test_the_contract_passes_the_parser_as_one_option() -> None:
     assert found[0] == "run"
     assert found[1] == "--contract-flags"
     assert found[3:] == ["t", "--", "x"]
-    decoded = msgspec.json.decode(found[2], type=list[ArtifactFlags])
-    assert decoded == [ArtifactFlags(path="a", json=True, min_items=2)]
+    decoded = msgspec.json.decode(found[2], type=list[Check])
+    assert decoded == [{"path": "a", "json": True, "minItems": 2}]

@@ -62,6 +62,8 @@ def test_every_flag_reaches_its_parameter(tmp_path: Path) -> None:
         *("--deny-tool", "Bash", "--max-cost", "1.5", "--max-tokens", "1000", "--lane", "heavy"),
         *("--max-runs", "4", "--max-time", "1h30m"),
         *("--priority", "-2", "--tag", "one", "--tag", "two", "--model", "m", "--thinking", "high"),
+        *("--verify-command", "true", "--verification-timeout", "1m", "--progress"),
+        *("--accept-partial", "--dependency-timeout", "1h"),
         *("--delete", "--isolation", "worktree", "--idempotency-key", "k"),
     )
     assert spec == RunSpec(
@@ -82,8 +84,13 @@ def test_every_flag_reaches_its_parameter(tmp_path: Path) -> None:
                 Artifact(path="b.txt", min_bytes=9),
             ),
             require_completion_report=True,
+            commands=("true",),
             on_failure=OnFailure.ESCALATE,
+            verification_timeout_ms=60_000,
         ),
+        progress_reporting=True,
+        accept_partial_dependencies=True,
+        dependency_timeout_seconds=3600,
         completion_report=True,
         retry_count=3,
         retry_backoff=Backoff.LINEAR,
@@ -147,22 +154,27 @@ def test_stdin_that_is_too_large_or_no_text_is_refused(monkeypatch: pytest.Monke
 
 
 BAD_FLAGS = [
-    (SpawnFlags(timeout="soon"), "--timeout must be a duration"),
-    (SpawnFlags(retry_delay="x"), "--retry-delay must be a duration"),
-    (SpawnFlags(retry_max_time="x"), "--retry-max-time must be a duration"),
-    (SpawnFlags(on_failure="fail"), "--on-failure says what follows a failed verification"),
-    (SpawnFlags(on_dependency_failure="run"), "--on-dependency-failure needs --after"),
-    (SpawnFlags(max_cost=float("nan")), "--max-cost must be an amount in USD, 0 or more, not nan"),
-    (SpawnFlags(max_cost=-1), "--max-cost must be an amount in USD, 0 or more, not -1"),
+    ("--timeout soon", "--timeout must be a duration"),
+    ("--timeout 31d", "--timeout must be 0 to 2592000, not 2678400.0"),
+    ("--retry-delay x", "--retry-delay must be a duration"),
+    ("--retry-max-time x", "--retry-max-time must be a duration"),
+    ("--retry 101", "--retry must be 0 to 100, not 101"),
+    ("--tag a\nb", "--tag[0] must be one line without control characters"),
+    ("--on-failure fail", "--on-failure is about the checks of a contract, and there are none"),
+    ("--verification-timeout 5s", "--verification-timeout is about the checks of a contract"),
+    ("--on-dependency-failure run", "--on-dependency-failure needs --after"),
+    ("--max-cost nan", "--max-cost must be 1e-06 to 1000000, not that"),
+    ("--max-cost -1", "--max-cost must be 1e-06 to 1000000, not -1.0"),
 ]
 
 
 @pytest.mark.requirement("cli:bad-input")
-@pytest.mark.parametrize(("flags", "message"), BAD_FLAGS, ids=[m for _, m in BAD_FLAGS])
-def test_a_flag_that_makes_no_sense_is_refused_by_name(flags: SpawnFlags, message: str) -> None:
+@pytest.mark.parametrize(("line", "message"), BAD_FLAGS, ids=[m for _, m in BAD_FLAGS])
+def test_a_flag_that_makes_no_sense_is_refused_by_name(line: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        to_spec(["t"], flags)
+        parsed("t", *line.split(" "))
     assert caught.value.message.startswith(message)
+    assert line.split(" ", maxsplit=1)[0] in str(caught.value.details["field"])
 
 
 @pytest.mark.requirement("cli:bad-input")

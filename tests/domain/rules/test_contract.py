@@ -5,15 +5,18 @@ from dataclasses import dataclass
 import pytest
 
 from subagents.domain.rules.contract import (
-    ARTIFACTS_MAX,
     COMMAND_BYTES_MAX,
-    PATH_BYTES_MAX,
     SCHEMA_BYTES_MAX,
-    VERIFICATION_TIMEOUT_MS_MAX,
     describe,
     validate,
 )
-from subagents.domain.run.spec import Artifact, Contract
+from subagents.domain.run.spec import (
+    ARTIFACTS_MAX,
+    PATH_BYTES_MAX,
+    VERIFICATION_TIMEOUT_MS_MAX,
+    Artifact,
+    Contract,
+)
 from subagents.errors import ContractError
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import inspect, json
 
 from subagents.api.tools.tool import Schema
-from subagents.domain.run.parameter import Parameter, Unit, parameters
+from subagents.domain.run.parameter import Parameter, parameters
 from subagents.domain.run.spec import RunSpec
 
 NAMED_WELL: Final = frozenset(
@@ -102,7 +102,7 @@ def _schema_of(parameter: Parameter, also: str) -> Schema:
 
 
 def _derived(parameter: Parameter) -> Iterator[str]:
-    if parameter.unit is Unit.MILLISECONDS and not parameter.name.endswith("Ms"):
+    if parameter.unit == "milliseconds" and not parameter.name.endswith("Ms"):
         yield "ms"
     # That nothing, no or zero is the default goes without saying.
     if parameter.default:

@@ -2,36 +2,20 @@
 
 The file has ``runs``: tables with the spawn parameters, in snake_case or camelCase. Runs name each
 other by label in ``depends_on`` and ``chain_after``.
-
-Source: 5-surfaces §2 (``plan run``), 2-lifecycle §3 (batch).
 """
 
-import difflib
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from subagents.domain.run.spec import (
-    BATCH_RUNS_MAX,
-    Artifact,
-    Budget,
-    Contract,
-    RunSpec,
-)
+from subagents.api.wire.requests import parse_spec
+from subagents.client.agent_tools import camel_keys
+from subagents.domain.run.spec import BATCH_RUNS_MAX, RunSpec
 from subagents.errors import UsageError
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-
-_NESTED: Final[Mapping[tuple[type[msgspec.Struct], str], type[msgspec.Struct]]] = {
-    (RunSpec, "verification"): Contract,
-    (RunSpec, "budget"): Budget,
-    (Contract, "artifacts"): Artifact,
-}
-_LISTS: Final = {"dependsOn", "retryOn", "toolsAllow", "toolsDeny", "tags"}
-"""Where a single text stands for a list of one."""
 
 
 def read_plan(file: Path) -> tuple[RunSpec, ...]:
@@ -107,48 +91,13 @@ def _yaml(file: Path, text: str) -> object:
 def _spec(content: object, where: str) -> RunSpec:
     if not isinstance(content, dict):
         raise UsageError(f"{where} must be a table, not {_shown(content)}")
-    if "task" not in content:
-        raise UsageError(f"{where}.task is missing")
-    values = _camel(content, RunSpec, where)
     try:
-        return msgspec.convert(values, RunSpec)
-    except msgspec.ValidationError as error:
-        reason, _, path = str(error).partition(" - at `$")
-        raise UsageError(f"{where}{path.rstrip('`')}: {reason}") from error
-
-
-def _camel(
-    content: Mapping[object, object], kind: type[msgspec.Struct], where: str
-) -> dict[str, object]:
-    """The fields of one struct under their wire names; unknown ones are refused."""
-    wire = {}
-    for field in msgspec.structs.fields(kind):
-        wire[field.name] = wire[field.encode_name] = field.encode_name
-    values: dict[str, object] = {}
-    for key, value in content.items():
-        name = wire.get(str(key))
-        if name is None:
-            near = difflib.get_close_matches(str(key), list(wire), n=1, cutoff=0.6)
-            guess = f"; did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"{where}: unknown key {str(key)!r}{guess}")
-        if name in values:
-            raise UsageError(f"{where}: {name} is given twice, in both spellings")
-        values[name] = _value(name, value, kind, f"{where}.{name}")
-    return values
-
-
-def _value(name: str, value: object, kind: type[msgspec.Struct], where: str) -> object:
-    nested = _NESTED.get((kind, name))
-    if nested is not None and isinstance(value, dict):
-        return _camel(value, nested, where)
-    if nested is not None and isinstance(value, list):
-        return [
-            _camel(each, nested, f"{where}[{index}]") if isinstance(each, dict) else each
-            for index, each in enumerate(value)
-        ]
-    if name in _LISTS and isinstance(value, str):
-        return [value]
-    return value
+        parameters = camel_keys(content)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}") from error
+    except RecursionError as error:
+        raise UsageError(f"{where} is nested too deeply") from error
+    return parse_spec(parameters, at=f"{where}.")
 
 
 def _shown(value: object) -> str:

@@ -19,10 +19,10 @@ from subagents.cli.connection import caller_cwd
 from subagents.cli.output import note
 from subagents.cli.runs import contract_flags
 from subagents.domain.rules.parameter_checks import check_spec
-from subagents.domain.run.parameter import Form, Parameter, Section, Unit, leaves, parameters
+from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, parameters
 from subagents.domain.run.spec import TASK_BYTES_MAX, RunSpec
 from subagents.errors import UsageError
-from subagents.text import parse_duration
+from subagents.text import duration, parse_duration
 
 SCHEMA_BYTES_MAX: Final = 256 * 1024
 CONTRACT_OPTION: Final = "--contract-flags"
@@ -80,7 +80,7 @@ _ALSO: Final = {
     f"{_FILE_CHECKS[0]} before them.",
 }
 _UNITS: Final = ("Seconds", "Ms", "Usd")
-_DURATIONS: Final = (Unit.SECONDS, Unit.MILLISECONDS)
+_DURATIONS: Final = ("seconds", "milliseconds")
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ def _flag(parameter: Parameter) -> Flag:
 FLAGS: Final = tuple(
     _flag(each) for each in leaves(parameters(RunSpec)) if each.name not in WITHOUT_FLAG
 )
-_GROUPS: Final = {each: cyclopts.Group.create_ordered(each.value) for each in Section}
+_GROUPS: Final = {each: cyclopts.Group.create_ordered(each) for each in SECTIONS}
 
 
 def _made_of_flags(cls: type[T]) -> type[T]:
@@ -126,7 +126,7 @@ def _made_of_flags(cls: type[T]) -> type[T]:
     cls.__annotations__ = {**cls.__annotations__, **made}
     for flag in FLAGS:
         setattr(cls, flag.attribute, () if flag.parameter.is_list else None)
-    return dataclass(frozen=True, kw_only=True)(cls)
+    return dataclass(kw_only=True, repr=False, eq=False)(cls)
 
 
 def _annotation(flag: Flag) -> Any:
@@ -154,7 +154,7 @@ def _annotation(flag: Flag) -> Any:
             negative=flag.opposite or (),
             help=_help(parameter, _ALSO.get(name, "")),
             metavar=placeholder,
-            group=_GROUPS[parameter.section or Section.WORK],
+            group=_GROUPS[parameter.section],
         ),
     ]
 
@@ -174,8 +174,8 @@ def _shown(parameter: Parameter) -> str:
     """The default as it would be typed."""
     if parameter.unit not in _DURATIONS:
         return str(parameter.default)
-    seconds = float(str(parameter.default)) / (1 if parameter.unit is Unit.SECONDS else 1000)
-    return f"{seconds / 60:g}m" if seconds % 60 == 0 else f"{seconds:g}s"
+    value = float(str(parameter.default))
+    return duration(round(value * 1000 if parameter.unit == "seconds" else value))
 
 
 @_made_of_flags
@@ -218,11 +218,11 @@ def _value(flag: Flag, value: Any) -> object:
     parameter = flag.parameter
     if flag.opposite:
         return parameter.choices[0 if value else 1]
-    if parameter.unit is Unit.SECONDS:
+    if parameter.unit == "seconds":
         return parse_duration(value, field=flag.names[0]) / 1000
-    if parameter.unit is Unit.MILLISECONDS:
+    if parameter.unit == "milliseconds":
         return parse_duration(value, field=flag.names[0])
-    return absolute(value) if parameter.form is Form.PATH else value
+    return absolute(value) if parameter.form == "path" else value
 
 
 def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:

@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Unpack
 
 import msgspec
 
 from subagents.client.orchestrator import Orchestrator, RunHandle, RunResult
+from subagents.client.spawn_keywords import SpawnParameters
 from subagents.config.scope_probes import SCOPE, Claim, Verdict
 from subagents.config.settings import Agent
 from subagents.domain.run.spec import Abilities
@@ -241,7 +242,9 @@ class _Tries:
             await asyncio.sleep(LOOK_S)
         return False
 
-    async def _run(self, task: str, **parameters: object) -> tuple[RunHandle, RunResult]:
+    async def _run(
+        self, task: str, **parameters: Unpack[SpawnParameters]
+    ) -> tuple[RunHandle, RunResult]:
         run = await self._sub.spawn(task, agent=PROBED, **parameters)
         return run, await self._ended(run)
 

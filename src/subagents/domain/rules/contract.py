@@ -11,16 +11,16 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.spec import (
+    ARTIFACTS_MAX,
+    COMMANDS_MAX,
     PATH_BYTES_MAX,
+    REQUIRED_KEYS_MAX,
     VERIFICATION_TIMEOUT_MS_MAX,
     Artifact,
     Contract,
 )
 from subagents.errors import ContractError
 
-ARTIFACTS_MAX: Final = 1000
-COMMANDS_MAX: Final = 100
-REQUIRED_KEYS_MAX: Final = 1000
 COMMAND_BYTES_MAX: Final = 64 * 1024
 """Half of what Linux takes as one argument, so ``/bin/sh -c`` can always be started."""
 SCHEMA_BYTES_MAX: Final = 256 * 1024

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.run.parameter import NAME_CHARS_MAX, Form, Parameter, parameters
+from subagents.domain.run.parameter import NAME_CHARS_MAX, Parameter, parameters
 from subagents.domain.run.spec import PATH_BYTES_MAX, TASK_BYTES_MAX, Contract, RunSpec
 from subagents.errors import UsageError
 
@@ -48,9 +48,9 @@ def _check_struct(
 
 def _check_value(value: object, declared: Parameter, field: str) -> None:
     match value:
-        case str() if declared.form is Form.TASK:
+        case str() if declared.form == "task":
             check_task(value, field=field)
-        case str() if declared.form is Form.PATH:
+        case str() if declared.form == "path":
             check_path(field, value)
         case str() if declared.chars_max is not None:
             check_name(field, value, chars_max=declared.chars_max)

@@ -9,9 +9,8 @@ of the type they would also refuse to read what an earlier version stored within
 """
 
 from collections.abc import Iterator
-from enum import StrEnum
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, inspect
@@ -22,32 +21,22 @@ LIST_ITEMS_MAX: Final = 1000
 """Of dependencies, tools, tags and retry patterns."""
 
 
-class Section(StrEnum):
-    """Where help and documentation list a parameter."""
+WORK: Final = "The work"
+CONTRACT: Final = "Contract"
+DEPENDENCIES: Final = "Dependencies"
+RETRIES: Final = "Retries"
+LIMITS: Final = "Tools and limits"
+QUEUE: Final = "Queue and record"
+SESSION: Final = "Session"
+SECTIONS: Final = (WORK, CONTRACT, DEPENDENCIES, RETRIES, LIMITS, QUEUE, SESSION)
+"""Where help and documentation list a parameter, in this order."""
 
-    WORK = "The work"
-    CONTRACT = "Contract"
-    DEPENDENCIES = "Dependencies"
-    RETRIES = "Retries"
-    LIMITS = "Tools and limits"
-    QUEUE = "Queue and record"
-    SESSION = "Session"
-
-
-class Form(StrEnum):
-    """What a text is, where it is more than one line of words."""
-
-    TASK = "task"
-    PATH = "path"
+Unit: TypeAlias = Literal["seconds", "milliseconds", "USD"]
+Form: TypeAlias = Literal["task", "path"]
+"""What a text is that is no name: many lines, or a place in the file system."""
 
 
-class Unit(StrEnum):
-    SECONDS = "seconds"
-    MILLISECONDS = "milliseconds"
-    USD = "USD"
-
-
-class Parameter(NamedTuple):
+class Parameter(msgspec.Struct, frozen=True):
     """One declared parameter."""
 
     name: str
@@ -59,7 +48,7 @@ class Parameter(NamedTuple):
     default: object
     is_required: bool
     description: str
-    section: Section | None
+    section: str
     unit: Unit | None
     form: Form | None
     low: float | None
@@ -83,7 +72,7 @@ class Parameter(NamedTuple):
 
 def about(
     description: str,
-    section: Section | None = None,
+    section: str = "",
     *,
     unit: Unit | None = None,
     form: Form | None = None,
@@ -94,7 +83,7 @@ def about(
     Args:
         description: One line that reads well in help, tool schemas and documentation alike, without
             what is derived: type, unit, bounds, default, allowed words.
-        section: None = that of the parameter around it.
+        section: One of ``SECTIONS``; none = that of the parameter around it.
         unit: Of a number.
         form: Of a text that is no name.
         schema: Bounds, in the words of JSON Schema.
@@ -107,7 +96,7 @@ def number(
     description: str,
     low: float,
     high: float,
-    section: Section | None = None,
+    section: str = "",
     *,
     unit: Unit | None = None,
 ) -> Meta:
@@ -115,14 +104,12 @@ def number(
     return about(description, section, unit=unit, minimum=low, maximum=high)
 
 
-def name(
-    description: str, section: Section | None = None, *, chars_max: int = NAME_CHARS_MAX
-) -> Meta:
+def name(description: str, section: str = "", *, chars_max: int = NAME_CHARS_MAX) -> Meta:
     """Declare one line of at most ``chars_max`` characters, without control characters."""
     return about(description, section, minLength=1, maxLength=chars_max)
 
 
-def names(description: str, section: Section | None = None) -> Meta:
+def names(description: str, section: str = "") -> Meta:
     """Declare a list of names."""
     return about(description, section, maxItems=LIST_ITEMS_MAX)
 
@@ -130,7 +117,7 @@ def names(description: str, section: Section | None = None) -> Meta:
 @cache
 def parameters(kind: type[msgspec.Struct]) -> tuple[Parameter, ...]:
     """The parameters that a struct declares, in its order."""
-    return _of_struct(inspect.type_info(kind), prefix="", section=None)
+    return _of_struct(inspect.type_info(kind), prefix="", section="")
 
 
 def leaves(declared: tuple[Parameter, ...]) -> Iterator[Parameter]:
@@ -142,14 +129,12 @@ def leaves(declared: tuple[Parameter, ...]) -> Iterator[Parameter]:
             yield each
 
 
-def _of_struct(
-    kind: inspect.Type, *, prefix: str, section: Section | None
-) -> tuple[Parameter, ...]:
+def _of_struct(kind: inspect.Type, *, prefix: str, section: str) -> tuple[Parameter, ...]:
     fields = kind.fields if isinstance(kind, inspect.StructType) else ()
     return tuple(_of_field(each, prefix, section) for each in fields)
 
 
-def _of_field(field: inspect.Field, prefix: str, section: Section | None) -> Parameter:
+def _of_field(field: inspect.Field, prefix: str, section: str) -> Parameter:
     kind = field.type
     extra: dict[str, Any] = {}
     schema: dict[str, Any] = {}

@@ -8,7 +8,19 @@ from enum import StrEnum
 from typing import Annotated, Final
 
 from subagents.domain.run.alert import AlertRules
-from subagents.domain.run.parameter import Form, Section, Unit, about, name, names, number
+from subagents.domain.run.parameter import (
+    CONTRACT,
+    DEPENDENCIES,
+    LIMITS,
+    QUEUE,
+    RETRIES,
+    SESSION,
+    WORK,
+    about,
+    name,
+    names,
+    number,
+)
 from subagents.domain.run.values import Value
 from subagents.domain.run.workspace import Worktree
 
@@ -21,6 +33,9 @@ TIMEOUT_SECONDS_MAX: Final = 30 * 24 * 3600
 """30 days: whoever means longer means none (0)."""
 RETRY_TIME_MS_MAX: Final = TIMEOUT_SECONDS_MAX * 1000
 VERIFICATION_TIMEOUT_MS_MAX: Final = 3_600_000
+ARTIFACTS_MAX: Final = 1000
+COMMANDS_MAX: Final = 100
+REQUIRED_KEYS_MAX: Final = 1000
 PRIORITY_MAX: Final = 1_000_000
 TOKENS_MAX: Final = 10**12
 COST_USD_MAX: Final = 10**6
@@ -28,14 +43,6 @@ PATH_BYTES_MAX: Final = 4096
 """PATH_MAX of Linux, so no longer path can be opened."""
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
 IDEMPOTENCY_WINDOW_MS: Final = 24 * 3_600_000
-
-WORK: Final = Section.WORK
-CONTRACT: Final = Section.CONTRACT
-DEPENDENCIES: Final = Section.DEPENDENCIES
-RETRIES: Final = Section.RETRIES
-LIMITS: Final = Section.LIMITS
-QUEUE: Final = Section.QUEUE
-SESSION: Final = Section.SESSION
 
 
 class Mode(StrEnum):
@@ -73,10 +80,12 @@ class Isolation(StrEnum):
 class Artifact(Value, frozen=True, forbid_unknown_fields=True):
     """One file the work must leave behind."""
 
-    path: Annotated[str, about("Path of the file, relative to cwd", form=Form.PATH)]
+    path: Annotated[str, about("Path of the file, relative to cwd", form="path")]
     json: Annotated[bool, about("The file parses as JSON")] = False
     min_items: Annotated[int | None, about("Of the top-level array; needs json", minimum=0)] = None
-    required_keys: Annotated[tuple[str, ...], about("Of each item; needs json")] = ()
+    required_keys: Annotated[
+        tuple[str, ...], about("Of each item; needs json", maxItems=REQUIRED_KEYS_MAX)
+    ] = ()
     min_bytes: Annotated[int | None, about("The file has at least so many bytes", minimum=0)] = None
     schema: Annotated[dict[str, object] | bool | None, about("JSON Schema it fits")] = None
     sha256: Annotated[str | None, about("SHA-256 of the file, in hexadecimal")] = None
@@ -85,19 +94,20 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
 class Contract(Value, frozen=True, forbid_unknown_fields=True):
     """What must be true of the output before anybody is told "done"."""
 
-    artifacts: Annotated[tuple[Artifact, ...], about("Files it must leave", maxItems=1000)] = ()
+    artifacts: Annotated[
+        tuple[Artifact, ...], about("Files it must leave", maxItems=ARTIFACTS_MAX)
+    ] = ()
     require_completion_report: Annotated[
         bool, about("The worker must end with a completion report")
     ] = False
     commands: Annotated[
-        tuple[str, ...], about("Must exit 0; only where the operator allows it", maxItems=100)
+        tuple[str, ...],
+        about("Must exit 0; only where the operator allows it", maxItems=COMMANDS_MAX),
     ] = ()
     on_failure: Annotated[OnFailure, about("What follows when a check fails")] = OnFailure.FAIL
     verification_timeout_ms: Annotated[
         int,
-        number(
-            "Longest time for all checks", 1, VERIFICATION_TIMEOUT_MS_MAX, unit=Unit.MILLISECONDS
-        ),
+        number("Longest time for all checks", 1, VERIFICATION_TIMEOUT_MS_MAX, unit="milliseconds"),
     ] = 30_000
 
 
@@ -106,12 +116,12 @@ class Budget(Value, frozen=True, forbid_unknown_fields=True):
 
     max_tokens: Annotated[int | None, number("Tokens, with all below it", 1, TOKENS_MAX)] = None
     max_cost_usd: Annotated[
-        float | None, number("Cost, with all below it", 0.000_001, COST_USD_MAX, unit=Unit.USD)
+        float | None, number("Cost, with all below it", 0.000_001, COST_USD_MAX, unit="USD")
     ] = None
     max_runs: Annotated[int | None, number("Runs below it, itself included", 1, 1_000_000)] = None
     max_seconds: Annotated[
         float | None,
-        number("Time, with retries and waits", 0.001, TIMEOUT_SECONDS_MAX, unit=Unit.SECONDS),
+        number("Time, with retries and waits", 0.001, TIMEOUT_SECONDS_MAX, unit="seconds"),
     ] = None
 
 
@@ -122,7 +132,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     how they are spelled), plan files, and after ``make docs`` the Python keywords and the page.
     """
 
-    task: Annotated[str, about("What to do, complete in itself", WORK, form=Form.TASK, minLength=1)]
+    task: Annotated[str, about("What to do, complete in itself", WORK, form="task", minLength=1)]
     label: Annotated[
         str | None,
         name("Short name that stands for its id", WORK, chars_max=LABEL_CHARS_MAX),
@@ -139,11 +149,11 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
             0,
             TIMEOUT_SECONDS_MAX,
             LIMITS,
-            unit=Unit.SECONDS,
+            unit="seconds",
         ),
     ] = None
     cwd: Annotated[
-        str | None, about("Working directory; default the caller's", WORK, form=Form.PATH)
+        str | None, about("Working directory; default the caller's", WORK, form="path")
     ] = None
     mode: Annotated[Mode | None, about("session: stays open for messages", SESSION)] = None
     thread: Annotated[
@@ -172,22 +182,20 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     ] = False
     dependency_timeout_seconds: Annotated[
         float,
-        number(
-            "Longest wait for them", 0.001, TIMEOUT_SECONDS_MAX, DEPENDENCIES, unit=Unit.SECONDS
-        ),
+        number("Longest wait for them", 0.001, TIMEOUT_SECONDS_MAX, DEPENDENCIES, unit="seconds"),
     ] = 1800
     retry_count: Annotated[
         int, number("Attempts after a failed one", 0, RETRY_COUNT_MAX, RETRIES)
     ] = 0
     retry_delay: Annotated[
         int,
-        number("Before the first retry", 0, RETRY_DELAY_MS_MAX, RETRIES, unit=Unit.MILLISECONDS),
+        number("Before the first retry", 0, RETRY_DELAY_MS_MAX, RETRIES, unit="milliseconds"),
     ] = 1000
     retry_backoff: Annotated[Backoff, about("How the delay grows", RETRIES)] = Backoff.EXPONENTIAL
     retry_on: Annotated[tuple[str, ...], names("Only errors with one of these texts", RETRIES)] = ()
     retry_max_time: Annotated[
         int | None,
-        number("No retry later than this", 0, RETRY_TIME_MS_MAX, RETRIES, unit=Unit.MILLISECONDS),
+        number("No retry later than this", 0, RETRY_TIME_MS_MAX, RETRIES, unit="milliseconds"),
     ] = None
     verification: Annotated[
         Contract | None,

@@ -1,0 +1,122 @@
+"""The keywords of ``Orchestrator.spawn``; written by ``make docs`` from ``RunSpec``."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Required, TypedDict
+
+
+class ArtifactParameters(TypedDict, total=False):
+    """What can be said of a artifact."""
+
+    path: Required[str]
+    """Path of the file, relative to cwd."""
+    json: bool
+    """The file parses as JSON."""
+    min_items: int | None
+    """Of the top-level array; needs json."""
+    required_keys: Sequence[str]
+    """Of each item; needs json."""
+    min_bytes: int | None
+    """The file has at least so many bytes."""
+    schema: Mapping[str, object] | bool | None
+    """JSON Schema it fits."""
+    sha256: str | None
+    """SHA-256 of the file, in hexadecimal."""
+
+
+class ContractParameters(TypedDict, total=False):
+    """What can be said of a contract."""
+
+    artifacts: Sequence[ArtifactParameters]
+    """Files it must leave."""
+    require_completion_report: bool
+    """The worker must end with a completion report."""
+    commands: Sequence[str]
+    """Must exit 0; only where the operator allows it."""
+    on_failure: Literal["retry_once", "escalate", "fail"]
+    """What follows when a check fails."""
+    verification_timeout_ms: int
+    """Longest time for all checks."""
+
+
+class BudgetParameters(TypedDict, total=False):
+    """What can be said of a budget."""
+
+    max_tokens: int | None
+    """Tokens, with all below it."""
+    max_cost_usd: float | None
+    """Cost, with all below it."""
+    max_runs: int | None
+    """Runs below it, itself included."""
+    max_seconds: float | None
+    """Time, with retries and waits."""
+
+
+class SpawnParameters(TypedDict, total=False):
+    """What can be said of a spawn."""
+
+    label: str | None
+    """Short name that stands for its id."""
+    agent_id: str | None
+    """Agent that does it."""
+    model: str | None
+    """Model, where its runtime takes one."""
+    thinking: str | None
+    """Thinking level, where its runtime takes one."""
+    run_timeout_seconds: float | None
+    """Deadline of each attempt; 0 = none."""
+    cwd: str | None
+    """Working directory; default the caller's."""
+    mode: Literal["run", "session"] | None
+    """session: stays open for messages."""
+    thread: bool
+    """Bind its session to a thread; mode=session needs it."""
+    cleanup: Literal["keep", "delete"]
+    """What becomes of its session; the result stays."""
+    expects_completion_message: bool
+    """Its end comes to your inbox."""
+    chain_after: str | None
+    """Run (id or label) to start after."""
+    depends_on: Sequence[str]
+    """Runs (id or label) to start after."""
+    include_dependency_result: bool
+    """Put their results before the task."""
+    on_dependency_failure: Literal["cancel", "run"]
+    """When one of them fails."""
+    accept_partial_dependencies: bool
+    """Their partial outcome will do."""
+    dependency_timeout_seconds: float
+    """Longest wait for them."""
+    retry_count: int
+    """Attempts after a failed one."""
+    retry_delay: int
+    """Before the first retry, in milliseconds."""
+    retry_backoff: Literal["exponential", "linear", "fixed"]
+    """How the delay grows."""
+    retry_on: Sequence[str]
+    """Only errors with one of these texts."""
+    retry_max_time: int | None
+    """No retry later than this, in milliseconds."""
+    verification: ContractParameters | None
+    """What must be true of the output before it counts as done; write it into the task too."""
+    completion_report: bool
+    """Ask the worker for a structured report."""
+    progress_reporting: bool
+    """Ask the worker for progress."""
+    tools_allow: Sequence[str] | None
+    """Only these tools."""
+    tools_deny: Sequence[str]
+    """Not these tools, also for all below it."""
+    budget: BudgetParameters | None
+    """For the run and all below it."""
+    lane: str | None
+    """Pool of slots."""
+    priority: int
+    """Higher starts first."""
+    tags: Sequence[str]
+    """Words to find it by."""
+    isolation: Literal["none", "worktree"]
+    """worktree: a git worktree of its own."""
+    idempotency_key: str | None
+    """The same key within 24 h gives the same run."""
+    continues: str | None
+    """Ended run whose session goes on; task is the next message in it."""

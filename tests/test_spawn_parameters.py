@@ -1,0 +1,127 @@
+"""What is declared in ``RunSpec`` can be given wherever a run is spawned, and nothing else can."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from scripts import spawn_parameters as script
+
+from subagents.api.server import openapi
+from subagents.api.tools.tool_registry import TOOLS
+from subagents.api.wire.requests import parse_spec
+from subagents.cli.main import main
+from subagents.cli.runs.plan_file import read_plan
+from subagents.cli.runs.spawn_flags import FLAGS, WITHOUT_FLAG
+from subagents.client import spawn_keywords as keywords
+from subagents.client.agent_tools import camel
+from subagents.domain.run.parameter import Parameter, leaves, parameters
+from subagents.domain.run.spec import RunSpec
+
+DECLARED = parameters(RunSpec)
+NAMES = {each.name for each in leaves(DECLARED)}
+GIVEN_BY_TYPE: Mapping[str, object] = {
+    "IntType": 1,
+    "FloatType": 1.0,
+    "StrType": "x",
+    "DictType": {"type": "array"},
+}
+
+
+def example(declared: Sequence[Parameter], *, snake: bool) -> dict[str, object]:
+    """A value for each of these parameters."""
+    return {
+        each.attribute if snake else each.name.rpartition(".")[2]: value_of(each, snake=snake)
+        for each in declared
+    }
+
+
+def value_of(parameter: Parameter, *, snake: bool) -> object:
+    if parameter.inner:
+        inside = example(parameter.inner, snake=snake)
+        return [inside] if parameter.is_list else inside
+    if parameter.choices:
+        return parameter.choices[-1]
+    if isinstance(parameter.default, bool):
+        return not parameter.default
+    if parameter.is_list:
+        return ["x"]
+    return GIVEN_BY_TYPE[type(parameter.type).__name__]
+
+
+def inside(properties: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The paths of a JSON Schema's innermost properties, spelled as those of parameters."""
+    for name, schema in properties.items():
+        if "properties" in schema:
+            yield from inside(schema["properties"], f"{prefix}{name}.")
+        elif "properties" in schema.get("items", {}):
+            yield from inside(schema["items"]["properties"], f"{prefix}{name}[].")
+        else:
+            yield f"{prefix}{name}"
+
+
+@pytest.mark.requirement("spawn:declared-once")
+def test_the_tool_shows_every_parameter_and_besides_them_the_batch() -> None:
+    properties: Any = TOOLS["sessions_spawn"].schema["properties"]
+
+    assert {*inside(properties)} == NAMES | {"batch"}
+
+
+@pytest.mark.requirement("spawn:declared-once")
+def test_a_request_and_its_description_know_every_parameter() -> None:
+    whole = example(DECLARED, snake=False)
+    schemas = openapi._schemas()
+
+    spec = parse_spec(whole)
+
+    assert all(getattr(spec, each.attribute) != each.default for each in DECLARED)
+    assert {*schemas["RunSpec"]["properties"]} == {*whole}
+    for each in leaves(DECLARED):
+        struct = {"verification": "Contract", "budget": "Budget"}.get(each.name.split(".")[0])
+        struct = "Artifact" if "[]" in each.name else struct or "RunSpec"
+        described = schemas[struct]["properties"][each.name.rpartition(".")[2]]
+        assert described["description"] == each.description, each.name
+        assert described.get("maximum") == each.high, each.name
+
+
+@pytest.mark.requirement("spawn:declared-once")
+def test_a_plan_file_takes_every_parameter_in_both_spellings(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    runs = [example(DECLARED, snake=True), example(DECLARED, snake=False)]
+    file.write_text(json.dumps({"runs": runs}))
+
+    assert read_plan(file) == (parse_spec(runs[1]), parse_spec(runs[1]))
+
+
+@pytest.mark.requirement("spawn:declared-once")
+def test_every_parameter_has_a_flag_or_a_reason_to_have_none() -> None:
+    flags = {flag.parameter.name for flag in FLAGS}
+
+    assert flags | {*WITHOUT_FLAG} == NAMES
+    assert not flags & {*WITHOUT_FLAG}
+
+
+@pytest.mark.requirement("spawn:declared-once", "cli:help")
+def test_help_shows_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["spawn", "--help"]) == 0
+    shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", capsys.readouterr().out))
+
+    spelled = {name for flag in FLAGS for name in (*flag.names, flag.opposite) if name}
+    assert spelled <= shown
+    assert "--contract-flags" not in shown
+
+
+@pytest.mark.requirement("spawn:declared-once")
+def test_the_python_keywords_are_the_parameters() -> None:
+    found = {camel(each) for each in get_type_hints(keywords.SpawnParameters)}
+
+    assert found | {*script.BEYOND_KEYWORDS} == {each.name for each in DECLARED}
+
+
+@pytest.mark.requirement("spawn:declared-once", "docs:generated")
+def test_what_is_written_from_the_declaration_is_up_to_date() -> None:
+    assert script.main(["--check"]) == 0
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert all(f"`{name}`" in page for name in NAMES)
