@@ -16,8 +16,12 @@ from subagents.domain.alerts import detectors
 from subagents.domain.alerts.detectors import Watch
 from subagents.domain.alerts.detectors.builds import result_of
 from subagents.domain.alerts.detectors.commits import commits_of
-from subagents.domain.alerts.detectors.shell_lines import COMMAND_CHARS_MAX, here_document, steps_of
-from subagents.domain.alerts.detectors.shell_programs import expanded
+from subagents.domain.alerts.detectors.shell import (
+    COMMAND_CHARS_MAX,
+    expanded,
+    here_document,
+    steps_of,
+)
 from subagents.domain.alerts.detectors.tool_failures import is_failure
 from subagents.domain.run.alert import Alert, AlertRules
 from subagents.domain.run.worker_output import (

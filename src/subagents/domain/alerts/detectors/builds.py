@@ -3,8 +3,6 @@
 First the command line says what was run and whether the exit code speaks for it
 (``build_tools``, ``exits``); where it does not, the output has to (``summaries``). Where neither
 does nothing is told: a wrong result is worse than none.
-
-Source: 4-observability §4 (``build_result``); seed 003 §1.
 """
 
 import re
@@ -20,14 +18,12 @@ from subagents.domain.alerts.detectors.alert_wording import (
 from subagents.domain.alerts.detectors.build_tools import Build, Work, build_of
 from subagents.domain.alerts.detectors.detector_state import Watch, checksum
 from subagents.domain.alerts.detectors.exit_codes import (
-    Ends,
+    all_passed,
     code_of,
-    ends_of,
     was_refused,
 )
 from subagents.domain.alerts.detectors.result_lines import Summary, summary_of
-from subagents.domain.alerts.detectors.shell_lines import Step
-from subagents.domain.alerts.detectors.shell_programs import expanded
+from subagents.domain.alerts.detectors.shell import Step, expanded
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import ToolUse
@@ -95,11 +91,10 @@ def result_of(tool: ToolUse) -> Result | None:
     if not builds:
         return None
     code = code_of(tool)
-    ends = ends_of(steps, code, tool.output)
     summary = summary_of(
         tool.output, is_test=all(each.work is Work.TEST for each in builds.values())
     )
-    passed = _verdict(steps, builds, ends, summary, tool)
+    passed = _verdict(steps, builds, summary, tool, code)
     if passed is None:
         return None
     works = {each.work for each in builds.values()}
@@ -119,25 +114,21 @@ def result_of(tool: ToolUse) -> Result | None:
 def _verdict(
     steps: Sequence[Step],
     builds: dict[int, Build],
-    ends: Ends,
     summary: Summary,
     tool: ToolUse,
+    code: int | None,
 ) -> bool | None:
     """The exit code first, the output second."""
     if any(mark in tool.output for mark in _GOES_ON) or not _came_to_it(steps, tool.output):
         return None
-    known = [ends.of[number] for number in builds]
-    if False in known:
-        return False
-    if None not in known:
+    passed = all_passed(steps, builds.keys(), code, tool.output)
+    if passed is None:
+        passed = summary.passed
+    if passed is None and all(
+        _tells_all(steps, number, each.tool, tool.output) for number, each in builds.items()
+    ):
         return True
-    if ends.suspects and ends.suspects <= builds.keys():
-        return False
-    if summary.passed is not None:
-        return summary.passed
-    if all(_tells_all(steps, number, each.tool, tool.output) for number, each in builds.items()):
-        return True
-    return None
+    return passed
 
 
 def _tells_all(steps: Sequence[Step], number: int, program: str, output: str) -> bool:

@@ -1,7 +1,4 @@
-"""Commits that a worker made, by what git printed or by how it ended.
-
-Source: 4-observability §4 (``git_commit``); seed 003 §1.
-"""
+"""Commits that a worker made, by what git printed or by how it ended."""
 
 import re
 from collections.abc import Sequence
@@ -9,9 +6,8 @@ from typing import Final
 
 from subagents.domain.alerts.detectors.alert_wording import FIELD_CHARS_MAX, TEXT_CHARS_MAX, shown
 from subagents.domain.alerts.detectors.detector_state import Pending
-from subagents.domain.alerts.detectors.exit_codes import code_of, ends_of
-from subagents.domain.alerts.detectors.shell_lines import Step, here_document
-from subagents.domain.alerts.detectors.shell_programs import expanded, program_of
+from subagents.domain.alerts.detectors.exit_codes import all_passed, code_of
+from subagents.domain.alerts.detectors.shell import Step, expanded, here_document, program_of
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.worker_output import ToolUse
 from subagents.text import cut
@@ -54,12 +50,13 @@ def commits_of(tool: ToolUse) -> list[str]:
     ]
     if printed:
         return printed[:COMMITS_MAX]
-    ends = ends_of(steps, code_of(tool), tool.output)
-    silent = not tool.is_error and code_of(tool) is None and not tool.output.strip()
+    code = code_of(tool)
+    silent = not tool.is_error and code is None and not tool.output.strip()
     return [
         _message(arguments)
         for number, (name, arguments) in making
-        if name == "commit" and (ends.of[number] is True or (silent and _is_quiet(arguments)))
+        if name == "commit"
+        and ((silent and _is_quiet(arguments)) or all_passed(steps, {number}, code, tool.output))
     ][:COMMITS_MAX]
 
 

@@ -1,14 +1,15 @@
-"""What a line's exit code says of each command in it, and which programs the line really runs.
+"""What a line's exit code says of the commands in it.
 
 A line has one exit code, that of what ran last: ``pytest | tail`` ends with the code of ``tail``,
-``make || true`` with that of ``true``. Where it says nothing of a command, its output decides.
+``make || true`` with that of ``true``. So a line is run in thought, each command ending either way,
+and what all the ways have in common that end with the line's code is known.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain.alerts.detectors.shell_lines import Joined, Step
+from subagents.domain.alerts.detectors.shell import Step
 from subagents.domain.run.worker_output import ToolUse
 
 HARMLESS: Final = frozenset(
@@ -20,10 +21,11 @@ HARMLESS: Final = frozenset(
     }
 )
 """They do not fail when the line fails; what is wrong is told by the others."""
+FAILED: Final = 1
+"""Stands for a code that is not known but not 0."""
+_LOOKED_AT_CHARS: Final = 4_000
 _TELLS_CODE: Final = re.compile(r"\$\?|\$\{PIPESTATUS\[0\]\}|\$PIPESTATUS")
 _CODE: Final = re.compile(r"\s{0,4}(\d{1,3})(?!\d)", re.ASCII)
-_LOOKED_AT_CHARS: Final = 4_000
-
 _IN_OUTPUT: Final = re.compile(
     # Claude Code; Gemini CLI; Codex; what wrappers of others have in common.
     r"^(?:<error>|error: )?(?:exit code:?|exit status:?|process exited with code"
@@ -38,17 +40,21 @@ _REFUSED: Final = re.compile(
     r"|auto-rejected|not allowed by",
     re.IGNORECASE | re.MULTILINE,
 )
-FAILED: Final = 1
-"""Stands for a code that is not known but not 0."""
 
 
-class Ends(NamedTuple):
-    """How the commands of a line ended, as far as its exit code tells."""
+class _Way(NamedTuple):
+    """One way in which a line may have gone so far."""
 
-    of: tuple[bool | None, ...]
-    """True = with 0. By command; None = unknown."""
-    suspects: frozenset[int] = frozenset()
-    """One of these failed, it is not known which."""
+    ok: bool = True
+    """The exit code is 0."""
+    is_first_ok: bool = True
+    """That of the first program of the last pipeline is."""
+    is_skipped: bool = False
+    """The last pipeline did not run."""
+    is_over: bool = False
+    """The shell has ended."""
+    passed: bool | None = True
+    """The commands in question: all passed, one failed (False), or one did not run (None)."""
 
 
 def code_of(tool: ToolUse) -> int | None:
@@ -58,8 +64,7 @@ def code_of(tool: ToolUse) -> int | None:
     ends = (tool.output[:_LOOKED_AT_CHARS], tool.output[-_LOOKED_AT_CHARS:])
     if tool.is_error:
         found = _IN_OUTPUT.search(ends[0]) or _IN_OUTPUT.search(ends[1])
-        code = int(found[1]) if found is not None else FAILED
-        return code or FAILED
+        return (int(found[1]) if found is not None else FAILED) or FAILED
     # Without the word of the tool only its own wrapping counts: a first line, or Gemini's block.
     found = _IN_OUTPUT.match(ends[0])
     if found is None and tool.output.startswith(("Command:", "Chunk ID:", "Output:")):
@@ -74,155 +79,74 @@ def was_refused(tool: ToolUse) -> bool:
     return _REFUSED.search(tool.output[:_LOOKED_AT_CHARS]) is not None
 
 
-def ends_of(steps: Sequence[Step], code: int | None, output: str) -> Ends:
-    """Read an exit code back onto the commands of its line."""
-    found: dict[int, bool] = {}
-    suspects: frozenset[int] = frozenset()
-    lists = _lists(steps)
-    strict = _has_option(steps, "e", "errexit")
-    pipefail = "pipefail" in _set_words(steps)
-    for number, members in enumerate(lists[:-1]):
-        guarded = strict or _leaves(steps, members)
-        known, is_first = _echoed(steps, lists[number + 1], output)
-        if known is not None and is_first:
-            found[_first_of_pipeline(steps, members)] = known == 0
-        elif known is not None or (guarded and code == 0):
-            mine = _read_back(steps, members, known or 0, found, pipefail=pipefail)
-            found.update(dict.fromkeys(mine if len(mine) == 1 else (), False))
-        elif guarded and code is not None:
-            # It may be what ended the line.
-            suspects |= frozenset(each for each in members if _may_fail(steps[each]))
-    if lists and code is not None and not steps[lists[-1][-1]].is_beside:
-        suspects |= _read_back(steps, lists[-1], code, found, pipefail=pipefail)
-    if len(suspects) == 1:
-        (only,) = suspects
-        found[only] = False
-    elif suspects:
-        found = {number: ok for number, ok in found.items() if ok or number not in suspects}
-    return Ends(tuple(found.get(n) for n in range(len(steps))), suspects)
+def all_passed(
+    steps: Sequence[Step], numbers: Collection[int], code: int | None, output: str
+) -> bool | None:
+    """How some commands of a line ended: all with 0, one not (False), or nobody can know (None).
 
-
-def _leaves(steps: Sequence[Step], members: Sequence[int]) -> bool:
-    """``… || exit 1``: nothing behind it runs when it fails."""
-    last = steps[members[-1]]
-    return last.joined is Joined.OR and _is_exit(last)
-
-
-def _lists(steps: Sequence[Step]) -> list[list[int]]:
-    """The line cut at ``;``, newlines and ``&``."""
-    lists: list[list[int]] = []
+    Args:
+        steps: Of the line.
+        numbers: Of the commands in question, among the steps.
+        code: The line's; None = unknown.
+        output: Where the line may have told a code itself: ``; echo "exit $?"``.
+    """
+    set_words = [word for step in steps if step.words[0] == "set" for word in step.words[1:]]
+    is_strict = "errexit" in set_words or any(re.match(r"-\w*e", word) for word in set_words)
+    is_pipefail = "pipefail" in set_words
+    ways = {_Way()}
     for number, step in enumerate(steps):
-        if step.joined in {Joined.FIRST, Joined.THEN, Joined.BESIDE} or not lists:
-            lists.append([])
-        lists[-1].append(number)
-    return lists
+        following = steps[number + 1].joined if number + 1 < len(steps) else ";"
+        told = _told(step, output)
+        ways = {
+            after
+            for way in ways
+            if told is None or way.is_over or (way.is_first_ok if told[1] else way.ok) == told[0]
+            for after in _run(step, way, is_asked=number in numbers, is_pipefail=is_pipefail)
+        }
+        if is_strict and following in {";", "&"} and not step.is_negated:
+            ways = {w if w.ok or w.is_skipped else w._replace(is_over=True) for w in ways}
+    found = {way.passed for way in ways if code is None or way.ok is (code == 0)}
+    return found.pop() if len(found) == 1 else None
 
 
-def _read_back(
-    steps: Sequence[Step],
-    members: Sequence[int],
-    code: int,
-    found: dict[int, bool],
-    *,
-    pipefail: bool,
-) -> frozenset[int]:
-    """One list of pipelines joined by ``&&`` and ``||``; returns the suspects."""
-    pipelines, joins = _pipelines(steps, members)
-    if code == 0:
-        # What stands right behind a ``||`` may not have run; what is joined behind that has.
-        sure = max((at + 2 for at, join in enumerate(joins) if join is Joined.OR), default=0)
-        for pipeline in pipelines[sure:]:
-            for number in _visible(steps, pipeline, pipefail=pipefail):
-                found[number] = not steps[number].is_negated
-        return frozenset()
-    if joins and joins[-1] is Joined.OR:
-        failed = _visible(steps, pipelines[-1], pipefail=False)
-        found.update(dict.fromkeys(failed, False))
-        if len(joins) == 1:
-            pipelines = pipelines[:1]
-    return frozenset(
-        number
-        for pipeline in pipelines
-        for number in _visible(steps, pipeline, pipefail=pipefail)
-        if _may_fail(steps[number])
-    )
-
-
-def _pipelines(
-    steps: Sequence[Step], members: Sequence[int]
-) -> tuple[list[list[int]], list[Joined]]:
-    """A list's pipelines and how they are joined, without ``|| exit 1`` at its end.
-
-    ``make || exit 1`` ends as ``make`` does; so do both when the whole failed.
-    """
-    pipelines: list[list[int]] = []
-    for number in members:
-        if steps[number].joined is not Joined.PIPE or not pipelines:
-            pipelines.append([])
-        pipelines[-1].append(number)
-    joins = [steps[pipeline[0]].joined for pipeline in pipelines[1:]]
-    while joins and joins[-1] is Joined.OR and _is_exit(steps[pipelines[-1][0]]):
-        pipelines.pop()
-        joins.pop()
-    return pipelines, joins
-
-
-def _visible(steps: Sequence[Step], pipeline: Sequence[int], *, pipefail: bool) -> list[int]:
-    """Those whose exit code is the pipeline's."""
-    mine = pipeline if pipefail else pipeline[-1:]
-    return [
-        number
-        for number in mine
-        if not steps[number].is_maybe and (pipefail or not steps[number].is_piped)
-    ]
-
-
-def _may_fail(step: Step) -> bool:
-    return step.words[0] not in HARMLESS and not step.is_maybe and not step.is_negated
-
-
-def _is_exit(step: Step) -> bool:
-    words = step.words
-    return words[0] == "false" or (words[0] in {"exit", "return"} and words[1:2] != ("0",))
-
-
-def _set_words(steps: Sequence[Step]) -> frozenset[str]:
-    return frozenset(word for step in steps if step.words[0] == "set" for word in step.words[1:])
-
-
-def _has_option(steps: Sequence[Step], letter: str, name: str) -> bool:
-    words = _set_words(steps)
-    return name in words or any(
-        word.startswith("-") and not word.startswith("--") and letter in word for word in words
-    )
-
-
-def _first_of_pipeline(steps: Sequence[Step], members: Sequence[int]) -> int:
-    """Of the last pipeline."""
-    at = len(members) - 1
-    while at and steps[members[at]].joined is Joined.PIPE:
-        at -= 1
-    return members[at]
-
-
-def _echoed(
-    steps: Sequence[Step], following: Sequence[int], output: str
-) -> tuple[int | None, bool]:
-    """The code that ``; echo "exit $?"`` told of the list before.
-
-    Returns:
-        The code, and whether it is that of the first program of a pipeline (``PIPESTATUS``).
-    """
-    step = steps[following[0]]
+def _told(step: Step, output: str) -> tuple[bool, bool] | None:
+    """Of ``echo "exit $?"``: whether the code it printed is 0, and whether of ``PIPESTATUS``."""
     said = " ".join(step.words[1:])
     mark = _TELLS_CODE.search(said) if step.words[0] in {"echo", "printf"} else None
     if mark is None:
-        return None, False
-    before = said[: mark.start()].rpartition("\\n")[2].rpartition("\n")[2]
+        return None
+    before = re.split(r"\\n|\n", said[: mark.start()])[-1]
     end = output[-_LOOKED_AT_CHARS:]
     if before.strip():
         at = end.rfind(before)
         found = _CODE.match(end, at + len(before)) if at >= 0 else None
     else:
         found = _CODE.fullmatch(end.rstrip().rpartition("\n")[2].strip())
-    return (None if found is None else int(found[1])), mark[0].startswith(("$P", "${P"))
+    return None if found is None else (int(found[1]) == 0, "PIPE" in mark[0])
+
+
+def _run(step: Step, way: _Way, *, is_asked: bool, is_pipefail: bool) -> Iterator[_Way]:
+    """The ways in which it may go on with a command."""
+    is_piped = step.joined == "|"
+    is_skipped = way.is_skipped if is_piped else step.joined == ("||" if way.ok else "&&")
+    not_run = None if is_asked and way.passed else way.passed
+    if way.is_over or is_skipped:
+        yield way._replace(is_skipped=True, passed=not_run)
+        return
+    name = step.words[0]
+    if name in {"exit", "return"}:
+        ok = way.ok if step.words[1:2] in {(), ("$?",)} else step.words[1] == "0"
+        yield way._replace(ok=ok, is_over=True)
+        return
+    for ended in {name != "false"} if name in {*HARMLESS, "false"} else {True, False}:
+        ok = ended is not step.is_negated
+        is_seen = is_pipefail or not step.is_piped
+        after = _Way(
+            ok=(ok and (way.ok or not (is_piped and is_pipefail))) or not is_seen or step.is_beside,
+            is_first_ok=way.is_first_ok if is_piped else ended,
+            passed=way.passed if ended or not is_asked else False,
+        )
+        yield after
+        if step.is_maybe:
+            yield after._replace(ok=not after.ok, passed=not_run)
+            yield after._replace(ok=not after.ok)

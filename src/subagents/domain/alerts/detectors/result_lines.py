@@ -2,32 +2,184 @@
 
 Lines of a known form decide; words that anybody may print count only where there is none of them.
 A failure that is told outweighs a success: of several programs one has failed.
-
-Source: 4-observability §4 (``build_result``: "from known summaries second").
 """
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
-from subagents.domain.alerts.detectors.result_table import PLACES, ROWS, Means
 from subagents.domain.run.worker_output import OUTPUT_CHARS_MAX
 
 LINE_CHARS_MAX: Final = 500
 MATCHES_MAX: Final = 500
-"""Of one row; so many errors are enough to count."""
+"""Of one meaning; so many errors are enough to count."""
 PLACES_MAX: Final = 20
 
+_TABLE: Final = r"""
+COUNTS: none bad = passed
+    (?:=+ )?(?:<n> (?:<pytest>)(?:, )?){1,9} in \d{1,7}\.\d{1,4}s
+    FAILED \([a-z]{4,10}[a-z ]{0,20}=.+\)$
+    [ ]{0,2}(?:\[ERROR\] )?Found (?:<n> \w+ \(<n> fixed, )?<bad> (?:error|problem|diagnostic|remain)
+    <bad> files? would (?:be reformatted|fail to reformat)
+    <bad> errors?, <n> warnings?
+    <bad> issues(?:[.:]$| found\.)|<bad> issue found\.
+    (?:# |ℹ )fail <bad>$
+    [ ]{0,4}Tests: {1,10}<n> .+
+    [ ]{1,8}Tests {2,8}<n> .+\(\d
+    [ ]{1,8}Errors {2,8}<bad> errors?$
+    [ ]{1,2}<bad> (?:failing|(?:tests? )?failed|fail)$
+    (?:ok|FAILED) \| <n> passed.+
+    ✖ <n> problems? \(<bad> errors?, <n> warnings?\)
+    .*✖ {1,4}<bad> of <n> failed \(
+    webpack [\d.]+ compiled with <bad> errors?
+    test result: (?:ok|FAILED)\. <n> passed; .+
+    [ ]{1,8}Summary \[[^\]\n]+\] .+
+    \d{1,3}% tests passed, <bad> tests failed out of <n>
+    <n> tests? completed, <bad> failed
+    <n> examples?, .+
+    <n> (?:runs|tests), <n> assertions, .+
+    Tests: <n>, Assertions: .+
+    <n> files? inspected, <bad> offenses?
+    [ ]{0,2}(?:Passed|Failed)! {1,4}- Failed: {1,8}<bad>,
+    .*Build completed, <bad> tests? FAILED
+    (?:<n> doctests?, )?<n> tests?, <bad> failures?
+LAST COUNTS: of everything so far, only the last such line
+    (?:\[\w{4,7}\] )?Tests run: .+
+    [ \t]{0,8}Executed <n> tests?, with <bad> failure
+SAME COUNTS: several lines may repeat them
+    Build failed with <bad> errors?:
+    error: (?:could not compile|aborting).* due to <bad> previous
+    (?:\[INFO\] )?<bad> errors?(?: generated\.?)?$
+    [ ]{1,8}<bad> Error\(s\)$
+GROUP COUNTS: of files or suites, of interest where nothing finer is counted
+    Test Suites: <n> .+
+    [ ]{1,8}Test Files {2,8}<n> .+\(\d
+FAILED:
+    (?:=+ )?no tests ran(?: in|$)|No test(?:s| files) found, exiting with code 1$
+    (?:__main__\.py|pytest|py\.test): error:[ ]
+    Coverage failure:[ ]|FAIL Required test coverage of[ ]
+    [ ]{1,4}evaluation failed :\(
+    nox > Session .+ (?:failed|aborted)\.$
+    [^\n.]{1,80}\.{3,80}+Failed$
+    \[warn\] Code style issues (?:found )?in[ ]
+    (?:✗|x|error) Build failed in[ ]|error during build:|(?:✖ )?Failed to compile\.$
+    npm (?:ERR!|error) (?:Missing script|code ELIFECYCLE)|.*npm (?:ERR!|error) Lifecycle script[ ]
+    (?:error| ELIFECYCLE ) Command failed with exit code
+    Failed: {1,8}[\w@/-]+#|[ ]{1,4}NX {1,4}(?:Ran target|Running target).+failed
+    error: could not compile[ ]|error: test (?:run )?failed
+    FAIL(?:\t|$)|Result: FAIL$|(?:FAILURES|ERRORS)!$
+    .*ld returned \d{1,3} exit status
+    [\w./-]{0,40}make(?:\[\d{1,3}\])?: \*\*\*[ ]|[\w./-]{1,200}:<n>: \*\*\*[ ]
+    -- Configuring incomplete, errors occurred!|ninja: (?:build stopped|error|fatal)
+    (?:\[INFO\] )?BUILD FAIL(?:URE|ED)\b|\[error\] (?:\([^)\n]{1,80}\) |Total time)
+    [ ]{0,2}Build FAILED\.|\*\* (?:BUILD|TEST|ARCHIVE) FAILED \*\*
+    .*Build did NOT complete successfully|(?:.*: )?Some tests failed\.
+    ERROR: failed to (?:solve|build)\b|error: Recipe `
+    <n> scenarios? passed, [1-9]\d{0,6} failed
+PASSED:
+    Ran <n> tests? in .*\n\nOK(?: \(.+\))?$|OK \(<n> tests?, |OK, but[ ]
+    All checks passed!$|Success: no issues found|No issues found!|[ ]{0,2}\[OK\] No errors
+    <n> files? (?:already formatted$|(?:would be )?left unchanged\.$)
+    [ ]{1,4}congratulations :\)|nox > Session .+ was successful\.$
+    Successfully built .+\.(?:whl|tar\.gz)
+    [^\n.]{1,80}\.{3,80}+Passed$
+    [ ]{2}<n> (?:passing \(|tests? passed$|passed \()
+    All matched files use Prettier code style!$|✓ built in[ ]|⚡ Done in[ ]
+    webpack [\d.]+ compiled (?:successfully|with <n> warnings?)
+    .*Successfully ran targets?[ ]
+    ok  \t|No syntax errors detected|Result: PASS$
+    g?make(?:\[\d{1,3}\])?: (?:Nothing to be done for[ ]|.+ is up to date\.$)
+    ninja: no work to do\.$
+    (?:\[INFO\] )?BUILD SUCCESS(?:FUL)?\b|\[success\][ ]
+    [ ]{0,2}Build succeeded\.|Build complete!|\*\* (?:BUILD|TEST|ARCHIVE) SUCCEEDED \*\*
+    .*Build completed successfully|(?:.*(?:: |\] ))?All tests passed[!.]|.*All specs passed!
+    Success! The configuration is valid
+EACH: one error; passes are not told so
+    [^\s:][^:\n]*:<n>:<n>: [A-Z]{1,5}\d{2,5}\b
+    ERROR: .+ Imports are incorrectly|Errors parsing[ ]|\*\*\* Error compiling[ ]
+    (?:.*(?:: | - ))?error TS<n>:[ ]|Type error:[ ]|✘ \[ERROR\][ ]
+    \[warn\] (?!Code style issues).+\.\w{1,8}$|\[error\] .+\.\w{1,8}:[ ]
+    error\[E\d{4}\]:[ ]|Diff in .+:<n>:$|In .+ line <n>:$
+    --- FAIL:[ ]|(?:vet: )?[\w./-]+\.go:<n>:<n>:[ ]
+    (?:[:\w]{1,60}(?=/))?[^\s:(][^\n:(]*:<n>(?::<n>)?: (?:fatal )?error\b:?[ ]
+    [^\n(]+\(<n>(?:,<n>){0,3}\): error [A-Z]{1,5}\d
+    [ ]{0,4}[^\s:][^\n:]*:<n>:<n> - error:[ ]|[\w.+-]{1,60}: fatal error:[ ]
+    .*: undefined reference to[ ]|CMake Error(?: at|:)
+LOOKS FAILED: believed where nothing clearer is said
+    Traceback \(most recent call last\):
+    (?:\w{1,60}\.){0,6}\w{0,60}(?:Error|Exception)(?::|$)
+    \[ERROR\][ ]|(?:error|ERROR|fatal|FATAL|panic):[ ]|thread '.+' panicked at[ ]
+    .+: (?:command )?not found$|.*: No module named \S{1,80}$|.+: line <n>: syntax error
+    Segmentation fault|PHP (?:Parse|Fatal) error:[ ]
+    (?i:.*\b(?:tests?|checks?|build|compilation) failed\b)
+LOOKS PASSED: the same
+    Your code has been rated at[ ]|Checked <n> files?\b|PASS$|\?   \t.+\[no test files\]
+    (?: ✓ )?Compiled successfully|Application bundle generation complete\.
+    [ ]{1,8}Finished `?\w{1,40}`?[ ]|\[100%\] Built target[ ]|\[(?P<step><n>)/(?P=step)\][ ]
+    (?i:.*\bno (?:errors|issues|problems|warnings)\b)
+    (?i:.*\b(?:(?:tests?|checks?|build) (?:passed|succeeded)|build successful)\b)
+    (?i:.*\b(?:successfully (?:built|compiled)|compiled successfully)\b)
+LOOSE COUNTS: words that anybody uses
+    (?i:.*?(?<![\w.])<n> (?:\w{1,12} )?(?:pass(?:ed|ing)|fail(?:ed|ing)|failures?|errors?)\b.*)
+PLACES: files with errors; the first of these lines that finds some counts
+    FAILED ([^\s:]+)::
+    ERROR ([^\s:]+\.py)\b
+    \[ERROR\] ([^\s:]+):\[\d
+    (?:vet: )?([\w./-]+\.go):<n>:<n>:[ ]
+    (?:ERROR: |[:\w]{1,60}(?=/)|[\w@/-]{1,80}: | {0,4})(<path>)(?::<n>){1,2}(?:: | - )<code>
+    (?:[\w@-]{1,40}:[\w@-]{1,40}: )?(<path>)\(<n>(?:,<n>){0,3}\): error\b
+    [ ]{1,6}--> ([^\s:]+):\d
+    [ ]?FAIL {1,2}(?:\./)?(\S{1,250}\.\w{2,4})\b
+    would reformat (\S+)$
+    ERROR: (\S+) Imports are
+"""
+"""Beginnings of lines, by what such a line says. ``<n>`` is a count, ``<bad>`` that of
+failures; a line of counts without it is counted by its words."""
+_MACROS: Final = {
+    "<n>": r"\d{1,7}",
+    "<path>": r"[^\s:([][^\n:(]*\.\w{1,8}",
+    "<code>": r"(?:(?:fatal )?error\b|[A-Z]{1,5}\d{2,5}\b)",
+    "<pytest>": "failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun"
+    "|subtests passed|subtests failed",
+}
+
+
+def _patterns(meaning: str) -> list[str]:
+    """The lines of the table below a meaning."""
+    text = _TABLE.partition(f"\n{meaning}:")[2].partition("\n")[2]
+    for macro, pattern in _MACROS.items():
+        text = text.replace(macro, pattern)
+    lines = text.split("\n")
+    end = next(n for n, line in enumerate(lines) if not line.startswith(" "))
+    return [line.strip() for line in lines[:end]]
+
+
+def _compiled(meaning: str) -> re.Pattern[str]:
+    parts = "|".join(_patterns(meaning)).split("<bad>")
+    text = parts[0] + "".join(
+        f"(?P<bad{number}>\\d{{1,7}}|no){part}" for number, part in enumerate(parts[1:])
+    )
+    return re.compile(f"^(?:{text})", re.ASCII | re.MULTILINE)
+
+
+_MEANINGS: Final = {
+    meaning: _compiled(meaning)
+    for meaning in (
+        *("COUNTS", "LAST COUNTS", "SAME COUNTS", "GROUP COUNTS", "FAILED", "PASSED", "EACH"),
+        *("LOOKS FAILED", "LOOKS PASSED", "LOOSE COUNTS"),
+    )
+}
+_PLACES: Final = [re.compile(f"^{each}", re.ASCII | re.MULTILINE) for each in _patterns("PLACES")]
 _NUMBER_FIRST: Final = re.compile(
-    r"(?<![\w.])(\d{1,7}) (?:\w{1,12} )?"
-    r"(passed|failed|failing|passing|failures?|errors?|fails|passes)\b",
+    r"(?<![\w.])(?P<n>\d{1,7}) (?:\w{1,12} )?"
+    r"(?P<word>passed|failed|failing|passing|failures?|errors?|fails|passes)\b",
     re.ASCII | re.IGNORECASE,
 )
 _WORD_FIRST: Final = re.compile(
-    r"\b(failures|errors|failed|unexpected successes)[=:]? {0,8}(\d{1,7})\b",
+    r"\b(?P<word>failures|errors|failed|unexpected successes)[=:]? {0,8}(?P<n>\d{1,7})\b",
     re.ASCII | re.IGNORECASE,
 )
-_GOOD: Final = ("pass",)
 
 
 class Summary(NamedTuple):
@@ -37,8 +189,6 @@ class Summary(NamedTuple):
     """None = nothing that is understood."""
     errors: int | None = None
     """None = they are not counted."""
-    is_sure: bool = False
-    """By a line of a known form."""
     places: tuple[str, ...] = ()
     """Files with errors, each once."""
     line: str = ""
@@ -48,9 +198,9 @@ class Summary(NamedTuple):
 
 
 class _Found(NamedTuple):
-    means: Means
     line: str
     bad: int
+    good: int
 
 
 def summary_of(output: str, *, is_test: bool) -> Summary:
@@ -62,32 +212,23 @@ def summary_of(output: str, *, is_test: bool) -> Summary:
             wanted.
     """
     text = _shortened(output)
-    found = list(_found(text))
-    of: dict[Means, list[_Found]] = {}
-    for each in found:
-        of.setdefault(each.means, []).append(each)
-    errors = _errors(of)
-    each_is_sure = bool(of.get(Means.EACH)) and not is_test
-    counted = [
-        each
-        for means in (Means.TALLY, Means.LAST_TALLY, Means.SAME_TALLY, Means.GROUPS)
-        for each in of.get(means, ())
-    ]
-    failing = [each for each in counted if each.bad] + of.get(Means.FAILED, [])
-    if failing or each_is_sure:
-        line = (of.get(Means.EACH) or failing)[0].line
-        return Summary(False, errors, True, _places(text), line, None)
-    if of.get(Means.PASSED) or any(not each.bad for each in counted):
-        return Summary(True, 0, True, (), "", _passed(counted))
-    weak = of.get(Means.EACH, []) + of.get(Means.LOOKS_FAILED, [])
-    loose = of.get(Means.LOOSE_TALLY, [])
-    weak += [each for each in loose if each.bad]
+    found = {meaning: list(_found(text, meaning)) for meaning in _MEANINGS}
+    each, loose = found["EACH"], found["LOOSE COUNTS"]
+    counted = [one for meaning in found if meaning.endswith("COUNTS") for one in found[meaning]]
+    counted = counted[: len(counted) - len(loose)]
+    failing = [one for one in counted if one.bad] + found["FAILED"]
+    if failing or (each and not is_test):
+        return Summary(False, _errors(found), _places(text), (each or failing)[0].line)
+    if found["PASSED"] or counted:
+        tests = sum(one.good for one in counted) - sum(one.good for one in found["GROUP COUNTS"])
+        return Summary(True, 0, tests=tests or None)
+    weak = [*each, *found["LOOKS FAILED"], *(one for one in loose if one.bad)]
     if weak:
-        bad = max((each.bad for each in loose), default=0)
-        return Summary(False, errors or bad or None, False, _places(text), _telling(weak), None)
-    if of.get(Means.LOOKS_PASSED) or loose:
-        return Summary(True, 0, False, (), "", None)
-    return Summary()
+        bad = _errors(found) or max((one.bad for one in loose), default=0) or None
+        # Of a traceback the last line says what it was.
+        lines = [one.line for one in weak if not one.line.startswith("Traceback")]
+        return Summary(False, bad, _places(text), (lines or [weak[0].line])[0])
+    return Summary(True, 0) if loose or found["LOOKS PASSED"] else Summary()
 
 
 def _shortened(output: str) -> str:
@@ -95,85 +236,34 @@ def _shortened(output: str) -> str:
     if len(output) > OUTPUT_CHARS_MAX:
         half = OUTPUT_CHARS_MAX // 2
         output = f"{output[:half]}\n{output[-half:]}"
-    if not any(len(line) > LINE_CHARS_MAX for line in output.split("\n")):
-        return f"\n{output}\n"
-    lines = (line[:LINE_CHARS_MAX] for line in output.split("\n"))
-    return "\n".join(("", *lines, ""))
+    return "\n".join(line[:LINE_CHARS_MAX] for line in output.split("\n"))
 
 
-def _found(text: str) -> Iterator[_Found]:
-    known: set[int] = set()
-    for row in ROWS:
-        if row.hint not in text:
-            continue
-        for number, match in enumerate(row.pattern.finditer(text)):
-            if number >= MATCHES_MAX:
-                break
-            if row.means is Means.EACH:
-                if match.start() in known:
-                    continue
-                known.add(match.start())
-            yield _Found(row.means, _line_at(text, match.start()), _bad(row.means, match))
+def _found(text: str, meaning: str) -> Iterator[_Found]:
+    for match in islice(_MEANINGS[meaning].finditer(text), MATCHES_MAX):
+        line = text[match.start() :].partition("\n")[0].strip()
+        good = bad = 0
+        if meaning.endswith("COUNTS"):
+            for each in list(_WORD_FIRST.finditer(line)) or _NUMBER_FIRST.finditer(line):
+                if each["word"].lower().startswith("pass"):
+                    good += int(each["n"])
+                else:
+                    bad += int(each["n"])
+        if match.lastgroup is not None and match.lastgroup.startswith("bad"):
+            bad = int(match[match.lastgroup].replace("no", "0"))
+        yield _Found(line, bad, good)
 
 
-def _bad(means: Means, match: re.Match[str]) -> int:
-    groups = match.groupdict()
-    if groups.get("bad") is not None:
-        return int(groups["bad"]) if groups["bad"].isdecimal() else 0
-    if means in {Means.TALLY, Means.LAST_TALLY, Means.GROUPS, Means.LOOSE_TALLY}:
-        return sum(count for word, count in _counts(match[0]) if not word.startswith(_GOOD))
-    return 0
-
-
-def _counts(line: str) -> Iterator[tuple[str, int]]:
-    found = list(_WORD_FIRST.finditer(line))
-    if found:
-        for match in found:
-            yield match[1].lower(), int(match[2])
-        return
-    for match in _NUMBER_FIRST.finditer(line):
-        yield match[2].lower(), int(match[1])
-
-
-def _errors(of: dict[Means, list[_Found]]) -> int | None:
+def _errors(found: dict[str, list[_Found]]) -> int | None:
     """What is counted in the finest way that there is."""
-    total = sum(each.bad for each in of.get(Means.TALLY, ()))
-    total += (of.get(Means.LAST_TALLY) or [_Found(Means.LAST_TALLY, "", 0)])[-1].bad
-    total += max((each.bad for each in of.get(Means.SAME_TALLY, ())), default=0)
-    groups = sum(each.bad for each in of.get(Means.GROUPS, ()))
-    return total or len(of.get(Means.EACH, ())) or groups or None
-
-
-def _passed(counted: list[_Found]) -> int | None:
-    passed = [
-        count
-        for each in counted
-        if each.means is not Means.GROUPS
-        for word, count in _counts(each.line)
-        if word.startswith(_GOOD)
-    ]
-    return sum(passed) or None
-
-
-def _telling(weak: list[_Found]) -> str:
-    """Of a traceback the last line says what it was."""
-    lines = [each.line for each in weak]
-    return next((line for line in lines if not line.startswith("Traceback")), lines[0])
-
-
-def _line_at(text: str, start: int) -> str:
-    begin = text.rfind("\n", 0, start + 1) + 1 if text[start : start + 1] != "\n" else start + 1
-    end = text.find("\n", begin)
-    return text[begin : end if end >= 0 else len(text)].strip()
+    total = sum(each.bad for each in (*found["COUNTS"], *found["LAST COUNTS"][-1:]))
+    total += max((each.bad for each in found["SAME COUNTS"]), default=0)
+    return total or len(found["EACH"]) or sum(each.bad for each in found["GROUP COUNTS"]) or None
 
 
 def _places(text: str) -> tuple[str, ...]:
-    for pattern in PLACES:
-        names: dict[str, None] = {}
-        for match in pattern.finditer(text):
-            names[match[1].replace("\\", "/").rpartition("/")[2]] = None
-            if len(names) >= PLACES_MAX:
-                break
-        if names:
-            return tuple(names)
+    for pattern in _PLACES:
+        names = (match[1].replace("\\", "/").rpartition("/")[2] for match in pattern.finditer(text))
+        if found := tuple(islice(dict.fromkeys(islice(names, MATCHES_MAX)), PLACES_MAX)):
+            return found
     return ()

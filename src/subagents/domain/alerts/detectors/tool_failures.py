@@ -1,14 +1,11 @@
-"""Tools that fail in a row, and what the model's provider refuses.
-
-Source: 4-observability §4 (``failure_loop``, ``api_error``); seed 003 §1.
-"""
+"""Tools that fail in a row, and what the model's provider refuses."""
 
 import re
 from typing import Final
 
 from subagents.domain.alerts.detectors.alert_wording import FIELD_CHARS_MAX, QUOTE_CHARS_MAX, shown
 from subagents.domain.alerts.detectors.detector_state import Watch, checksum
-from subagents.domain.alerts.detectors.shell_lines import steps_of
+from subagents.domain.alerts.detectors.shell import steps_of
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import ApiError, ToolUse
