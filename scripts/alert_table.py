@@ -7,8 +7,6 @@ when the page is out of date.
 
 Every case is judged twice: with the exit code it was recorded with, and by its text alone, as when
 a runtime does not tell the code.
-
-Source: 4-observability §4 ("Detectors are pure functions … with a table of cases").
 """
 
 import sys

@@ -3,8 +3,6 @@
 Every alert is journaled and on the event stream; only what is pushed into somebody's context is
 counted here. Questions, blockers, the announcement and a worker's own notices are no alerts and
 are never held back.
-
-Source: 4-observability §4 "Noise policy"; seed 003 "Context is precious".
 """
 
 from typing import Final

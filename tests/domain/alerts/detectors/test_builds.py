@@ -12,8 +12,8 @@ from scripts.alert_table import (
     misses,
 )
 
-from subagents.domain.alerts.detectors.build_tools import Work
 from subagents.domain.alerts.detectors.builds import Result, result_of
+from subagents.domain.alerts.detectors.commands.build_tools import Work
 from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.worker_output import ToolUse
 

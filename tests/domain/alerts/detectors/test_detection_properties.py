@@ -15,13 +15,13 @@ from scripts.alert_table import FOLDER, cases
 from subagents.domain.alerts import detectors
 from subagents.domain.alerts.detectors import Watch
 from subagents.domain.alerts.detectors.builds import result_of
-from subagents.domain.alerts.detectors.commits import commits_of
-from subagents.domain.alerts.detectors.shell import (
+from subagents.domain.alerts.detectors.commands.shell import (
     COMMAND_CHARS_MAX,
     expanded,
     here_document,
     steps_of,
 )
+from subagents.domain.alerts.detectors.commits import commits_of
 from subagents.domain.alerts.detectors.tool_failures import is_failure
 from subagents.domain.run.alert import Alert, AlertRules
 from subagents.domain.run.worker_output import (

@@ -2,8 +2,6 @@
 
 A state (``Watch``) folds over what was said; the same pieces looked at again give the same alerts
 under the same keys, so a restart may look again and nothing is told twice.
-
-Source: 4-observability §4; seed 003 §1.
 """
 
 from subagents.domain.alerts.detectors.detection import begin as begin

@@ -1,6 +1,4 @@
 """How a worker's words stand inside a sentence of ours: on one line, short, without secrets.
-
-Source: 4-observability §4 ("Short, one line per cause").
 """
 
 from typing import Final

@@ -15,15 +15,15 @@ from subagents.domain.alerts.detectors.alert_wording import (
     shown,
     shown_path,
 )
-from subagents.domain.alerts.detectors.build_tools import Build, Work, build_of
-from subagents.domain.alerts.detectors.detector_state import Watch, checksum
-from subagents.domain.alerts.detectors.exit_codes import (
+from subagents.domain.alerts.detectors.commands.build_tools import Build, Work, build_of
+from subagents.domain.alerts.detectors.commands.exit_codes import (
     all_passed,
     code_of,
     was_refused,
 )
-from subagents.domain.alerts.detectors.result_lines import Summary, summary_of
-from subagents.domain.alerts.detectors.shell import Step, expanded
+from subagents.domain.alerts.detectors.commands.result_lines import Summary, summary_of
+from subagents.domain.alerts.detectors.commands.shell import Step, expanded
+from subagents.domain.alerts.detectors.detector_state import Watch, checksum
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import ToolUse

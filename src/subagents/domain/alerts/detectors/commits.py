@@ -5,9 +5,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from subagents.domain.alerts.detectors.alert_wording import FIELD_CHARS_MAX, TEXT_CHARS_MAX, shown
+from subagents.domain.alerts.detectors.commands.exit_codes import all_passed, code_of
+from subagents.domain.alerts.detectors.commands.shell import (
+    Step,
+    expanded,
+    here_document,
+    program_of,
+)
 from subagents.domain.alerts.detectors.detector_state import Pending
-from subagents.domain.alerts.detectors.exit_codes import all_passed, code_of
-from subagents.domain.alerts.detectors.shell import Step, expanded, here_document, program_of
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.worker_output import ToolUse
 from subagents.text import cut

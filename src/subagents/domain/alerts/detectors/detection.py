@@ -3,8 +3,6 @@
 Plain text says nothing to them and is most of what comes, so a batch is searched for the pieces
 that do first. The order of what happens to a piece is fixed, and no step looks at where a batch
 ends: however the stream is cut, the same alerts come under the same keys.
-
-Source: 4-observability §4.
 """
 
 from collections.abc import Sequence

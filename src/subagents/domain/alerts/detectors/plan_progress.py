@@ -2,8 +2,6 @@
 
 Items are known by their words. One whose words changed in its place is the same item, so that a
 plan that is worded better, sorted or added to is no news.
-
-Source: 4-observability §4 (``task_milestone``); seed 003 §1.
 """
 
 from collections.abc import Sequence

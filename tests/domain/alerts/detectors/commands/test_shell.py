@@ -2,7 +2,12 @@
 
 import pytest
 
-from subagents.domain.alerts.detectors.shell import Step, here_document, program_of, steps_of
+from subagents.domain.alerts.detectors.commands.shell import (
+    Step,
+    here_document,
+    program_of,
+    steps_of,
+)
 
 
 @pytest.mark.requirement("detectors:commands")

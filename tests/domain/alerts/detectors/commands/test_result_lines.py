@@ -2,7 +2,7 @@
 
 import pytest
 
-from subagents.domain.alerts.detectors.result_lines import Summary, summary_of
+from subagents.domain.alerts.detectors.commands.result_lines import Summary, summary_of
 
 
 @pytest.mark.requirement("detectors:recorded")
