@@ -1,5 +1,4 @@
-"""How a worker's words stand inside a sentence of ours: on one line, short, without secrets.
-"""
+"""How a worker's words stand inside a sentence of ours: on one line, short, without secrets."""
 
 from typing import Final
 
