@@ -1,8 +1,9 @@
-"""Where each agent program keeps its MCP servers, and what our entry there says.
+"""Each agent program: its own command that registers an MCP server, and what our entry says.
 
-Source: 5-surfaces §1; docs/howto/callers.md says what of it was run and what was read.
+docs/howto/callers.md says what of it was run and what was only read.
 """
 
+import json
 import os
 import shutil
 import sys
@@ -11,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from subagents.cli.install import json_text, toml_text
 from subagents.errors import NotFound, UsageError
 
 SERVER: Final = "subagents"
@@ -35,39 +35,89 @@ Entry = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Harness:
-    """One agent program."""
+class AgentProgram:
+    """One agent program, and where it keeps its MCP servers."""
 
     name: str
     title: str
     path: tuple[str, ...]
     """Of our entry in its file."""
     file: Path
-    is_toml: bool = False
+    project: Path | None = None
+    """The directory whose servers they are; None = the user's."""
     then: str = ""
     """What the person does or should know next."""
 
-    def with_entry(self, text: str, entry: Entry) -> str:
-        """The text of its file with our entry in it; raises as the format's module."""
-        if self.is_toml:
-            return toml_text.with_table(text, self.path, entry)
-        return json_text.with_entry(text if text.strip() else "{}\n", self.path, entry)
+    def add_command(self, entry: Entry) -> list[str]:
+        """Its own command that registers ``entry``; an older entry may have to go first.
 
-    def without_entry(self, text: str) -> str:
-        """The text of its file without our entry; raises as the format's module."""
-        if self.is_toml:
-            return toml_text.without_table(text, self.path)
-        return json_text.without_entry(text, self.path) if text.strip() else text
+        Raises:
+            UsageError: It has none for this.
+        """
+        match self.name:
+            case "claude":
+                return ["claude", "mcp", "add-json", *self._scope(), SERVER, json.dumps(entry)]
+            case "gemini" | "qwen":
+                words = [self.name, "mcp", "add", *_env_options(entry.get("env"))]
+                return [*words, *self._scope(), SERVER, *_words(entry)]
+            case "openclaw":
+                return ["openclaw", "mcp", "set", SERVER, json.dumps(entry)]
+            case "opencode" if self.project is None:
+                words = ["opencode", "mcp", "add", SERVER, *_env_options(entry.get("environment"))]
+                return [*words, "--", *_words(entry)]
+        raise UsageError(
+            f"{self.title} has no command that registers servers for a project",
+            hint=f"put what `subagents mcp config {self.name}` prints into {self.file}",
+        )
 
-    def snippet(self, entry: Entry) -> str:
-        """Our entry as it stands in an otherwise empty file."""
-        return self.with_entry("", entry)
+    def remove_command(self) -> list[str]:
+        """Its own command that takes our entry away.
+
+        Raises:
+            UsageError: It has none.
+        """
+        match self.name:
+            case "claude" | "gemini" | "qwen":
+                return [self.name, "mcp", "remove", *self._scope(), SERVER]
+            case "openclaw":
+                return ["openclaw", "mcp", "unset", SERVER]
+        raise UsageError(
+            f"{self.title} has no command that takes servers away",
+            hint=f"delete {'.'.join(self.path)} from {self.file}",
+        )
+
+    def entry_in(self, text: str) -> Entry | None:
+        """What the text of its file says of us; None = nothing.
+
+        Empty when nobody knows: only the program itself reads the comments in its JSON.
+        """
+        try:
+            found = json.loads(text)
+        except ValueError:
+            return {}
+        for name in self.path:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else None
+
+    def _scope(self) -> list[str]:
+        return ["--scope", "user" if self.project is None else "project"]
 
 
-NAMES: Final = ("claude", "codex", "gemini", "opencode", "openclaw")
+def _words(entry: Entry) -> list[str]:
+    command, arguments = entry["command"], entry.get("args", [])
+    words = command if isinstance(command, list) else [command]
+    return [*map(str, words), *(arguments if isinstance(arguments, list) else [])]
 
 
-def harness(name: str, environ: Mapping[str, str], *, project: Path | None) -> Harness:
+def _env_options(env: object) -> list[str]:
+    pairs = env.items() if isinstance(env, dict) else ()
+    return [word for name, value in pairs for word in ("--env", f"{name}={value}")]
+
+
+NAMES: Final = ("claude", "codex", "gemini", "qwen", "opencode", "openclaw")
+
+
+def agent_program(name: str, environ: Mapping[str, str], *, project: Path | None) -> AgentProgram:
     """The agent program of that name and the file that registers servers there.
 
     Args:
@@ -83,8 +133,9 @@ def harness(name: str, environ: Mapping[str, str], *, project: Path | None) -> H
     match name:
         case "claude":
             user = Path(environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
-            return Harness(
+            return AgentProgram(
                 name=name,
+                project=project,
                 title="Claude Code",
                 path=("mcpServers", SERVER),
                 file=user if project is None else project / ".mcp.json",
@@ -94,26 +145,36 @@ def harness(name: str, environ: Mapping[str, str], *, project: Path | None) -> H
         case "codex":
             folder = Path(environ.get("CODEX_HOME") or home / ".codex")
             folder = folder if project is None else project / ".codex"
-            return Harness(
+            return AgentProgram(
                 name=name,
+                project=project,
                 title="Codex",
                 path=("mcp_servers", SERVER),
                 file=folder / "config.toml",
-                is_toml=True,
                 then="" if project is None else "Codex reads it once it trusts the project.",
             )
         case "gemini":
             folder = (project or Path(environ.get("GEMINI_CLI_HOME") or home)) / ".gemini"
-            return Harness(
+            return AgentProgram(
                 name=name,
+                project=project,
                 title="Gemini CLI",
                 path=("mcpServers", SERVER),
                 file=folder / "settings.json",
             )
+        case "qwen":
+            return AgentProgram(
+                name=name,
+                project=project,
+                title="Qwen Code",
+                path=("mcpServers", SERVER),
+                file=(project or home) / ".qwen" / "settings.json",
+            )
         case "opencode":
             base = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
-            return Harness(
+            return AgentProgram(
                 name=name,
+                project=project,
                 title="opencode",
                 path=("mcp", SERVER),
                 file=_opencode_file(base if project is None else project),
@@ -127,8 +188,9 @@ def harness(name: str, environ: Mapping[str, str], *, project: Path | None) -> H
                 )
             folder = Path(environ.get("OPENCLAW_STATE_DIR") or home / ".openclaw")
             given = environ.get("OPENCLAW_CONFIG_PATH")
-            return Harness(
+            return AgentProgram(
                 name=name,
+                project=project,
                 title="OpenClaw",
                 path=("mcp", "servers", SERVER),
                 file=Path(given) if given else folder / "openclaw.json",
@@ -167,7 +229,7 @@ def entry_of(name: str | None, environ: Mapping[str, str]) -> Entry:
             }
         case "opencode":
             words = [command, *arguments]
-            start = {"type": "local", "command": words, "enabled": True}
+            start = {"type": "local", "command": words}
             return {**start, **({"environment": env} if env else {})}
         case "openclaw":
             # Its gateway starts servers in no project, so the session gets a name.

@@ -1,18 +1,15 @@
 """``mcp install``, ``uninstall``, ``config`` and ``plugin``: how agent programs come to know us.
 
-Somebody else's file is changed here, so the change is shown first, only our own entry is touched,
-the file is replaced in one step, and what was there is kept beside it.
-
-Source: 5-surfaces §1, §2 (confirm on a tty, ``--yes`` otherwise).
+Agent programs register servers by commands of their own; those are shown, asked for and run. Only
+Codex's file is edited here, see ``codex_registration``.
 """
 
-import contextlib
-import difflib
+import json as json_module
 import os
+import shlex
 import shutil
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+import subprocess
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
@@ -22,44 +19,24 @@ from cyclopts import Parameter
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd
 from subagents.cli.flags import Json, Yes
-from subagents.cli.install import agent_programs as harnesses
-from subagents.cli.install.agent_programs import Harness
-from subagents.errors import EXIT_OK, ConfigError, Conflict
+from subagents.cli.install import codex_registration as codex
+from subagents.cli.install.agent_programs import (
+    NAMES,
+    AgentProgram,
+    Entry,
+    agent_program,
+    entry_of,
+)
+from subagents.errors import EXIT_OK, ConfigError, NotFound
 
-PRIVATE_FILE: Final = 0o600
-SHARED_FILE: Final = 0o644
+COMMAND_TIMEOUT_S: Final = 60.0
 
-Name = Annotated[
-    str, Parameter(help="claude, codex, gemini, opencode or openclaw.", metavar="HARNESS")
-]
-DryRun = Annotated[bool, Parameter(name="--dry-run", help="Only show the change.")]
+Name = Annotated[str, Parameter(help=f"One of {', '.join(NAMES)}.", metavar="PROGRAM")]
+DryRun = Annotated[bool, Parameter(name="--dry-run", help="Only show what would be done.")]
 Project = Annotated[
-    bool, Parameter(help="In this directory's configuration, not in the user's.", name="--project")
+    bool,
+    Parameter(help="For this directory instead of for this user.", name="--project"),
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What is to become of one file."""
-
-    harness: Harness
-    before: str | None
-    """None: there is no file yet."""
-    after: str
-    is_shared: bool
-    """Whether the file is the project's, for everybody who works on it."""
-
-    @property
-    def is_needed(self) -> bool:
-        return (self.before or "") != self.after
-
-    @property
-    def diff(self) -> str:
-        """As ``diff -u`` shows it."""
-        name = str(self.harness.file)
-        old, new = (text.splitlines() for text in (self.before or "", self.after))
-        start = os.devnull if self.before is None else name
-        return "\n".join(difflib.unified_diff(old, new, start, name, lineterm=""))
 
 
 def install(
@@ -73,8 +50,9 @@ def install(
 ) -> int:
     """Register subagents as an MCP server of an agent program.
 
-    Shows the change first. The rest of the file stays as it is, comments too; the
-    old file is kept beside it as FILE.bak-<time>. Repeating it changes nothing.
+    Shows the program's own command, asks, and runs it. Codex has no command that says
+    enough: its config.toml is edited, and the old file kept beside it as FILE.bak-<time>.
+    Repeating it changes nothing.
 
     For example:
 
@@ -82,14 +60,15 @@ def install(
 
         subagents mcp install codex --yes
     """
-    where = Path(caller_cwd()) if project else None
-    found = harnesses.harness(name, os.environ, project=where)
-    entry = harnesses.entry_of(name, os.environ)
-    before = _read(found.file)
-    with _naming(found.file):
-        after = found.with_entry(before or "", entry)
-    change = Change(harness=found, before=before, after=after, is_shared=project)
-    return _carry_out(change, "registered", dry_run=dry_run, yes=yes, json=json)
+    program = _program(name, project=project)
+    entry = entry_of(name, os.environ)
+    step = _Step(program, entry, dry_run=dry_run, yes=yes, json=json)
+    code = step.carry_out()
+    if step.is_done and not json:
+        output.note(f"subagents is registered with {program.title}.")
+        if program.then:
+            output.note(program.then)
+    return code
 
 
 def uninstall(
@@ -101,9 +80,9 @@ def uninstall(
     yes: Yes = False,
     json: Json = False,
 ) -> int:
-    """Take our entry out of an agent program's configuration.
+    """Take subagents out of an agent program's MCP servers again.
 
-    Shows the change first; the old file is kept beside it as FILE.bak-<time>.
+    Shows the program's own command, asks, and runs it, as `mcp install` does.
 
     For example:
 
@@ -111,24 +90,23 @@ def uninstall(
 
         subagents mcp uninstall codex --yes
     """
-    where = Path(caller_cwd()) if project else None
-    found = harnesses.harness(name, os.environ, project=where)
-    before = _read(found.file)
-    with _naming(found.file):
-        after = found.without_entry(before) if before is not None else ""
-    change = Change(harness=found, before=before, after=after, is_shared=project)
-    return _carry_out(change, "removed", dry_run=dry_run, yes=yes, json=json)
+    program = _program(name, project=project)
+    step = _Step(program, None, dry_run=dry_run, yes=yes, json=json)
+    code = step.carry_out()
+    if step.is_done and not json:
+        output.note(f"subagents is no longer registered with {program.title}.")
+    return code
 
 
 def config(
     name: Annotated[
-        str | None, Parameter(help="For this program. Default: any MCP client.", metavar="HARNESS")
+        str | None, Parameter(help="For this program. Default: any MCP client.", metavar="PROGRAM")
     ] = None,
     /,
     *,
     json: Json = False,
 ) -> int:
-    """Print what makes subagents an MCP server of a client.
+    """Print the entry that makes subagents an MCP server of a client.
 
     For example:
 
@@ -136,15 +114,14 @@ def config(
 
         subagents mcp config codex
     """
-    wanted = name or "claude"
-    found = harnesses.harness(wanted, os.environ, project=None)
-    snippet = found.snippet(harnesses.entry_of(name, os.environ))
+    program = agent_program(name or "claude", os.environ, project=None)
+    snippet = _snippet(program, entry_of(name, os.environ))
     if json:
-        file = None if name is None else str(found.file)
-        output.document({"harness": name, "file": file, "snippet": snippet})
+        file = None if name is None else str(program.file)
+        output.document({"program": name, "file": file, "snippet": snippet})
         return EXIT_OK
     if name is not None:
-        output.note(f"In {found.file}:")
+        output.note(f"In {program.file}:")
     output.data(snippet)
     return EXIT_OK
 
@@ -173,100 +150,139 @@ def plugin_dir() -> Path:
     return Path(str(files("subagents.cli"))) / "claude_plugin"
 
 
-# -- changing a file ------------------------------------------------------------------------------
+def _program(name: str, *, project: bool) -> AgentProgram:
+    return agent_program(name, os.environ, project=Path(caller_cwd()) if project else None)
 
 
-def _carry_out(change: Change, done: str, *, dry_run: bool, yes: bool, json: bool) -> int:
-    """Show the change, ask, and make it."""
-    file = change.harness.file
-    backup: Path | None = None
-    is_written = False
-    if not json:
-        output.data(change.diff) if change.is_needed else output.note(f"{file} stays as it is.")
-    if change.is_needed and not dry_run:
-        question = f"Change the configuration of {change.harness.title}?"
-        if output.is_confirmed(question, yes=yes):
-            backup, is_written = _write(change), True
-        else:
-            output.note("Nothing was written.")
-    if json:
-        output.document(
-            {
-                "harness": change.harness.name,
-                "file": str(file),
-                "diff": change.diff,
-                "changed": is_written,
-                "backup": None if backup is None else str(backup),
-            }
-        )
-    elif is_written:
-        kept = f"; the old one is {backup}" if backup else ""
-        output.note(f"subagents is {done}: {file}{kept}")
-        if done == "registered" and change.harness.then:
-            output.note(change.harness.then)
-    return EXIT_OK
+def _snippet(program: AgentProgram, entry: Entry) -> str:
+    """The entry as it stands in an otherwise empty file."""
+    if program.name == "codex":
+        return codex.with_entry("", program.path, entry)
+    document = entry
+    for name in reversed(program.path):
+        document = {name: document}
+    return json_module.dumps(document, indent=2) + "\n"
 
 
-def _write(change: Change) -> Path | None:
-    """Replace the file in one step; returns where the old one is kept.
+class _Step:
+    """One registration, or with no entry its end: shown, asked for, and made."""
 
-    Raises:
-        Conflict: It changed since it was shown; nothing was written.
-        ConfigError: It cannot be written.
-    """
-    # A link to a file among somebody's dotfiles stays a link.
-    file = change.harness.file.resolve()
-    if _read(file) != change.before:
-        raise Conflict(
-            f"{file} was changed meanwhile; nothing was written", hint="call it again to see"
-        )
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(
+        self,
+        program: AgentProgram,
+        entry: Entry | None,
+        *,
+        dry_run: bool,
+        yes: bool,
+        json: bool,
+    ) -> None:
+        self._program = program
+        self._entry = entry
+        self._is_dry = dry_run
+        self._yes = yes
+        self._json = json
+        self.is_done = False
+
+    def carry_out(self) -> int:
+        """Returns the exit code.
+
+        Raises:
+            UsageError: The program has no command for it.
+            NotFound: The program is not here.
+            ConfigError: Its file cannot be read, or its command failed.
+        """
+        if self._program.name == "codex":
+            return self._change_file()
+        commands = self._commands()
+        shown = [shlex.join(command) for command in commands]
+        if self._is_wanted("\n".join(shown)):
+            for command in commands:
+                _run(command)
+            self.is_done = True
+        if self._json:
+            self._document(commands=shown)
+        return EXIT_OK
+
+    def _commands(self) -> list[list[str]]:
+        """What the program's own command line has to do; nothing when it is so already."""
+        text = codex.read(self._program.file)
+        found = None if text is None else self._program.entry_in(text)
+        if self._entry is None:
+            return [] if found is None else [self._program.remove_command()]
+        if found is not None and found == {**found, **self._entry}:
+            return []
+        add = self._program.add_command(self._entry)
+        # Claude Code refuses to replace an entry; the others do so by themselves.
+        is_in_the_way = found is not None and self._program.name == "claude"
+        return [self._program.remove_command(), add] if is_in_the_way else [add]
+
+    def _change_file(self) -> int:
+        change = codex.change_of(self._program, self._entry)
         backup: Path | None = None
-        mode = SHARED_FILE if change.is_shared else PRIVATE_FILE
-        if change.before is not None:
-            mode = file.stat().st_mode & 0o777
-            backup = _free_name(file)
-            shutil.copy2(file, backup)
-        new = file.with_name(f".{file.name}.{os.getpid()}")
-        new.touch(mode)
-        new.write_bytes(change.after.encode())
-        new.chmod(mode)
-        new.replace(file)
-    except OSError as error:
-        raise ConfigError(f"cannot write {file}: {error.strerror}") from error
-    return backup
+        if self._is_wanted(change.diff if change.is_needed else ""):
+            backup = codex.write(change)
+            self.is_done = True
+            kept = f"; the old one is {backup}" if backup else ""
+            if not self._json:
+                output.note(f"Written: {change.file}{kept}")
+        if self._json:
+            self._document(diff=change.diff, backup=None if backup is None else str(backup))
+        return EXIT_OK
+
+    def _is_wanted(self, shown: str) -> bool:
+        """Show what would be done, and ask."""
+        title = self._program.title
+        if not shown:
+            if not self._json:
+                state = "not registered" if self._entry is None else "already registered"
+                output.note(f"subagents is {state} with {title}; nothing to do.")
+            return False
+        if not self._json:
+            output.data(shown)
+        if self._is_dry:
+            return False
+        if output.is_confirmed(f"Change the configuration of {title}?", yes=self._yes):
+            return True
+        output.note("Nothing was changed.")
+        return False
+
+    def _document(self, **more: object) -> None:
+        program = self._program
+        file = str(program.file)
+        output.document({"program": program.name, "file": file, "changed": self.is_done, **more})
 
 
-def _free_name(file: Path) -> Path:
-    """Beside the file, with the time in it; nothing that is there is replaced."""
-    stem = f"{file.name}.bak-{time.strftime('%Y%m%d-%H%M%S')}"
-    found, number = file.with_name(stem), 1
-    while found.exists():
-        number += 1
-        found = file.with_name(f"{stem}-{number}")
-    return found
-
-
-def _read(file: Path) -> str | None:
-    """The text with its line ends as they are; None when there is no file.
+def _run(command: Sequence[str]) -> None:
+    """Run an agent program's own command.
 
     Raises:
-        ConfigError: It cannot be read, or is no text.
+        NotFound: It is not on PATH.
+        ConfigError: It failed; the message has its last words.
     """
+    name = command[0]
+    if shutil.which(name) is None:
+        raise NotFound(
+            f"{name} is not on PATH; nothing was changed",
+            hint=f"install it, or put what `subagents mcp config {name}` prints into its file",
+        )
     try:
-        return file.read_bytes().decode()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {file}: {error}") from error
-
-
-@contextlib.contextmanager
-def _naming(file: Path) -> Iterator[None]:
-    """Put the file's name before what is wrong with it."""
-    try:
-        yield
-    except ConfigError as error:
-        message = f"{file}: {error.message}; nothing was written"
-        raise ConfigError(message, hint=error.hint) from error
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ConfigError(f"{name} did not end within {COMMAND_TIMEOUT_S:.0f} s") from error
+    except OSError as error:
+        raise ConfigError(f"cannot start {name}: {error.strerror}") from error
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        reason = said[-1] if said else "it said nothing"
+        raise ConfigError(
+            f"{name} ended with status {done.returncode}: {reason}",
+            hint=f"try it yourself: {shlex.join(command)}",
+        )
