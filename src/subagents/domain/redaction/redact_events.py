@@ -1,17 +1,21 @@
 """What workers put into events, without secrets; done once, where an event is taken in.
 
-Words of workers and of programs are redacted before they are reduced, so that journal, run, inbox,
-alerts and results hold what everybody may see. Words of callers (task, messages, answers) are
+Texts of workers and of programs are redacted before they are reduced, so that journal, run, inbox,
+alerts and results hold what everybody may see. Texts of callers (task, messages, answers) are
 theirs: kept as they are.
 
-Source: 4-observability §1; seed 000 §1, §4, §5.
+One walk takes every text inside such an event, so that a new field is redacted without a word
+here. Only what names something, and is compared elsewhere, must be listed to be left alone.
 """
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import cache
 from typing import Final, TypeVar
 
+import msgspec
+
 from subagents.domain.redaction.redact import Redactor, own_secrets, redact
-from subagents.domain.run.alert import Alert
 from subagents.domain.run.events import (
     Alerted,
     AttemptStartFailed,
@@ -23,31 +27,13 @@ from subagents.domain.run.events import (
     SignalReceived,
     VerificationFinished,
 )
-from subagents.domain.run.outcome import DeliveryFailed, Verification
-from subagents.domain.run.run import (
-    Progress,
-    Report,
-    Request,
-    Run,
-)
-from subagents.domain.run.signals import (
-    Exited,
-    ProgressSeen,
-    RemainsSeen,
-    ReportSeen,
-    ResultSeen,
-    SessionSeen,
-    Signal,
-    ToolSeen,
-    UsageSeen,
-    Vanished,
-)
+from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import OutputItem
 
 T = TypeVar("T")
 
-SPOKEN: Final[frozenset[type[Fact]]] = frozenset(
+BY_WORKERS: Final[frozenset[type[Fact]]] = frozenset(
     {
         SignalReceived,
         AttemptStartFailed,
@@ -58,7 +44,16 @@ SPOKEN: Final[frozenset[type[Fact]]] = frozenset(
         Alerted,
     }
 )
-"""Events with words that are not a caller's."""
+"""Events with texts that are not a caller's."""
+
+_EXACT: Final = frozenset(
+    {
+        *("key", "id", "call_id", "session_id", "idempotency_key"),
+        *("target", "route_mode", "phases"),  # of a check or a delivery: from the configuration
+        "changes",  # of a worktree: its paths are compared with the contract's
+    }
+)
+"""Fields whose texts are names: changed, they would name nothing any more."""
 
 
 def secrets_of(run: Run) -> tuple[str, ...]:
@@ -66,19 +61,50 @@ def secrets_of(run: Run) -> tuple[str, ...]:
     return own_secrets(run.resolved.options)
 
 
+def redact_event(event: Event, own: Sequence[str] = ()) -> Event:
+    """The event without secrets in texts that are not a caller's; itself when it has none."""
+    return redact_value(event, own) if type(event) in BY_WORKERS else event
+
+
 def redact_value(value: T, own: Sequence[str] = ()) -> T:
-    """All texts inside a value of JSON: names, too."""
+    """All texts inside a value: of structs but for their names, of JSON with its keys.
+
+    Returns:
+        A value of the same type; of a struct in which nothing was secret, the same object.
+    """
     clean: object = value
-    match value:
-        case str():
-            clean = redact(value, own)
-        case Mapping():
-            clean = {redact_value(k, own): redact_value(v, own) for k, v in value.items()}
-        case tuple():
-            clean = tuple(_redacted(value, own))
-        case list():
-            clean = _redacted(value, own)
-    return clean  # type: ignore[return-value]  # of the same kind
+    # Exact types first: this is done for every signal of every worker, and most fields are plain.
+    kind = type(value)
+    if kind is str:
+        clean = redact(value, own)  # type: ignore[arg-type]  # it is one
+    elif kind in _WITHOUT_TEXT or isinstance(value, Enum):
+        pass
+    elif isinstance(value, msgspec.Struct):
+        clean = _redacted_struct(value, own)
+    elif isinstance(value, tuple):
+        clean = tuple(_redacted(value, own)) if value else value
+    elif isinstance(value, list):
+        clean = _redacted(value, own)
+    elif isinstance(value, Mapping):
+        clean = {redact_value(k, own): redact_value(v, own) for k, v in value.items()}
+    return clean  # type: ignore[return-value]  # of the same type
+
+
+_WITHOUT_TEXT: Final = frozenset({int, bool, float, type(None)})
+
+
+def _redacted_struct(value: msgspec.Struct, own: Sequence[str]) -> msgspec.Struct:
+    changes = {}
+    for name in _fields(type(value)):
+        old = getattr(value, name)
+        if type(old) not in _WITHOUT_TEXT and (new := redact_value(old, own)) != old:
+            changes[name] = new
+    return replace(value, **changes) if changes else value
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name not in _EXACT)
 
 
 def _redacted(values: Sequence[object], own: Sequence[str]) -> list[object]:
@@ -88,113 +114,19 @@ def _redacted(values: Sequence[object], own: Sequence[str]) -> list[object]:
     return [next(shown) if isinstance(each, str) else redact_value(each, own) for each in values]
 
 
-def redact_event(event: Event, own: Sequence[str] = ()) -> Event:
-    """The event without secrets in words that are not a caller's; itself when it has none."""
-    match event:
-        case SignalReceived(signal=signal):
-            return replace(event, signal=redact_signal(signal, own))
-        case AttemptStartFailed(error=error):
-            return replace(event, error=redact(error, own))
-        case VerificationFinished(verification=verification):
-            return replace(event, verification=_verification(verification, own))
-        case RequestAsked(request=request):
-            return replace(event, request=redact_request(request, own))
-        case ParentNotified(message=message):
-            return replace(event, message=redact(message, own))
-        case Alerted(alert=alert):
-            return replace(event, alert=redact_alert(alert, own))
-        case DeliverySettled(record=record) if isinstance(record.outcome, DeliveryFailed):
-            failed = replace(record.outcome, error=redact(record.outcome.error, own))
-            return replace(event, record=replace(record, outcome=failed))
-        case _:
-            return event
-
-
-def redact_signal(signal: Signal, own: Sequence[str] = ()) -> Signal:
-    """What a runtime saw, without secrets."""
-    match signal:
-        case Exited(stderr_tail=tail):
-            return replace(signal, stderr_tail=redact_value(tail, own))
-        case ResultSeen(text=text, error=error):
-            return replace(signal, text=redact(text, own), error=redact_value(error, own))
-        case ReportSeen(report=report):
-            return replace(signal, report=redact_report(report, own))
-        case ProgressSeen(progress=progress):
-            return replace(signal, progress=redact_progress(progress, own))
-        case ToolSeen(name=name):
-            return replace(signal, name=redact(name, own))
-        case Vanished(error=error):
-            return replace(signal, error=redact(error, own))
-        case RemainsSeen(remains=remains):
-            clean = replace(
-                remains,
-                words=redact_value(remains.words, own),
-                files=redact_value(remains.files, own),
-            )
-            return replace(signal, remains=clean)
-        case UsageSeen() | SessionSeen():
-            return signal
-
-
-def redact_report(report: Report, own: Sequence[str] = ()) -> Report:
-    """A worker's claim of completion."""
-    artifacts = tuple(
-        replace(
-            each,
-            path=redact(each.path, own),
-            description=redact_value(each.description, own),
-        )
-        for each in report.artifacts
-    )
-    return replace(
-        report,
-        summary=redact(report.summary, own),
-        artifacts=artifacts,
-        blockers=redact_value(report.blockers, own),
-        warnings=redact_value(report.warnings, own),
-    )
-
-
-def redact_progress(progress: Progress, own: Sequence[str] = ()) -> Progress:
-    """A worker's progress."""
-    return replace(
-        progress,
-        phase=redact(progress.phase, own),
-        metrics=redact_value(progress.metrics, own),
-    )
-
-
-def redact_request(request: Request, own: Sequence[str] = ()) -> Request:
-    """A worker's question."""
-    return replace(
-        request,
-        question=redact(request.question, own),
-        context=redact_value(request.context, own),
-        options=redact_value(request.options, own),
-        default_answer=redact_value(request.default_answer, own),
-    )
-
-
-def redact_alert(alert: Alert, own: Sequence[str] = ()) -> Alert:
-    """News of a worker."""
-    return replace(
-        alert, text=redact(alert.text, own), fields=redact_value(dict(alert.fields), own)
-    )
-
-
-def redact_said(
-    said: Sequence[OutputItem], redactor: Redactor, own: Sequence[str] = ()
+def redact_output(
+    items: Sequence[OutputItem], redactor: Redactor, own: Sequence[str] = ()
 ) -> tuple[Sequence[OutputItem], Redactor]:
-    """Pieces of a stream, for lines and detectors; most come out as the same objects.
+    """Items of a stream, for lines and detectors; most come out as the same objects.
 
     Args:
-        said: In order.
-        redactor: The state behind the pieces before.
+        items: In order.
+        redactor: The state behind the items before.
         own: See ``own_secrets``.
     """
-    texts, redactor = redactor.fold([each.text for each in said], own)
+    texts, redactor = redactor.fold([each.text for each in items], own)
     clean: list[OutputItem] = []
-    for each, text in zip(said, texts, strict=True):
+    for each, text in zip(items, texts, strict=True):
         if text is not each.text:
             each = replace(each, text=text)  # noqa: PLW2901  # the same, cleaned
         if each.tool is not None or each.api_error is not None:
@@ -203,36 +135,11 @@ def redact_said(
     return clean, redactor
 
 
-def _beside_text(said: OutputItem, own: Sequence[str]) -> OutputItem:
-    tool, error = said.tool, said.api_error
-    if tool is not None:
-        plan = tool.plan
-        if plan is not None:
-            texts = redact_value(tuple(item.text for item in plan), own)
-            pairs = zip(plan, texts, strict=True)
-            plan = tuple(replace(item, text=text) for item, text in pairs)
-        tool = replace(
-            tool,
-            name=redact(tool.name, own),
-            input=redact(tool.input, own),
-            command=redact_value(tool.command, own),
-            path=redact_value(tool.path, own),
-            plan=plan,
-            team=redact_value(tool.team, own),
-            output=redact(tool.output, own),
-        )
-    if error is not None:
-        error = replace(error, message=redact(error.message, own))
-    return replace(said, tool=tool, api_error=error)
-
-
-def _verification(verification: Verification, own: Sequence[str]) -> Verification:
-    checks = tuple(
-        replace(
-            each,
-            reason=redact_value(each.reason, own),
-            evidence=redact_value(each.evidence, own),
-        )
-        for each in verification.checks
-    )
-    return replace(verification, checks=checks)
+def _beside_text(item: OutputItem, own: Sequence[str]) -> OutputItem:
+    tool = item.tool
+    if tool is not None and tool.plan is not None:
+        # The items of a plan, too, may be the lines of one text.
+        texts = redact_value(tuple(each.text for each in tool.plan), own)
+        pairs = zip(tool.plan, texts, strict=True)
+        tool = replace(tool, plan=tuple(replace(each, text=text) for each, text in pairs))
+    return replace(item, tool=redact_value(tool, own), api_error=redact_value(item.api_error, own))

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.redaction.redact_events import SPOKEN, redact_event, secrets_of
+from subagents.domain.redaction.redact_events import BY_WORKERS, redact_event, secrets_of
 from subagents.domain.run.effects import FollowUp, Transition
 from subagents.domain.run.events import AnnouncementConsumed, Event, SlotGranted
 from subagents.domain.run.outcome import DeliveryPath
@@ -190,7 +190,7 @@ class Ledger:
         run = self.live.get(run_id)
         if key is not None and key in self._keys.get(run_id, ()):
             return self._known(run_id)
-        if run is not None and type(event) in SPOKEN:
+        if run is not None and type(event) in BY_WORKERS:
             event = redact_event(event, self.secrets_of(run))
         step = reduce(run, event)
         try:

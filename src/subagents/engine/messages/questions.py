@@ -10,7 +10,7 @@ import asyncio
 from collections import defaultdict
 from typing import Final
 
-from subagents.domain.redaction.redact_events import redact_request
+from subagents.domain.redaction.redact_events import redact_value
 from subagents.domain.rules import admission
 from subagents.domain.run.events import ParentNotified, RequestAnswered, RequestAsked
 from subagents.domain.run.run import (
@@ -104,7 +104,7 @@ class Requests:
             call_id=call_id,
         )
         # As it will stand there, or it would not be known again.
-        asked = redact_request(asked, self._ledger.secrets_of(run))
+        asked = redact_value(asked, self._ledger.secrets_of(run))
         known = admission.repeated_question(run, asked)
         if known is not None:
             await self._ledger.committed()

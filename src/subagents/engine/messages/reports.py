@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from subagents.domain.redaction.redact_events import redact_progress
+from subagents.domain.redaction.redact_events import redact_value
 from subagents.domain.rules import admission
 from subagents.domain.rules.evidence import REPORT_TOOL
 from subagents.domain.run.events import SignalReceived
@@ -108,7 +108,7 @@ class Reports:
             await self._say(run, _seen(progress), at_ms=now)
             return ProgressAnswer(stored=False)
         # The log is a file of its own, before the door where everything else is redacted.
-        progress = redact_progress(progress, self._ledger.secrets_of(run))
+        progress = redact_value(progress, self._ledger.secrets_of(run))
         numbered = replace(progress, updated_at_ms=now, number=number)
         self._writing.add(run_id)
         try:

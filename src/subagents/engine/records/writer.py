@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from subagents.domain.alerts import detectors
 from subagents.domain.redaction.redact import redact
-from subagents.domain.redaction.redact_events import redact_said
+from subagents.domain.redaction.redact_events import redact_output
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.events import AttemptStarted
 from subagents.domain.run.run import Run
@@ -168,7 +168,7 @@ class Scribe:
 
     def _add_pieces(self, page: Page, pieces: Pieces) -> None:
         before = page.checkpoint
-        said, redactor = redact_said(pieces.heard.items, before.redactor, page.secrets)
+        said, redactor = redact_output(pieces.heard.items, before.redactor, page.secrets)
         watch, alerts = detectors.observe(
             before.watch, said, at_ms=pieces.at_ms, rules=page.run.resolved.alerts
         )

@@ -1,0 +1,279 @@
+"""What workers put into events and output comes out clean; names and callers' texts stay."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import inspect
+from tests.planted import KEY_LINES, SECRETS, SHOWN, found_in, private_key
+
+from subagents.domain.redaction.redact import (
+    REDACTED,
+    Redactor,
+)
+from subagents.domain.redaction.redact_events import (
+    BY_WORKERS,
+    redact_event,
+    redact_output,
+    redact_value,
+)
+from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.events import (
+    Alerted,
+    AttemptStartFailed,
+    CancelRequested,
+    DeliverySettled,
+    Event,
+    Fact,
+    ParentNotified,
+    RequestAnswered,
+    RequestAsked,
+    SignalReceived,
+    SteerRequested,
+    VerificationFinished,
+    decode_event,
+    encode_event,
+)
+from subagents.domain.run.outcome import (
+    Check,
+    CheckType,
+    DeliveryFailed,
+    Verdict,
+    Verification,
+)
+from subagents.domain.run.run import (
+    Answer,
+    Decision,
+    DeliveryTry,
+    Exit,
+    Progress,
+    Report,
+    ReportedArtifact,
+    Request,
+    Usage,
+)
+from subagents.domain.run.signals import (
+    Exited,
+    ProgressSeen,
+    ReportSeen,
+    ResultSeen,
+    Signal,
+    ToolSeen,
+    UsageSeen,
+    Vanished,
+)
+from subagents.domain.run.values import RequestId, SessionKey
+from subagents.domain.run.worker_output import (
+    ApiError,
+    LineType,
+    OutputItem,
+    PlanItem,
+    ToolUse,
+)
+
+ALL = "\n".join((*SHOWN.values(), private_key("RSA "), "own: green horse"))
+OWN = ("green horse",)
+
+
+def signals(text: str) -> list[Signal]:
+    """Every kind of them, with that text wherever one can be."""
+    return [
+        Exited(key="k", exit=Exit(code=1), drained=True, stderr_tail=text),
+        ResultSeen(key="k", text=text, error=text, bytes_total=7),
+        ReportSeen(
+            key="k",
+            report=Report(
+                summary=text,
+                artifacts=(ReportedArtifact(path=text, description=text),),
+                blockers=(text, "x"),
+                warnings=(text,),
+            ),
+        ),
+        ProgressSeen(key="k", progress=Progress(phase=text, metrics={text: text, "n": 1})),
+        ToolSeen(key="k", name=text),
+        Vanished(key="k", error=text),
+        UsageSeen(key="k", usage=Usage(tokens_in=1)),
+    ]
+
+
+ASKED = Request(
+    id=RequestId("r-1:q1"),
+    attempt=1,
+    question=ALL,
+    asked_at_ms=1,
+    deadline_ms=2,
+    context=ALL,
+    options=(ALL,),
+    default_answer=ALL,
+)
+EVENTS: list[Event] = [
+    *(SignalReceived(at_ms=1, attempt=1, signal=signal) for signal in signals(ALL)),
+    AttemptStartFailed(at_ms=1, attempt=1, error=ALL),
+    RequestAsked(at_ms=1, request=ASKED),
+    ParentNotified(at_ms=1, message=ALL),
+    Alerted(
+        at_ms=1,
+        alert=Alert(kind=AlertKind.API_ERROR, text=ALL, key="k", fields={"message": ALL, "n": 1}),
+    ),
+    VerificationFinished(
+        at_ms=1,
+        attempt=1,
+        verification=Verification(
+            verdict=Verdict.FAILED,
+            checks=(
+                Check(type=CheckType.ARTIFACT, target="x", passed=False, reason=ALL, evidence=ALL),
+            ),
+        ),
+    ),
+    DeliverySettled(
+        at_ms=1,
+        record=DeliveryTry(
+            at_ms=1,
+            target=SessionKey("agent:a:main"),
+            requester_depth=0,
+            nested=False,
+            route_mode="direct",
+            phases=(),
+            outcome=DeliveryFailed(retryable=True, error=ALL),
+            idempotency_key="k",
+        ),
+    ),
+]
+
+
+@pytest.mark.requirement("redact:events")
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_words_of_workers_and_programs_are_clean_in_every_event(event: Event) -> None:
+    assert type(event) in BY_WORKERS
+
+    clean = redact_event(event, OWN)
+
+    text = encode_event(clean).decode().replace("\\n", "\n")
+    assert found_in(text) == []
+    assert "green horse" not in text
+    assert redact_event(clean, OWN) == clean
+
+
+EXACT = {
+    "key",
+    "id",
+    "callId",
+    "sessionId",
+    "idempotencyKey",
+    "target",
+    "routeMode",
+    "phases",
+    "changes",
+}
+
+
+def filled(kind: inspect.Type, text: str) -> list[Any]:
+    """Values of a type as JSON has them, with that text wherever it takes one."""
+    match kind:
+        case inspect.StrType():
+            return [text]
+        case inspect.EnumType(cls=cls):
+            return [next(iter(cls)).value]
+        case inspect.BoolType():
+            return [True]
+        case inspect.IntType() | inspect.FloatType():
+            return [1]
+        case inspect.UnionType(types=types):
+            return [each for one in types for each in filled(one, text)]
+        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
+            return [filled(item, text)]
+        case inspect.DictType(value_type=value):
+            return [{text: each} for each in filled(value, text)]
+        case inspect.StructType(fields=fields, tag=tag, tag_field=tag_field):
+            options = {field.encode_name: filled(field.type, text) for field in fields}
+            most = max((len(each) for each in options.values()), default=1)
+            named = {} if tag_field is None else {tag_field: tag}
+            return [
+                {**named, **{name: each[number % len(each)] for name, each in options.items()}}
+                for number in range(most)
+            ]
+        case inspect.NoneType():
+            return [None]
+        case _:
+            raise AssertionError(kind)
+
+
+def texts_in(value: object, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every text of a JSON value, with the names it stands under."""
+    match value:
+        case str():
+            yield names, value
+        case dict():
+            for name, each in value.items():
+                yield from texts_in(each, (*names, name))
+        case list():
+            for each in value:
+                yield from texts_in(each, names)
+
+
+@pytest.mark.requirement("redact:events")
+@pytest.mark.parametrize("kind", sorted(BY_WORKERS, key=str))
+def test_every_text_of_such_an_event_is_clean_unless_it_names_something(kind: type[Fact]) -> None:
+    for document in filled(inspect.type_info(kind), SECRETS["github"]):
+        event = decode_event(msgspec.json.encode(document))
+
+        clean = msgspec.to_builtins(redact_event(event))
+
+        kept = {names for names, text in texts_in(clean) if text == SECRETS["github"]}
+        assert all(EXACT & {*names} for names in kept)
+
+
+@pytest.mark.requirement("redact:callers-words")
+def test_what_a_caller_says_is_kept_word_for_word() -> None:
+    answer = Answer(decision=Decision.ANSWER, text=ALL, by="a", at_ms=1)
+    for event in (
+        SteerRequested(at_ms=1, by="a", message=ALL),
+        RequestAnswered(at_ms=1, request_id="r-1:q1", answer=answer),
+        CancelRequested(at_ms=1, by="a", reason=ALL),
+    ):
+        assert redact_event(event, OWN) is event
+
+
+@pytest.mark.requirement("redact:identical")
+@pytest.mark.parametrize(
+    "signal",
+    signals("12 tokens,\t\u00e4 \u2705\n key: 7"),
+    ids=lambda signal: type(signal).__name__,
+)
+def test_signals_without_a_secret_are_the_same_byte_for_byte(signal: Signal) -> None:
+    assert msgspec.json.encode(redact_value(signal, OWN)) == msgspec.json.encode(signal)
+
+
+@pytest.mark.requirement("redact:events")
+def test_what_is_said_is_clean_for_lines_and_for_detectors() -> None:
+    tool = ToolUse(
+        name=ALL, input=ALL, command=ALL, path=ALL, plan=(PlanItem(text=ALL),), team=ALL, output=ALL
+    )
+    said = (
+        OutputItem(type=LineType.TEXT, text="plain"),
+        OutputItem(type=LineType.TOOL, text=ALL, tool=tool),
+        OutputItem(type=LineType.ERROR, text=ALL, api_error=ApiError(message=ALL)),
+        OutputItem(type=LineType.TEXT, text=private_key("").split("\n")[0]),
+        OutputItem(type=LineType.TEXT, text=KEY_LINES[0]),
+    )
+
+    clean, state = redact_output(said, Redactor(), OWN)
+
+    text = msgspec.json.encode(clean).decode()
+    assert found_in(text) == []
+    assert "green horse" not in text
+    assert clean[0] is said[0]
+    assert state.key_lines > 0
+
+
+@pytest.mark.requirement("redact:events")
+def test_all_texts_of_a_value_are_redacted_and_nothing_else_is_touched() -> None:
+    secret = SECRETS["github"]
+
+    lines = private_key("EC ").split("\n")
+    assert redact_value(("a", *lines, 7, "b")) == ("a", *[REDACTED] * len(lines), 7, "b")
+    assert redact_value({"a": [1, None, secret, (secret, True)], secret: 2.5}) == {
+        "a": [1, None, REDACTED, (REDACTED, True)],
+        REDACTED: 2.5,
+    }
