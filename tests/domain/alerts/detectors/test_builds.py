@@ -11,6 +11,7 @@ from scripts.alert_table import (
     miss_of,
     misses,
 )
+from tests.domain.alerts.detectors.said import see, shell
 
 from subagents.domain.alerts.detectors.builds import Result, result_of
 from subagents.domain.alerts.detectors.commands.build_tools import Work
@@ -165,6 +166,43 @@ def test_a_build_that_was_not_allowed_to_run_has_no_result(refusal: str) -> None
     tool = ToolUse(name="Bash", command="make", output=refusal, is_error=True)
 
     assert result_of(tool) is None
+
+
+# -- alerts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("detectors:builds")
+def test_a_build_that_failed_says_how_many_errors_and_where() -> None:
+    lines = [f"src/bridge.ts({n},1): error TS2304: Cannot find name 'x'." for n in range(12)]
+    (alert,) = see(shell("npm run build", "\n".join(lines), code=2))[1]
+
+    assert alert.text == "🔨 Build failed: 12 errors in bridge.ts"
+    assert alert.fields == {
+        "command": "npm run build",
+        "passed": False,
+        "errors": 12,
+        "summary": "12 errors in bridge.ts",
+    }
+    assert alert.key == "build_result:1.1"
+
+
+@pytest.mark.requirement("detectors:builds")
+def test_a_build_that_passed_is_told_and_passing_again_is_not() -> None:
+    passed, failed = shell("cd web && npm run build"), shell("npm run build", "boom", code=2)
+    _, alerts = see(passed, passed, shell("pytest -q", "2 passed in 0.1s"), passed, failed, passed)
+
+    assert [each.text for each in alerts] == [
+        "🔨 Build passed ✅ (0 errors)",
+        "🔨 Tests passed ✅ (2 passed)",
+        "🔨 Build failed: exit code 2",
+        "🔨 Build passed ✅ (0 errors)",
+    ]
+    assert alerts[0].fields == {
+        "command": "npm run build",
+        "passed": True,
+        "errors": 0,
+        "summary": "Build passed",
+    }
 
 
 # -- traps -------------------------------------------------------------------------------------

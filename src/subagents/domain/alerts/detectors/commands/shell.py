@@ -6,7 +6,7 @@ here-document is no command. One pass over the text; longer lines and deeper nes
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -14,7 +14,7 @@ COMMAND_CHARS_MAX: Final = 16_384
 STEPS_MAX: Final = 200
 DEPTH_MAX: Final = 16
 NESTED_MAX: Final = 4
-"""Lines given to a shell that was given as a line …"""
+"""Of ``bash -c`` in ``bash -c``."""
 WRAPPERS_MAX: Final = 8
 
 Joined: TypeAlias = Literal["", "&&", "||", ";", "|", "&"]
@@ -319,7 +319,7 @@ def program_of(words: Sequence[str]) -> tuple[str, ...]:
     ``("python3", "-m", "pytest", "-q")`` is ``("pytest", "-q")``. A file of the project that is run
     (``./build.sh``, ``bash ci/test.sh``, ``python setup.py``) begins with ``./``.
     """
-    left = _unwrapped(words, _PROGRAMS)
+    left = _unwrapped(words)
     if not left:
         return ()
     name, options = base_name(left[0]), left[1:]
@@ -354,10 +354,7 @@ def _file(words: Sequence[str]) -> tuple[str, ...]:
     return (f"{IS_SCRIPT}{words[0].replace(chr(92), '/').rpartition('/')[2]}", *words[1:])
 
 
-_PROGRAMS: Final[frozenset[str]] = frozenset()
-
-
-def _unwrapped(words: Sequence[str], until: frozenset[str]) -> list[str]:
+def _unwrapped(words: Sequence[str], until: Collection[str] = ()) -> list[str]:
     """The words of the program behind its wrappers, or of one of ``until``."""
     left = list(words)
     for _ in range(WRAPPERS_MAX):
