@@ -58,20 +58,20 @@ async def many_runs() -> tuple[RunHandle, ...]:
         await again.answer("r-1:q1", "yes")
         await again.cancel(reason="enough")
         for message in await subagents.inbox():
-            assert_type(message["text"], object)
+            assert_type(message.text, str)
         await subagents.attention()
         for stats in await subagents.agent_stats(by="tag", agent="build", days=7):
-            assert_type(stats["success"], object)
+            assert_type(stats.attempt_count, int)
         await subagents.suggest_agents("review it", tags=["python"], cost_tier="cheap")
         await again.timeline()
         page = await again.log(grep="error|fail", since="5m", types=["tool"], limit=10)
-        assert_type(page["lines"], object)
+        assert_type(page.total_lines, int)
         await again.log(after_seq=12, wait_seconds=20)
         async for line in again.follow():
-            assert_type(line["text"], object)
-        assert_type((await again.summary())["summary"], object)
+            assert_type(line.text, str)
+        assert_type((await again.summary()).summary, str)
         async for event in subagents.events(after=0, run=again.id, types=["completion"]):
-            assert_type(event["seq"], object)
+            assert_type(event.seq, int)
         return handles
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from subagents.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from subagents.client.orchestrator import Orchestrator, RunHandle, RunResult
-    from subagents.domain.run.outcome import Outcome
+    from subagents.api.wire.run_answers import Outcome, RunResult
+    from subagents.client.orchestrator import Orchestrator, RunHandle
     from subagents.errors import (
         AlreadyRunning,
         ConfigError,
@@ -39,9 +39,9 @@ __all__ = [
 
 _ELSEWHERE: Final = {
     "Orchestrator": "client.orchestrator",
-    "Outcome": "domain.run.outcome",
+    "Outcome": "api.wire.run_answers",
     "RunHandle": "client.orchestrator",
-    "RunResult": "client.orchestrator",
+    "RunResult": "api.wire.run_answers",
 }
 
 

@@ -2,22 +2,22 @@
 
 import pytest
 
+from subagents.api.wire.message_answers import Progress
+from subagents.api.wire.run_answers import (
+    Check,
+    Outcome,
+    RunNode,
+    RunResult,
+    RunRow,
+    RunState,
+    Verification,
+    WaitError,
+    WaitResult,
+)
+from subagents.api.wire.usage_answers import Usage
 from subagents.cli import output
 from subagents.cli.runs.follow import exit_code
 from subagents.cli.show import render
-from subagents.cli.show.views import (
-    CheckView,
-    ErrorView,
-    Item,
-    Node,
-    OutcomeView,
-    PendingView,
-    ProgressView,
-    Row,
-    UsageView,
-    VerificationView,
-    Waited,
-)
 from subagents.errors import UsageError
 
 
@@ -39,9 +39,9 @@ def test_a_document_in_a_pipe_is_one_line(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == '{"a":[1,null],"b":"é\\n"}\n'
 
 
-def node(label: str, *children: Node, **fields: object) -> Node:
+def node(label: str, *children: RunNode, **fields: object) -> RunNode:
     values = {"run_id": f"r-{label}", "agent_id": "command", "phase": "running", **fields}
-    return Node(label=label, children=list(children), **values)  # type: ignore[arg-type]
+    return RunNode(label=label, children=list(children), **values)  # type: ignore[arg-type]
 
 
 @pytest.mark.requirement("cli:tree")
@@ -58,7 +58,7 @@ def test_a_tree_shows_each_run_below_the_one_that_spawned_it() -> None:
 STATES = [
     (node("x", elapsed_ms=2000), "command  running  2s"),
     (
-        node("x", latest_progress=ProgressView(phase="reading", percent_complete=40)),
+        node("x", latest_progress=Progress(phase="reading", percent_complete=40)),
         "command  running  40% reading",
     ),
     (
@@ -70,13 +70,11 @@ STATES = [
         "command  blocked  asks: sure?",
     ),
     (
-        node("x", outcome=OutcomeView(status="ok"), verification="passed", elapsed_ms=1000),
+        node("x", outcome=Outcome(status="ok"), verification="passed", elapsed_ms=1000),
         "command  ok  1s  verified",
     ),
     (
-        node(
-            "x", outcome=OutcomeView(status="error", reason="verification_failed", error="o: 0 B")
-        ),
+        node("x", outcome=Outcome(status="error", reason="verification_failed", error="o: 0 B")),
         "command  verification failed  o: 0 B",
     ),
 ]
@@ -85,59 +83,59 @@ STATES = [
 @pytest.mark.requirement("cli:tree")
 @pytest.mark.parametrize(("each", "text"), STATES, ids=[text for _, text in STATES])
 def test_a_line_of_the_tree_says_what_the_run_does_or_why_it_does_not(
-    each: Node, text: str
+    each: RunNode, text: str
 ) -> None:
     assert render.node_text(each) == text
 
 
 @pytest.mark.requirement("cli:plain")
 def test_the_last_line_says_how_it_ended_and_what_it_took() -> None:
-    item = Item(
+    item = RunResult(
         run_id="r-1",
         label="tests",
-        outcome=OutcomeView(status="error", reason="verification_failed", error="o.json: empty"),
-        verification=VerificationView(
+        outcome=Outcome(status="error", reason="verification_failed", error="o.json: empty"),
+        verification=Verification(
             status="failed",
-            checks=[CheckView(target="o.json", reason="empty"), CheckView(passed=True)],
+            checks=[Check(target="o.json", reason="empty"), Check(passed=True)],
         ),
-        usage=UsageView(tokens_in=3_000, tokens_out=200),
+        usage=Usage(tokens_in=3_000, tokens_out=200),
     )
     text = render.summary(item, elapsed_ms=1500)
     assert text == "tests: error (verification_failed) · 1.5s · verified 1/2 · 3.2k tokens · r-1"
     assert render.error_lines(item.outcome, item.verification) == ["o.json: empty"]
 
 
-OK = Item(run_id="r-1", outcome=OutcomeView(status="ok"))
-PARTIAL = Item(run_id="r-2", outcome=OutcomeView(status="partial", reason="reported_partial"))
-LOST = Item(run_id="r-3", outcome=OutcomeView(status="lost"))
-UNMET = Item(run_id="r-4", outcome=OutcomeView(status="error", reason="verification_failed"))
-OPEN = PendingView(run_id="r-5")
-UNKNOWN = ErrorView(run_id="x", error="no run x")
+OK = RunResult(run_id="r-1", outcome=Outcome(status="ok"))
+PARTIAL = RunResult(run_id="r-2", outcome=Outcome(status="partial", reason="reported_partial"))
+LOST = RunResult(run_id="r-3", outcome=Outcome(status="lost"))
+UNMET = RunResult(run_id="r-4", outcome=Outcome(status="error", reason="verification_failed"))
+OPEN = RunState(run_id="r-5")
+UNKNOWN = WaitError(run_id="x", error="no run x")
 EXITS = [
-    (Waited(), 0),
-    (Waited(completed=[OK]), 0),
-    (Waited(completed=[OK, PARTIAL]), 5),
-    (Waited(completed=[LOST]), 5),
-    (Waited(completed=[OK, UNMET]), 6),
-    (Waited(completed=[UNMET, LOST]), 5),
-    (Waited(completed=[LOST], pending=[OPEN]), 8),
-    (Waited(completed=[OK], pending=[OPEN], errors=[UNKNOWN]), 3),
+    (WaitResult(), 0),
+    (WaitResult(completed=[OK]), 0),
+    (WaitResult(completed=[OK, PARTIAL]), 5),
+    (WaitResult(completed=[LOST]), 5),
+    (WaitResult(completed=[OK, UNMET]), 6),
+    (WaitResult(completed=[UNMET, LOST]), 5),
+    (WaitResult(completed=[LOST], pending=[OPEN]), 8),
+    (WaitResult(completed=[OK], pending=[OPEN], errors=[UNKNOWN]), 3),
 ]
 
 
 @pytest.mark.requirement("cli:exit-codes")
 @pytest.mark.parametrize(("waited", "code"), EXITS)
-def test_the_exit_code_tells_the_worst_of_several_runs(waited: Waited, code: int) -> None:
+def test_the_exit_code_tells_the_worst_of_several_runs(waited: WaitResult, code: int) -> None:
     assert exit_code(waited) == code
 
 
 @pytest.mark.requirement("cli:tree")
 def test_a_row_is_its_outcome_once_there_is_one() -> None:
-    assert Row(run_id="r", phase="running").state == "running"
-    assert Row(run_id="r", phase="running", pending_request_count=1).state == "blocked"
-    assert Row(run_id="r", phase="completed", outcome=OutcomeView(status="ok")).state == "ok"
-    unmet = OutcomeView(status="error", reason="verification_failed")
-    assert Row(run_id="r", outcome=unmet).state == "failed"
+    assert RunRow(run_id="r", phase="running").shown_state == "running"
+    assert RunRow(run_id="r", phase="running", pending_request_count=1).shown_state == "blocked"
+    assert RunRow(run_id="r", phase="completed", outcome=Outcome(status="ok")).shown_state == "ok"
+    unmet = Outcome(status="error", reason="verification_failed")
+    assert RunRow(run_id="r", outcome=unmet).shown_state == "failed"
 
 
 @pytest.mark.requirement("cli:confirm")

@@ -117,7 +117,7 @@ def test_a_batch_and_nested_tables_are_snake_case_too(tmp_path: Path) -> None:
             verification={"artifacts": [{"path": "x.json", "json": True, "schema": schema}]},
         )
         detail = await (await sub.run(str(receipt["runId"]))).status()
-        assert detail["agentId"] == "player"
+        assert detail.agent_id == "player"
 
     embedded(tmp_path, work)
 
@@ -169,7 +169,7 @@ def test_a_live_worker_is_written_to_and_ended(tmp_path: Path) -> None:
         run = await sub.run(str(receipt["runId"]))
 
         async def runs() -> bool:
-            return (await run.status())["phase"] == "running"
+            return (await run.status()).phase == "running"
 
         await until(runs)
         sent = await sub.tools.sessions_send("be quick", label="s")

@@ -15,6 +15,8 @@ from subagents import (
     Orchestrator,
     UsageError,
 )
+from subagents.api.wire.agent_answers import TokenSum
+from subagents.api.wire.run_answers import SentMessage
 from subagents.client.client import Client
 from subagents.config.paths import Paths
 from subagents.domain.run.outcome import Reason, Status
@@ -47,10 +49,11 @@ def embedded(tmp_path: Path, work: Callable[[Orchestrator], Awaitable[None]]) ->
 def test_a_session_is_interrupted_and_gone_on_with(tmp_path: Path) -> None:
     async def work(sub: Orchestrator) -> None:
         sitter = await sub.spawn("sit", agent="sitter", label="s")
-        while (await sitter.status())["phase"] != "running":  # noqa: ASYNC110 - asked, not told
+        while (await sitter.status()).phase != "running":  # noqa: ASYNC110 - asked, not told
             await asyncio.sleep(0.02)
         told = await sitter.continue_("sit still", idempotency_key="k")
-        assert (told.id, told.receipt["isNew"], told.receipt["status"]) == (
+        assert isinstance(told.receipt, SentMessage)
+        assert (told.id, told.receipt.is_new, told.receipt.status) == (
             sitter.id,
             False,
             "steered",
@@ -100,14 +103,14 @@ def test_a_log_is_followed_searched_and_summed_up(tmp_path: Path) -> None:
         run = await sub.spawn("echo one; sleep 0.3; echo an error >&2; echo two", agent="command")
         followed = [line async for line in run.follow()]
 
-        text = [line["text"] for line in followed if line["type"] in {"text", "error"}]
-        assert sorted(map(str, text)) == ["an error", "one", "two"]
-        assert str(followed[-1]["text"]).endswith("run ended: ok")
-        assert [line["seq"] for line in followed] == [*range(1, len(followed) + 1)]
+        text = [line.text for line in followed if line.type in {"text", "error"}]
+        assert sorted(text) == ["an error", "one", "two"]
+        assert followed[-1].text.endswith("run ended: ok")
+        assert [line.seq for line in followed] == [*range(1, len(followed) + 1)]
         page = await run.log(grep="error", types=["error"], since="1h", limit=5)
-        assert page["totalLines"] == 1
-        assert (await run.log(offset=0, limit=2))["lines"] == followed[:2]
-        assert "task: echo one" in str((await run.summary())["summary"])
+        assert page.total_lines == 1
+        assert (await run.log(offset=0, limit=2)).lines == followed[:2]
+        assert "task: echo one" in (await run.summary()).summary
         with pytest.raises(UsageError, match="limit must be"):
             await run.log(limit=0)
 
@@ -191,10 +194,10 @@ def test_a_live_run_is_steered_timed_out_on_and_cancelled(tmp_path: Path) -> Non
         assert done.outcome.error == "enough"
         with pytest.raises(Conflict):
             await run.steer("too late")
-        assert [event["type"] for event in await run.timeline()][:3] == [
+        assert [event.type for event in await run.timeline()][:3] == [
             *("Spawned", "SlotGranted", "AttemptStarted"),
         ]
-        assert (await run.status())["phase"] is not None
+        assert (await run.status()).phase
 
     embedded(tmp_path, work)
 
@@ -206,8 +209,8 @@ def test_a_worker_of_an_embedded_orchestrator_can_ask(tmp_path: Path) -> None:
         run = await sub.spawn(ask, agent="command")
         while not (open_questions := await sub.attention()):  # noqa: ASYNC110 - another process asks
             await asyncio.sleep(0.02)
-        assert open_questions[0]["text"] == "red or blue?"
-        await run.answer(str(open_questions[0]["requestId"]), "blue")
+        assert open_questions[0].text == "red or blue?"
+        await run.answer(str(open_questions[0].request_id), "blue")
         assert (await run.wait()).result == "blue"
 
     embedded(tmp_path, work)
@@ -265,17 +268,17 @@ def test_a_program_asks_how_agents_did_and_who_fits(tmp_path: Path) -> None:
         (player,) = await sub.agent_stats(agent="player")
         (sat,) = await sub.agent_stats(agent="sitter")
 
-        assert (player["name"], player["attempts"], player["verified"]) == ("player", 2, None)
-        assert player["tokens"] == {"input": 6, "output": 8}
-        assert player["costUsd"] is None
-        assert sat["success"] is None
+        assert (player.name, player.attempt_count, player.verified) == ("player", 2, None)
+        assert player.tokens == TokenSum(input=6, output=8)
+        assert player.cost_usd is None
+        assert sat.success is None
         tags = await sub.agent_stats(by="tag", tag="music", days=1)
-        assert [(each["name"], each["attempts"]) for each in tags] == [("music", 2), ("x", 2)]
+        assert [(each.name, each.attempt_count) for each in tags] == [("music", 2), ("x", 2)]
         best, *others = await sub.suggest_agents(cost_tier="free")
-        assert best["id"] == "player"
-        assert best["reasons"] == ["2 of 2 runs ok (34–100 %), without a contract"]
-        assert {each["id"] for each in others} == {"command", "sitter"}
-        assert all(each["reasons"] == [] for each in others)
+        assert best.id == "player"
+        assert best.reasons == ["2 of 2 runs ok (34–100 %), without a contract"]
+        assert {each.id for each in others} == {"command", "sitter"}
+        assert all(each.reasons == [] for each in others)
         with pytest.raises(UsageError, match="days must be a whole number from 1 to 30"):
             await sub.agent_stats(days=31)
 

@@ -172,7 +172,7 @@ def test_what_a_receiver_refuses_for_now_is_tried_again_and_arrives_once(
     home.until_phase(run_id, "announce_deferred")
     home.post(f"/v1/runs/{run_id}/redeliver")
     hook.until(1)
-    found = until(lambda: home.show(run_id)["announcementConsumed"], what="it was read")
+    found = until(lambda: home.show(run_id)["announcementConsumedAt"], what="it was read")
 
     assert found
     tries = home.show(run_id)["delivery"]["tries"]

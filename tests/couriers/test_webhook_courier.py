@@ -32,6 +32,7 @@ from subagents.domain.run.run import Delivery, DeliveryTry, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.testing.conformance import Behaviour, CourierPlace
 from subagents.testing.courier_suite import SUITE, announced, settled_run
+from subagents.text import iso
 
 each_with_its_requirement = [
     pytest.param(each, id=each.name, marks=pytest.mark.requirement(each.requirement))
@@ -82,7 +83,7 @@ def test_the_document_names_the_run_its_outcome_and_its_thread(place: WebhookPla
         "messageId": f"{run.id}:announce",
         "continues": None,
         "outcome": {"status": "ok", "reason": None, "error": None},
-        "endedAt": run.ended_at_ms,
+        "endedAt": iso(run.ended_at_ms or 0),
     }
     assert second.document["threadId"] is None
 

@@ -18,7 +18,7 @@ def test_a_program_follows_its_runs_over_the_death_of_the_daemon(tmp_path: Path)
         async with Orchestrator.connect(home=root) as subagents:
             # The home is named by the caller; the daemon is the test's to start.
             async for event in subagents.events(after=0, types=["run", "completion"]):
-                seen.append((event["seq"], event.get("event", event["type"])))
+                seen.append((event.seq, event.event or event.type))
                 if sum(name == "completion" for _, name in seen) == ends:
                     return
 
@@ -57,8 +57,8 @@ def test_only_what_is_new_is_told_and_an_absent_daemon_is_said_in_the_end(
                 while not coming.done():
                     await asyncio.to_thread(home.finish, await asyncio.to_thread(home.spawn, ":"))
                 event = await coming
-                assert event["label"] != "old"
-                assert event["result"] == ""
+                assert event.label != "old"
+                assert event.result == ""
                 home.stop()
                 async with asyncio.timeout(BOUND_S):
                     with pytest.raises(DaemonUnreachable):

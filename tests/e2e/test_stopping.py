@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.live_home import MARK_ATTEMPT, LiveHome, live_home, until
 
+from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.runtimes.process.processes import scan
 
 GRACE_S = 0.5
@@ -46,7 +47,9 @@ def nest(home: LiveHome, depth: int, width: int = 1) -> str:
 
 def deadline_of(home: LiveHome, run_id: str) -> int:
     """In ms since the epoch; a worker can be at work just before its start is on record."""
-    return until(lambda: int(home.show(run_id)["deadline"] or 0), what="the deadline's time")
+    return until(
+        lambda: milliseconds_of(home.show(run_id)["deadlineAt"]) or 0, what="the deadline's time"
+    )
 
 
 def all_gone(home: LiveHome, *, within_s: float) -> float:

@@ -19,6 +19,7 @@ from tests.e2e.live_home import (
     until,
 )
 
+from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.domain.run.events import AttemptStarted, VerificationFinished
 from subagents.domain.run.run import Phase
 from subagents.errors import Unavailable
@@ -168,10 +169,10 @@ def test_a_due_retry_survives_and_is_exactly_one_more_attempt(tmp_path: Path) ->
         task = f'{MARK_ATTEMPT}; [ "$SUBAGENTS_ATTEMPT_NUMBER" = 2 ] && echo again || exit 3'
         run_id = home.spawn(task, retryCount=3, retryDelay=5000, retryBackoff="fixed")
         home.until_phase(run_id, "retry_wait")
-        due = home.show(run_id)["retryDue"]
+        due = home.show(run_id)["retryDueAt"]
         home.restart_after_kill()
 
-        assert home.show(run_id)["retryDue"] == due
+        assert home.show(run_id)["retryDueAt"] == due
         item = home.finish(run_id)[0]
         assert item["outcome"]["status"] == "ok"
         assert item["result"] == "again"
@@ -188,9 +189,10 @@ def test_a_retry_that_came_due_while_no_daemon_was_there_starts_at_once(tmp_path
         task = f'{MARK_ATTEMPT}; [ "$SUBAGENTS_ATTEMPT_NUMBER" = 2 ] && echo again || exit 3'
         run_id = home.spawn(task, retryCount=1, retryDelay=1500)
         home.until_phase(run_id, "retry_wait")
-        due = home.show(run_id)["retryDue"]
+        due = home.show(run_id)["retryDueAt"]
         home.kill()
-        until(lambda: time.time() * 1000 > due, what="the due time")
+        due_ms = milliseconds_of(due) or 0
+        until(lambda: time.time() * 1000 > due_ms, what="the due time")
         home.start()
 
         assert home.finish(run_id)[0]["result"] == "again"

@@ -12,19 +12,32 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, Literal, Unpack, cast
+from typing import Final, Literal, Unpack
 from urllib.parse import quote
 
-import msgspec
-
+from subagents.api.wire.agent_answers import (
+    SuggestedAgent,
+    Suggestions,
+    TrackRecord,
+    TrackRecords,
+)
+from subagents.api.wire.event_answers import EventPage, StreamEvent, Timeline, TimelineEvent
+from subagents.api.wire.log_answers import LogLine, LogPage, LogSummary
+from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox, Message
+from subagents.api.wire.run_answers import (
+    PlanReceipt,
+    RunResult,
+    RunStatus,
+    SentMessage,
+    SpawnReceipt,
+    WaitResult,
+)
+from subagents.api.wire.wire_struct import read
 from subagents.client.agent_tools import Tools, camel, camel_keys
-from subagents.client.client import AsyncClient, Document, Query
+from subagents.client.client import AsyncClient, Query
 from subagents.client.daemon_start import ensure_daemon
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.config.paths import Paths
-from subagents.domain.run.outcome import Outcome
-from subagents.domain.run.run import Report, Usage
-from subagents.domain.run.values import Value
 from subagents.errors import Unavailable
 
 WAIT_S: Final = 300.0
@@ -41,57 +54,21 @@ RECONNECT_S: Final = 30.0
 RECONNECT_POLL_S: Final = 0.2
 
 
-class CheckResult(Value, frozen=True):
-    """One check of the contract."""
-
-    type: str
-    target: str
-    passed: bool
-    reason: str | None = None
-    evidence: str | None = None
-
-
-class VerificationResult(Value, frozen=True):
-    """What the contract found: ``passed``, ``failed`` or ``skipped``."""
-
-    status: str
-    checks: tuple[CheckResult, ...] = ()
-    verified_at: int | None = None
-
-
-class RunResult(Value, frozen=True):
-    """How a run ended, and what it left behind."""
-
-    run_id: str
-    label: str
-    outcome: Outcome
-    result: str | None = None
-    report: Report | None = None
-    verification: VerificationResult | None = None
-    usage: Usage | None = None
-    artifacts: tuple[dict[str, object], ...] = ()
-    last_words: str | None = None
-    """The end of what it said, when it gave no result."""
-    files_left: tuple[str, ...] = ()
-    """Files of its contract that exist, when it ended badly."""
-    workspace: dict[str, object] | None = None
-    """Its worktree, and what it changed there (``isolation="worktree"``)."""
-
-    @property
-    def ok(self) -> bool:
-        """Ended with status ``ok``; with a contract this means that every check passed."""
-        return self.outcome.is_ok
-
-
 class RunHandle:
     """One run, as its requester holds it."""
 
-    def __init__(self, client: AsyncClient, receipt: Document) -> None:
+    def __init__(
+        self, client: AsyncClient, receipt: SpawnReceipt | SentMessage | RunStatus
+    ) -> None:
         self._client = client
-        self.id = str(receipt["runId"])
-        self.label = str(receipt["label"])
-        self.warnings = tuple(cast("Sequence[str]", receipt.get("warnings", ())))
+        self.id = receipt.run_id
+        self.label = receipt.label
         self.receipt = receipt
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of the spawn; none for a run that was found."""
+        return () if isinstance(self.receipt, RunStatus) else tuple(self.receipt.warnings)
 
     async def wait(self, timeout_s: float | None = None) -> RunResult:
         """Wait for the outcome and consume the announcement.
@@ -108,19 +85,17 @@ class RunHandle:
         while True:
             left = WAIT_S if deadline is None else min(max(deadline - loop.time(), 0.0), WAIT_S)
             ask = {"runIds": [self.id], "until": "all", "timeoutSeconds": left}
-            answer = await self._client.post("/v1/wait", ask, timeout_s=left)
-            completed = cast("Sequence[Document]", answer["completed"])
-            if completed:
-                offered = answer.get("messages") or ()
-                if offered:
-                    await self._client.post("/v1/inbox/ack", {"messageIds": offered})
-                return msgspec.convert(completed[0], RunResult)
+            found = read(await self._client.post("/v1/wait", ask, timeout_s=left), WaitResult)
+            if found.completed:
+                if found.messages:
+                    await self._client.post("/v1/inbox/ack", {"messageIds": found.messages})
+                return found.completed[0]
             if deadline is not None and loop.time() >= deadline:
                 raise TimeoutError(f"run {self.id} has not ended within {timeout_s} s")
 
-    async def status(self) -> Document:
-        """The run's row as ``subagents status --json`` shows it."""
-        return await self._client.get(f"/v1/runs/{self.id}/status")
+    async def status(self) -> RunStatus:
+        """How the run is doing now, as ``subagents status --json`` shows it."""
+        return read(await self._client.get(f"/v1/runs/{self.id}/status"), RunStatus)
 
     async def log(
         self,
@@ -133,7 +108,7 @@ class RunHandle:
         attempt: int | None = None,
         after_seq: int | None = None,
         wait_seconds: int = 0,
-    ) -> Document:
+    ) -> LogPage:
         """Lines of the run's transcript; without ``offset`` and ``after_seq`` the newest.
 
         Args:
@@ -146,10 +121,6 @@ class RunHandle:
             after_seq: Only lines behind this one, the oldest first: the ``nextSeq`` of the page
                 before.
             wait_seconds: With ``after_seq``: wait so long for a line, 0 to 50.
-
-        Returns:
-            ``{runId, label, totalLines, returnedLines, offset, droppedLines, lines, nextSeq,
-            ended}``; a line is ``{seq, ts, type, text, attempt}``.
 
         Raises:
             UsageError: A parameter is wrong, or ``grep`` takes too long.
@@ -167,23 +138,23 @@ class RunHandle:
             "waitSeconds": wait_seconds or None,
         }
         path = f"/v1/runs/{self.id}/log"
-        return await self._client.get(path, query, timeout_s=wait_seconds)
+        return read(await self._client.get(path, query, timeout_s=wait_seconds), LogPage)
 
-    async def follow(self) -> AsyncIterator[Document]:
+    async def follow(self) -> AsyncIterator[LogLine]:
         """Every line of the transcript, from the first to the run's end, as they come."""
         after, ended = 0, False
         while not ended:
             page = await self.log(after_seq=after, limit=LOG_PAGE_LINES, wait_seconds=LOG_WAIT_S)
-            for line in cast("Sequence[Document]", page["lines"]):
+            for line in page.lines:
                 yield line
-            after, ended = cast("int", page["nextSeq"]), bool(page["ended"])
+            after, ended = page.next_seq, page.ended
 
-    async def summary(self) -> Document:
-        """What was done so far: ``{summary, writtenBy, …}``; a digest made without a model, or
-        what the configured ``summarizer_agent`` wrote.
+    async def summary(self) -> LogSummary:
+        """What was done so far: a digest made without a model, or what the configured
+        ``summarizer_agent`` wrote.
         """
         path = f"/v1/runs/{self.id}/log"
-        return await self._client.get(path, {"summary": 1}, timeout_s=SUMMARY_S)
+        return read(await self._client.get(path, {"summary": 1}, timeout_s=SUMMARY_S), LogSummary)
 
     async def cancel(self, reason: str | None = None) -> None:
         """End the run and all its descendants; harmless when it has ended."""
@@ -202,7 +173,7 @@ class RunHandle:
         """Go on with this run's session, however it ended: the run that has the message now.
 
         A new one, or the one that is at work in the session and is told (its ``receipt`` has
-        ``isNew`` and ``status``).
+        ``is_new`` and ``status``).
 
         Args:
             message: The next thing to do, at most 256 KiB; 4,000 characters for a run at work.
@@ -212,7 +183,8 @@ class RunHandle:
             Conflict: Its runtime, or its ``cleanup``, left no session to go on with.
         """
         body = {"message": message, "idempotencyKey": idempotency_key}
-        return RunHandle(self._client, await self._client.post(f"/v1/runs/{self.id}/send", body))
+        sent = await self._client.post(f"/v1/runs/{self.id}/send", body)
+        return RunHandle(self._client, read(sent, SentMessage))
 
     async def interrupt(self, reason: str | None = None) -> None:
         """End its present turn: it ends ``partial`` with what it has, and can be continued.
@@ -226,14 +198,15 @@ class RunHandle:
         """Answer a question of this run's worker."""
         await self._client.post(f"/v1/requests/{request_id}/respond", {"response": response})
 
-    async def timeline(self) -> Sequence[Document]:
+    async def timeline(self) -> Sequence[TimelineEvent]:
         """Every event of the run so far, in order."""
-        events: list[Document] = []
+        events: list[TimelineEvent] = []
+        path = f"/v1/runs/{self.id}/timeline"
         after: int | None = 0
         while after is not None:
-            page = await self._client.get(f"/v1/runs/{self.id}/timeline", {"afterSeq": after})
-            events += cast("Sequence[Document]", page["events"])
-            after = cast("int | None", page["nextSeq"])
+            page = read(await self._client.get(path, {"afterSeq": after}), Timeline)
+            events += page.events
+            after = page.next_seq
         return events
 
 
@@ -318,13 +291,13 @@ class Orchestrator:
         if agent is not None:
             spec["agentId"] = agent
         receipt = await self._client.post("/v1/runs", {"spec": camel_keys(spec), "cwd": self._cwd})
-        return RunHandle(self._client, receipt)
+        return RunHandle(self._client, read(receipt, SpawnReceipt))
 
     async def plan(self, runs: Sequence[Mapping[str, object]]) -> tuple[RunHandle, ...]:
         """Store all of these runs or none; they name each other by label in ``depends_on``."""
         specs = [camel_keys({camel(k): v for k, v in run.items()}) for run in runs]
         answer = await self._client.post("/v1/plans", {"specs": specs, "cwd": self._cwd})
-        receipts = cast("Sequence[Document]", answer["receipts"])
+        receipts = read(answer, PlanReceipt).receipts
         return tuple(RunHandle(self._client, receipt) for receipt in receipts)
 
     async def run(self, selector: str) -> RunHandle:
@@ -333,14 +306,14 @@ class Orchestrator:
         Raises:
             NotFound: No such run.
         """
-        return RunHandle(self._client, await self._client.get(f"/v1/runs/{selector}/status"))
+        status = read(await self._client.get(f"/v1/runs/{selector}/status"), RunStatus)
+        return RunHandle(self._client, status)
 
-    async def inbox(self) -> Sequence[Document]:
+    async def inbox(self) -> Sequence[Message]:
         """Unread messages, consumed by this call."""
-        answer = await self._client.post("/v1/inbox", {})
-        messages = cast("Sequence[Document]", answer["messages"])
+        messages = read(await self._client.post("/v1/inbox", {}), Inbox).messages
         if messages:
-            ids = [message["id"] for message in messages]
+            ids = [message.id for message in messages]
             await self._client.post("/v1/inbox/ack", {"messageIds": ids})
         return messages
 
@@ -352,7 +325,7 @@ class Orchestrator:
         tag: str | None = None,
         model: str | None = None,
         days: int = 30,
-    ) -> Sequence[Document]:
+    ) -> Sequence[TrackRecord]:
         """What ended attempts came to: counts, success with interval and n, runtime, tokens, cost.
 
         Args:
@@ -365,8 +338,7 @@ class Orchestrator:
         Source: 4-observability §6.
         """
         query = {"by": by, "agent": agent, "tag": tag, "model": model, "days": days}
-        answer = await self._client.get("/v1/agents/stats", query)
-        return cast("Sequence[Document]", answer["stats"])
+        return read(await self._client.get("/v1/agents/stats", query), TrackRecords).stats
 
     async def suggest_agents(
         self,
@@ -374,7 +346,7 @@ class Orchestrator:
         *,
         tags: Sequence[str] = (),
         cost_tier: Literal["free", "cheap", "medium", "expensive"] | None = None,
-    ) -> Sequence[Document]:
+    ) -> Sequence[SuggestedAgent]:
         """The configured agents, the best for this work first, each with ``reasons``; starts none.
 
         Args:
@@ -385,13 +357,11 @@ class Orchestrator:
         Source: 4-observability §7.
         """
         query = {"hint": hint, "tags": ",".join(tags), "costTier": cost_tier, "cwd": self._cwd}
-        answer = await self._client.get("/v1/agents/suggest", query)
-        return cast("Sequence[Document]", answer["suggestions"])
+        return read(await self._client.get("/v1/agents/suggest", query), Suggestions).suggestions
 
-    async def attention(self) -> Sequence[Document]:
+    async def attention(self) -> Sequence[AttentionItem]:
         """What needs a person: questions, blockers, undelivered and failed runs."""
-        answer = await self._client.get("/v1/attention")
-        return cast("Sequence[Document]", answer["items"])
+        return read(await self._client.get("/v1/attention"), Attention).items
 
     async def events(
         self,
@@ -400,7 +370,7 @@ class Orchestrator:
         run: str | None = None,
         tree: str | None = None,
         types: Sequence[str] = (),
-    ) -> AsyncIterator[Document]:
+    ) -> AsyncIterator[StreamEvent]:
         """What happens to runs, in one order, as it happens; goes on with the next daemon.
 
         Args:
@@ -411,7 +381,7 @@ class Orchestrator:
             types: Only these, such as ``completion`` or ``run``; empty = all.
 
         Yields:
-            The documents of docs/events.md; each has its number as ``seq``.
+            Every event; its number is ``seq``. docs/events.md says which fields each kind has.
 
         Raises:
             DaemonUnreachable: No daemon came back within half a minute.
@@ -419,20 +389,21 @@ class Orchestrator:
         query = {"run": run, "tree": tree, "types": ",".join(types) or None}
         seen = after
         if seen is None:
-            seen = cast("int", (await self._client.get("/v1/events", query))["seq"])
+            seen = read(await self._client.get("/v1/events", query), EventPage).seq
         while True:
-            answer = await self._persistently({**query, "after": seen, "wait": EVENTS_WAIT_S})
-            for event in cast("Sequence[Document]", answer["events"]):
+            page = await self._persistently({**query, "after": seen, "wait": EVENTS_WAIT_S})
+            for event in page.events:
                 yield event
-            seen = cast("int", answer["seq"])
+            seen = page.seq
 
-    async def _persistently(self, query: Mapping[str, str | int | None]) -> Document:
+    async def _persistently(self, query: Mapping[str, str | int | None]) -> EventPage:
         """A page of events, also when the daemon is started anew meanwhile."""
         loop = asyncio.get_running_loop()
         due: float | None = None
         while True:
             try:
-                return await self._client.get("/v1/events", query, timeout_s=EVENTS_WAIT_S)
+                answer = await self._client.get("/v1/events", query, timeout_s=EVENTS_WAIT_S)
+                return read(answer, EventPage)
             except Unavailable:
                 due = loop.time() + RECONNECT_S if due is None else due
                 if loop.time() > due:

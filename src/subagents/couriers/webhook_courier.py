@@ -34,6 +34,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Message, Run
 from subagents.domain.run.values import SessionKey, agent_of
+from subagents.text import iso
 from subagents.version import __version__
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def document(run: Run, message: Message) -> dict[str, object]:
         "outcome": None
         if outcome is None
         else {"status": outcome.status, "reason": outcome.reason, "error": outcome.error},
-        "endedAt": run.ended_at_ms,
+        "endedAt": None if run.ended_at_ms is None else iso(run.ended_at_ms),
     }
 
 

@@ -13,6 +13,7 @@ from tests.builders import NOW_MS, Life
 
 from subagents.api.answers import log_summary as summary
 from subagents.api.answers.log_pages import Asked, query_for, since_ms
+from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.transcript_query import LOG_LINES, LogQuery
 from subagents.errors import NotFound, UsageError
@@ -429,7 +430,10 @@ def test_status_has_every_field_and_unknown_is_null(tmp_path: Path) -> None:
         assert found["adapter"] == "scripted"
         assert found["runtime"].endswith("s")
         assert found["runtimeMs"] >= 0
-        assert found["deadline"] - found["startedAt"] >= 60_000
+        left_ms = (milliseconds_of(found["deadline"]) or 0) - (
+            milliseconds_of(found["startedAt"]) or 0
+        )
+        assert left_ms >= 60_000
 
         row = (await home.ok("GET", "/v1/runs"))["runs"][0]
         assert set(row) <= set(found)

@@ -340,8 +340,17 @@ def test_progress_is_kept_in_a_log_that_can_be_read(tmp_path: Path) -> None:
 
         found = await home.ok("GET", path)
         (line,) = found["updates"]
-        assert line == {**update, "number": 1, "percentComplete": None, "at": line["at"]}
-        assert found["latest"] == {"phase": "p", "percentComplete": None, "updatedAt": line["at"]}
+        assert line == {
+            **update,
+            "number": 1,
+            "percentComplete": None,
+            "updatedAt": line["updatedAt"],
+        }
+        assert found["latest"] == {
+            "phase": "p",
+            "percentComplete": None,
+            "updatedAt": line["updatedAt"],
+        }
         wrongs: tuple[Document, ...] = (
             *({"a": True}, {"a": None}, {"a": []}, {"": 1}, {"a" * 101: 1}),
         )
@@ -387,7 +396,11 @@ def test_a_notice_is_answered_by_its_id(tmp_path: Path) -> None:
 
         said = await home.ok("POST", f"{path}/respond", {"response": "go on"})
 
-        assert (said["status"], said["priority"], said["deadline"]) == ("answered", "blocker", None)
+        assert (said["status"], said["priority"], said["deadlineAt"]) == (
+            "answered",
+            "blocker",
+            None,
+        )
         row = await home.ok("GET", f"{base}/status")
         assert (row["runStatus"], row["pendingRequestCount"]) == ("running", 0)
         assert (await home.ok("GET", "/v1/attention"))["items"] == []

@@ -497,7 +497,7 @@ def test_killing_ends_the_workers_processes_and_destroying_puts_it_away(tmp_path
             assert gone["status"] == "archived"
             shown = await home.ok("GET", f"/v1/runs/{run_id}")
             assert shown["archivedAt"] is not None
-            assert shown["announcementConsumed"] is not None
+            assert shown["announcementConsumedAt"] is not None
             assert (await home.ok("GET", "/v1/runs"))["total"] == 0
             assert (await one.do("destroy_agent", agentId=run_id))["status"] == "archived"
             other = await create(one, home, "busy", "shell", task="sleep 60")

@@ -90,7 +90,7 @@ def test_everything_said_in_a_session_comes_in_its_order(tmp_path: Path) -> None
             ("worker", "report", "[complete, confidence high] 12 files"),
             ("worker", "result", "(cancelled: cancelled_by_caller)"),
         ]
-        times = [each["at"] for each in found["messages"]]
+        times = [each["saidAt"] for each in found["messages"]]
         assert times == sorted(times)
         assert (found["runId"], found["sessionKey"], found["label"]) == (run_id, key, "counter")
         assert (found["total"], found["nextOffset"]) == (7, None)

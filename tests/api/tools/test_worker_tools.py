@@ -10,6 +10,7 @@ from tests.api.home_daemon import Document, Home, serving, until
 from subagents.api.tools import worker_tools as worker
 from subagents.api.tools.tool import Audience
 from subagents.api.tools.worker_tools import WORKER_TOOLS
+from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.domain.run.values import RequestId
 
 Scenario = Callable[[Home, str], Awaitable[None]]
@@ -246,7 +247,7 @@ def test_a_question_holds_the_line_until_its_answer(tmp_path: Path) -> None:
         await home.ok("POST", f"/v1/requests/{request_id}/respond", body)
 
         answered = await asking
-        assert answered.pop("answeredAt") > 0
+        assert milliseconds_of(answered.pop("answeredAt"))
         assert answered == {
             "status": "answered",
             "requestId": request_id,

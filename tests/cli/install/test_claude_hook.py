@@ -14,8 +14,9 @@ import msgspec
 import pytest
 from tests.cli.cli_home import Done, Home, temporary_home, until
 
+from subagents.api.wire.message_answers import InboxEntry
+from subagents.api.wire.run_answers import RunRow
 from subagents.cli.install import claude_hook as hook
-from subagents.cli.show.views import MessageView, Row
 from subagents.client.client import Client
 from subagents.config.paths import Paths, session_name
 
@@ -298,7 +299,7 @@ def test_what_a_wait_under_way_will_bring_is_not_brought_twice(home: Home) -> No
 
     def is_awaited() -> bool:
         answer = client.get("/v1/inbox")
-        rows = msgspec.convert(answer["messages"], list[MessageView])
+        rows = msgspec.convert(answer["messages"], list[InboxEntry])
         return all(row.awaited for row in rows) and bool(rows)
 
     with client:
@@ -398,8 +399,8 @@ def test_a_daemon_that_is_stuck_holds_no_session_up(home: Home) -> None:
 # -- words ----------------------------------------------------------------------------------------
 
 
-def message(number: int, text: str, kind: str = "announcement") -> MessageView:
-    return MessageView(id=f"r-{number}:announce", run_id=f"r-{number}", kind=kind, text=text)
+def message(number: int, text: str, kind: str = "announcement") -> InboxEntry:
+    return InboxEntry(id=f"r-{number}:announce", run_id=f"r-{number}", kind=kind, text=text)
 
 
 @pytest.mark.requirement("hook:bounded-text")
@@ -419,7 +420,7 @@ def test_news_of_any_size_fit_and_no_fence_stays_open() -> None:
 @pytest.mark.requirement("hook:bounded-text")
 def test_a_welcome_of_any_size_fits_and_counts_what_it_leaves_out() -> None:
     many = [message(number, "[System Message] [sessionId: x] " + "y" * 900) for number in range(99)]
-    rows = [Row(run_id=f"r-{number}", label="z" * 100, phase="running") for number in range(99)]
+    rows = [RunRow(run_id=f"r-{number}", label="z" * 100, phase="running") for number in range(99)]
 
     text = hook.welcome(many, rows)
 

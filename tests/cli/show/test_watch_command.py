@@ -10,8 +10,10 @@ from collections.abc import Iterator
 import pytest
 from tests.cli.cli_home import Home, temporary_home, until
 
-from subagents.cli.show.views import OutcomeView, ProgressView, StatusView
+from subagents.api.wire.message_answers import Progress
+from subagents.api.wire.run_answers import Outcome, RunStatus
 from subagents.cli.show.watch_frame import Frame, group_of, place
+from subagents.text import iso
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +24,16 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
         yield found
 
 
-def a_row(run_id: str, **changes: object) -> StatusView:
-    given = {"phase": "running", "label": run_id, "agent_id": "worker", "created_at": 1}
-    return StatusView(run_id=run_id, **{**given, **changes})  # type: ignore[arg-type]  # the test says which
+def a_row(run_id: str, **changes: object) -> RunStatus:
+    given = {"phase": "running", "label": run_id, "agent_id": "worker", "created_at": iso(1)}
+    return RunStatus(run_id=run_id, **{**given, **changes})  # type: ignore[arg-type]  # the test says which
 
 
-ASKS = a_row("asks", pending_request_count=1, blocked_reason="drop the column?", created_at=9)
-FAILED = a_row("failed", outcome=OutcomeView(status="error", error="exit code 2"))
+ASKS = a_row("asks", pending_request_count=1, blocked_reason="drop the column?", created_at=iso(9))
+FAILED = a_row("failed", outcome=Outcome(status="error", error="exit code 2"))
 WORKS = a_row("works", last_activity="editing a.py", last_activity_age_ms=4_000)
 WAITS = a_row("waits", phase="queued", why="no slot")
-DONE = a_row("done", outcome=OutcomeView(status="ok"))
+DONE = a_row("done", outcome=Outcome(status="ok"))
 
 
 # -- the frame ------------------------------------------------------------------------------------
@@ -44,13 +46,13 @@ def test_who_needs_somebody_stands_first_then_what_failed() -> None:
         *("asks", "failed", "works", "waits", "done"),
     ]
     assert Frame(rows, []).summary == "1 needs you · 1 at work · 1 waiting · 1 failed · 1 done"
-    assert group_of(a_row("x", outcome=OutcomeView(status="cancelled"))) == 4
-    assert group_of(a_row("x", outcome=OutcomeView(status="lost"))) == 1
+    assert group_of(a_row("x", outcome=Outcome(status="cancelled"))) == 4
+    assert group_of(a_row("x", outcome=Outcome(status="lost"))) == 1
 
 
 @pytest.mark.requirement("watch:order")
 def test_rows_of_a_group_stay_in_the_order_of_their_spawn() -> None:
-    rows = [a_row(name, created_at=at) for name, at in (("c", 3), ("a", 1), ("b", 2))]
+    rows = [a_row(name, created_at=iso(at)) for name, at in (("c", 3), ("a", 1), ("b", 2))]
     assert [row.run_id for row in Frame(rows, []).shown] == ["a", "b", "c"]
 
 
@@ -58,7 +60,7 @@ def test_rows_of_a_group_stay_in_the_order_of_their_spawn() -> None:
 def test_a_row_tells_what_it_does_what_it_used_and_its_last_sign_of_life() -> None:
     row = a_row(
         "works",
-        started_at=0,
+        started_at=iso(0),
         tokens_in=70_000,
         tokens_out=1_000,
         cost_usd=0.22,
@@ -66,7 +68,7 @@ def test_a_row_tells_what_it_does_what_it_used_and_its_last_sign_of_life() -> No
         children_total=5,
         last_activity="reading b.py",
         last_activity_age_ms=2_000,
-        latest_progress=ProgressView(phase="summing up", percent_complete=40),
+        latest_progress=Progress(phase="summing up", percent_complete=40),
     )
     frame = Frame([row], [])
     assert frame.cells(row, 12_000) == [

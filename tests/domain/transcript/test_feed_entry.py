@@ -72,7 +72,12 @@ SEED_003: tuple[str, ...] = (
 )
 """The lines of seed 003 §1, as they stand there."""
 
-ABOUT = {"seq": 17, "runId": "r-0000000001", "label": "sentinella", "ts": 5000}
+ABOUT = {
+    "seq": 17,
+    "runId": "r-0000000001",
+    "label": "sentinella",
+    "occurredAt": "1970-01-01T00:00:05.000Z",
+}
 """What every structured event has besides."""
 
 
@@ -207,7 +212,7 @@ def test_every_event_has_one_generic_document_without_any_text_of_task_or_worker
             "agentId": "claude",
             "requester": "agent:main:main",
             "type": "SignalReceived",
-            "atMs": 5000,
+            "occurredAt": "1970-01-01T00:00:05.000Z",
             "phase": "announcing",
         },
     )

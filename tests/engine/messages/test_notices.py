@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from tests.engine.world import ME, World, in_world
 
-from subagents.api.wire import documents
+from subagents.api.answers import run_building
+from subagents.api.wire.wire_struct import document_of
 from subagents.domain.run.run import (
     Decision,
     MessageKind,
@@ -24,7 +25,7 @@ async def working(world: World, agent: str = "hang", **spec: object) -> RunId:
 
 
 async def shown(world: World, run_id: RunId) -> tuple[object, object, object]:
-    row = documents.row(await world.run(run_id), world.clock.now_ms())
+    row = document_of(run_building.row(await world.run(run_id), world.clock.now_ms()))
     return row["runStatus"], row["pendingRequestCount"], row["blockedReason"]
 
 
@@ -68,7 +69,7 @@ def test_a_question_or_blocker_is_shown_until_it_is_answered_also_when_it_was_re
             ("blocker", f"{run_id}:n2"),
             ("question", f"{run_id}:q1"),
         ]
-        node = documents.node(await world.run(run_id), [], world.clock.now_ms())
+        node = document_of(run_building.node(await world.run(run_id), [], world.clock.now_ms()))
         assert (node["runStatus"], node["pendingRequestCount"]) == ("blocked", 2)
         assert "blockedReason" not in node
 

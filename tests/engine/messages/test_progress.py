@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from tests.engine.world import ME, World, in_world
 
-from subagents.api.wire import documents
+from subagents.api.answers import message_building, run_building
+from subagents.api.wire import message_answers as wire
+from subagents.api.wire.wire_struct import document_of
 from subagents.domain.run.run import (
     Phase,
     Progress,
@@ -17,6 +19,7 @@ from subagents.domain.run.signals import ProgressSeen
 from subagents.domain.run.values import RunId
 from subagents.engine.messages.reports import ProgressAnswer
 from subagents.errors import Conflict, NotFound, StoreUnavailable
+from subagents.text import iso
 
 STORED = ProgressAnswer(stored=True)
 
@@ -104,11 +107,8 @@ def test_the_log_has_everything_and_the_run_only_the_latest(tmp_path: Path) -> N
         run = await world.run(run_id)
         assert run.progress == second
         assert run.progress_lines == 2
-        assert documents.progress(run.progress) == {
-            "phase": "two",
-            "percentComplete": None,
-            "updatedAt": world.clock.now_ms(),
-        }
+        shown = message_building.progress(run.progress)
+        assert shown == wire.Progress(phase="two", updated_at=iso(world.clock.now_ms()))
         assert await world.folded(run_id) == run
 
     in_world(tmp_path, scenario)
@@ -120,12 +120,12 @@ def test_the_tree_shows_the_latest_progress(tmp_path: Path) -> None:
         run_id = await working(world)
         await tell(world, run_id, "reading", percent_complete=40)
 
-        node = documents.node(await world.run(run_id), [], world.clock.now_ms())
+        node = document_of(run_building.node(await world.run(run_id), [], world.clock.now_ms()))
 
         assert node["latestProgress"] == {
             "phase": "reading",
             "percentComplete": 40,
-            "updatedAt": world.clock.now_ms(),
+            "updatedAt": iso(world.clock.now_ms()),
         }
 
     in_world(tmp_path, scenario)

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from tests.engine.world import ME, World, in_world, settings_of
 
-from subagents.api.wire import documents
+from subagents.api.answers import run_building
 from subagents.api.wire import requests as wire
+from subagents.api.wire.wire_struct import document_of
 from subagents.config.settings import Agent, AgentSubagents, Settings
 from subagents.domain.run.events import SignalReceived
 from subagents.domain.run.run import Phase
@@ -137,15 +138,15 @@ def test_receipt_status_and_prompt_show_the_effective_set(tmp_path: Path) -> Non
     async def scenario(world: World) -> None:
         world.settings = settings_with(able=scoped("read", "write"), free=scoped())
         run = (await world.clock.result(world.try_spawn("able", tools_deny=("write",)))).run
-        receipt = documents.receipt(run, warnings=(), repeated=False)
+        receipt = document_of(run_building.receipt(run, warnings=(), repeated=False))
         assert (receipt["effectiveTools"], receipt["toolsDeny"]) == (["read"], ["write"])
-        resolved = documents.detail(run, world.clock.now_ms())["resolved"]
+        resolved = document_of(run_building.detail(run, world.clock.now_ms()))["resolved"]
         assert isinstance(resolved, dict)
         assert (resolved["effectiveTools"], resolved["toolsDeny"]) == (("read",), ("write",))
         assert "Your tools: read." in system_prompt(run)
 
         free = (await world.clock.result(world.try_spawn("free", tools_deny=("write",)))).run
-        receipt = documents.receipt(free, warnings=(), repeated=False)
+        receipt = document_of(run_building.receipt(free, warnings=(), repeated=False))
         assert (receipt["effectiveTools"], receipt["toolsDeny"]) == (None, ["write"])
         assert "Not for you: write." in system_prompt(free)
 

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-import msgspec
+from msgspec import structs
 
 from subagents.api.calls.services import Services
-from subagents.api.wire.documents import Document
+from subagents.api.wire import agent_answers as wire
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.rules.admission import holds_slot
 from subagents.domain.run.run import Phase
@@ -23,7 +23,7 @@ from subagents.domain.track_record.suggest import (
     record_text,
     suggest,
 )
-from subagents.domain.track_record.track_record import Stats, Wanted
+from subagents.domain.track_record.track_record import Rate, Runtime, Stats, Wanted
 from subagents.errors import Unavailable
 from subagents.text import shortened
 
@@ -104,44 +104,73 @@ def ranked(
     return suggest(candidates, hint=hint, tags=tags, cost_tier=cost_tier)
 
 
-def document_of(agent_id: str, found: Known) -> Document:
-    """An agent's card, load and track record."""
-    agent, record = found.agents[agent_id], found.records.get(agent_id)
-    return {
-        "id": agent_id,
-        "runtime": agent.runtime,
-        **card_of(agent),
-        "load": found.loads[agent_id]._asdict(),
-        "record": None if record is None else _short(record),
-    }
-
-
-def card_of(agent: Agent) -> Document:
+def card(agent_id: str, agent: Agent) -> wire.AgentCard:
     """What its configuration says of it to whoever chooses."""
-    card = agent.capabilities
-    return {
-        "description": shortened(agent.description, TEXT_CHARS_MAX),
-        "tags": list(card.tags),
-        "costTier": card.cost_tier,
-        "typicalLatency": card.typical_latency,
-        "notes": shortened(card.notes, TEXT_CHARS_MAX),
-    }
+    found = agent.capabilities
+    return wire.AgentCard(
+        id=agent_id,
+        runtime=agent.runtime,
+        description=shortened(agent.description, TEXT_CHARS_MAX),
+        tags=list(found.tags),
+        cost_tier=found.cost_tier,
+        typical_latency=found.typical_latency,
+        notes=shortened(found.notes, TEXT_CHARS_MAX),
+    )
 
 
-def reasons_of(each: Suggestion) -> Document:
-    return {"score": each.score, "reasons": list(each.reasons)}
+def available(agent_id: str, found: Known) -> wire.AvailableAgent:
+    """An agent's card, load and track record."""
+    record = found.records.get(agent_id)
+    return wire.AvailableAgent(
+        **structs.asdict(card(agent_id, found.agents[agent_id])),
+        load=wire.AgentLoad(**found.loads[agent_id]._asdict()),
+        record=None if record is None else _short(record),
+    )
 
 
-def _short(record: Stats) -> Document:
-    """As much of a track record as is worth a place in a context."""
-    return {
-        "text": record_text(record),
-        "outcomes": {name: number for name, number in record.outcomes.items() if number},
-        "success": msgspec.to_builtins(record.success),
-        "verified": msgspec.to_builtins(record.verified),
-        "runtime": msgspec.to_builtins(record.runtime),
-        "costUsd": record.cost_usd,
-    }
+def suggested(each: Suggestion, found: Known) -> wire.SuggestedAgent:
+    """The same, with what speaks for and against it."""
+    return wire.SuggestedAgent(
+        **structs.asdict(available(each.agent_id, found)),
+        score=each.score,
+        reasons=list(each.reasons),
+    )
+
+
+def track_record(stats: Stats) -> wire.TrackRecord:
+    return wire.TrackRecord(
+        name=stats.name,
+        runs=stats.runs,
+        attempt_count=stats.attempts,
+        outcomes=dict(stats.outcomes),
+        reasons=dict(stats.reasons),
+        success=_rate(stats.success),
+        verified=_rate(stats.verified),
+        runtime=_spread(stats.runtime),
+        tokens=wire.TokenSum(input=stats.tokens.input, output=stats.tokens.output),
+        tokens_known=stats.tokens_known,
+        cost_usd=stats.cost_usd,
+        cost_known=stats.cost_known,
+    )
+
+
+def _short(record: Stats) -> wire.ShortRecord:
+    return wire.ShortRecord(
+        text=record_text(record),
+        outcomes={name: number for name, number in record.outcomes.items() if number},
+        success=_rate(record.success),
+        verified=_rate(record.verified),
+        runtime=_spread(record.runtime),
+        cost_usd=record.cost_usd,
+    )
+
+
+def _rate(value: Rate | None) -> wire.Rate | None:
+    return None if value is None else wire.Rate(**structs.asdict(value))
+
+
+def _spread(value: Runtime | None) -> wire.RuntimeSpread | None:
+    return None if value is None else wire.RuntimeSpread(**structs.asdict(value))
 
 
 def _loads(

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from subagents.api.answers import explain
+from subagents.api.answers import event_building, explain, run_building
 from subagents.api.calls.services import Services
-from subagents.api.wire import deliveries, documents
+from subagents.api.wire.event_answers import Why
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
 from subagents.ports import JournalEntry
@@ -19,7 +19,7 @@ STEPS_MAX: Final = 500
 """Newest lines of ``why``; the whole journal is in the timeline."""
 
 
-async def why(used: Services, run: Run, *, steps_max: int = STEPS_MAX) -> documents.Document:
+async def why(used: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Why:
     """One sentence for now, one line per event (the newest ``steps_max``), every delivery try.
 
     The journal is played back page by page: a run of 10,000 events takes no more memory than one
@@ -40,13 +40,13 @@ async def why(used: Services, run: Run, *, steps_max: int = STEPS_MAX) -> docume
         paused_by=paused_by if run.paused else None,
     )
     tries = run.delivery.tries if run.delivery else ()
-    return {
-        "runId": run.id,
-        "phase": run.phase,
-        "why": sentence,
-        "steps": [documents.step(each) for each in newest],
-        "deliveryTries": [deliveries.delivery_try(each) for each in tries],
-    }
+    return Why(
+        run_id=run.id,
+        phase=run.phase,
+        why=sentence,
+        steps=[event_building.why_step(each) for each in newest],
+        delivery_tries=[run_building.delivery_try(each) for each in tries],
+    )
 
 
 async def journal_pages(used: Services, run_id: RunId) -> AsyncIterator[Sequence[JournalEntry]]:

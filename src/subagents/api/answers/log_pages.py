@@ -13,7 +13,7 @@ from typing import Final
 
 from subagents.api.calls.call import flag_in, number_in
 from subagents.api.calls.services import Services
-from subagents.api.wire import documents
+from subagents.api.wire import log_answers as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import (
     choices,
@@ -218,7 +218,7 @@ def _wrong(field: str, what: str) -> UsageError:
 
 async def log_page(
     used: Services, run: Run, asked: Asked, *, bytes_max: int = ANSWER_BYTES_MAX
-) -> documents.Document:
+) -> wire.LogPage:
     """The lines that are wanted, as every door answers them.
 
     Args:
@@ -243,7 +243,7 @@ async def log_page(
             page = await used.engine.read_log(run, query)
             left_s = due - time.monotonic()
             if page.lines or is_over or left_s <= 0:
-                return _document(run, query, page, is_over=is_over, bytes_max=bytes_max)
+                return _answer(run, query, page, is_over=is_over, bytes_max=bytes_max)
             try:
                 await asyncio.wait_for(heard.wait(), left_s)
             except TimeoutError:
@@ -258,24 +258,24 @@ def _is_over(run: Run, query: LogQuery) -> bool:
     return run.is_settled or (query.attempt is not None and query.attempt < len(run.attempts))
 
 
-def _document(
+def _answer(
     run: Run, query: LogQuery, page: LogPage, *, is_over: bool, bytes_max: int
-) -> documents.Document:
+) -> wire.LogPage:
     lines, skipped = _within(page.lines, bytes_max, keeps_newest=query.offset is None)
     offset = page.offset + (skipped if query.offset is None else 0)
     is_last = offset + len(lines) >= page.total_lines
     next_seq = page.next_seq if is_last or not lines else lines[-1].seq
-    return {
-        "runId": run.id,
-        "label": run.resolved.label,
-        "totalLines": page.total_lines,
-        "returnedLines": len(lines),
-        "offset": offset,
-        "droppedLines": page.dropped_lines,
-        "lines": [line(each) for each in lines],
-        "nextSeq": next_seq,
-        "ended": is_over and is_last,
-    }
+    return wire.LogPage(
+        run_id=run.id,
+        label=run.resolved.label,
+        total_lines=page.total_lines,
+        returned_lines=len(lines),
+        offset=offset,
+        dropped_lines=page.dropped_lines,
+        lines=[line(each) for each in lines],
+        next_seq=next_seq,
+        ended=is_over and is_last,
+    )
 
 
 def _within(
@@ -292,11 +292,11 @@ def _within(
     return found, len(lines) - kept
 
 
-def line(value: Line) -> documents.Document:
-    return {
-        "seq": value.seq,
-        "ts": value.ts,
-        "type": value.type,
-        "text": value.text,
-        "attempt": value.attempt,
-    }
+def line(value: Line) -> wire.LogLine:
+    return wire.LogLine(
+        seq=value.seq,
+        ts=value.ts,
+        type=value.type,
+        text=value.text,
+        attempt=value.attempt,
+    )

@@ -5,10 +5,12 @@ Source: 4-observability §2 ``summary``; seed 003 §2.
 
 from typing import Final
 
+from msgspec import structs
+
 from subagents.api.answers.log_pages import Asked, query_for
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services
-from subagents.api.wire import documents
+from subagents.api.wire.log_answers import LogSummary
 from subagents.config.layers import Config
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Run
@@ -46,8 +48,8 @@ The newest lines of the transcript:
 """
 
 
-async def summary(used: Services, caller: Caller, run: Run, asked: Asked) -> documents.Document:
-    """The document of a log with ``summary``: the text, and who wrote it.
+async def summary(used: Services, caller: Caller, run: Run, asked: Asked) -> LogSummary:
+    """What a run did, in short: the text, and who wrote it.
 
     Args:
         used: The daemon's own.
@@ -72,24 +74,23 @@ async def summary(used: Services, caller: Caller, run: Run, asked: Asked) -> doc
         now_ms=used.now_ms(),
         left_out=left_out,
     )
-    document: documents.Document = {
-        "runId": run.id,
-        "label": run.resolved.label,
-        "summary": facts,
-        "writtenBy": DIGEST,
-        "leftOutLines": left_out,
-        "nextSeq": max(next_seq, newest.next_seq),
-    }
+    found = LogSummary(
+        run_id=run.id,
+        label=run.resolved.label,
+        summary=facts,
+        written_by=DIGEST,
+        left_out_lines=left_out,
+        next_seq=max(next_seq, newest.next_seq),
+    )
     config = used.load_config(None, {}, {})
     agent_id = config.settings.defaults.summarizer_agent
     if agent_id is None:
-        return document
+        return found
     task = _task(run, facts, newest.lines)
     key = f"summary:{run.id}:{newest.next_seq}:{asked.since}:{asked.attempt}"
-    written = await _written(
-        used, caller, run, config=config, agent_id=agent_id, task=task, key=key
+    return await _written(
+        used, caller, run, found, config=config, agent_id=agent_id, task=task, key=key
     )
-    return {**document, **written}
 
 
 async def _told(used: Services, run: Run, where: LogQuery) -> tuple[list[Line], int, int]:
@@ -134,12 +135,13 @@ async def _written(
     used: Services,
     caller: Caller,
     run: Run,
+    found: LogSummary,
     *,
     config: Config,
     agent_id: str,
     task: str,
     key: str,
-) -> documents.Document:
+) -> LogSummary:
     """What the summarizer wrote; a note of why the digest stands instead, where it did not.
 
     Asked again while the log has grown by nothing, the same run answers: nothing is paid twice.
@@ -163,7 +165,7 @@ async def _written(
             is_operator=True,
         )
     except SubagentsError as error:
-        return {"note": f"{agent_id} could not be asked: {error.message}"}
+        return structs.replace(found, note=f"{agent_id} could not be asked: {error.message}")
     written = receipt.run
     waited = await engine.wait(
         [written.id], session=caller.session, timeout_s=WAIT_S, reader=caller.reader
@@ -175,9 +177,10 @@ async def _written(
     elif written.outcome.status is not Status.OK or not (written.result or "").strip():
         note = f"{agent_id} gave no summary: {written.outcome.error or written.outcome.status}"
     else:
-        return {
-            "summary": (written.result or "").strip(),
-            "writtenBy": agent_id,
-            "summaryRun": written.id,
-        }
-    return {"note": one_line(note), "summaryRun": written.id}
+        return structs.replace(
+            found,
+            summary=(written.result or "").strip(),
+            written_by=agent_id,
+            summary_run=written.id,
+        )
+    return structs.replace(found, note=one_line(note), summary_run=written.id)

@@ -3,11 +3,12 @@
 Source: 3-tools ``respond_orchestrator_request``; 2-lifecycle §7.
 """
 
+from subagents.api.answers import message_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import require_own
 from subagents.api.calls.services import Services
-from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
+from subagents.api.wire.message_answers import WorkerRequest
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RequestId, RunId
 from subagents.errors import Forbidden, NotFound
@@ -33,7 +34,7 @@ async def asking_run(used: Services, caller: Caller, request_id: str) -> Run:
 
 async def respond(
     used: Services, caller: Caller, request_id: str, body: wire.RespondBody
-) -> documents.Document:
+) -> WorkerRequest:
     """Answer a worker's question; the first answer counts, and the second caller is told so.
 
     Raises:
@@ -48,12 +49,14 @@ async def respond(
     taken = await used.engine.answer(
         RequestId(request_id), body.response, decision=decision, by=caller.session
     )
-    stored = await request_document(used, request_id, wait_s=0.0)
-    return {**stored, "status": "answered" if taken else "already answered"}
+    status = "answered" if taken else "already answered"
+    return await request_answer(used, request_id, wait_s=0.0, status=status)
 
 
-async def request_document(used: Services, request_id: str, *, wait_s: float) -> documents.Document:
+async def request_answer(
+    used: Services, request_id: str, *, wait_s: float, status: str | None = None
+) -> WorkerRequest:
     """The question as it stands, after waiting at most ``wait_s`` seconds for its answer."""
     found = await used.engine.answer_of(RequestId(request_id), wait_s=wait_s)
     run = await used.queries.run(RunId(request_id.rpartition(":")[0]))
-    return documents.request(run, found)
+    return message_building.request(run, found, status=status)

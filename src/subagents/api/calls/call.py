@@ -236,7 +236,8 @@ def flag_in(query: Mapping[str, str], name: str) -> bool:
 # -- answering ----------------------------------------------------------------------------------
 
 
-def answer(document: Mapping[str, object], *, status: int = 200) -> Response:
+def answer(document: msgspec.Struct, *, status: int = 200) -> Response:
+    """An answer of the wire, as JSON."""
     content = msgspec.json.encode(document)
     return Response(content, status_code=status, media_type="application/json")
 

@@ -27,7 +27,8 @@ from subagents.api.mcp.mcp_calls import (
 )
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.mcp.task_extension import Task, TaskStatus, asks_people
-from subagents.api.tools.tool import Answer, Document
+from subagents.api.tools.tool import Answer
+from subagents.api.wire.wire_struct import Document
 from subagents.config.settings import Retention
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Request, Run

@@ -18,9 +18,9 @@ from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, number_in, query_of
 from subagents.api.calls.services import services
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
+from subagents.api.wire import agent_answers
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
-from subagents.api.wire.documents import Document
 from subagents.api.wire.parameters import choice, number, word
 from subagents.config.agent_cards import allowed_agents, working_agents
 from subagents.config.installed_programs import installed, subject
@@ -33,6 +33,7 @@ from subagents.domain.track_record.suggest import COST_TIERS
 from subagents.domain.track_record.track_record import RETENTION_DAYS, By, Wanted
 from subagents.errors import ConfigError, UsageError
 from subagents.ports import usable_abilities
+from subagents.text import iso
 
 LIMIT_MAX: Final = 100
 TAGS_MAX: Final = 100
@@ -61,38 +62,36 @@ async def agents(request: Request) -> Response:
     able = working_agents(settings)
     probes = await used.off_loop(partial(_probes, used.paths, able))
     found = [
-        {
-            "id": agent_id,
-            "runtime": agent.runtime,
-            **advice.card_of(agent),
-            "allowed": caller.is_operator or agent_id in allowed,
-            "limits": _limits(agent_id, agent, settings),
-            "abilities": _abilities(
+        agent_answers.ConfiguredAgent(
+            **msgspec.structs.asdict(advice.card(agent_id, agent)),
+            allowed=caller.is_operator or agent_id in allowed,
+            limits=_limits(agent_id, agent, settings),
+            abilities=_abilities(
                 usable_abilities(used.engine.runtimes.get(agent.runtime or ""), agent.options)
             ),
-            "probe": probes.get(agent_id),
-        }
+            probe=probes.get(agent_id),
+        )
         for agent_id, agent in able.items()
     ]
-    return answer({"agents": found})
+    return answer(agent_answers.AgentList(agents=found))
 
 
-def _abilities(able: Abilities | None) -> Document | None:
-    """What its runtime says it can do; ``null`` = it cannot work as configured."""
+def _abilities(able: Abilities | None) -> agent_answers.AgentAbilities | None:
+    """What its runtime says it can do; None = it cannot work as configured."""
     if able is None:
         return None
-    return {
-        "survivesDaemon": able.survives_daemon,
-        "steer": able.steer,
-        "resume": able.resume,
-        "scopeTools": able.scope_tools,
-        "interrupt": able.interrupt,
-        "usage": able.usage,
-        "model": able.model,
-    }
+    return agent_answers.AgentAbilities(
+        survives_daemon=able.survives_daemon,
+        steer=able.steer,
+        resume=able.resume,
+        scope_tools=able.scope_tools,
+        interrupt=able.interrupt,
+        usage=able.usage,
+        model=able.model,
+    )
 
 
-def _probes(paths: Paths, agents: Mapping[str, Agent]) -> Mapping[str, Document]:
+def _probes(paths: Paths, agents: Mapping[str, Agent]) -> Mapping[str, agent_answers.AgentProbe]:
     """What the last probe of the installed version found, by agent. Blocking."""
     try:
         known = read_probes(paths)
@@ -100,29 +99,35 @@ def _probes(paths: Paths, agents: Mapping[str, Agent]) -> Mapping[str, Document]
         return {}  # `doctor` says what is wrong with the file
     if not known:
         return {}
-    found: dict[str, Document] = {}
+    found: dict[str, agent_answers.AgentProbe] = {}
     for agent_id, agent in agents.items():
         program = installed(agent, os.environ)
         probe = known.get(subject(agent, program)) if program is not None else None
         if probe is not None:
-            claims = [msgspec.to_builtins(claim) for claim in probe.claims]
-            found[agent_id] = {"version": probe.version, "at": probe.at_ms, "claims": claims}
+            found[agent_id] = agent_answers.AgentProbe(
+                version=probe.version,
+                probed_at=iso(probe.at_ms),
+                claims=[
+                    agent_answers.ProbeClaim(**msgspec.structs.asdict(claim))
+                    for claim in probe.claims
+                ],
+            )
     return found
 
 
-def _limits(agent_id: str, agent: Agent, settings: Settings) -> Document:
-    """What bounds a run of it; ``null`` = nothing does."""
+def _limits(agent_id: str, agent: Agent, settings: Settings) -> agent_answers.AgentLimits:
+    """What bounds a run of it; None = nothing does."""
     lane = agent.lane or DEFAULT_LANE
     timeout_ms = settings.run_timeout_ms(agent_id)
-    return {
-        "model": agent.model,
-        "runTimeoutSeconds": timeout_ms / 1000 if timeout_ms else None,
-        "lane": lane,
-        "laneSlots": settings.lane_slots(lane),
-        "tools": None if agent.tools is None else list(agent.tools),
-        "allowAgents": list(agent.subagents.allow_agents),
-        "maxSpawnDepth": settings.defaults.max_spawn_depth,
-    }
+    return agent_answers.AgentLimits(
+        model=agent.model,
+        run_timeout_seconds=timeout_ms / 1000 if timeout_ms else None,
+        lane=lane,
+        lane_slots=settings.lane_slots(lane),
+        tools=None if agent.tools is None else list(agent.tools),
+        allow_agents=list(agent.subagents.allow_agents),
+        max_spawn_depth=settings.defaults.max_spawn_depth,
+    )
 
 
 async def stats(request: Request) -> Response:
@@ -137,7 +142,11 @@ async def stats(request: Request) -> Response:
         by=By(by), agent=query.get("agent"), tag=query.get("tag"), model=query.get("model")
     )
     found = await advice.stats_of(used, wanted, days=days)
-    return answer({"by": by, "days": days, "stats": [msgspec.to_builtins(each) for each in found]})
+    return answer(
+        agent_answers.TrackRecords(
+            by=by, days=days, stats=[advice.track_record(each) for each in found]
+        )
+    )
 
 
 async def suggestions(request: Request) -> Response:
@@ -157,10 +166,8 @@ async def suggestions(request: Request) -> Response:
     able = working_agents(settings) if caller.is_operator else allowed_agents(settings, own)
     found = await advice.known(used, settings, able, session=caller.session)
     order = advice.ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
-    listed = [
-        advice.document_of(each.agent_id, found) | advice.reasons_of(each) for each in order[:limit]
-    ]
-    return answer({"suggestions": listed, "total": len(order)})
+    listed = [advice.suggested(each, found) for each in order[:limit]]
+    return answer(agent_answers.Suggestions(suggestions=listed, total=len(order)))
 
 
 def _tags(text: str) -> Sequence[str]:

@@ -7,18 +7,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from subagents.api.answers.run_building import HIDDEN
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
 from subagents.api.calls.services import Services, services
-from subagents.api.wire import documents
+from subagents.api.wire.daemon_answers import (
+    ConfigValue,
+    DaemonVersion,
+    DatabaseState,
+    Diagnostics,
+    DiskState,
+    EffectiveConfig,
+    Health,
+    Orphan,
+    Readiness,
+    RecentRefusals,
+    RecoveredRun,
+    Refusal,
+    Stopping,
+    SweepResult,
+    TelemetryState,
+)
 from subagents.api.wire.parameters import word
+from subagents.api.wire.wire_struct import iso_or_none
 from subagents.domain.rules.parameter_checks import check_path
 from subagents.errors import UsageError
+from subagents.text import iso
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 REFUSALS_SHOWN_MAX: Final = 5
@@ -27,7 +45,7 @@ WHERE: Final = (word("cwd", "The caller's directory, absolute; its project file 
 
 async def healthz(_request: Request) -> Response:
     """GET /healthz: the process answers; nothing else is looked at."""
-    return answer({"status": "ok"})
+    return answer(Health())
 
 
 async def readyz(request: Request) -> Response:
@@ -37,21 +55,21 @@ async def readyz(request: Request) -> Response:
     if used.stopping.is_set():
         degraded = "the daemon is stopping"
     if degraded is not None:
-        return answer({"status": "degraded", "degraded": degraded}, status=503)
-    return answer({"status": "ok", "degraded": None})
+        return answer(Readiness(status="degraded", degraded=degraded), status=503)
+    return answer(Readiness())
 
 
 async def version(request: Request) -> Response:
     """GET /version."""
     used = services(request)
     return answer(
-        {
-            "version": used.info.version,
-            "schema": used.info.schema,
-            "pid": used.info.pid,
-            "startedAt": used.info.started_at_ms,
-            "database": str(used.paths.database),
-        }
+        DaemonVersion(
+            version=used.info.version,
+            schema=used.info.schema,
+            pid=used.info.pid,
+            started_at=iso(used.info.started_at_ms),
+            database=str(used.paths.database),
+        )
     )
 
 
@@ -60,19 +78,17 @@ async def config(request: Request) -> Response:
     used = services(request)
     loaded = used.load_config(cwd_in(query_of(request, WHERE)), {}, {})
     values = [
-        {
-            "key": leaf.key,
-            "value": documents.HIDDEN if leaf.is_secret else leaf.value,
-            "origin": leaf.origin,
-        }
+        ConfigValue(
+            key=leaf.key, value=HIDDEN if leaf.is_secret else leaf.value, origin=leaf.origin
+        )
         for leaf in loaded.leaves()
     ]
     return answer(
-        {
-            "files": [str(file) for file in loaded.files],
-            "warnings": list(loaded.warnings),
-            "values": values,
-        }
+        EffectiveConfig(
+            files=[str(file) for file in loaded.files],
+            warnings=list(loaded.warnings),
+            values=values,
+        )
     )
 
 
@@ -96,12 +112,12 @@ async def sweep(request: Request) -> Response:
     require_operator(Caller.of(request), "sweep")
     found = await used.engine.sweep()
     return answer(
-        {
-            "archived": found.archived,
-            "pruned": found.pruned,
-            "redriven": found.redriven,
-            "orphans": [_orphan(*each) for each in found.orphans],
-        }
+        SweepResult(
+            archived=found.archived,
+            pruned=found.pruned,
+            redriven=found.redriven,
+            orphans=[_orphan(*each) for each in found.orphans],
+        )
     )
 
 
@@ -111,58 +127,66 @@ async def diagnostics(request: Request) -> Response:
     problems = await used.off_loop(used.check_database)
     size, free = await used.off_loop(lambda: (used.database_bytes(), used.free_bytes()))
     return answer(
-        {
-            "daemonPid": used.info.pid,
-            "uptimeSeconds": max(used.now_ms() - used.info.started_at_ms, 0) // 1000,
-            "openRuns": len(used.queries.open_runs),
-            "liveAttempts": used.engine.live_attempts,
-            "recoveries": [
-                {"runId": each.run_id, "phase": each.phase, "decision": each.decision}
+        Diagnostics(
+            daemon_pid=used.info.pid,
+            uptime_seconds=max(used.now_ms() - used.info.started_at_ms, 0) // 1000,
+            open_runs=len(used.queries.open_runs),
+            live_attempts=used.engine.live_attempts,
+            recoveries=[
+                RecoveredRun(run_id=each.run_id, phase=each.phase, decision=each.decision)
                 for each in used.engine.recoveries
             ],
-            "database": {
-                "path": str(used.paths.database),
-                "bytes": size,
-                "problems": list(problems),
-            },
-            "disk": {"freeBytes": free},
-            "log": str(used.paths.log_file),
-            "telemetry": _telemetry(used),
-            "socket": str(used.paths.socket),
-            "supervisorSocket": str(used.paths.supervisor_socket),
-            "httpUrl": used.info.http_url,
-            "attemptsDir": str(used.paths.attempts_dir),
-            "degraded": used.engine.degraded,
-            "orphans": [_orphan(*each) for each in await used.orphans()],
-            "refusals": await _refusals(used),
-        }
+            database=DatabaseState(
+                path=str(used.paths.database), bytes=size, problems=list(problems)
+            ),
+            disk=DiskState(free_bytes=free),
+            log=str(used.paths.log_file),
+            telemetry=_telemetry(used),
+            socket=str(used.paths.socket),
+            supervisor_socket=str(used.paths.supervisor_socket),
+            http_url=used.info.http_url,
+            attempts_dir=str(used.paths.attempts_dir),
+            degraded=used.engine.degraded,
+            orphans=[_orphan(*each) for each in await used.orphans()],
+            refusals=await _refusals(used),
+        )
     )
 
 
-async def _refusals(used: Services) -> documents.Document:
+async def _refusals(used: Services) -> RecentRefusals:
     """Who was turned away in the last day."""
     since_ms = used.now_ms() - DAY_MS
     recent = [each for each in await used.refusals.recent() if each.at_ms >= since_ms]
-    newest = [msgspec.to_builtins(each) for each in recent[-REFUSALS_SHOWN_MAX:]]
-    return {"file": str(used.refusals.file), "lastDay": len(recent), "newest": newest}
+    newest = [
+        Refusal(
+            refused_at=iso(each.at_ms),
+            call=each.call,
+            reason=each.reason,
+            by=each.by,
+            peer=each.peer,
+            run_id=each.run_id,
+        )
+        for each in recent[-REFUSALS_SHOWN_MAX:]
+    ]
+    return RecentRefusals(file=str(used.refusals.file), last_day=len(recent), newest=newest)
 
 
-def _orphan(attempt_id: str, pid: int) -> documents.Document:
-    return {"attemptId": attempt_id, "pid": pid}
+def _orphan(attempt_id: str, pid: int) -> Orphan:
+    return Orphan(attempt_id=attempt_id, pid=pid)
 
 
-def _telemetry(used: Services) -> documents.Document | None:
-    """Where spans go and how that is going; null = nothing is sent anywhere."""
+def _telemetry(used: Services) -> TelemetryState | None:
+    """Where spans go and how that is going; None = nothing is sent anywhere."""
     state = used.exporter.state if used.exporter is not None else None
     if state is None:
         return None
-    return {
-        "endpoint": state.endpoint,
-        "spansSent": state.sent,
-        "spansRefused": state.refused,
-        "lastSent": state.last_sent_ms,
-        "lastError": state.last_error,
-    }
+    return TelemetryState(
+        endpoint=state.endpoint,
+        spans_sent=state.sent,
+        spans_refused=state.refused,
+        last_sent_at=iso_or_none(state.last_sent_ms),
+        last_error=state.last_error,
+    )
 
 
 async def shutdown(request: Request) -> Response:
@@ -170,7 +194,7 @@ async def shutdown(request: Request) -> Response:
     used: Services = services(request)
     require_operator(Caller.of(request), "shutdown")
     used.stopping.set()
-    return answer({"status": "stopping", "pid": used.info.pid}, status=202)
+    return answer(Stopping(pid=used.info.pid), status=202)
 
 
 ROUTES: Final = (

@@ -16,10 +16,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from subagents.api.answers import event_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, find_run, number_in, query_of, while_connected
 from subagents.api.calls.services import Services, services
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.event_answers import EventPage
 from subagents.api.wire.parameters import (
     choice,
     choices,
@@ -62,8 +64,8 @@ async def events(request: Request) -> Response:
     if _wants_json(request):
         wait_s = number_in(query, "wait", default=0, high=WAIT_S_MAX)
         found = await while_connected(request, used, follower.more(wait_s))
-        page = [each.document for each in found]
-        return answer({"events": page, "seq": follower.number, "reset": is_reset})
+        page = [event_building.stream_event(each) for each in found]
+        return answer(EventPage(events=page, seq=follower.number, reset=is_reset))
     return StreamingResponse(
         _frames(request, used, follower, is_reset=is_reset),
         media_type=EVENT_STREAM,

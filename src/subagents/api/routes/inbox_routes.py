@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from subagents.api.answers import message_building, run_building
 from subagents.api.answers import run_questions as requests
 from subagents.api.calls.auth import Caller, note_if_refused
 from subagents.api.calls.call import (
@@ -26,11 +27,18 @@ from subagents.api.calls.call import (
     while_connected,
 )
 from subagents.api.calls.services import services
-from subagents.api.wire import documents
-from subagents.api.wire import progress as progress_documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.message_answers import (
+    Acknowledged,
+    Attention,
+    Inbox,
+    InboxView,
+    ProgressLog,
+    Taken,
+)
 from subagents.api.wire.parameters import flag, number
+from subagents.api.wire.run_answers import WaitError, WaitResult
 from subagents.domain.run.run import Report, Run
 from subagents.domain.run.values import MessageId, RunId
 from subagents.errors import Forbidden, SubagentsError
@@ -60,15 +68,15 @@ async def wait(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), wire.WaitBody)
     until = one_of("until", body.until, UNTIL)
     run_ids: list[RunId] = []
-    errors: list[documents.Document] = []
+    errors: list[WaitError] = []
     for selector in dict.fromkeys(body.run_ids):
         try:
             run_ids.append((await find_run(used, selector, caller)).id)
         except SubagentsError as error:
             note_if_refused(request, error)
-            errors.append({"runId": selector, "error": error.message})
+            errors.append(WaitError(run_id=selector, error=error.message))
     if body.run_ids and not run_ids:
-        return answer({"completed": [], "pending": [], "errors": errors, "messages": []})
+        return answer(WaitResult(errors=errors))
     found = await while_connected(
         request,
         used,
@@ -82,14 +90,14 @@ async def wait(request: Request) -> Response:
         unwanted=lambda found: used.engine.give_back(found.offered, reader=caller.reader),
     )
     now_ms = used.now_ms()
-    errors += [{"runId": each, "error": f"run {each} does not exist"} for each in found.missing]
+    errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return answer(
-        {
-            "completed": [documents.item(run) for run in found.completed],
-            "pending": [documents.pending(run, now_ms) for run in found.pending],
-            "errors": errors,
-            "messages": list(found.offered),
-        }
+        WaitResult(
+            completed=[run_building.result(run) for run in found.completed],
+            pending=[run_building.pending(run, now_ms) for run in found.pending],
+            errors=errors,
+            messages=list(found.offered),
+        )
     )
 
 
@@ -100,8 +108,7 @@ async def take_inbox(request: Request) -> Response:
     rows = await used.engine.offer_inbox(
         caller.session, reader=caller.reader, limit=body.limit, only=body.message_ids
     )
-    found = [documents.message(row.message, number=row.number) for row in rows]
-    return answer({"messages": found})
+    return answer(Inbox(messages=[message_building.message(row) for row in rows]))
 
 
 async def look_at_inbox(request: Request) -> Response:
@@ -115,10 +122,10 @@ async def look_at_inbox(request: Request) -> Response:
     session = used.queries.inbox_of(caller.session)
     rows = await used.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
     found = [
-        {**documents.inbox_row(row), "awaited": used.engine.is_under_way(row.message)}
+        message_building.inbox_entry(row, awaited=used.engine.is_under_way(row.message))
         for row in rows
     ]
-    return answer({"messages": found})
+    return answer(InboxView(messages=found))
 
 
 async def acknowledge(request: Request) -> Response:
@@ -132,7 +139,8 @@ async def acknowledge(request: Request) -> Response:
             await require_own(used, run, caller)
             if caller.session in run.session_keys:
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
-    return answer({"consumed": await used.engine.acknowledge(message_ids, reader=caller.reader)})
+    consumed = await used.engine.acknowledge(message_ids, reader=caller.reader)
+    return answer(Acknowledged(consumed=consumed))
 
 
 async def attention(request: Request) -> Response:
@@ -141,7 +149,7 @@ async def attention(request: Request) -> Response:
     found = await used.queries.attention(
         None if caller.is_operator else used.queries.inbox_of(caller.session)
     )
-    return answer({"items": [documents.attention_item(each) for each in found]})
+    return answer(Attention(items=[message_building.attention_item(each) for each in found]))
 
 
 async def respond(request: Request) -> Response:
@@ -171,7 +179,7 @@ async def ask(request: Request) -> Response:
         default_answer=body.default_answer,
     )
     await used.engine.tool_used(run.id, len(run.attempts), "request_orchestrator")
-    return answer(documents.request(run, asked), status=201)
+    return answer(message_building.request(run, asked), status=201)
 
 
 async def answer_of(request: Request) -> Response:
@@ -181,7 +189,7 @@ async def answer_of(request: Request) -> Response:
     wait_s = number_in(query, "waitSeconds", default=0, high=wire.WAIT_SECONDS_MAX)
     request_id = path_part(request, "id")
     await requests.asking_run(used, caller, request_id)
-    waiting = requests.request_document(used, request_id, wait_s=float(wait_s))
+    waiting = requests.request_answer(used, request_id, wait_s=float(wait_s))
     return answer(await while_connected(request, used, waiting))
 
 
@@ -191,7 +199,7 @@ async def report(request: Request) -> Response:
     run = await _spoken_for(request)
     given: Report = wire.parse_report(await body_of(request))
     await used.engine.report(run.id, given)
-    return answer({"runId": run.id, "status": "stored"})
+    return answer(Taken(run_id=run.id, status="stored"))
 
 
 async def progress(request: Request) -> Response:
@@ -201,7 +209,7 @@ async def progress(request: Request) -> Response:
     given = wire.parse_progress(await body_of(request), now_ms=used.now_ms())
     taken = await used.engine.progress(run.id, given)
     await used.engine.tool_used(run.id, len(run.attempts), "report_progress")
-    return answer({"runId": run.id, **progress_documents.taken(taken)})
+    return answer(message_building.progress_taken(run, taken))
 
 
 async def progress_of(request: Request) -> Response:
@@ -211,11 +219,11 @@ async def progress_of(request: Request) -> Response:
     query_of(request, ())
     found = await used.engine.progress_of(run.id)
     return answer(
-        {
-            "runId": run.id,
-            "latest": documents.progress(run.progress),
-            "updates": [progress_documents.line(each) for each in found],
-        }
+        ProgressLog(
+            run_id=run.id,
+            latest=message_building.progress(run.progress),
+            updates=[message_building.progress_update(each) for each in found],
+        )
     )
 
 
@@ -227,7 +235,7 @@ async def notify(request: Request) -> Response:
     priority = one_of("priority", body.priority, PRIORITIES)
     await used.engine.notify(run.id, body.message, priority=priority)
     await used.engine.tool_used(run.id, len(run.attempts), "notify_parent")
-    return answer({"runId": run.id, "status": "stored"})
+    return answer(Taken(run_id=run.id, status="stored"))
 
 
 async def _spoken_for(request: Request) -> Run:

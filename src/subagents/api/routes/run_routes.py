@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.api.answers import causes, explain
+from subagents.api.answers import causes, event_building, explain, run_building
 from subagents.api.answers import log_pages as logs
 from subagents.api.answers import log_summary as summaries
 from subagents.api.answers import status as statuses
@@ -26,15 +26,16 @@ from subagents.api.calls.call import (
     while_connected,
 )
 from subagents.api.calls.services import Services, services
-from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.event_answers import Timeline, TimelineEvent
 from subagents.api.wire.parameters import (
     choices,
     flag,
     number,
     word,
 )
+from subagents.api.wire.run_answers import RunForest, RunPage
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import SessionKey, replace
 from subagents.engine.runs.queries import RunNode
@@ -88,8 +89,8 @@ async def list_runs(request: Request) -> Response:
             where = replace(where, requester=used.queries.inbox_of(caller.session))
         found, total = list(await used.queries.runs(where)), await used.queries.count(where)
     now_ms = used.now_ms()
-    rows = [documents.row(run, now_ms, lane=used.lane_of(run)) for run in found]
-    return answer({"runs": rows, "total": total, "limit": limit, "offset": offset})
+    rows = [run_building.row(run, now_ms, lane=used.lane_of(run)) for run in found]
+    return answer(RunPage(runs=rows, total=total, limit=limit, offset=offset))
 
 
 def _phases(text: str | None) -> tuple[Phase, ...] | None:
@@ -121,7 +122,7 @@ async def show(request: Request) -> Response:
     """GET /v1/runs/{sel}: everything, but at most 4,000 characters of the result."""
     used = services(request)
     run = await run_of(request, Caller.of(request))
-    return answer(documents.detail(run, used.now_ms(), lane=used.lane_of(run)))
+    return answer(run_building.detail(run, used.now_ms(), lane=used.lane_of(run)))
 
 
 async def status(request: Request) -> Response:
@@ -132,14 +133,14 @@ async def status(request: Request) -> Response:
 
 async def result(request: Request) -> Response:
     """GET /v1/runs/{sel}/result: the whole stored result."""
-    return answer(documents.result(await run_of(request, Caller.of(request))))
+    return answer(run_building.stored_result(await run_of(request, Caller.of(request))))
 
 
 async def tree(request: Request) -> Response:
     """GET /v1/runs/{sel}/tree: the run and all below it."""
     used = services(request)
     run = await run_of(request, Caller.of(request))
-    return answer(_node(await used.queries.tree(run.id), used.now_ms()))
+    return answer(run_building.tree(await used.queries.tree(run.id), used.now_ms()))
 
 
 async def roots(request: Request) -> Response:
@@ -147,12 +148,7 @@ async def roots(request: Request) -> Response:
     used, caller = services(request), Caller.of(request)
     found = await used.queries.roots(used.queries.inbox_of(caller.session))
     now_ms = used.now_ms()
-    return answer({"roots": [_node(each, now_ms) for each in found]})
-
-
-def _node(found: RunNode, now_ms: int) -> documents.Document:
-    children = [_node(child, now_ms) for child in found.children]
-    return documents.node(found.run, children, now_ms)
+    return answer(RunForest(roots=[run_building.tree(each, now_ms) for each in found]))
 
 
 async def timeline(request: Request) -> Response:
@@ -162,7 +158,7 @@ async def timeline(request: Request) -> Response:
     query = query_of(request, TIMELINE)
     after_seq = number_in(query, "afterSeq", default=0, high=OFFSET_MAX)
     limit = number_in(query, "limit", default=TIMELINE_LIMIT, low=1, high=TIMELINE_LIMIT_MAX)
-    events: list[documents.Document] = []
+    events: list[TimelineEvent] = []
     folded: Run | None = None
     seq = 0
     # A phase is known only from the events before it, so every page folds from the start; one
@@ -175,10 +171,11 @@ async def timeline(request: Request) -> Response:
         for each in explain.fold(page, folded):
             folded = each.run
             if each.entry.seq > after_seq and len(events) <= limit:
-                events.append(documents.event(each))
+                events.append(event_building.timeline_event(each))
     more = len(events) > limit
     shown = events[:limit]
-    return answer({"runId": run.id, "events": shown, "nextSeq": shown[-1]["seq"] if more else None})
+    next_seq = shown[-1].seq if more else None
+    return answer(Timeline(run_id=run.id, events=shown, next_seq=next_seq))
 
 
 async def why(request: Request) -> Response:
@@ -198,9 +195,8 @@ async def log(request: Request) -> Response:
     asked = logs.asked_in(query_of(request, logs.PARAMETERS))
     if asked.summary:
         work = summaries.summary(used, caller, run, asked)
-    else:
-        work = logs.log_page(used, run, asked)
-    return answer(await while_connected(request, used, work))
+        return answer(await while_connected(request, used, work))
+    return answer(await while_connected(request, used, logs.log_page(used, run, asked)))
 
 
 # -- change -------------------------------------------------------------------------------------
@@ -214,15 +210,7 @@ async def cancel(request: Request) -> Response:
     ended = run.is_settled
     if not ended:
         run = await used.engine.cancel(run.id, by=caller.session, reason=body.reason)
-    return answer(
-        {
-            "runId": run.id,
-            "label": run.resolved.label,
-            "phase": run.phase,
-            "status": "already ended" if ended else "cancelling",
-            "outcome": documents.outcome(run.outcome),
-        }
-    )
+    return answer(run_building.changed(run, "already ended" if ended else "cancelling"))
 
 
 async def steer(request: Request) -> Response:
@@ -231,7 +219,7 @@ async def steer(request: Request) -> Response:
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.SteerBody)
     taken = await used.engine.steer(run.id, body.message, by=caller.session)
-    return answer({"runId": run.id, "status": taken})
+    return answer(run_building.changed(await used.queries.run(run.id), taken))
 
 
 async def pause(request: Request) -> Response:
@@ -256,7 +244,7 @@ async def redeliver(request: Request) -> Response:
 
 
 def _row(used: Services, run: Run) -> Response:
-    return answer(documents.row(run, used.now_ms(), lane=used.lane_of(run)))
+    return answer(run_building.row(run, used.now_ms(), lane=used.lane_of(run)))
 
 
 ROUTES: Final = (

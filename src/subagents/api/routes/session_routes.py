@@ -11,17 +11,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, body_of, path_part, require_operator, run_of
 from subagents.api.calls.services import Services, services
-from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.domain.rules.parameter_checks import check_name, check_task
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, TASK_BYTES_MAX
 from subagents.domain.run.values import RunId
-from subagents.engine.runs.sessions import EITHER, MODES, Sent
+from subagents.engine.runs.sessions import EITHER, MODES
 from subagents.errors import NotFound
 
 TEXT_CHARS_MAX: Final = TASK_BYTES_MAX
@@ -65,24 +65,7 @@ async def send(request: Request) -> Response:
         key=body.idempotency_key,
         is_operator=caller.is_operator,
     )
-    return answer(sent_document(sent))
-
-
-def sent_document(sent: Sent) -> documents.Document:
-    """What became of a message: which run has it, and whether it started that run."""
-    run = sent.run
-    return {
-        "status": sent.status,
-        "runId": run.id,
-        "sessionKey": run.session_key,
-        "label": run.resolved.label,
-        "phase": run.phase,
-        "isNew": sent.is_new,
-        "continues": None if run.continues is None else run.continues.run_id,
-        "threadId": documents.thread_id(run),
-        "repeated": sent.repeated,
-        "warnings": list(sent.warnings),
-    }
+    return answer(run_building.sent(sent))
 
 
 async def interrupt(request: Request) -> Response:
@@ -91,14 +74,7 @@ async def interrupt(request: Request) -> Response:
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), InterruptBody)
     run = await used.engine.interrupt(run.id, by=caller.session, reason=body.reason)
-    return answer(
-        {
-            "runId": run.id,
-            "label": run.resolved.label,
-            "phase": run.phase,
-            "status": "interrupting",
-        }
-    )
+    return answer(run_building.changed(run, "interrupting"))
 
 
 async def thread_message(request: Request) -> Response:
@@ -124,7 +100,7 @@ async def thread_message(request: Request) -> Response:
         key=None if key is None else f"thread:{run.id}:{key}",
         is_operator=True,
     )
-    return answer(sent_document(sent), status=200 if sent.repeated else 202)
+    return answer(run_building.sent(sent), status=200 if sent.repeated else 202)
 
 
 async def _first_run(used: Services, name: str) -> Run:
@@ -137,7 +113,7 @@ async def _first_run(used: Services, name: str) -> Run:
         run = await used.queries.run(RunId(name))
     except NotFound:
         run = None
-    if run is None or documents.thread_id(run) != name:
+    if run is None or run_building.thread_id(run) != name:
         raise NotFound(
             f'no thread "{name[:80]}"',
             hint="a thread's id is in the receipt of a spawn with thread=true (threadId)",

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import (
     PLAN_BODY_BYTES_MAX,
@@ -19,8 +20,8 @@ from subagents.api.calls.call import (
     run_of,
 )
 from subagents.api.calls.services import Services, services
-from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
+from subagents.api.wire.run_answers import PlanReceipt
 from subagents.config.layers import Config
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
@@ -48,8 +49,8 @@ async def spawn(request: Request) -> Response:
             is_operator=caller.is_operator,
         )
     warnings = (*receipt.warnings, *config.ignored)
-    document = documents.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
-    return answer(document, status=201)
+    found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
+    return answer(found, status=201)
 
 
 async def spawn_plan(request: Request) -> Response:
@@ -66,12 +67,12 @@ async def spawn_plan(request: Request) -> Response:
             is_operator=caller.is_operator,
         )
     found = [
-        documents.receipt(
+        run_building.receipt(
             each.run, warnings=(*each.warnings, *config.ignored), repeated=each.repeated
         )
         for each in receipts
     ]
-    return answer({"receipts": found}, status=201)
+    return answer(PlanReceipt(receipts=found), status=201)
 
 
 def _with_default(
@@ -108,8 +109,8 @@ async def retry(request: Request) -> Response:
         is_operator=caller.is_operator,
     )
     warnings = (*receipt.warnings, *config.ignored)
-    document = documents.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
-    return answer(document, status=201)
+    found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
+    return answer(found, status=201)
 
 
 def _config_of(

@@ -33,8 +33,9 @@ from subagents.api.calls.call import (
     while_connected,
 )
 from subagents.api.calls.services import Services, services
-from subagents.api.tools.tool import Call, Document, Tool
+from subagents.api.tools.tool import Call, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
+from subagents.api.wire.daemon_answers import ToolAnswer, ToolDescription, ToolList
 from subagents.api.wire.decoding import (
     as_object,
     one_of,
@@ -54,22 +55,22 @@ async def list_tools(request: Request) -> Response:
     """GET /v1/tools: the tools that the caller is shown, with their schemas."""
     used, caller = services(request), Caller.of(request)
     query_of(request, ())
-    return answer({"tools": [_described(tool) for tool in visible(used, caller)]})
+    return answer(ToolList(tools=[_described(tool) for tool in visible(used, caller)]))
 
 
-def _described(tool: Tool) -> Document:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "audience": tool.audience,
-        "inputSchema": tool.schema,
-        "annotations": {
+def _described(tool: Tool) -> ToolDescription:
+    return ToolDescription(
+        name=tool.name,
+        description=tool.description,
+        audience=tool.audience,
+        input_schema=dict(tool.schema),
+        annotations={
             "readOnlyHint": tool.read_only,
             "destructiveHint": tool.destructive,
             "idempotentHint": tool.idempotent,
             **tool.annotations,
         },
-    }
+    )
 
 
 async def use_tool(request: Request) -> Response:
@@ -91,13 +92,14 @@ async def use_tool(request: Request) -> Response:
         call_tool(path_part(request, "name"), call),
         unwanted=lambda found: used.engine.give_back(found.offered, reader=caller.reader),
     )
-    document: Document = {
-        "text": found.text,
-        "structured": found.structured,
-        "isError": found.is_error,
-        "offered": list(found.offered),
-    }
-    content = msgspec.json.encode(document)
+    content = msgspec.json.encode(
+        ToolAnswer(
+            text=found.text,
+            structured=found.structured,
+            is_error=found.is_error,
+            offered=list(found.offered),
+        )
+    )
     if ack == "auto" and found.offered:
         return Handover(content, used, caller, found.offered)
     return Response(content, media_type="application/json")

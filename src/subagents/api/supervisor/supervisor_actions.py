@@ -14,14 +14,15 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from subagents.api.answers import log_pages as logs
+from subagents.api.answers import run_building
 from subagents.api.answers.status import status as status_of
 from subagents.api.calls.auth import SESSION, Caller
 from subagents.api.calls.call import find_run
 from subagents.api.calls.services import Services
 from subagents.api.supervisor.supervisor_stream import SUBSCRIPTIONS_MAX, Stream, Subscription
-from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import decode, one_of
+from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.parameter import NAME_CHARS_MAX
 from subagents.domain.run.run import Phase, Run
@@ -36,8 +37,6 @@ from subagents.errors import (
     RateLimited,
     UsageError,
 )
-
-Document = documents.Document
 
 PING: Final = "ping"
 EVERYTHING: Final = "*"
@@ -135,8 +134,13 @@ async def status(seat: Seat, params: Mapping[str, object]) -> Done:
 async def _status(seat: Seat, run: Run) -> Document:
     found = await status_of(seat.used, run)
     # To a supervisor an agent is the worker it named; what we call agent is how that is configured.
-    state = "active" if found["state"] == "running" else found["state"]
-    return {**found, "agentId": run.resolved.label, "agent": run.resolved.agent_id, "state": state}
+    state = "active" if found.state == "running" else found.state
+    return {
+        **document_of(found),
+        "agentId": run.resolved.label,
+        "agent": run.resolved.agent_id,
+        "state": state,
+    }
 
 
 async def get_log(seat: Seat, params: Mapping[str, object]) -> Done:
@@ -155,7 +159,8 @@ async def get_log(seat: Seat, params: Mapping[str, object]) -> Done:
         types=asked.type,
         attempt=asked.attempt,
     )
-    return Done(await logs.log_page(seat.used, run, wanted, bytes_max=LOG_BYTES_MAX))
+    page = await logs.log_page(seat.used, run, wanted, bytes_max=LOG_BYTES_MAX)
+    return Done(document_of(page))
 
 
 # -- talk ---------------------------------------------------------------------------------------
@@ -259,8 +264,8 @@ async def _require_free(seat: Seat, label: str) -> None:
 
 def _receipt(receipt: Receipt, ignored: tuple[str, ...]) -> Document:
     warnings = (*receipt.warnings, *ignored)
-    found = documents.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
-    return {**found, **_names(receipt.run), "agent": receipt.run.resolved.agent_id}
+    found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
+    return {**document_of(found), **_names(receipt.run), "agent": receipt.run.resolved.agent_id}
 
 
 async def kill_cc(seat: Seat, params: Mapping[str, object]) -> Done:
@@ -294,7 +299,7 @@ async def _cancel(seat: Seat, run: Run, reason: str | None) -> Document:
     return {
         **_names(run),
         "status": "already ended" if has_ended else "cancelling",
-        "outcome": documents.outcome(run.outcome),
+        "outcome": run_building.outcome(run.outcome),
     }
 
 

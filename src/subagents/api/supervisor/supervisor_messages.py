@@ -11,11 +11,10 @@ import msgspec
 from subagents.api.calls.auth import SESSION
 from subagents.api.supervisor.bounded_lines import LINE_BYTES_MAX
 from subagents.api.wire.decoding import as_object, one_of, shown
+from subagents.api.wire.wire_struct import Document
 from subagents.domain.run.values import SessionKey
 from subagents.domain.transcript.feed_entry import RUN, Told
 from subagents.errors import SubagentsError, UsageError
-
-Document = dict[str, object]
 
 REQUEST_ID_CHARS_MAX: Final = 255
 INCOMING: Final = ("register_supervisor", "command")

@@ -30,13 +30,9 @@ from subagents.api.supervisor import supervisor_actions as actions
 from subagents.api.supervisor import supervisor_messages as messages
 from subagents.api.supervisor.bounded_lines import lines
 from subagents.api.supervisor.supervisor_actions import Seat
-from subagents.api.supervisor.supervisor_messages import (
-    Command,
-    Document,
-    Register,
-    Unreadable,
-)
+from subagents.api.supervisor.supervisor_messages import Command, Register, Unreadable
 from subagents.api.supervisor.supervisor_stream import Stream
+from subagents.api.wire.wire_struct import Document
 from subagents.domain.transcript.feed_entry import Told
 from subagents.errors import (
     Conflict,

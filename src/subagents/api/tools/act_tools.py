@@ -5,15 +5,19 @@ Source: 3-tools; 2-lifecycle §10.
 
 from typing import Final
 
+from subagents.api.answers import run_building
 from subagents.api.answers import run_questions as requests
 from subagents.api.calls.call import find_run
-from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import RespondArguments, SendArguments, decoded
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.engine.runs.sessions import MODES, STEER
 from subagents.errors import UsageError
 
+SENT: Final = ("status", "runId", "sessionKey", "label")
+CHANGED: Final = ("status", "runId", "label")
+RESPONDED: Final = ("status", "requestId", "runId", "label", "decision", "by", "answeredAt")
 _SENT: Final = {
     "steered": "Put into its live turn.",
     "queued": "Kept for its next turn.",
@@ -47,16 +51,8 @@ async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> 
         is_operator=False,  # a tool gives no person's rights
     )
     now = sent.run
-    structured: Document = {
-        "status": sent.status,
-        "runId": now.id,
-        "sessionKey": now.session_key,
-        "label": now.resolved.label,
-    }
-    if sent.is_new:
-        structured["continues"] = run.id
-        if sent.warnings:
-            structured["warnings"] = list(sent.warnings)
+    started = ("continues", *(("warnings",) if sent.warnings else ())) if sent.is_new else ()
+    structured = picked(run_building.sent(sent), (*SENT, *started))
     what = _STARTED if sent.is_new else _SENT[sent.status]
     return Answer(text=f"{sent.status}: {now.id}. {what}", structured=structured)
 
@@ -65,11 +61,7 @@ async def interrupt(call: Call, target: str, reason: str | None) -> Answer:
     """End the turn that is under way; what there is becomes a partial result."""
     run = await find_run(call.used, target, call.caller)
     run = await call.used.engine.interrupt(run.id, by=call.caller.session, reason=reason)
-    structured: Document = {
-        "status": "interrupting",
-        "runId": run.id,
-        "label": run.resolved.label,
-    }
+    structured = picked(run_building.changed(run, "interrupting"), CHANGED)
     text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup goes on with it."
     return Answer(text=text, structured=structured)
 
@@ -84,14 +76,6 @@ async def answer_request(call: Call, request_id: str, response: str, decision: s
     """See ``respond``."""
     body = wire.RespondBody(response=response, decision=decision)
     found = await requests.respond(call.used, call.caller, request_id, body)
-    structured: Document = {
-        "status": found["status"],
-        "requestId": found["requestId"],
-        "runId": found["runId"],
-        "label": found["label"],
-        "decision": found["decision"],
-        "by": found["by"],
-        "answeredAt": found["answeredAt"],
-    }
-    how = f" ({found['decision']} by {found['by']})" if found["status"] != "answered" else ""
-    return Answer(text=f"{found['status']}: {found['requestId']}{how}", structured=structured)
+    how = f" ({found.decision} by {found.by})" if found.status != "answered" else ""
+    text = f"{found.status}: {found.request_id}{how}"
+    return Answer(text=text, structured=picked(found, RESPONDED))

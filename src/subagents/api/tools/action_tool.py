@@ -6,18 +6,18 @@ Source: 3-tools ``subagents``; 2-lifecycle §7 (``inbox`` and ``result`` hand me
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
-from subagents.api.answers import causes, explain, status
+from subagents.api.answers import causes, explain, message_building, run_building, status
 from subagents.api.answers import log_pages as logs
 from subagents.api.answers import log_summary as summary
 from subagents.api.calls.call import find_run
 from subagents.api.tools import act_tools
 from subagents.api.tools import list_tools as look_tools
 from subagents.api.tools import tool_wording as wording
-from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import LIST_LIMIT_MAX, ActionArguments, decoded
 from subagents.api.tools.tool_schemas import ACTIONS
-from subagents.api.wire import documents
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import MessageKind, Run
 from subagents.domain.run.values import MessageId, announcement_id
 from subagents.domain.transcript.transcript_query import LOG_LINES_MAX
@@ -120,17 +120,16 @@ async def _status(call: Call, asked: ActionArguments) -> Answer:
 
 async def _state(call: Call, run: Run) -> Answer:
     found = await status.status(call.used, run)
-    structured = {name: look_tools.short(found[name]) for name in STATUS}
+    structured = look_tools.for_overview(picked(found, STATUS))
     return Answer(text=wording.status_text(run, found), structured=structured)
 
 
 async def _why(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
     found = await causes.why(call.used, run, steps_max=STEPS_MAX)
-    steps = found["steps"]
-    lines = [str(each["text"]) for each in steps] if isinstance(steps, list) else []
-    text = wording.joined([f"{run.id} {run.phase}: {found['why']}", *lines])
-    return Answer(text=text, structured=found)
+    lines = [each.text for each in found.steps]
+    text = wording.joined([f"{run.id} {run.phase}: {found.why}", *lines])
+    return Answer(text=text, structured=document_of(found))
 
 
 async def _log(call: Call, asked: ActionArguments) -> Answer:
@@ -151,20 +150,24 @@ async def _log(call: Call, asked: ActionArguments) -> Answer:
             f"limit must be 1 to {LOG_LINES_MAX} for action=log", details={"field": "limit"}
         )
     if wanted.summary:
-        found = await summary.summary(call.used, call.caller, run, wanted)
-        by = f"written by {found['writtenBy']}" if found["writtenBy"] != summary.DIGEST else "facts"
-        note = f"\n({found['note']})" if "note" in found else ""
-        text = f"{by}:\n{fence(str(found['summary']))}{note}"
-        return Answer(text=wording.bounded(text), structured=found)
+        told = await summary.summary(call.used, call.caller, run, wanted)
+        by = f"written by {told.written_by}" if told.written_by != summary.DIGEST else "facts"
+        note = f"\n({told.note})" if told.note else ""
+        text = f"{by}:\n{fence(told.summary)}{note}"
+        return Answer(text=wording.bounded(text), structured=document_of(told))
     found = await logs.log_page(call.used, run, wanted, bytes_max=LOG_BYTES)
-    return Answer(text=wording.bounded(wording.log_text(found)), structured=found)
+    return Answer(text=wording.bounded(wording.log_text(found)), structured=document_of(found))
 
 
 async def _attention(call: Call, _asked: ActionArguments) -> Answer:
     inbox = call.used.queries.inbox_of(call.caller.session)
     found = (await call.used.queries.attention(inbox))[:ATTENTION_MAX]
     items = [
-        {**documents.attention_item(each), "text": shortened(each.text, 500)} for each in found
+        {
+            **document_of(message_building.attention_item(each)),
+            "text": shortened(each.text, wording.ENTRY_CHARS_MAX),
+        }
+        for each in found
     ]
     lines = [
         f'{each.kind} {each.request_id or each.run.id} "{one_line(each.run.resolved.label)}": '
@@ -237,7 +240,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
 
 async def _shown(call: Call, row: InboxRow) -> Document:
     """A message, cut for a context; an announcement is told anew, so that its fences close."""
-    document = documents.message(row.message, number=row.number)
+    document = document_of(message_building.message(row))
     if row.message.kind is MessageKind.ANNOUNCEMENT:
         run = await call.used.queries.run(row.message.run_id)
         if run.outcome is not None and row.message.id == announcement_id(run.id):
@@ -273,13 +276,7 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
     if not was_over:
         run = await call.used.engine.cancel(run.id, by=call.caller.session, reason=reason)
     status = "already ended" if was_over else "cancelling"
-    structured: Document = {
-        "status": status,
-        "runId": run.id,
-        "label": run.resolved.label,
-        "phase": run.phase,
-        "outcome": documents.outcome(run.outcome),
-    }
+    structured = document_of(run_building.changed(run, status))
     return Answer(text=f"{status}: {wording.line(run)}", structured=structured)
 
 

@@ -6,9 +6,11 @@ Source: 3-tools ``agents_list`` and "fleet table"; 4-observability §7.
 from subagents.api.answers import agent_advice as advice
 from subagents.api.tools import tool_wording as wording
 from subagents.api.tools.spawn_tool import config_of
-from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import AgentsArguments, decoded
+from subagents.api.wire.agent_answers import AvailableAgent, SuggestedAgent
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.wire_struct import Document, document_of
 from subagents.config.agent_cards import allowed_agents, none_allowed
 from subagents.domain.run.values import agent_of
 from subagents.domain.track_record.suggest import COST_TIERS
@@ -28,14 +30,18 @@ async def list_agents(call: Call) -> Answer:
     )
     is_ranked = bool(asked.hint or asked.tags or asked.cost_tier)
     order = suggestions if is_ranked else sorted(suggestions, key=lambda each: each.agent_id)
-    documents = [
-        advice.document_of(each.agent_id, found) | (advice.reasons_of(each) if is_ranked else {})
+    listed = [
+        advice.suggested(each, found) if is_ranked else advice.available(each.agent_id, found)
         for each in order[: asked.limit]
     ]
-    structured: Document = {"agents": documents, "total": len(agents), "ranked": is_ranked}
-    lines = [_line(each) for each in documents]
-    if len(agents) > len(documents):
-        lines.append(f"{len(agents) - len(documents)} more: raise limit")
+    structured: Document = {
+        "agents": [document_of(each) for each in listed],
+        "total": len(agents),
+        "ranked": is_ranked,
+    }
+    lines = [_line(each) for each in listed]
+    if len(agents) > len(listed):
+        lines.append(f"{len(agents) - len(listed)} more: raise limit")
     if not agents:
         hint = " ".join((none_allowed(agent_of(session)), *config.ignored))
         structured["hint"] = hint
@@ -43,21 +49,17 @@ async def list_agents(call: Call) -> Answer:
     return Answer(text=wording.joined(lines), structured=structured)
 
 
-def _line(document: Document) -> str:
+def _line(agent: AvailableAgent) -> str:
     """An agent on one line, with what its card leaves out left out."""
-    parts = [f"{document['id']}: {document['description'] or '(no description)'}"]
-    tags, load = document["tags"], document["load"]
-    if isinstance(tags, list) and tags:
-        parts.append(f"tags {', '.join(tags)}")
-    for name, label in (("costTier", "cost"), ("typicalLatency", "takes"), ("notes", "notes")):
-        if document[name]:
-            parts.append(f"{label} {document[name]}")
-    if isinstance(load, dict):
-        parts.append(f"{load['active']} active, {load['queued']} queued")
-    record, reasons = document["record"], document.get("reasons")
-    if isinstance(reasons, list):
+    parts = [f"{agent.id}: {agent.description or '(no description)'}"]
+    if agent.tags:
+        parts.append(f"tags {', '.join(agent.tags)}")
+    told = {"cost": agent.cost_tier, "takes": agent.typical_latency, "notes": agent.notes}
+    parts += [f"{name} {value}" for name, value in told.items() if value]
+    parts.append(f"{agent.load.active} active, {agent.load.queued} queued")
+    if isinstance(agent, SuggestedAgent):
         # Its track record is among them.
-        parts += [f"why: {'; '.join(reasons)}"] if reasons else []
-    elif isinstance(record, dict) and record["text"]:
-        parts.append(str(record["text"]))
+        parts += [f"why: {'; '.join(agent.reasons)}"] if agent.reasons else []
+    elif agent.record is not None and agent.record.text:
+        parts.append(agent.record.text)
     return " · ".join(" ".join(part.split()) for part in parts)

@@ -15,15 +15,10 @@ import msgspec
 from subagents.api.answers import explain
 from subagents.api.calls.call import find_run
 from subagents.api.tools import tool_schemas as schemas
-from subagents.api.tools.tool import (
-    Answer,
-    Audience,
-    Call,
-    Document,
-    Tool,
-)
+from subagents.api.tools.tool import Answer, Audience, Call, Tool
 from subagents.api.tools.tool_arguments import Selector, decoded
 from subagents.api.wire import requests as wire
+from subagents.api.wire.wire_struct import Document
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run import events as e
 from subagents.domain.run import signals as s
@@ -36,7 +31,7 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.values import SessionKey
 from subagents.domain.text import announcement, prompt
-from subagents.text import one_line, shortened
+from subagents.text import iso, one_line, shortened
 
 MESSAGE_CHARS_MAX: Final = 4_000
 ANSWER_BYTES_MAX: Final = 80_000
@@ -128,7 +123,7 @@ def _fitting(said: Sequence[Said]) -> list[Document]:
         document: Document = {
             "role": each.role,
             "kind": each.kind,
-            "at": each.at_ms,
+            "saidAt": iso(each.at_ms),
             "attempt": each.attempt,
             "text": shortened(redact(each.text), MESSAGE_CHARS_MAX),
         }

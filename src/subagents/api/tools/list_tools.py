@@ -6,13 +6,14 @@ Source: 3-tools; seed 000 §1 (the list shows ``blockedReason``, the tree does n
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from subagents.api.answers import run_building
 from subagents.api.calls.call import find_run
 from subagents.api.calls.services import Services
 from subagents.api.tools import tool_wording as wording
-from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import ListArguments, TreeArguments, decoded
-from subagents.api.wire import documents
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.wire_struct import Document
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Mode
 from subagents.domain.run.values import replace
@@ -142,16 +143,19 @@ def _listed(used: Services, found: Sequence[Run], *, total: int, offset: int) ->
 
 def row(run: Run, now_ms: int) -> Document:
     """A run in a list."""
-    whole = documents.row(run, now_ms)
-    return {name: short(whole[name]) for name in ROW}
+    return for_overview(picked(run_building.row(run, now_ms), ROW))
 
 
-def short(value: object) -> object:
+def for_overview(document: Document) -> Document:
     """Worker's words in a row, short: a page of rows is for an overview."""
+    return {name: _short(each) for name, each in document.items()}
+
+
+def _short(value: object) -> object:
     if isinstance(value, str):
         return shortened(value, wording.ENTRY_CHARS_MAX)
     if isinstance(value, dict):
-        return {name: short(each) for name, each in value.items()}
+        return {name: _short(each) for name, each in value.items()}
     return value
 
 
@@ -194,11 +198,8 @@ class Drawing:
         else:
             children = []
             self.hidden += _count(found)
-        whole = documents.node(found.run, [], self._now_ms)
-        return {
-            **{name: short(whole[name]) for name in NODE},
-            "children": [child for child in children if child is not None],
-        }
+        shown = for_overview(picked(run_building.node(found.run, [], self._now_ms), NODE))
+        return {**shown, "children": [child for child in children if child is not None]}
 
 
 def _count(found: RunNode) -> int:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.answers import run_building
+from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_wording import joined
-from subagents.api.wire import documents
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import as_object, refuse_unknown
+from subagents.api.wire.wire_struct import Document
 from subagents.config.layers import Config
 from subagents.config.settings import Settings
 from subagents.domain.rules.parameter_checks import check_name
@@ -158,8 +159,8 @@ def _documents(receipts: Sequence[Receipt]) -> list[Document]:
 
 
 def _document(receipt: Receipt) -> Document:
-    whole = documents.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
-    return {name: whole[name] for name in RECEIPT}
+    found = run_building.receipt(receipt.run, warnings=receipt.warnings, repeated=receipt.repeated)
+    return picked(found, RECEIPT)
 
 
 def _line(receipt: Receipt) -> str:

@@ -3,16 +3,18 @@
 Source: 3-tools (flat schemas, typed errors, structured answers).
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+import msgspec
+
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services
+from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.values import MessageId
 
-Document: TypeAlias = dict[str, object]
 Schema: TypeAlias = Mapping[str, object]
 """JSON Schema in its flat form: no ``anyOf``, ``oneOf``, ``allOf``, ``$ref`` or lists of types."""
 
@@ -69,6 +71,12 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     annotations: Mapping[str, bool] = field(default_factory=dict)
+
+
+def picked(found: msgspec.Struct, names: Iterable[str]) -> Document:
+    """These fields of an answer of the wire: what is worth a place in a context."""
+    whole = document_of(found)
+    return {name: whole[name] for name in names if name in whole}
 
 
 ANSWER_CHARS_MAX: Final = 80_000

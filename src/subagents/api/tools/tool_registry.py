@@ -11,15 +11,10 @@ from subagents.api.calls.auth import Caller, note_refusal
 from subagents.api.calls.refusals import is_refusal
 from subagents.api.calls.services import Services
 from subagents.api.tools.requester_tools import REQUESTER_TOOLS
-from subagents.api.tools.tool import (
-    Answer,
-    Audience,
-    Call,
-    Document,
-    Tool,
-)
+from subagents.api.tools.tool import Answer, Audience, Call, Tool
 from subagents.api.tools.tool_arguments import without_nulls
 from subagents.api.tools.worker_tools import WORKER_TOOLS
+from subagents.api.wire.wire_struct import Document
 from subagents.config.settings import nearest
 from subagents.domain.rules import admission
 from subagents.domain.run.run import Run

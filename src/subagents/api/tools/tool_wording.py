@@ -12,13 +12,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from subagents.api.tools.tool import ANSWER_CHARS_MAX
-from subagents.api.wire import documents
-from subagents.api.wire import run_workspace as workspaces
-from subagents.api.wire.documents import Document
+from subagents.api.answers import run_building
+from subagents.api.tools.tool import ANSWER_CHARS_MAX, picked
+from subagents.api.wire.log_answers import LogPage
+from subagents.api.wire.run_answers import RunStatus
+from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import Run
 from subagents.domain.text.announcement import announcement_text
-from subagents.text import clock, cut, fence, money, one_line, shortened
+from subagents.text import clock, fence, money, one_line, shortened
 
 RESULT_CHARS: Final = (4_000, 2_000, 1_000, 500)
 """Of each result in one answer: the most with which all of them fit."""
@@ -32,6 +33,12 @@ ITEMS_MAX: Final = 200
 """Of one answer; at the shortest they fill it."""
 ANSWER_BYTES_MAX: Final = 60_000
 """Of all items of one answer, in each of its two forms; the rest is for what stands around."""
+
+
+ENDED: Final = (
+    *("runId", "label", "outcome", "result", "resultBytes", "report", "verification"),
+    *("usage", "artifacts"),
+)
 
 
 class Item(NamedTuple):
@@ -93,24 +100,20 @@ def _size(each: Item) -> int:
 
 def item(run: Run, chars: int) -> Document:
     """An ended run as ``sessions_wait`` hands it over, with at most ``chars`` of its result."""
-    whole = documents.result(run)
     return {
-        "runId": run.id,
-        "label": run.resolved.label,
+        **picked(run_building.stored_result(run), ENDED),
         "outcome": _outcome(run),
         "result": cut_result(run, chars),
-        "resultBytes": whole["resultBytes"],
         "report": _report(run, chars),
         "verification": _verification(run),
-        "usage": whole["usage"],
-        "artifacts": documents.artifacts(run)[:ENTRIES_MAX],
+        "artifacts": [document_of(each) for each in run_building.artifacts(run)[:ENTRIES_MAX]],
         **_leftovers(run, chars),
     }
 
 
 def _leftovers(run: Run, chars: int) -> Document:
     """What it left besides its result; only what there is, every word costs its reader."""
-    remains, found = run.remains, workspaces.brief(run, names_max=ENTRIES_MAX)
+    remains, found = run.remains, _workspace(run)
     left: Document = {} if found is None else {"workspace": found}
     if remains.files:
         left["filesLeft"] = list(remains.files[:ENTRIES_MAX])
@@ -119,16 +122,34 @@ def _leftovers(run: Run, chars: int) -> Document:
     return left
 
 
+def _workspace(run: Run) -> Document | None:
+    """Its worktree in few words: where it is, and what nobody may overlook."""
+    found = run_building.workspace_of(run)
+    if found is None:
+        return None
+    shown = picked(found, ("path", "branch", "kept"))
+    if found.changes is not None:
+        shown["changes"] = found.changes.summary
+        for name, names in (
+            ("deleted", found.changes.deleted),
+            ("outOfScope", found.changes.out_of_scope),
+            ("keptBranches", found.changes.kept_branches),
+        ):
+            if names:
+                shown[name] = names[:ENTRIES_MAX]
+    return shown
+
+
 def cut_result(run: Run, chars: int) -> str | None:
     """The result, or its beginning and where the rest is."""
     return shortened(run.result, chars, f"subagents action=result target={run.id}")
 
 
 def _outcome(run: Run) -> Document | None:
-    found = documents.outcome(run.outcome)
-    if found is None or run.outcome is None:
+    found = run_building.outcome(run.outcome)
+    if found is None:
         return None
-    return {**found, "error": shortened(run.outcome.error, RESULT_CHARS[-1])}
+    return {**document_of(found), "error": shortened(found.error, RESULT_CHARS[-1])}
 
 
 def _report(run: Run, chars: int) -> Document | None:
@@ -146,28 +167,28 @@ def _report(run: Run, chars: int) -> Document | None:
 
 def _verification(run: Run) -> Document | None:
     """The verdict and its checks, failed ones first."""
-    found = documents.verification(run)
-    if found is None or run.verification is None:
-        return found
-    checks = sorted(run.verification.checks, key=lambda check: check.passed)[:ENTRIES_MAX]
+    found = run_building.verification(run)
+    if found is None:
+        return None
+    checks = sorted(found.checks, key=lambda check: check.passed)[:ENTRIES_MAX]
     return {
-        "status": found["status"],
+        "status": found.status,
         "checks": [
             {
-                **documents.check(each),
+                **document_of(each),
                 "reason": shortened(each.reason, ENTRY_CHARS_MAX),
                 "evidence": shortened(each.evidence, ENTRY_CHARS_MAX),
             }
             for each in checks
         ],
-        "verifiedAt": found["verifiedAt"],
+        "verifiedAt": found.verified_at,
     }
 
 
 def line(run: Run) -> str:
     """One run on one line of a list: ``r-… "label" quick running 40 % (writing tests)``."""
     parts = [run.id, f'"{one_line(run.resolved.label)}"', run.resolved.agent_id]
-    parts.append(documents.run_status(run))
+    parts.append(run_building.run_status(run))
     if run.progress is not None and run.outcome is None:
         percent = run.progress.percent_complete
         done = "" if percent is None else f"{percent:g} % "
@@ -177,53 +198,46 @@ def line(run: Run) -> str:
     return " ".join(parts)
 
 
-def log_text(found: Document) -> str:
+def log_text(found: LogPage) -> str:
     """A page of a log: where it stands in the whole, and its lines as data of a worker."""
-    lines = found["lines"]
-    shown = [
-        f"{each['seq']} {clock(each['ts'])} {each['type']}: {each['text']}"
-        for each in (lines if isinstance(lines, list) else [])
-    ]
-    total, offset = found["totalLines"], found["offset"]
+    shown = [f"{each.seq} {clock(each.ts)} {each.type}: {each.text}" for each in found.lines]
+    total, first = found.total_lines, found.offset
     if not shown:
-        return f"{found['runId']}: no lines of {total} (nextSeq {found['nextSeq']})"
-    first = int(str(offset))
-    head = f"{found['runId']}: lines {first} to {first + len(shown) - 1} of {total}"
-    dropped = f", {found['droppedLines']} of them dropped" if found["droppedLines"] else ""
-    ended = ", ended" if found["ended"] else ""
+        return f"{found.run_id}: no lines of {total} (nextSeq {found.next_seq})"
+    head = f"{found.run_id}: lines {first} to {first + len(shown) - 1} of {total}"
+    dropped = f", {found.dropped_lines} of them dropped" if found.dropped_lines else ""
+    ended = ", ended" if found.ended else ""
     body = fence("\n".join(shown))
-    return f"{head}{dropped} (seq time UTC type; nextSeq {found['nextSeq']}{ended})\n{body}"
+    return f"{head}{dropped} (seq time UTC type; nextSeq {found.next_seq}{ended})\n{body}"
 
 
-def status_text(run: Run, found: Document) -> str:
+def status_text(run: Run, found: RunStatus) -> str:
     """One run on two lines: what it is, and what its worker was last seen at."""
-    parts = [str(found["why"])]
-    if found["runtime"] is not None:
-        parts.append(f"{found['runtime']} at work")
+    parts = [str(found.why)]
+    if found.runtime is not None:
+        parts.append(f"{found.runtime} at work")
     parts += usage_parts(found)
-    if found["toolsUsed"]:
-        parts.append(f"{found['toolsUsed']} tool calls")
-    if found["contextPercent"] is not None:
-        parts.append(f"context {found['contextPercent']} %")
-    budget = found["budget"]
-    if isinstance(budget, dict) and budget["text"]:
-        parts.append(f"budget {budget['text']}")
-    if found["childrenActive"]:
-        parts.append(f"{found['childrenActive']}/{found['childrenTotal']} sub-agents active")
-    if run.outcome is None and found["lastActivityAge"] is not None:
-        doing = one_line(str(found["lastActivity"] or "a sign of life"))
-        parts.append(f"last: {doing} {found['lastActivityAge']}")
+    if found.tools_used:
+        parts.append(f"{found.tools_used} tool calls")
+    if found.context_percent is not None:
+        parts.append(f"context {found.context_percent} %")
+    if found.budget is not None and found.budget.text:
+        parts.append(f"budget {found.budget.text}")
+    if found.children_active:
+        parts.append(f"{found.children_active}/{found.children_total} sub-agents active")
+    if run.outcome is None and found.last_activity_age is not None:
+        doing = one_line(found.last_activity or "a sign of life")
+        parts.append(f"last: {doing} {found.last_activity_age}")
     return f"{line(run)}\n{'; '.join(parts)}"
 
 
-def usage_parts(found: Document) -> list[str]:
+def usage_parts(found: RunStatus) -> list[str]:
     """Tokens, and dollars when they are known."""
     parts: list[str] = []
-    if found["tokensIn"] is not None or found["tokensOut"] is not None:
-        parts.append(f"tokens {found['tokensIn'] or 0} in, {found['tokensOut'] or 0} out")
-    cost = found["costUsd"]
-    if isinstance(cost, float | int):
-        parts.append(money(cost))
+    if found.tokens_in is not None or found.tokens_out is not None:
+        parts.append(f"tokens {found.tokens_in or 0} in, {found.tokens_out or 0} out")
+    if found.cost_usd is not None:
+        parts.append(money(found.cost_usd))
     return parts
 
 
@@ -242,4 +256,4 @@ def joined(lines: Sequence[str], *, more: str = "") -> str:
 
 def bounded(text: str) -> str:
     """A whole answer's text, cut at the limit of every answer."""
-    return cut(text, ANSWER_CHARS_MAX)
+    return shortened(text, ANSWER_CHARS_MAX)

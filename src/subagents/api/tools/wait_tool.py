@@ -11,14 +11,16 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from subagents.api.answers import run_building
 from subagents.api.calls.auth import note_refusal
 from subagents.api.calls.call import find_run
 from subagents.api.calls.refusals import is_refusal
 from subagents.api.tools import tool_wording as wording
-from subagents.api.tools.tool import Answer, Call, Document
+from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import WaitArguments, decoded
-from subagents.api.wire import documents
 from subagents.api.wire.decoding import one_of
+from subagents.api.wire.run_answers import RunState, WaitError
+from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, announcement_id
 from subagents.engine.messages.mailbox import WaitResult
@@ -46,21 +48,21 @@ async def wait(call: Call) -> Answer:
     began_ms = call.used.now_ms()
     found = await _wait(call, run_ids, until, min(asked.timeout_seconds, RETURN_S))
     waited_s = max(round((call.used.now_ms() - began_ms) / 1000), 0)
-    errors += [{"runId": each, "error": f"run {each} does not exist"} for each in found.missing]
+    errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return _answer(call, found, errors, waited_s=waited_s)
 
 
-async def _named(call: Call, selectors: Iterable[str]) -> tuple[list[RunId], list[Document]]:
+async def _named(call: Call, selectors: Iterable[str]) -> tuple[list[RunId], list[WaitError]]:
     """The runs that are the caller's, and what is wrong with the others."""
     run_ids: dict[RunId, None] = {}
-    errors: list[Document] = []
+    errors: list[WaitError] = []
     for selector in dict.fromkeys(selectors):
         try:
             run_ids[(await find_run(call.used, selector, call.caller)).id] = None
         except SubagentsError as error:
             if is_refusal(error):
                 note_refusal(call.used, call.caller, "sessions_wait", error.message)
-            errors.append({"runId": selector, "error": error.message})
+            errors.append(WaitError(run_id=selector, error=error.message))
     return list(run_ids), errors
 
 
@@ -106,7 +108,7 @@ def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
     return f"waiting for {', '.join(labels) or 'runs'}{more}, {waited_s} s so far"
 
 
-def _answer(call: Call, found: WaitResult, errors: list[Document], *, waited_s: int) -> Answer:
+def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s: int) -> Answer:
     shown = wording.items(_unread_first(found.completed))
     carried = frozenset(announcement_id(each.run.id) for each in shown)
     offered = tuple(each for each in found.offered if each in carried)
@@ -114,11 +116,11 @@ def _answer(call: Call, found: WaitResult, errors: list[Document], *, waited_s: 
     rest = [each for each in found.offered if each not in offered]
     call.used.engine.give_back(rest, reader=call.caller.reader)
     now_ms = call.used.now_ms()
-    pending = [documents.pending(run, now_ms) for run in found.pending[:PENDING_MAX]]
+    pending = [run_building.pending(run, now_ms) for run in found.pending[:PENDING_MAX]]
     structured: Document = {
         "completed": [each.document for each in shown],
-        "pending": pending,
-        "errors": errors,
+        "pending": [document_of(each) for each in pending],
+        "errors": [document_of(each) for each in errors],
     }
     more = len(found.completed) - len(shown)
     if more:
@@ -126,7 +128,7 @@ def _answer(call: Call, found: WaitResult, errors: list[Document], *, waited_s: 
     lines = [each.text for each in shown]
     if more:
         lines.append(f"{more} more ended; call sessions_wait again to read them.")
-    lines += [f"{each['runId']}: {each['error']}" for each in errors]
+    lines += [f"{each.run_id}: {each.error}" for each in errors]
     if pending:
         lines.append(_pending_text(found.pending, pending, waited_s))
     if not lines:
@@ -139,8 +141,8 @@ def _unread_first(runs: Sequence[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: run.announcement_consumed_ms is not None)
 
 
-def _pending_text(runs: Sequence[Run], shown: Sequence[Document], waited_s: int) -> str:
+def _pending_text(runs: Sequence[Run], shown: Sequence[RunState], waited_s: int) -> str:
     lines = [f"Still pending after {waited_s} s: {len(runs)}"]
-    lines += [f'{each["runId"]} "{each["label"]}" {each["phase"]}: {each["why"]}' for each in shown]
+    lines += [f'{each.run_id} "{each.label}" {each.phase}: {each.why}' for each in shown]
     lines.append("Call sessions_wait again; it is safe to repeat.")
     return wording.joined(lines)

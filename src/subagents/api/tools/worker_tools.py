@@ -13,19 +13,12 @@ from typing import Annotated, Final
 
 import msgspec
 
+from subagents.api.answers import message_building, run_building
 from subagents.api.calls.call import own_attempt
-from subagents.api.tools.tool import (
-    Answer,
-    Audience,
-    Call,
-    Document,
-    Schema,
-    Tool,
-)
-from subagents.api.wire import documents
-from subagents.api.wire import progress as progress_documents
+from subagents.api.tools.tool import Answer, Audience, Call, Schema, Tool
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import decode, one_of
+from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
 from subagents.domain.run.run import Decision, Request, Run
 from subagents.domain.run.spec import TIMEOUT_SECONDS_MAX
 from subagents.domain.run.values import RequestId
@@ -35,6 +28,7 @@ from subagents.errors import (
     RateLimited,
     UsageError,
 )
+from subagents.text import iso
 
 ANSWER_WAIT_S: Final = 50.0
 """``request_orchestrator`` holds a call at most so long: many clients give up after 60 s."""
@@ -83,7 +77,11 @@ async def _report_completion(call: Call) -> Answer:
     await call.used.engine.report(run.id, report)
     return Answer(
         text=f"Report stored ({report.status}). The last report counts; end your work now.",
-        structured={"status": "stored", "runId": run.id, "report": documents.report(report)},
+        structured={
+            "status": "stored",
+            "runId": run.id,
+            "report": msgspec.to_builtins(run_building.report(report)),
+        },
     )
 
 
@@ -94,13 +92,11 @@ async def _report_progress(call: Call) -> Answer:
     run = await speaker(call)
     progress = wire.progress_of(call.arguments, now_ms=call.used.now_ms())
     taken = await call.used.engine.progress(run.id, progress)
-    document = {"runId": run.id, **progress_documents.taken(taken)}
+    found = message_building.progress_taken(run, taken)
+    text = f"Shown, {found.note}." if taken.is_latest_only else "Progress stored."
     if taken.retry_after_s is not None:
-        return Answer(
-            text=f"Not stored: too soon, again in {taken.retry_after_s} s.", structured=document
-        )
-    said = f"Shown, {document['note']}." if taken.is_latest_only else "Progress stored."
-    return Answer(text=said, structured=document)
+        text = f"Not stored: too soon, again in {taken.retry_after_s} s."
+    return Answer(text=text, structured=document_of(found))
 
 
 def _too_soon(error: RateLimited) -> Answer:
@@ -199,7 +195,7 @@ def _settled(request: Request) -> Answer:
             structured={
                 "status": "pending",
                 "requestId": request.id,
-                "deadline": request.deadline_ms,
+                "deadlineAt": iso_or_none(request.deadline_ms),
             },
         )
     words = {
@@ -219,7 +215,7 @@ def _settled(request: Request) -> Answer:
             "answer": given.text,
             "decision": given.decision,
             "answeredBy": given.by,
-            "answeredAt": given.at_ms,
+            "answeredAt": iso(given.at_ms),
         },
     )
 

@@ -17,6 +17,10 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 from cyclopts import Parameter
 
+from subagents.api.wire.event_answers import Timeline, TimelineEvent, Why
+from subagents.api.wire.message_answers import Attention, AttentionItem, InboxView
+from subagents.api.wire.run_answers import PlanReceipt, RunNode, RunResult, WaitResult
+from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.demo.demo_checks import Demonstrated, Finding, findings
 from subagents.cli.demo.demo_fleet import (
@@ -32,19 +36,6 @@ from subagents.cli.flags import Json
 from subagents.cli.runs.follow import Screen, can_draw
 from subagents.cli.setup.daemon_commands import is_alive
 from subagents.cli.show import render
-from subagents.cli.show.views import (
-    Attention,
-    AttentionItem,
-    EventView,
-    Item,
-    Messages,
-    Node,
-    Receipts,
-    Timeline,
-    Waited,
-    Why,
-    view,
-)
 from subagents.client.client import Client, segment
 from subagents.client.daemon_start import ensure_daemon
 from subagents.errors import (
@@ -163,7 +154,7 @@ class Demo:
         started = time.monotonic()
         self._introduce()
         answer = self._client.post("/v1/plans", {"specs": fleet(self._place), **self._where()})
-        self._ids = {each.label: each.run_id for each in view(answer, Receipts).receipts}
+        self._ids = {each.label: each.run_id for each in read(answer, PlanReceipt).receipts}
         try:
             self._follow(kill=kill)
         except BaseException:
@@ -247,14 +238,17 @@ class Demo:
             screen.show([msgspec.structs.replace(nodes[LAST], children=first)])
         return all(node.phase in {"completed", "completed_giveup"} for node in nodes.values())
 
-    def _node(self, label: str) -> Node:
-        return view(self._client.get(f"/v1/runs/{self._ids[label]}/tree"), Node)
+    def _node(self, label: str) -> RunNode:
+        return read(self._client.get(f"/v1/runs/{self._ids[label]}/tree"), RunNode)
 
     def _tell_steps(self) -> None:
         news: list[tuple[int, str, str]] = []
         for label in LABELS:
             steps = self._why(label).steps
-            news += [(step.at_ms or 0, label, step.text) for step in steps[self._told[label] :]]
+            news += [
+                (milliseconds_of(step.occurred_at) or 0, label, step.text)
+                for step in steps[self._told[label] :]
+            ]
             self._told[label] = len(steps)
         for at_ms, label, text in sorted(news, key=lambda each: each[0]):
             self._start_ms = self._start_ms or at_ms
@@ -263,10 +257,10 @@ class Demo:
                 self._say(f"  {at}  {label:<8} {one_line(text, chars_max=110)}")
 
     def _why(self, label: str) -> Why:
-        return view(self._client.get(f"/v1/runs/{self._ids[label]}/why"), Why)
+        return read(self._client.get(f"/v1/runs/{self._ids[label]}/why"), Why)
 
     def _question(self) -> AttentionItem | None:
-        items = view(self._client.get("/v1/attention"), Attention).items
+        items = read(self._client.get("/v1/attention"), Attention).items
         return next((each for each in items if each.kind == "question"), None)
 
     def _answer(self, question: AttentionItem) -> None:
@@ -337,34 +331,34 @@ class Demo:
 
     # -- afterwards -----------------------------------------------------------------------------
 
-    def _wait(self) -> Waited:
+    def _wait(self) -> WaitResult:
         body = {"runIds": list(self._ids.values()), "until": "all", "timeoutSeconds": STOP_S}
-        return view(self._client.post("/v1/wait", body, timeout_s=STOP_S), Waited)
+        return read(self._client.post("/v1/wait", body, timeout_s=STOP_S), WaitResult)
 
     def _collect(self) -> Demonstrated:
         """Take the results over, as ``subagents wait`` does, and everything that shows how."""
         waited = self._wait()
         self._client.post("/v1/inbox/ack", {"messageIds": waited.messages})
-        again = view(self._client.post("/v1/inbox", {}), Messages).messages
+        again = read(self._client.post("/v1/inbox", {}), InboxView).messages
         return Demonstrated(
             place=self._place,
             items={item.label: item for item in waited.completed},
             events={label: self._events(label) for label in LABELS},
-            inbox=view(self._client.get("/v1/inbox", {"all": 1}), Messages).messages,
+            inbox=read(self._client.get("/v1/inbox", {"all": 1}), InboxView).messages,
             repeats=sum(message.kind == "announcement" for message in again),
         )
 
-    def _events(self, label: str) -> Sequence[EventView]:
+    def _events(self, label: str) -> Sequence[TimelineEvent]:
         path = f"/v1/runs/{self._ids[label]}/timeline"
-        return view(self._client.get(path, {"limit": 500}), Timeline).events
+        return read(self._client.get(path, {"limit": 500}), Timeline).events
 
     def _tell(self, done: Demonstrated, found: Sequence[Finding], *, keep: bool) -> None:
         self._tell_summary(done.items.get(LAST))
         self._say.heading(f"How {RETRIED} went (subagents why {RETRIED})")
         steps = self._why(RETRIED).steps
-        start_ms = steps[0].at_ms or 0 if steps else 0
+        start_ms = milliseconds_of(steps[0].occurred_at) or 0 if steps else 0
         for step in steps:
-            at = f"+{((step.at_ms or 0) - start_ms) / 1000:.2f}s"
+            at = f"+{((milliseconds_of(step.occurred_at) or 0) - start_ms) / 1000:.2f}s"
             self._say(f"  {at}  {one_line(step.text, chars_max=110)}")
         self._say.heading("What the demo looked up for itself")
         for each in found:
@@ -375,7 +369,7 @@ class Demo:
             self._say("  subagents demo --keep     keep the files and the daemon to look around")
             self._say("  subagents run 'wc -l *.py > lines.txt' --verify lines.txt")
 
-    def _tell_summary(self, item: Item | None) -> None:
+    def _tell_summary(self, item: RunResult | None) -> None:
         self._say.heading("The result: summary.md")
         file = self._place.work / "summary.md"
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []

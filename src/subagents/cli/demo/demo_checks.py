@@ -5,6 +5,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from subagents.api.wire.event_answers import TimelineEvent
+from subagents.api.wire.message_answers import InboxEntry
+from subagents.api.wire.run_answers import RunResult
 from subagents.cli.demo.demo_fleet import (
     ANSWER,
     ASKS,
@@ -13,7 +16,6 @@ from subagents.cli.demo.demo_fleet import (
     RETRIED,
     DemoPlace,
 )
-from subagents.cli.show.views import EventView, Item, MessageView
 
 
 class Finding(NamedTuple):
@@ -27,11 +29,11 @@ class Demonstrated(NamedTuple):
     """What is left when the fleet is done."""
 
     place: DemoPlace
-    items: Mapping[str, Item]
+    items: Mapping[str, RunResult]
     """Label → how its run ended, as ``wait`` handed it over."""
-    events: Mapping[str, Sequence[EventView]]
+    events: Mapping[str, Sequence[TimelineEvent]]
     """Label → its run's journal."""
-    inbox: Sequence[MessageView]
+    inbox: Sequence[InboxEntry]
     """Everything that was ever in the requester's inbox."""
     repeats: int
     """Announcements that a second look into the inbox offered again."""
@@ -66,7 +68,7 @@ def _retried_once(done: Demonstrated) -> bool:
     return verdicts == ["failed", "passed"] and told
 
 
-def _verdict(event: EventView) -> object:
+def _verdict(event: TimelineEvent) -> object:
     found = event.data.get("verification")
     return found.get("verdict") if isinstance(found, dict) else None
 
@@ -81,10 +83,10 @@ def _asked_and_sorted(done: Demonstrated) -> bool:
 
 
 def _fanned_in(done: Demonstrated) -> bool:
-    started = min(each.at_ms for each in _of(done, LAST, "AttemptStarted"))
+    started = min(each.occurred_at or "" for each in _of(done, LAST, "AttemptStarted"))
     before = [label for label in LABELS if label != LAST]
     ended = [
-        each.at_ms
+        each.occurred_at or ""
         for label in before
         for each in done.events[label]
         if each.phase in {"ending", "announcing"}
@@ -126,7 +128,7 @@ def _started_once(done: Demonstrated) -> bool:
     return started == sorted([*attempts, f"{RETRIED} 2"])
 
 
-def _of(done: Demonstrated, label: str, kind: str) -> list[EventView]:
+def _of(done: Demonstrated, label: str, kind: str) -> list[TimelineEvent]:
     return [each for each in done.events[label] if each.type == kind and not each.stale]
 
 

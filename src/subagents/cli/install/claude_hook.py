@@ -33,15 +33,11 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter
 
+from subagents.api.wire.message_answers import InboxEntry, InboxView
+from subagents.api.wire.run_answers import RunPage, RunRow
+from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.show.views import (
-    Messages,
-    MessageView,
-    Row,
-    Rows,
-    view,
-)
 from subagents.client.client import Client, Document, Query
 from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import session_name
@@ -273,7 +269,7 @@ class Session:
 
     # -- waiting and taking ----------------------------------------------------------------
 
-    def _wait(self, due: float) -> list[MessageView]:
+    def _wait(self, due: float) -> list[InboxEntry]:
         away_since: float | None = None
         has_begun = False
         while time.monotonic() < due and _is_heard():
@@ -299,17 +295,21 @@ class Session:
             with contextlib.suppress(DaemonUnreachable):
                 ensure_daemon(paths())
 
-    def _take(self, fresh: Sequence[MessageView], *, older_than_ms: int) -> list[MessageView]:
+    def _take(self, fresh: Sequence[InboxEntry], *, older_than_ms: int) -> list[InboxEntry]:
         """Messages that are now lent to this process, and that the session was not told of."""
         latest = time.time() * 1000 - older_than_ms
-        due = [each for each in fresh if not each.awaited and (each.created_at or 0) <= latest]
+        due = [
+            each
+            for each in fresh
+            if not each.awaited and (milliseconds_of(each.sent_at) or 0) <= latest
+        ]
         if not any(_is_worth_a_turn(each) for each in due):
             return []
         ripe = [each.id for each in due]
         wanted = {"messageIds": ripe[:TAKEN_MAX], "limit": LISTED_MAX}
-        return view(self._client.post("/v1/inbox", wanted), Messages).messages
+        return read(self._client.post("/v1/inbox", wanted), InboxView).messages
 
-    def _fresh(self) -> list[MessageView]:
+    def _fresh(self) -> list[InboxEntry]:
         """Unread messages that this session was not told of, oldest first."""
         unread = self._unread()
         still = {each.id for each in unread}
@@ -317,24 +317,24 @@ class Session:
         self._acknowledge_late(unread)
         return [each for each in unread if each.id not in self._memory.told]
 
-    def _unread(self) -> list[MessageView]:
-        return view(self._client.get("/v1/inbox", {"limit": LISTED_MAX}), Messages).messages
+    def _unread(self) -> list[InboxEntry]:
+        return read(self._client.get("/v1/inbox", {"limit": LISTED_MAX}), InboxView).messages
 
-    def _left(self, taken: Sequence[MessageView]) -> int:
+    def _left(self, taken: Sequence[InboxEntry]) -> int:
         """How many more the session was not told of."""
         return max(0, len(self._fresh()) - len(taken))
 
-    def _open(self, *, limit: int) -> list[Row]:
+    def _open(self, *, limit: int) -> list[RunRow]:
         query: Query = {"requester": self._name, "phase": OPEN_PHASES, "limit": limit}
-        return view(self._client.get("/v1/runs", query), Rows).runs
+        return read(self._client.get("/v1/runs", query), RunPage).runs
 
-    def _told(self, taken: Sequence[MessageView]) -> None:
+    def _told(self, taken: Sequence[InboxEntry]) -> None:
         """They were written: remember that first, so that a daemon in trouble repeats nothing."""
         self._memory.told += [each.id for each in taken]
         self._remember()
         self._acknowledge([each.id for each in taken])
 
-    def _acknowledge_late(self, unread: Sequence[MessageView]) -> None:
+    def _acknowledge_late(self, unread: Sequence[InboxEntry]) -> None:
         """What was told but could not be acknowledged then; questions wait for their answer."""
         late = [
             each.id
@@ -365,7 +365,7 @@ class Session:
             output.note(f"subagents: cannot write {self._file}: {error.strerror}")
 
 
-def _is_worth_a_turn(message: MessageView) -> bool:
+def _is_worth_a_turn(message: InboxEntry) -> bool:
     """A build that passed is read with the next news; nobody is woken, or kept up, for it."""
     return message.kind != MessageKind.ALERT or is_urgent(message.id)
 
@@ -401,7 +401,7 @@ def decision(text: str, agent: str) -> Document:
     return {"decision": "block", "reason": text}
 
 
-def news(messages: Sequence[MessageView], left: int) -> str:
+def news(messages: Sequence[InboxEntry], left: int) -> str:
     """Messages as the model gets them, within ``NEWS_CHARS_MAX``.
 
     Args:
@@ -424,7 +424,7 @@ def news(messages: Sequence[MessageView], left: int) -> str:
     return "\n\n".join([head, *texts, *([tail] if tail else [])]) + "\n"
 
 
-def _cut(message: MessageView, chars_max: int) -> str:
+def _cut(message: InboxEntry, chars_max: int) -> str:
     text = harmless(message.text).strip()
     if len(text) <= chars_max:
         return text
@@ -436,7 +436,7 @@ def _cut(message: MessageView, chars_max: int) -> str:
     return f"{cut}{closing}{pointer}"
 
 
-def welcome(unread: Sequence[MessageView], rows: Sequence[Row]) -> str:
+def welcome(unread: Sequence[InboxEntry], rows: Sequence[RunRow]) -> str:
     """What a new or resumed session should know, within ``CONTEXT_CHARS_MAX``; "" = nothing."""
     if not unread and not rows:
         return ""
@@ -464,14 +464,14 @@ def _listed(heads: Sequence[str], *, room: int) -> list[str]:
     return lines
 
 
-def _head(message: MessageView) -> str:
+def _head(message: InboxEntry) -> str:
     text = _ADDRESS.sub("", message.text).replace("`", "")
     if message.kind == MessageKind.ANNOUNCEMENT:
         text = text.partition("\n")[0]
     return f"{message.kind} {message.run_id}: {one_line(text, chars_max=HEAD_CHARS_MAX)}"
 
 
-def _row(row: Row) -> str:
+def _row(row: RunRow) -> str:
     label = one_line(row.label, chars_max=60)
     waits = " (asks a question)" if row.pending_request_count else ""
     return f'{row.run_id} "{label}" {row.phase}{waits}'

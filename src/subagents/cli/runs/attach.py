@@ -17,18 +17,15 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from subagents.api.wire.log_answers import LogPage
+from subagents.api.wire.run_answers import RunDetail, SentMessage
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
 from subagents.cli.flags import Json, Run
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.session_commands import said
 from subagents.cli.show import log_command as log
-from subagents.cli.show.views import (
-    LogView,
-    SentView,
-    SessionView,
-    view,
-)
 from subagents.client.client import Client, Document, Query
 from subagents.errors import (
     EXIT_OK,
@@ -98,11 +95,11 @@ def attach(
     return EXIT_OK
 
 
-def newest(client: Client, selector: str) -> SessionView:
+def newest(client: Client, selector: str) -> RunDetail:
     """The newest run of the session that a run belongs to."""
-    found = view(client.get(path_of(selector)), SessionView)
+    found = read(client.get(path_of(selector)), RunDetail)
     while found.continued_by is not None:
-        found = view(client.get(path_of(found.continued_by)), SessionView)
+        found = read(client.get(path_of(found.continued_by)), RunDetail)
     return found
 
 
@@ -136,7 +133,7 @@ def _say(client: Client, follower: "Follower", line: str, *, json: bool) -> None
 
     def send() -> str:
         answer = _sent(client, follower.run_id, message)
-        sent = view(answer, SentView)
+        sent = read(answer, SentMessage)
         if sent.is_new:
             follower.go_on(sent.run_id)
         if json:
@@ -160,7 +157,7 @@ def _sent(client: Client, run_id: str, message: str) -> Document:
             time.sleep(wait_s)
 
 
-def _code(session: SessionView) -> int:
+def _code(session: RunDetail) -> int:
     if session.outcome is None or session.outcome.status == "ok":
         return EXIT_OK
     if session.outcome.reason == "verification_failed":
@@ -270,10 +267,10 @@ class Follower(threading.Thread):
 
     def _print(
         self, client: Client, run_id: str, query: Query, *, is_quiet: bool = False
-    ) -> LogView:
+    ) -> LogPage:
         path = path_of(run_id, "/log")
         answer = persistently(lambda: client.get(path, query, timeout_s=POLL_S))
-        page = view(answer, LogView)
+        page = read(answer, LogPage)
         if not self._left.is_set() and not is_quiet and (page.lines or (self._json and page.ended)):
             self.write([text for line in page.lines for text in log.shown(line)], answer)
         return page

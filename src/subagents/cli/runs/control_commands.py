@@ -9,6 +9,8 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from subagents.api.wire.run_answers import RunDetail, RunRow, SpawnReceipt
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import (
@@ -19,12 +21,6 @@ from subagents.cli.flags import (
 )
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.show.views import (
-    Details,
-    Receipt,
-    Row,
-    view,
-)
 from subagents.client.client import Client, Document, segment
 from subagents.errors import EXIT_OK, Conflict, UsageError
 
@@ -91,7 +87,7 @@ def answer(
 
 
 def _only_question(client: Client, selector: str) -> str:
-    run = view(client.get(path_of(selector)), Details)
+    run = read(client.get(path_of(selector)), RunDetail)
     pending = [request for request in run.requests if request.status == "pending"]
     if len(pending) == 1:
         return pending[0].request_id
@@ -136,7 +132,7 @@ def _each(runs: Sequence[str], verb: str, *, json: bool) -> int:
         output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
         return EXIT_OK
     for each in answers:
-        row = view(each, Row)
+        row = read(each, RunRow)
         output.line(f"{row.run_id}  {row.label}  {row.run_status or row.phase}")
     return EXIT_OK
 
@@ -190,7 +186,7 @@ def retry(run: Run, /, *, json: Json = False) -> int:
     if json:
         output.document(receipt)
         return EXIT_OK
-    accepted = view(receipt, Receipt)
+    accepted = read(receipt, SpawnReceipt)
     output.line(accepted.run_id)
     output.note(f"{accepted.label} ({accepted.agent_id}) is {accepted.phase}")
     output.note(f"  wait for it: subagents wait {accepted.run_id}")

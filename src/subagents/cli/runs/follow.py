@@ -15,15 +15,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol
 
+from subagents.api.wire.run_answers import RunDetail, RunNode, WaitResult
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
 from subagents.cli.show import leftovers, render
-from subagents.cli.show.views import (
-    Details,
-    Node,
-    Waited,
-    view,
-)
 from subagents.client.client import Client, Document, segment
 from subagents.errors import (
     EXIT_NOT_FOUND,
@@ -74,7 +70,7 @@ class Waiting(threading.Thread):
         wait_s = POLL_S if remaining is None else min(POLL_S, remaining)
         body = {"runIds": self._run_ids, "until": self._until, "timeoutSeconds": wait_s}
         answer = persistently(lambda: client.post("/v1/wait", body, timeout_s=wait_s))
-        waited = view(answer, Waited)
+        waited = read(answer, WaitResult)
         listed = answer.get("completed")
         for each in listed if isinstance(listed, list) else []:
             self._completed[str(each["runId"])] = each
@@ -96,11 +92,11 @@ class Waiting(threading.Thread):
 class Screen(Protocol):
     """Where the trees are drawn."""
 
-    def show(self, trees: Sequence[Node]) -> None: ...
+    def show(self, trees: Sequence[RunNode]) -> None: ...
 
 
 class _Nowhere:
-    def show(self, trees: Sequence[Node]) -> None:
+    def show(self, trees: Sequence[RunNode]) -> None:
         pass
 
 
@@ -135,11 +131,11 @@ class Follower:
         return LiveTrees()
 
     def _look(self, client: Client, screen: Screen) -> None:
-        trees: list[Node] = []
+        trees: list[RunNode] = []
         for run_id in self._run_ids:
             try:
                 path = f"/v1/runs/{segment(run_id)}/tree"
-                trees.append(view(client.get(path), Node))
+                trees.append(read(client.get(path), RunNode))
             except SubagentsError:
                 # The wait itself reports an unknown run or a daemon that stays away.
                 continue
@@ -148,9 +144,9 @@ class Follower:
             if node.pending_request_count:
                 self._pass_on_questions(client, node)
 
-    def _pass_on_questions(self, client: Client, node: Node) -> None:
+    def _pass_on_questions(self, client: Client, node: RunNode) -> None:
         try:
-            run = view(client.get(f"/v1/runs/{segment(node.run_id)}"), Details)
+            run = read(client.get(f"/v1/runs/{segment(node.run_id)}"), RunDetail)
         except SubagentsError:
             return
         for request in run.requests:
@@ -164,7 +160,7 @@ class Follower:
                 output.note(f"  answer with: subagents answer {request.request_id} TEXT")
 
 
-def _all(node: Node) -> list[Node]:
+def _all(node: RunNode) -> list[RunNode]:
     return [node, *(each for child in node.children for each in _all(child))]
 
 
@@ -207,7 +203,7 @@ def acknowledge(message_ids: Sequence[str]) -> None:
             persistently(lambda: client.post("/v1/inbox/ack", body), for_s=5.0)
 
 
-def exit_code(waited: Waited) -> int:
+def exit_code(waited: WaitResult) -> int:
     """5-surfaces §2: unknown runs, then what is pending, then the worst outcome.
 
     With ``any`` nothing counts as pending once a run has ended; the caller passes it so.
@@ -224,7 +220,7 @@ def exit_code(waited: Waited) -> int:
     return EXIT_RUN_UNSUCCESSFUL
 
 
-def print_ends(waited: Waited, *, started: float | None = None) -> None:
+def print_ends(waited: WaitResult, *, started: float | None = None) -> None:
     """The results on stdout, the one-line summaries on stderr; several get headings on stdout."""
     is_one = len(waited.completed) == 1 and not waited.pending
     for item in waited.completed:
@@ -250,5 +246,5 @@ def print_ends(waited: Waited, *, started: float | None = None) -> None:
         why = f" ({one_line(pending.why, output.CELL_CHARS_MAX)})" if pending.why else ""
         output.note(f"… {pending.label or pending.run_id}: {pending.phase}{why}")
     for error in waited.errors:
-        output.note(f"subagents: {error.run_id}: {error.text}")
+        output.note(f"subagents: {error.run_id}: {error.error}")
     sys.stdout.flush()

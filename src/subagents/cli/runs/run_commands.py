@@ -8,17 +8,13 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from subagents.api.wire.run_answers import PlanReceipt, SpawnReceipt, WaitResult
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect, place, warn_of_version
 from subagents.cli.flags import Json
 from subagents.cli.runs import follow
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
-from subagents.cli.show.views import (
-    Receipt,
-    Receipts,
-    Waited,
-    view,
-)
 from subagents.client.client import Client, Document
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import replace
@@ -60,7 +56,7 @@ def run(
     started = time.monotonic()
     with connect(starts=True) as client:
         receipt = _spawn(client, spec)
-    accepted = view(receipt, Receipt)
+    accepted = read(receipt, SpawnReceipt)
     # The live tree shows the run; a log of plain lines needs its id before the end.
     _say_accepted([accepted], is_brief=follow.can_draw())
     return wait_and_print([accepted], started=started, json=json)
@@ -81,7 +77,7 @@ def spawn(*task: Task, flags: Flags = NO_FLAGS, json: Json = False) -> int:
     if json:
         output.document(receipt)
         return EXIT_OK
-    accepted = view(receipt, Receipt)
+    accepted = read(receipt, SpawnReceipt)
     output.line(accepted.run_id)
     sys.stdout.flush()
     _say_accepted([accepted], is_brief=False)
@@ -111,7 +107,7 @@ def plan(
     started = time.monotonic()
     with connect(starts=True) as client:
         answer = _submit(client, "/v1/plans", lambda named: {"specs": [*map(named, specs)]})
-    accepted = view(answer, Receipts).receipts
+    accepted = read(answer, PlanReceipt).receipts
     if not detach:
         _say_accepted(accepted, is_brief=follow.can_draw())
         return wait_and_print(accepted, started=started, json=json)
@@ -156,7 +152,7 @@ def _with_agent(spec: RunSpec) -> RunSpec:
     return replace(spec, agent_id=spec.agent_id or DEFAULT_AGENT)
 
 
-def _say_accepted(accepted: Sequence[Receipt], *, is_brief: bool) -> None:
+def _say_accepted(accepted: Sequence[SpawnReceipt], *, is_brief: bool) -> None:
     for receipt in accepted:
         for warning in receipt.warnings:
             output.note(f"warning: {warning}")
@@ -170,7 +166,7 @@ def _say_accepted(accepted: Sequence[Receipt], *, is_brief: bool) -> None:
             output.note(f"  worktree: {place.path}  branch {place.branch}")
 
 
-def wait_and_print(accepted: Sequence[Receipt], *, started: float, json: bool) -> int:
+def wait_and_print(accepted: Sequence[SpawnReceipt], *, started: float, json: bool) -> int:
     """Wait for all of them and print their ends; the exit code says how they went."""
     run_ids = [receipt.run_id for receipt in accepted]
     is_live = follow.can_draw()
@@ -178,7 +174,7 @@ def wait_and_print(accepted: Sequence[Receipt], *, started: float, json: bool) -
         waiting = follow.wait_for(run_ids, until="all", timeout_s=None, is_live=is_live)
     except KeyboardInterrupt:
         return _interrupted(run_ids)
-    waited = view(waiting.document, Waited)
+    waited = read(waiting.document, WaitResult)
     if json:
         output.document(waiting.document)
         sys.stdout.flush()

@@ -8,7 +8,8 @@ Source: 5-surfaces §2.
 from collections.abc import Sequence
 from typing import Final
 
-from subagents.cli.show.views import Row, Rows, view
+from subagents.api.wire.run_answers import RunPage, RunRow
+from subagents.api.wire.wire_struct import read
 from subagents.client.client import Client, Query, segment
 from subagents.domain.run.run import Phase
 from subagents.errors import NotFound, UsageError
@@ -40,7 +41,7 @@ def phases(text: str) -> str:
     return ",".join(names)
 
 
-def rows(client: Client, selector: str) -> list[Row]:
+def rows(client: Client, selector: str) -> list[RunRow]:
     """The runs of a ``tree:`` or ``phase:`` selector, all pages of them."""
     if selector.startswith(PHASE):
         return listed(client, {"phase": phases(selector.removeprefix(PHASE))})
@@ -50,11 +51,11 @@ def rows(client: Client, selector: str) -> list[Row]:
     return listed(client, {"tree": root})
 
 
-def listed(client: Client, query: Query) -> list[Row]:
+def listed(client: Client, query: Query) -> list[RunRow]:
     """All pages of a list, at most ``RUNS_MAX`` runs."""
-    found: list[Row] = []
+    found: list[RunRow] = []
     while len(found) < RUNS_MAX:
-        page = view(client.get("/v1/runs", {**query, "limit": 200, "offset": len(found)}), Rows)
+        page = read(client.get("/v1/runs", {**query, "limit": 200, "offset": len(found)}), RunPage)
         found += page.runs
         if not page.runs or (page.total is not None and len(found) >= page.total):
             break

@@ -8,13 +8,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from subagents.api.wire.run_answers import SentMessage, SpawnReceipt
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Run
 from subagents.cli.runs.run_commands import wait_and_print
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.spawn_flags import task_text
-from subagents.cli.show.views import Receipt, SentView, view
 from subagents.errors import EXIT_OK
 from subagents.text import one_line
 
@@ -45,7 +46,7 @@ def continue_(
     started = time.monotonic()
     with connect(starts=True) as client:
         answer = client.post(path_of(run, "/send"), {"message": text}, timeout_s=30)
-    sent = view(answer, SentView)
+    sent = read(answer, SentMessage)
     for warning in sent.warnings:
         output.note(f"warning: {warning}")
     if json and detach:
@@ -56,11 +57,11 @@ def continue_(
     output.note(said(sent))
     if detach:
         return EXIT_OK
-    accepted = Receipt(run_id=sent.run_id, label=sent.label)
+    accepted = SpawnReceipt(run_id=sent.run_id, label=sent.label)
     return wait_and_print([accepted], started=started, json=json)
 
 
-def said(sent: SentView) -> str:
+def said(sent: SentMessage) -> str:
     """What became of a message, in one line."""
     name = one_line(sent.label, output.CELL_CHARS_MAX)
     if sent.is_new:

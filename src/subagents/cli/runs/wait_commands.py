@@ -10,16 +10,13 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
+from subagents.api.wire.message_answers import InboxEntry, InboxView
+from subagents.api.wire.run_answers import WaitResult
+from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Runs
 from subagents.cli.runs import follow, selectors
-from subagents.cli.show.views import (
-    Messages,
-    MessageView,
-    Waited,
-    view,
-)
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
 from subagents.text import duration, parse_duration
 
@@ -56,7 +53,7 @@ def wait(
     except KeyboardInterrupt:
         output.note("\nNot waiting any more; the runs go on.")
         return EXIT_INTERRUPTED
-    waited = view(waiting.document, Waited)
+    waited = read(waiting.document, WaitResult)
     if json:
         output.document(waiting.document)
         sys.stdout.flush()
@@ -91,7 +88,7 @@ def inbox(
             answer = client.get("/v1/inbox", {"all": 1, "limit": limit})
         else:
             answer = client.post("/v1/inbox", {"limit": limit})
-    messages = view(answer, Messages).messages
+    messages = read(answer, InboxView).messages
     if json:
         output.document(answer)
     elif not messages:
@@ -105,13 +102,14 @@ def inbox(
     return EXIT_OK
 
 
-def _print_message(message: MessageView) -> None:
+def _print_message(message: InboxEntry) -> None:
     age = ""
-    if message.created_at is not None:
-        age = f"  {duration(round(time.time() * 1000 - message.created_at))} ago"
-    read = "  (read)" if message.consumed_at is not None else ""
+    sent_ms = milliseconds_of(message.sent_at)
+    if sent_ms is not None:
+        age = f"  {duration(round(time.time() * 1000 - sent_ms))} ago"
+    mark = "  (read)" if message.consumed_at is not None else ""
     number = "" if message.number is None else f"#{message.number} "
-    output.styled_line(f"  {message.run_id}{age}{read}", f"{number}{message.kind}", message.kind)
+    output.styled_line(f"  {message.run_id}{age}{mark}", f"{number}{message.kind}", message.kind)
     for text in message.text.rstrip("\n").splitlines():
         output.line(f"  {text}")
     output.line()

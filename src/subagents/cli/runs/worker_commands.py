@@ -14,11 +14,12 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from subagents.api.wire.message_answers import WorkerRequest
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect, persistently
 from subagents.cli.flags import Json
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.show.views import Asked, view
 from subagents.client.client import Client, Document, segment
 from subagents.errors import (
     EXIT_OK,
@@ -180,7 +181,7 @@ def ask(
         found = _answered(client, request_id, until=time.monotonic() + timeout_s + SETTLE_S)
     if json:
         output.document(found)
-    asked = view(found, Asked)
+    asked = read(found, WorkerRequest)
     if asked.status == "answered":
         if not json:
             output.data(asked.answer or asked.decision or "")

@@ -9,12 +9,20 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from subagents.api.wire.agent_answers import (
+    AgentAbilities,
+    AgentList,
+    ConfiguredAgent,
+    Rate,
+    Suggestions,
+    TrackRecord,
+    TrackRecords,
+)
+from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, connect
 from subagents.cli.flags import Json
-from subagents.cli.show.views import View, view
 from subagents.client.client import Client, Document
-from subagents.domain.track_record.track_record import Rate, Stats
 from subagents.errors import EXIT_OK, NotFound
 from subagents.text import duration, money, one_line
 
@@ -23,70 +31,6 @@ REASONS_SHOWN_MAX: Final = 3
 Agent = Annotated[str, Parameter(help="Its id.", metavar="AGENT")]
 By = Literal["agent", "tag", "model"]
 CostTier = Literal["free", "cheap", "medium", "expensive"]
-
-
-class Limits(View, frozen=True):
-    model: str | None = None
-    run_timeout_seconds: float | None = None
-    lane: str = ""
-    lane_slots: int = 0
-    tools: list[str] | None = None
-    allow_agents: list[str] = []
-    max_spawn_depth: int = 1
-
-
-class AbilitiesView(View, frozen=True):
-    survives_daemon: bool = False
-    steer: bool = False
-    resume: bool = False
-    scope_tools: bool = False
-    interrupt: bool = False
-    usage: bool = False
-    model: bool = False
-
-
-class ClaimView(View, frozen=True):
-    name: str = ""
-    verdict: str = ""
-    detail: str = ""
-
-
-class ProbeView(View, frozen=True):
-    version: str | None = None
-    at: int = 0
-    claims: list[ClaimView] = []
-
-
-class AgentView(View, frozen=True):
-    id: str
-    runtime: str | None = None
-    description: str | None = None
-    tags: list[str] = []
-    cost_tier: str | None = None
-    typical_latency: str | None = None
-    notes: str | None = None
-    allowed: bool = False
-    limits: Limits = Limits()
-    abilities: AbilitiesView | None = None
-    probe: ProbeView | None = None
-
-
-class Agents(View, frozen=True):
-    agents: list[AgentView] = []
-
-
-class Statistics(View, frozen=True):
-    stats: list[Stats] = []
-
-
-class SuggestionView(View, frozen=True):
-    id: str
-    score: float = 0.0
-    reasons: list[str] = []
-
-
-class Suggestions(View, frozen=True):
-    suggestions: list[SuggestionView] = []
 
 
 def list_(*, json: Json = False) -> int:
@@ -114,7 +58,7 @@ def list_(*, json: Json = False) -> int:
                 "yes" if agent.allowed else "no",
                 agent.description or "",
             ]
-            for agent in view(answer, Agents).agents
+            for agent in read(answer, AgentList).agents
         ],
     )
     return EXIT_OK
@@ -133,11 +77,11 @@ def show(agent: Agent, /, *, json: Json = False) -> int:
         answer = client.get("/v1/agents", {"cwd": caller_cwd()})
         card = _card(answer, agent)
         record = _stats(client, {"agent": agent})
-    known = view(record, Statistics).stats
+    known = read(record, TrackRecords).stats
     if json:
         output.document({**card, "record": known[0] if known else None})
         return EXIT_OK
-    one = view(card, AgentView)
+    one = read(card, ConfiguredAgent)
     limits = one.limits
     timeout = limits.run_timeout_seconds
     facts = {
@@ -194,7 +138,7 @@ def stats(
     if json:
         output.document(answer)
         return EXIT_OK
-    known = view(answer, Statistics).stats
+    known = read(answer, TrackRecords).stats
     if not known:
         output.note("No attempt ended in that time.")
         return EXIT_OK
@@ -215,13 +159,13 @@ ABLE: Final = {
 }
 
 
-def _can(able: AbilitiesView | None) -> str:
+def _can(able: AgentAbilities | None) -> str:
     if able is None:
         return "nothing: it cannot work as configured (subagents doctor)"
     return ", ".join(text for name, text in ABLE.items() if getattr(able, name)) or "work"
 
 
-def _scope(one: AgentView) -> str:
+def _scope(one: ConfiguredAgent) -> str:
     """Whether tools can be taken from it, and how sure that is."""
     if one.abilities is None or not one.abilities.scope_tools:
         return "cannot be enforced: a spawn that asks for one is refused"
@@ -234,11 +178,12 @@ def _scope(one: AgentView) -> str:
     return f"enforced, and proven: {found.detail}"
 
 
-def _probed(one: AgentView) -> str:
+def _probed(one: ConfiguredAgent) -> str:
     probe = one.probe
     if probe is None:
         return ""
-    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(probe.at / 1000))
+    at_ms = milliseconds_of(probe.probed_at) or 0
+    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(at_ms / 1000))
     claims = ", ".join(f"{claim.name} {claim.verdict}" for claim in probe.claims)
     return f"{at}, version {probe.version or 'unknown'}: {claims}"
 
@@ -265,7 +210,7 @@ def suggest(
     if json:
         output.document(answer)
         return EXIT_OK
-    found = view(answer, Suggestions).suggestions
+    found = read(answer, Suggestions).suggestions
     if not found:
         output.note("No agent is configured here that can work.")
     for place, each in enumerate(found, 1):
@@ -295,11 +240,11 @@ def _card(answer: Document, agent: str) -> Document:
     return card
 
 
-def _row(each: Stats) -> list[str]:
+def _row(each: TrackRecord) -> list[str]:
     success, verified, runtime = each.success, each.verified, each.runtime
     return [
         each.name or "(none)",
-        str(each.attempts),
+        str(each.attempt_count),
         f"{success.rate * 100:.0f} %" if success else "-",
         _interval(success) if success else "-",
         str(success.n) if success else "-",
@@ -311,11 +256,11 @@ def _row(each: Stats) -> list[str]:
     ]
 
 
-def _record_lines(each: Stats) -> list[str]:
+def _record_lines(each: TrackRecord) -> list[str]:
     """What its attempts came to, a line for each kind of fact."""
     success, verified, runtime = each.success, each.verified, each.runtime
     counts = ", ".join(f"{number} {name}" for name, number in each.outcomes.items() if number)
-    lines = [f"{each.attempts} attempts of {each.runs} runs: {counts}"]
+    lines = [f"{each.attempt_count} attempts of {each.runs} runs: {counts}"]
     if success:
         lines.append(
             f"success {success.rate * 100:.0f} % (95 %: {_interval(success)}, n = {success.n})"
@@ -340,5 +285,5 @@ def _interval(rate: Rate) -> str:
     return f"{rate.low * 100:.0f}–{rate.high * 100:.0f} %"
 
 
-def _tokens(each: Stats) -> str:
+def _tokens(each: TrackRecord) -> str:
     return f"{each.tokens.input}/{each.tokens.output}" if each.tokens_known else ""

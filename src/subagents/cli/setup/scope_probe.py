@@ -18,7 +18,8 @@ from typing import Final, Unpack
 
 import msgspec
 
-from subagents.client.orchestrator import Orchestrator, RunHandle, RunResult
+from subagents.api.wire.run_answers import RunResult
+from subagents.client.orchestrator import Orchestrator, RunHandle
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.config.scope_probes import SCOPE, Claim, Verdict
 from subagents.config.settings import Agent
@@ -235,9 +236,9 @@ class _Tries:
         due = time.monotonic() + BEGIN_S
         while time.monotonic() < due:
             page = await run.log(types=["tool"], limit=1)
-            if page["returnedLines"]:
+            if page.returned_lines:
                 return True
-            if page["ended"]:
+            if page.ended:
                 return False
             await asyncio.sleep(LOOK_S)
         return False

@@ -11,6 +11,7 @@ from typing import Annotated, Final, cast
 import msgspec
 from cyclopts import Parameter
 
+from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
 from subagents.cli.runs.selectors import path_of
@@ -21,7 +22,7 @@ from subagents.text import one_line
 NEWEST: Final = 100
 """How far back it looks when nothing was said."""
 HEAD: Final = frozenset(
-    {"seq", "type", "event", "agentId", "runId", "label", "ts", "atMs", "requester", "phase"}
+    {"seq", "type", "event", "agentId", "runId", "label", "occurredAt", "requester", "phase"}
 )
 """Fields with a column of their own."""
 
@@ -94,8 +95,8 @@ def _print(event: Document, *, json: bool) -> None:
     if json:
         sys.stdout.write(f"{msgspec.json.encode(event).decode()}\n")
         return
-    at_ms = event.get("ts", event.get("atMs"))
-    at = time.strftime("%H:%M:%S", time.localtime(cast("int", at_ms) / 1000))
+    at_ms = milliseconds_of(str(event.get("occurredAt"))) or 0
+    at = time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
     is_news = "event" in event
     name = event["event"] if is_news else event["type"]
     label = one_line(str(event["label"]), chars_max=24)

@@ -5,15 +5,15 @@ Source: 7-runtimes (``isolation``); 8-field-failures (deleted files are shown, n
 
 from typing import Final
 
+from subagents.api.wire.run_answers import Leftovers, RunDetail, Workspace
 from subagents.cli import output
-from subagents.cli.show.views import Details, Leftovers, WorkspaceView
 from subagents.text import one_line
 
 DELETED_SHOWN: Final = 5
 WORDS_LINES: Final = 12
 
 
-def fields(run: Leftovers | Details) -> list[tuple[str, str]]:
+def fields(run: Leftovers | RunDetail) -> list[tuple[str, str]]:
     """Name and text of each, for ``show``."""
     found: list[tuple[str, str]] = []
     if run.workspace is not None:
@@ -34,13 +34,13 @@ def say(run: Leftovers, *, has_result: bool) -> None:
             output.note(f"    {one_line(line, chars_max=400)}")
 
 
-def _where(found: WorkspaceView) -> str:
+def _where(found: Workspace) -> str:
     if found.kept is False:
         return f"removed, nothing was changed (it was {found.path})"
     return f"{found.path}  branch {found.branch}"
 
 
-def _changed(found: WorkspaceView) -> list[str]:
+def _changed(found: Workspace) -> list[str]:
     changes = found.changes
     if changes is None or found.kept is False:
         return []

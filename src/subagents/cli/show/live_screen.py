@@ -16,9 +16,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from subagents.api.wire.run_answers import RunNode
 from subagents.cli.output import STYLES
 from subagents.cli.show import render
-from subagents.cli.show.views import Node
 from subagents.cli.show.watch_frame import HEADERS, STALE_MS, Frame
 from subagents.text import harmless, one_line
 
@@ -63,7 +63,7 @@ class LiveTrees(_Redrawn):
     def __init__(self) -> None:
         super().__init__(stderr=True, by_itself=True)
 
-    def show(self, trees: Sequence[Node]) -> None:
+    def show(self, trees: Sequence[RunNode]) -> None:
         """Draw the trees instead of those before; more lines than fit are counted, not drawn."""
         if not trees:
             return
@@ -111,7 +111,7 @@ class LiveTable(_Redrawn):
         for row, texts in zip(frame.shown, rows, strict=True):
             cells = [Text(text) for text in texts]
             for index in (0, STATE):
-                cells[index].stylize(STYLES.get(row.state, ""))
+                cells[index].stylize(STYLES.get(row.shown_state, ""))
             if row.outcome is None and (row.last_activity_age_ms or 0) >= STALE_MS:
                 cells[SEEN].stylize("yellow")
             table.add_row(*(cells[index] for index in columns))

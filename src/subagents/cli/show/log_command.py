@@ -9,16 +9,12 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from subagents.api.wire.log_answers import LogLine, LogPage, LogSummary
+from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
 from subagents.cli.flags import Json, Run
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.show.views import (
-    LineView,
-    LogView,
-    SummaryView,
-    view,
-)
 from subagents.client.client import Client, Document, Query
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import harmless
@@ -118,7 +114,7 @@ def log(
     return EXIT_OK
 
 
-def _follow(client: Client, page: LogView, asked: Query, *, json: bool) -> None:
+def _follow(client: Client, page: LogPage, asked: Query, *, json: bool) -> None:
     """Go on from the cursor until the run ended; a daemon that dies meanwhile is waited for."""
     path = path_of(page.run_id, "/log")
     # Its time has come already: what is behind the cursor is newer.
@@ -137,9 +133,9 @@ def _follow(client: Client, page: LogView, asked: Query, *, json: bool) -> None:
         page = _print_page(answer, json=json)
 
 
-def _print_page(answer: Document, *, json: bool, is_first: bool = False) -> LogView:
+def _print_page(answer: Document, *, json: bool, is_first: bool = False) -> LogPage:
     """The lines; as JSON the document itself, so that following gives one for each page."""
-    page = view(answer, LogView)
+    page = read(answer, LogPage)
     if json:
         if is_first or page.lines or page.ended:
             output.document(answer)
@@ -149,12 +145,12 @@ def _print_page(answer: Document, *, json: bool, is_first: bool = False) -> LogV
     return page
 
 
-def print_line(line: LineView) -> None:
+def print_line(line: LogLine) -> None:
     """See ``shown``."""
     sys.stdout.writelines(f"{each}\n" for each in shown(line))
 
 
-def shown(line: LineView) -> list[str]:
+def shown(line: LogLine) -> list[str]:
     """Time, sign and text; further lines of the text stand below its beginning."""
     at = _clock(line.ts)
     sign = SIGNS.get(line.type, "?")
@@ -173,7 +169,7 @@ def _clock(ts: int) -> str:
     return time.strftime("%H:%M:%S" if is_today else "%m-%d %H:%M:%S", moment)
 
 
-def _say_what_is_missing(page: LogView, asked: Query) -> None:
+def _say_what_is_missing(page: LogPage, asked: Query) -> None:
     shown = len(page.lines)
     if not shown:
         whole = f" of {page.total_lines}" if page.total_lines else ""
@@ -191,7 +187,7 @@ def _print_summary(answer: Document, *, json: bool) -> None:
     if json:
         output.document(answer)
         return
-    found = view(answer, SummaryView)
+    found = read(answer, LogSummary)
     output.data(harmless(found.summary))
     if found.note:
         output.note(f"These are the facts without a model: {found.note}")

@@ -6,16 +6,11 @@ Source: 5-surfaces §2; the icons are never the only sign, the word stands besid
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from subagents.api.wire.message_answers import Progress
+from subagents.api.wire.run_answers import Outcome, RunNode, RunResult, RunRow, Verification
+from subagents.api.wire.usage_answers import Usage
+from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli.output import CELL_CHARS_MAX, cells_wide
-from subagents.cli.show.views import (
-    Item,
-    Node,
-    OutcomeView,
-    ProgressView,
-    Row,
-    UsageView,
-    VerificationView,
-)
 from subagents.text import compact, duration, money, one_line
 
 ICONS: Final = {
@@ -56,7 +51,7 @@ def word(state: str) -> str:
     return WORDS.get(state, state)
 
 
-def tree_lines(node: Node) -> list[TreeLine]:
+def tree_lines(node: RunNode) -> list[TreeLine]:
     """A run and all below it."""
     return [_line("", node), *_below(node.children, "")]
 
@@ -71,12 +66,12 @@ def aligned(lines: Sequence[TreeLine]) -> list[TreeLine]:
     ]
 
 
-def _line(indent: str, node: Node) -> TreeLine:
+def _line(indent: str, node: RunNode) -> TreeLine:
     name = one_line(node.label, chars_max=40) or node.run_id
-    return TreeLine(indent, node.state, name, node_text(node))
+    return TreeLine(indent, node.shown_state, name, node_text(node))
 
 
-def _below(children: Sequence[Node], indent: str) -> list[TreeLine]:
+def _below(children: Sequence[RunNode], indent: str) -> list[TreeLine]:
     lines: list[TreeLine] = []
     for index, child in enumerate(children):
         is_last = index == len(children) - 1
@@ -86,25 +81,25 @@ def _below(children: Sequence[Node], indent: str) -> list[TreeLine]:
     return lines
 
 
-def node_text(node: Node) -> str:
+def node_text(node: RunNode) -> str:
     """``command  running  12s  40% counting lines``."""
-    parts = [node.agent_id, word(node.state)]
-    if node.elapsed_ms is not None and node.state not in {"waiting", "queued"}:
+    parts = [node.agent_id, word(node.shown_state)]
+    if node.elapsed_ms is not None and node.shown_state not in {"waiting", "queued"}:
         parts.append(duration(node.elapsed_ms))
     parts += spending_parts(node)
     if node.outcome is not None:
         if node.verification == "passed":
             parts.append("verified")
-        if node.outcome.error and node.state != "ok":
+        if node.outcome.error and node.shown_state != "ok":
             parts.append(one_line(node.outcome.error, CELL_CHARS_MAX))
-    elif node.state in {"waiting", "queued", "retry_wait", "blocked"} and node.why:
+    elif node.shown_state in {"waiting", "queued", "retry_wait", "blocked"} and node.why:
         parts.append(one_line(node.why, CELL_CHARS_MAX))
     elif node.latest_progress is not None:
         parts.append(progress_text(node.latest_progress))
     return "  ".join(parts)
 
 
-def spending_parts(node: Node) -> list[str]:
+def spending_parts(node: RunNode) -> list[str]:
     """What it used with everything below it, as far as that is known, and of its budget."""
     parts = []
     if node.subtree_usage is not None and (text := usage_text(node.subtree_usage)):
@@ -116,41 +111,42 @@ def spending_parts(node: Node) -> list[str]:
     return parts
 
 
-def elapsed(row: Row, now_ms: float) -> str:
+def elapsed(row: RunRow, now_ms: float) -> str:
     """How long it has been at work, or was."""
-    if row.started_at is None:
+    started_ms = milliseconds_of(row.started_at)
+    if started_ms is None:
         return "-"
-    return duration(round((row.ended_at or now_ms) - row.started_at))
+    return duration(round((milliseconds_of(row.ended_at) or now_ms) - started_ms))
 
 
-def now_text(row: Row) -> str:
+def now_text(row: RunRow) -> str:
     """What it does, or why it does not."""
     if row.outcome is not None:
         return row.outcome.error or row.outcome.reason or ""
     if row.pending_request_count and row.blocked_reason:
         return f"asks: {row.blocked_reason}"
-    if row.state == "running" and row.latest_progress is not None:
+    if row.shown_state == "running" and row.latest_progress is not None:
         return progress_text(row.latest_progress)
     return row.blocked_reason or row.why or ""
 
 
-def progress_text(progress: ProgressView) -> str:
+def progress_text(progress: Progress) -> str:
     share = progress.percent_complete
     percent = "" if share is None else f"{share:g}% "
     return f"{percent}{one_line(progress.phase, CELL_CHARS_MAX)}"
 
 
-def outcome_text(outcome: OutcomeView) -> str:
+def outcome_text(outcome: Outcome) -> str:
     """``ok``, or the status with its reason: ``error (exit_code)``."""
     return f"{outcome.status} ({outcome.reason})" if outcome.reason else outcome.status
 
 
-def item_state(item: Item) -> str:
+def item_state(item: RunResult) -> str:
     failed = item.outcome.reason == "verification_failed"
     return "failed" if failed else item.outcome.status
 
 
-def summary(item: Item, *, elapsed_ms: int | None = None) -> str:
+def summary(item: RunResult, *, elapsed_ms: int | None = None) -> str:
     """The end of a run in one line, without the icon."""
     name = one_line(item.label, chars_max=60) or item.run_id
     parts = [f"{name}: {outcome_text(item.outcome)}"]
@@ -164,14 +160,14 @@ def summary(item: Item, *, elapsed_ms: int | None = None) -> str:
     return " · ".join(parts)
 
 
-def checks_text(verification: VerificationView) -> str:
+def checks_text(verification: Verification) -> str:
     passed = sum(check.passed for check in verification.checks)
     if verification.status == "skipped":
         return "not verified"
     return f"verified {passed}/{len(verification.checks)}"
 
 
-def failed_checks(verification: VerificationView | None) -> list[str]:
+def failed_checks(verification: Verification | None) -> list[str]:
     """One line for each check that did not pass."""
     if verification is None:
         return []
@@ -182,7 +178,7 @@ def failed_checks(verification: VerificationView | None) -> list[str]:
     ]
 
 
-def usage_text(usage: UsageView) -> str:
+def usage_text(usage: Usage) -> str:
     """Tokens and cost, as far as they are known."""
     parts: list[str] = []
     if usage.tokens_in is not None or usage.tokens_out is not None:
@@ -193,7 +189,7 @@ def usage_text(usage: UsageView) -> str:
     return ", ".join(parts)
 
 
-def error_lines(outcome: OutcomeView, verification: VerificationView | None) -> list[str]:
+def error_lines(outcome: Outcome, verification: Verification | None) -> list[str]:
     """Why a run is not ok: the failed checks, else the first lines of its error."""
     found = failed_checks(verification)
     if found or not outcome.error:

@@ -10,25 +10,24 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from subagents.api.wire.event_answers import Timeline, Why
+from subagents.api.wire.message_answers import Attention
+from subagents.api.wire.run_answers import (
+    RunDetail,
+    RunForest,
+    RunLink,
+    RunNode,
+    RunPage,
+    RunRow,
+    StoredResult,
+)
+from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Run
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import leftovers, render
-from subagents.cli.show.views import (
-    Attention,
-    DependencyView,
-    Details,
-    Ended,
-    Node,
-    Roots,
-    Row,
-    Rows,
-    Timeline,
-    Why,
-    view,
-)
 from subagents.client.client import Document
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import duration, harmless, one_line
@@ -92,7 +91,7 @@ def list_(
     if json:
         output.document(answer)
         return EXIT_OK
-    found = view(answer, Rows)
+    found = read(answer, RunPage)
     if not found.runs:
         output.note("No runs. Start one: subagents run 'echo hello'")
         return EXIT_OK
@@ -107,9 +106,9 @@ def list_(
     return EXIT_OK
 
 
-def _cells(row: Row, now_ms: float) -> list[str]:
+def _cells(row: RunRow, now_ms: float) -> list[str]:
     took, now = render.elapsed(row, now_ms), render.now_text(row)
-    return [row.run_id, row.label, row.agent_id, row.state, took, now]
+    return [row.run_id, row.label, row.agent_id, row.shown_state, took, now]
 
 
 def tree(
@@ -134,7 +133,7 @@ def tree(
     if json:
         output.document(answer)
         return EXIT_OK
-    roots = view(answer, Roots).roots if run is None else [view(answer, Node)]
+    roots = read(answer, RunForest).roots if run is None else [read(answer, RunNode)]
     if not roots:
         output.note("No runs of yours. Start one: subagents run 'echo hello'")
     lines = [each for root in roots for each in render.tree_lines(root)]
@@ -159,12 +158,12 @@ def show(run: Run, /, *, json: Json = False) -> int:
     if json:
         output.document(answer)
         return EXIT_OK
-    _show(view(answer, Details))
+    _show(read(answer, RunDetail))
     return EXIT_OK
 
 
-def _show(run: Details) -> None:
-    output.styled_line(f" {run.run_id}  {run.label}", render.icon(run.state), run.state)
+def _show(run: RunDetail) -> None:
+    output.styled_line(f" {run.run_id}  {run.label}", render.icon(run.shown_state), run.shown_state)
     state = run.phase if run.outcome is None else render.outcome_text(run.outcome)
     _field("state", f"{state}{'  (paused)' if run.paused else ''}")
     _field("why", run.why)
@@ -197,7 +196,7 @@ def _show(run: Details) -> None:
             _indented(long_text)
 
 
-def _show_chain(run: Details) -> None:
+def _show_chain(run: RunDetail) -> None:
     """The runs before and behind it in its session."""
     if run.continues is not None:
         _field("continues", run.continues)
@@ -216,13 +215,12 @@ def _show_tools(resolved: dict[str, object]) -> None:
         _field("tools", f"all but {', '.join(map(str, denied))}")
 
 
-def _show_relatives(run: Details) -> None:
+def _show_relatives(run: RunDetail) -> None:
     for dependency in run.dependencies:
         _field("after", _relative(dependency))
     for child in run.children:
         _field("child", _relative(child))
-    attempts = run.attempts if isinstance(run.attempts, list) else []
-    for attempt in attempts if len(attempts) > 1 else []:
+    for attempt in run.attempts if len(run.attempts) > 1 else []:
         text = "under way" if attempt.outcome is None else render.outcome_text(attempt.outcome)
         _field(f"attempt {attempt.number}", text)
     for request in run.requests:
@@ -230,7 +228,7 @@ def _show_relatives(run: Details) -> None:
         _field("question", f"{request.question} → {answer}  ({request.request_id})")
 
 
-def _show_proof(run: Details) -> None:
+def _show_proof(run: RunDetail) -> None:
     if run.verification is not None:
         _field("contract", render.checks_text(run.verification))
         for check in run.verification.checks:
@@ -254,7 +252,7 @@ def _indented(text: str) -> None:
         output.line(f"  {each}")
 
 
-def _relative(run: DependencyView) -> str:
+def _relative(run: RunLink) -> str:
     status = "not ended" if run.outcome is None else run.outcome.status
     return f"{run.label}  {run.run_id}  {status}"
 
@@ -273,7 +271,7 @@ def result(run: Run, /, *, json: Json = False) -> int:
     if json:
         output.document(answer)
         return EXIT_OK
-    ended = view(answer, Ended)
+    ended = read(answer, StoredResult)
     text = ended.result or (ended.report.summary if ended.report else None)
     if text:
         output.data(text)
@@ -297,13 +295,13 @@ def timeline(run: Run, /, *, json: Json = False) -> int:
     """
     with connect() as client:
         answer = client.get(path_of(run, "/timeline"), {"limit": EVENTS_PAGE})
-        page = view(answer, Timeline)
+        page = read(answer, Timeline)
         raw = list(_events(answer))
         events = list(page.events)
         while page.next_seq is not None:
             more = {"afterSeq": events[-1].seq, "limit": EVENTS_PAGE}
             answer = client.get(path_of(page.run_id, "/timeline"), more)
-            page = view(answer, Timeline)
+            page = read(answer, Timeline)
             raw += _events(answer)
             events += page.events
             if not page.events:
@@ -311,12 +309,12 @@ def timeline(run: Run, /, *, json: Json = False) -> int:
     if json:
         output.document({"runId": page.run_id, "events": raw, "nextSeq": None})
         return EXIT_OK
-    start_ms = events[0].at_ms if events else 0
+    start_ms = milliseconds_of(events[0].occurred_at) or 0 if events else 0
     room = EVENT_TEXT_CHARS_MAX
     if output.is_tty():
         room = max(20, shutil.get_terminal_size().columns - EVENT_COLUMNS)
     for event in events:
-        at = f"+{(event.at_ms - start_ms) / 1000:.3f}s"
+        at = f"+{((milliseconds_of(event.occurred_at) or 0) - start_ms) / 1000:.3f}s"
         phase = "(stale)" if event.stale else event.phase or ""
         text = one_line(_event_text(event.data), chars_max=room)
         output.line(f"{at:>11}  {event.seq:>3}  {phase:<17}  {event.type:<20}  {text}".rstrip())
@@ -353,29 +351,28 @@ def why(run: Run, /, *, json: Json = False) -> int:
     if json:
         output.document(answer)
         return EXIT_OK
-    found = view(answer, Why)
+    found = read(answer, Why)
     output.line(f"{found.run_id} is {found.phase}: {found.why}")
-    start_ms = next((step.at_ms for step in found.steps if step.at_ms is not None), None)
+    start_ms = milliseconds_of(found.steps[0].occurred_at) if found.steps else None
     for step in found.steps:
-        at = "" if step.at_ms is None or start_ms is None else _offset(step.at_ms - start_ms)
+        at = _offset(step.occurred_at, start_ms)
         output.line(f"  {at:>9}  {one_line(step.text, chars_max=400)}")
     if found.delivery_tries:
         output.line("delivery:")
     for each in found.delivery_tries:
-        at_ms = each.get("at", each.get("atMs"))
-        is_known = isinstance(at_ms, int) and start_ms is not None
-        at = _offset(at_ms - start_ms) if is_known else ""  # type: ignore[operator]  # is_known
-        output.line(f"  {at:>9}  to {each.get('target')}: {_delivery(each.get('outcome'))}")
+        at = _offset(each.tried_at, start_ms)
+        output.line(f"  {at:>9}  to {each.target}: {_delivery(each.outcome)}")
     return EXIT_OK
 
 
-def _offset(milliseconds: int) -> str:
-    return f"+{duration(milliseconds)}"
+def _offset(at: str | None, start_ms: int | None) -> str:
+    at_ms = milliseconds_of(at)
+    if at_ms is None or start_ms is None:
+        return ""
+    return f"+{duration(at_ms - start_ms)}"
 
 
-def _delivery(outcome: object) -> str:
-    if not isinstance(outcome, dict):
-        return str(outcome)
+def _delivery(outcome: dict[str, object]) -> str:
     rest = " ".join(str(value) for name, value in outcome.items() if name != "kind")
     return f"{outcome.get('kind')} {rest}".strip()
 
@@ -394,12 +391,13 @@ def attention(*, json: Json = False) -> int:
     if json:
         output.document(answer)
         return EXIT_OK
-    items = view(answer, Attention).items
+    items = read(answer, Attention).items
     if not items:
         output.note("Nothing needs you.")
     now_ms = time.time() * 1000
     for item in items:
-        age = "" if item.since is None else f", {duration(round(now_ms - item.since))} ago"
+        since_ms = milliseconds_of(item.since_at)
+        age = "" if since_ms is None else f", {duration(round(now_ms - since_ms))} ago"
         text = one_line(item.text, chars_max=200)
         output.styled_line(f"  {item.label} ({item.run_id}{age}): {text}", item.kind, item.kind)
         if item.request_id:

@@ -6,13 +6,15 @@ Source: 5-surfaces §2; 4-observability §3.
 import time
 from typing import Final
 
+from subagents.api.wire.run_answers import RunStatus
+from subagents.api.wire.usage_answers import Usage
+from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Runs
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
-from subagents.cli.show.views import StatusView, UsageView, view
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import duration, one_line
 
@@ -38,16 +40,19 @@ def status(*runs: Runs, json: Json = False) -> int:
         return EXIT_OK
     now_ms = time.time() * 1000
     for answer in answers:
-        found = view(answer, StatusView)
+        found = read(answer, RunStatus)
         name = one_line(found.label, chars_max=60)
-        parts = [f" {found.run_id}  {name}  {render.word(found.state)}", *facts(found, now_ms)]
-        output.styled_line("  ".join(parts), render.icon(found.state), found.state)
+        parts = [
+            f" {found.run_id}  {name}  {render.word(found.shown_state)}",
+            *facts(found, now_ms),
+        ]
+        output.styled_line("  ".join(parts), render.icon(found.shown_state), found.shown_state)
         if now := " · ".join(doing(found, now_ms)):
             output.line(f"    {one_line(now, chars_max=LINE_CHARS_MAX)}")
     return EXIT_OK
 
 
-def facts(found: StatusView, now_ms: float) -> list[str]:
+def facts(found: RunStatus, now_ms: float) -> list[str]:
     """What can be counted: time, attempt, tokens and cost as far as they are known, tools."""
     parts = [render.elapsed(found, now_ms)]
     if (found.attempt or 0) > 1:
@@ -66,13 +71,11 @@ def facts(found: StatusView, now_ms: float) -> list[str]:
     return parts
 
 
-def used_by(found: StatusView) -> UsageView:
-    return UsageView(
-        tokens_in=found.tokens_in, tokens_out=found.tokens_out, cost_usd=found.cost_usd
-    )
+def used_by(found: RunStatus) -> Usage:
+    return Usage(tokens_in=found.tokens_in, tokens_out=found.tokens_out, cost_usd=found.cost_usd)
 
 
-def doing(found: StatusView, now_ms: float) -> list[str]:
+def doing(found: RunStatus, now_ms: float) -> list[str]:
     """What it is at, or why it is not; its last sign of life; what is left of its time."""
     parts = [one_line(render.now_text(found), chars_max=PART_CHARS_MAX)]
     if found.outcome is None:
@@ -83,7 +86,7 @@ def doing(found: StatusView, now_ms: float) -> list[str]:
             parts.append(f"{seen}, {found.last_activity_age}")
         if found.budget is not None and found.budget.text:
             parts.append(f"budget: {found.budget.text}")
-        if found.deadline is not None:
-            left = duration(max(round(found.deadline - now_ms), 0))
+        if (deadline_ms := milliseconds_of(found.deadline)) is not None:
+            left = duration(max(round(deadline_ms - now_ms), 0))
             parts.append(f"{left} to its deadline")
     return [part for part in parts if part]

@@ -14,21 +14,17 @@ from typing import Annotated, Final, Protocol
 
 from cyclopts import Parameter
 
+from subagents.api.wire.run_answers import RunPage, RunRow, RunStatus
+from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect, persistently
 from subagents.cli.flags import Json, Runs
 from subagents.cli.runs import selectors
-from subagents.cli.show.views import (
-    Row,
-    Rows,
-    StatusView,
-    view,
-)
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
 from subagents.client.client import Client, Document, segment
 from subagents.domain.run.run import SETTLED, Phase
 from subagents.errors import EXIT_OK, NotFound, UsageError
-from subagents.text import one_line, parse_duration
+from subagents.text import iso, one_line, parse_duration
 
 INTERVAL_MS_MIN: Final = 200
 LINES_SPARE: Final = 4
@@ -62,11 +58,11 @@ class Watched:
         single = [each for each in given if each not in self._trees]
         self._all = not given
         self._began_ms = time.time() * 1000
-        self._followed: dict[str, Row] = {}
-        self._over: dict[str, StatusView] = {}
+        self._followed: dict[str, RunRow] = {}
+        self._over: dict[str, RunStatus] = {}
         self._raw: dict[str, Document] = {}
         for selector in selectors.expand(client, single):
-            found = view(client.get(selectors.path_of(selector, "/status")), Row)
+            found = read(client.get(selectors.path_of(selector, "/status")), RunRow)
             self._followed[found.run_id] = found
 
     def frame(self, rows_max: int) -> Frame:
@@ -84,16 +80,18 @@ class Watched:
     def documents(self, frame: Frame) -> list[Document]:
         return [self._raw[row.run_id] for row in frame.shown]
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[RunRow]:
         for tree in self._trees:
             yield from selectors.rows(self._client, tree)
         if self._all:
             yield from selectors.listed(self._client, {"phase": AT_WORK})
             # What began and ended between two looks.
-            newest = view(self._client.get("/v1/runs", {"limit": NEWEST}), Rows).runs
-            yield from (row for row in newest if (row.created_at or 0) >= self._began_ms)
+            newest = read(self._client.get("/v1/runs", {"limit": NEWEST}), RunPage).runs
+            yield from (
+                row for row in newest if (milliseconds_of(row.created_at) or 0) >= self._began_ms
+            )
 
-    def _look(self, run_id: str) -> StatusView | None:
+    def _look(self, run_id: str) -> RunStatus | None:
         """The run's status; what is over does not change any more."""
         if run_id in self._over:
             return self._over[run_id]
@@ -103,7 +101,7 @@ class Watched:
             # Pruned while it was watched.
             self._followed.pop(run_id, None)
             return None
-        found = view(answer, StatusView)
+        found = read(answer, RunStatus)
         self._followed[run_id] = found
         self._raw[run_id] = answer
         if found.outcome is not None:
@@ -142,7 +140,7 @@ class _Documents:
 
     def show(self, frame: Frame) -> None:
         runs = self._watched.documents(frame)
-        output.document({"at": round(time.time() * 1000), "runs": runs})
+        output.document({"takenAt": iso(round(time.time() * 1000)), "runs": runs})
 
 
 def _table(frame: Frame) -> None:

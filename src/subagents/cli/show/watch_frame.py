@@ -6,8 +6,9 @@ Source: 5-surfaces §2; 4-observability §3, §5.
 from collections.abc import Sequence
 from typing import Final
 
+from subagents.api.wire.run_answers import RunRow, RunStatus
+from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli.show import render
-from subagents.cli.show.views import Row, StatusView
 from subagents.text import compact, cut_start, duration, money, one_line
 
 NAME_CHARS_MAX: Final = 40
@@ -22,7 +23,7 @@ STALE_MS: Final = 5 * 60_000
 class Frame:
     """What is known of the runs at one moment, in the order in which they are shown."""
 
-    def __init__(self, found: Sequence[StatusView], folded: Sequence[Row]) -> None:
+    def __init__(self, found: Sequence[RunStatus], folded: Sequence[RunRow]) -> None:
         self.shown = sorted(found, key=place)
         self.folded = folded
         self._labels = {each.run_id: each for each in found}
@@ -61,7 +62,7 @@ class Frame:
             if index == last or any(row[index] not in {"", "-"} for row in rows)
         ]
 
-    def cells(self, row: StatusView, now_ms: float) -> list[str]:
+    def cells(self, row: RunStatus, now_ms: float) -> list[str]:
         """One row of the table, under ``HEADERS``."""
         tokens = None
         if row.tokens_in is not None or row.tokens_out is not None:
@@ -71,10 +72,10 @@ class Frame:
             children = f"{row.children_total - row.children_active}/{row.children_total}"
         is_live = row.outcome is None
         return [
-            render.icon(row.state),
+            render.icon(row.shown_state),
             self.name(row),
             row.agent_id,
-            render.word(row.state),
+            render.word(row.shown_state),
             render.elapsed(row, now_ms),
             "-" if tokens is None else compact(tokens),
             "-" if row.cost_usd is None else money(row.cost_usd),
@@ -83,7 +84,7 @@ class Frame:
             now_of(row),
         ]
 
-    def name(self, row: StatusView) -> str:
+    def name(self, row: RunStatus) -> str:
         """Its label behind those of the runs that spawned it, as far as they are shown."""
         names = [row.label or row.run_id]
         above = self._labels.get(row.requester_run or "")
@@ -94,24 +95,24 @@ class Frame:
         return cut_start(whole, NAME_CHARS_MAX)
 
 
-def group_of(row: Row) -> int:
+def group_of(row: RunRow) -> int:
     """0 needs somebody, 1 failed, 2 at work, 3 waits for something, 4 done."""
     if row.outcome is not None:
         return 1 if row.outcome.status in FAILURES else 4
     if row.pending_request_count:
         return 0
-    return 2 if row.state in WORKING else 3
+    return 2 if row.shown_state in WORKING else 3
 
 
-def place(row: Row) -> tuple[int, int, str]:
+def place(row: RunRow) -> tuple[int, int, str]:
     """By group, then as they were spawned: rows do not jump while nothing happens to them."""
-    return (group_of(row), row.created_at or 0, row.run_id)
+    return (group_of(row), milliseconds_of(row.created_at) or 0, row.run_id)
 
 
-def now_of(row: StatusView) -> str:
+def now_of(row: RunStatus) -> str:
     """What it does now: a question first, then its progress and what it was last seen at."""
     told = render.now_text(row)
-    if row.outcome is not None or row.pending_request_count or row.state not in WORKING:
+    if row.outcome is not None or row.pending_request_count or row.shown_state not in WORKING:
         return told
     if row.latest_progress is None:
         return row.last_activity or told

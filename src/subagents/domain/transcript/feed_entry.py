@@ -15,6 +15,7 @@ from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.events import Alerted, Event, ParentNotified
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import Value
+from subagents.text import iso
 
 Document = dict[str, object]
 
@@ -54,7 +55,7 @@ def told(
     if news is not None and news[0] in names:
         name, fields = news
         document = {"type": "event", "event": name, "agentId": run.resolved.label, **fields}
-        about = {"runId": run.id, "label": run.resolved.label, "ts": event.at_ms}
+        about = {"runId": run.id, "label": run.resolved.label, "occurredAt": iso(event.at_ms)}
         found.append(Told(number=number, name=name, document={**document, "seq": number, **about}))
     if RUN in names:
         found.append(Told(number=number, name=RUN, document=_step(run, event, number)))
@@ -98,6 +99,6 @@ def _step(run: Run, event: Event, number: int) -> Document:
         "agentId": run.resolved.agent_id,
         "requester": run.requester,
         "type": type(event).__name__,
-        "atMs": event.at_ms,
+        "occurredAt": iso(event.at_ms),
         "phase": run.phase,
     }

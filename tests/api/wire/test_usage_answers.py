@@ -1,15 +1,14 @@
 """What runs used and what is left of their budgets, as callers and people are shown it."""
 
-import msgspec
 import pytest
 from tests.api import run_journals as runs
 from tests.api.run_journals import journal, run_after, slot, spawned, started
 
+from subagents.api.answers import run_building
 from subagents.api.answers.explain import steps, why_now
-from subagents.api.wire import documents
-from subagents.api.wire import usage as spending
+from subagents.api.wire.usage_answers import BudgetState
+from subagents.api.wire.wire_struct import document_of
 from subagents.cli.show import render
-from subagents.cli.show.views import Node
 from subagents.domain.run import events as e
 from subagents.domain.run.run import (
     BudgetStop,
@@ -46,12 +45,12 @@ def family(budget: Budget | None = BUDGET, tokens: int = 700) -> list[e.Event]:
 
 
 def node_of(run: Run) -> str:
-    return render.node_text(msgspec.convert(documents.node(run, [], 1000), Node))
+    return render.node_text(run_building.node(run, [], 1000))
 
 
 @pytest.mark.requirement("budget:shown", "budget:rolled-up")
 def test_a_row_has_the_runs_own_usage_and_that_of_its_subtree() -> None:
-    row = documents.row(run_after(*family()), 1000)
+    row = document_of(run_building.row(run_after(*family()), 1000))
 
     assert row["usage"] == {"tokensIn": 100, "tokensOut": None, "costUsd": None}
     assert row["subtreeUsage"] == {
@@ -60,14 +59,14 @@ def test_a_row_has_the_runs_own_usage_and_that_of_its_subtree() -> None:
         "costUsd": 0.25,
         "runs": 3,
     }
-    assert documents.row(run_after(*family()[:4]), 1000)["subtreeUsage"] is None
+    assert document_of(run_building.row(run_after(*family()[:4]), 1000))["subtreeUsage"] is None
 
 
 @pytest.mark.requirement("budget:shown")
 def test_details_show_every_limit_what_is_spent_and_what_is_left() -> None:
     run = run_after(*family())
 
-    assert documents.detail(run, 1000)["budget"] == {
+    assert document_of(run_building.detail(run, 1000))["budget"] == {
         "maxTokens": 1_000,
         "maxCostUsd": None,
         "maxRuns": 4,
@@ -78,8 +77,8 @@ def test_details_show_every_limit_what_is_spent_and_what_is_left() -> None:
         "text": "800 of 1k tokens, 3 of 4 runs",
         "exhausted": False,
     }
-    assert documents.detail(run_after(*family(None)), 1000)["budget"] is None
-    assert spending.short_budget(run, 1000) == {
+    assert document_of(run_building.detail(run_after(*family(None)), 1000))["budget"] is None
+    assert document_of(run_building.budget_state(run, 1000) or BudgetState()) == {
         "percent": 80,
         "text": "800 of 1k tokens, 3 of 4 runs",
         "exhausted": False,

@@ -5,8 +5,10 @@ import pytest
 from tests.api import run_journals as runs
 from tests.api.run_journals import exited, journal, result, run_after, slot, spawned, started
 
+from subagents.api.answers import event_building, run_building
 from subagents.api.answers.explain import fold
-from subagents.api.wire import documents
+from subagents.api.wire import run_answers as wire
+from subagents.api.wire.wire_struct import document_of
 from subagents.domain.run import events as e
 from subagents.domain.run.outcome import (
     Check,
@@ -61,7 +63,7 @@ def verified(verdict: Verdict, *, passed: bool) -> e.VerificationFinished:
     ],
 )
 def test_run_status_is_one_word_that_fits_the_run(events: tuple[e.Event, ...], word: str) -> None:
-    assert documents.run_status(run_after(*events)) == word
+    assert run_building.run_status(run_after(*events)) == word
 
 
 @pytest.mark.requirement("report:in-tree", "notices:pending")
@@ -70,26 +72,27 @@ def test_a_tree_shows_what_the_worker_claims_and_that_it_is_blocked_but_not_why(
     said = runs.signal(ReportSeen(key="r", report=claim))
     shown = {"status": ReportStatus.PARTIAL, "confidence": Confidence.LOW}
 
-    assert documents.node(run_after(*LIVE), [], 9000)["completion"] is None
-    assert documents.node(run_after(*LIVE, said), [], 9000)["completion"] == shown
+    assert document_of(run_building.node(run_after(*LIVE), [], 9000))["completion"] is None
+    assert document_of(run_building.node(run_after(*LIVE, said), [], 9000))["completion"] == shown
     ended = run_after(*LIVE, said, result(), exited())
-    assert documents.node(ended, [], 9000)["completion"] == shown
-    blocked = documents.node(run_after(*LIVE, ASKED), [], 9000)
+    assert document_of(run_building.node(ended, [], 9000))["completion"] == shown
+    blocked = document_of(run_building.node(run_after(*LIVE, ASKED), [], 9000))
     assert (blocked["runStatus"], blocked["pendingRequestCount"]) == ("blocked", 1)
     assert "blockedReason" not in blocked
 
 
 @pytest.mark.requirement("wire:row")
-def test_a_row_has_every_name_of_the_contract_and_times_in_milliseconds() -> None:
-    row = documents.row(run_after(*DONE), 9000)
+def test_a_row_has_every_name_of_the_contract_and_times_as_iso_8601() -> None:
+    row = document_of(run_building.row(run_after(*DONE), 9000))
 
     assert set(row) == {
         *("runId", "label", "agentId", "runtime", "sessionKey", "requester", "depth", "phase"),
-        *("runStatus", "outcome", "attempt", "attempts", "pendingRequestCount", "blockedReason"),
-        *("latestProgress", "usage", "createdAt", "startedAt", "endedAt", "phaseSince", "why"),
+        *("runStatus", "outcome", "attempt", "attemptsMax", "pendingRequestCount", "blockedReason"),
+        *("latestProgress", "usage", "createdAt", "startedAt", "endedAt", "phaseSinceAt", "why"),
         *("task", "subtreeUsage"),
     }
-    assert (row["createdAt"], row["endedAt"]) == (1000, 2000)
+    assert row["createdAt"] == "1970-01-01T00:00:01.000Z"
+    assert row["endedAt"] == "1970-01-01T00:00:02.000Z"
     assert row["outcome"] == {"status": "ok", "reason": None, "error": None}
 
 
@@ -97,8 +100,8 @@ def test_a_row_has_every_name_of_the_contract_and_times_in_milliseconds() -> Non
 def test_unknown_usage_is_null_and_a_part_of_it_too() -> None:
     known = runs.signal(UsageSeen(key="u", usage=Usage(tokens_in=5)))
 
-    assert documents.row(run_after(*LIVE), 0)["usage"] is None
-    assert documents.row(run_after(*LIVE, known), 0)["usage"] == {
+    assert document_of(run_building.row(run_after(*LIVE), 0))["usage"] is None
+    assert document_of(run_building.row(run_after(*LIVE, known), 0))["usage"] == {
         "tokensIn": 5,
         "tokensOut": None,
         "costUsd": None,
@@ -123,11 +126,11 @@ def test_a_verdict_reads_passed_failed_or_skipped(
         spawned(CHECKED), slot(), started(), result(), exited(), verified(verdict, passed=passed)
     )
 
-    found = documents.item(run)["verification"]
+    found = document_of(run_building.result(run))["verification"]
 
     assert isinstance(found, dict)
     assert found["status"] == word
-    assert found["verifiedAt"] == 5
+    assert found["verifiedAt"] == "1970-01-01T00:00:00.005Z"
     assert found["checks"] == [
         {"type": "artifact", "target": "out", "passed": passed, "reason": "r", "evidence": None}
     ]
@@ -137,8 +140,8 @@ def test_a_verdict_reads_passed_failed_or_skipped(
 def test_a_contract_that_never_ran_is_skipped_and_no_contract_is_null() -> None:
     failed = run_after(spawned(CHECKED), slot(), started(), exited(1))
 
-    assert documents.verification(failed) == {"status": "skipped", "checks": [], "verifiedAt": None}
-    assert documents.verification(run_after(*DONE)) is None
+    assert run_building.verification(failed) == wire.Verification(status="skipped")
+    assert run_building.verification(run_after(*DONE)) is None
 
 
 @pytest.mark.requirement("wire:artifacts")
@@ -159,9 +162,9 @@ def test_artifacts_are_those_of_the_contract_then_those_the_worker_reported() ->
         verified(Verdict.PASSED, passed=True),
     )
 
-    assert documents.artifacts(run) == [
-        {"path": "out", "description": "o", "verified": True},
-        {"path": "extra", "description": "e", "verified": False},
+    assert run_building.artifacts(run) == [
+        wire.Artifact(path="out", description="o", verified=True),
+        wire.Artifact(path="extra", description="e", verified=False),
     ]
 
 
@@ -169,8 +172,8 @@ def test_artifacts_are_those_of_the_contract_then_those_the_worker_reported() ->
 def test_values_of_the_agents_env_appear_in_no_document() -> None:
     run = run_after(*DONE)
     shown = [
-        documents.detail(run, 0),
-        *(documents.event(each) for each in fold(journal(*DONE))),
+        document_of(run_building.detail(run, 0)),
+        *(document_of(event_building.timeline_event(each)) for each in fold(journal(*DONE))),
     ]
 
     text = msgspec.json.encode(shown).decode()
@@ -184,19 +187,20 @@ def test_details_keep_the_parameters_word_for_word_and_cut_only_the_result() -> 
     spec = RunSpec(task="t" * 1000, retry_count=2)
     run = run_after(spawned(spec), slot(), started(), result("é" * 5000), exited())
 
-    detail = documents.detail(run, 0)
+    detail = document_of(run_building.detail(run, 0))
 
     assert detail["originalSpawnParams"] == {"task": "t" * 1000, "retryCount": 2}
     assert str(detail["task"]).endswith("… (500 more characters)")
     assert str(detail["result"]).endswith("… (1000 more characters)")
     assert detail["resultBytes"] == 10_000
-    assert documents.result(run)["result"] == "é" * 5000
+    assert document_of(run_building.stored_result(run))["result"] == "é" * 5000
 
 
 @pytest.mark.requirement("wire:timeline")
 def test_an_event_has_its_data_apart_and_long_texts_cut() -> None:
     (first, *_, last) = [
-        documents.event(each) for each in fold(journal(*LIVE, runs.result("x" * 3000)))
+        document_of(event_building.timeline_event(each))
+        for each in fold(journal(*LIVE, runs.result("x" * 3000)))
     ]
 
     assert (first["seq"], first["type"], first["phase"]) == (1, "Spawned", "queued")
@@ -209,8 +213,8 @@ def test_an_event_has_its_data_apart_and_long_texts_cut() -> None:
 def test_a_repeated_receipt_says_that_nothing_new_was_started() -> None:
     run = run_after(spawned())
 
-    first = documents.receipt(run, warnings=("w",), repeated=False)
-    again = documents.receipt(run, warnings=(), repeated=True)
+    first = document_of(run_building.receipt(run, warnings=("w",), repeated=False))
+    again = document_of(run_building.receipt(run, warnings=(), repeated=True))
 
     assert (first["status"], first["warnings"], first["repeated"]) == ("accepted", ["w"], False)
     assert "made run r-0000000001 before" in str(again["note"])

@@ -1,0 +1,65 @@
+"""Answers about events, built from the journal."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from subagents.api.answers.explain import Folded, Step
+from subagents.api.answers.run_building import without_secrets
+from subagents.api.wire import event_answers as wire
+from subagents.api.wire.wire_struct import document_of
+from subagents.domain.transcript.feed_entry import Told
+from subagents.text import iso, shortened
+
+TEXT_CHARS_MAX: Final = 2000
+"""Of each text in a timeline's event; the whole is in the run."""
+_MOMENT: Final = re.compile(r"^(?:at|deadline|due|\w+At|\w+Deadline|\w+Due|since|\w+Since)Ms$")
+"""Stored fields that hold a point in time, in milliseconds."""
+
+
+def timeline_event(folded: Folded) -> wire.TimelineEvent:
+    """One event of a timeline, with the phase the run was in after it."""
+    entry = folded.entry
+    raw = document_of(entry.event)
+    data = {name: value for name, value in raw.items() if name not in {"type", "atMs"}}
+    resolved = data.get("resolved")
+    if isinstance(resolved, dict):
+        data["resolved"] = without_secrets(resolved)
+    shown = _shown(data)
+    return wire.TimelineEvent(
+        seq=entry.seq,
+        occurred_at=iso(entry.at_ms),
+        type=type(entry.event).__name__,
+        data=shown if isinstance(shown, dict) else {},
+        key=entry.key,
+        phase=folded.run.phase,
+        stale=folded.stale,
+    )
+
+
+def why_step(value: Step) -> wire.WhyStep:
+    return wire.WhyStep(occurred_at=iso(value.at_ms), text=value.text)
+
+
+def stream_event(told: Told) -> wire.StreamEvent:
+    """One event for a follower."""
+    return msgspec.convert(told.document, wire.StreamEvent)
+
+
+def _shown(value: object) -> object:
+    """A stored value as the wire has it: texts cut, points in time as everywhere."""
+    if isinstance(value, str):
+        return shortened(value, TEXT_CHARS_MAX)
+    if isinstance(value, dict):
+        return dict(_field(name, each) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return [_shown(each) for each in value]
+    return value
+
+
+def _field(name: str, value: object) -> tuple[str, object]:
+    if isinstance(value, int) and not isinstance(value, bool) and _MOMENT.match(name):
+        moment = name.removesuffix("Ms").removesuffix("At")
+        return (f"{moment}At" if moment != "at" else "occurredAt"), iso(value)
+    return name, _shown(value)

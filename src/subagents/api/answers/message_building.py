@@ -1,0 +1,115 @@
+"""Answers about messages, questions and progress, built from domain values."""
+
+from subagents.api.wire import message_answers as wire
+from subagents.api.wire.wire_struct import iso_or_none
+from subagents.domain.rules.admission import PROGRESS_LINES_MAX
+from subagents.domain.run.run import Message, Progress, Request, Run
+from subagents.engine.messages.reports import ProgressAnswer
+from subagents.engine.runs.queries import AttentionItem
+from subagents.ports import InboxRow
+from subagents.text import iso
+
+
+def message(row: InboxRow) -> wire.Message:
+    value: Message = row.message
+    return wire.Message(
+        id=value.id,
+        number=row.number,
+        session_key=value.session_key,
+        run_id=value.run_id,
+        kind=value.kind,
+        sent_at=iso(value.created_at_ms),
+        text=value.text,
+    )
+
+
+def inbox_entry(row: InboxRow, *, awaited: bool) -> wire.InboxEntry:
+    """A message and what became of it."""
+    value: Message = row.message
+    return wire.InboxEntry(
+        id=value.id,
+        number=row.number,
+        session_key=value.session_key,
+        run_id=value.run_id,
+        kind=value.kind,
+        sent_at=iso(value.created_at_ms),
+        text=value.text,
+        consumed_at=iso_or_none(row.consumed_at_ms),
+        consumed_by=row.consumed_by,
+        awaited=awaited,
+    )
+
+
+def attention_item(value: AttentionItem) -> wire.AttentionItem:
+    return wire.AttentionItem(
+        kind=value.kind,
+        run_id=value.run.id,
+        label=value.run.resolved.label,
+        text=value.text,
+        request_id=value.request_id,
+        since_at=iso(value.since_ms),
+    )
+
+
+def request(run: Run, value: Request, *, status: str | None = None) -> wire.WorkerRequest:
+    """A worker's question; ``status`` = what answering it came to, if that is not its own."""
+    given = value.answer
+    return wire.WorkerRequest(
+        request_id=value.id,
+        run_id=run.id,
+        label=run.resolved.label,
+        priority=value.priority,
+        question=value.question,
+        context=value.context,
+        options=list(value.options),
+        default_answer=value.default_answer,
+        status=status or request_status(value),
+        answer=given.text if given else None,
+        decision=given.decision if given else None,
+        by=given.by if given else None,
+        asked_at=iso(value.asked_at_ms),
+        deadline_at=iso_or_none(value.deadline_ms),
+        answered_at=iso(given.at_ms) if given else None,
+    )
+
+
+def request_status(value: Request) -> str:
+    """``pending``, ``answered`` (also by the default), ``timeout`` or ``cancelled``."""
+    if value.answer is None:
+        return "pending"
+    decision = str(value.answer.decision)
+    return decision if decision in {"timeout", "cancelled"} else "answered"
+
+
+def progress(value: Progress | None) -> wire.Progress | None:
+    if value is None:
+        return None
+    return wire.Progress(
+        phase=value.phase,
+        percent_complete=value.percent_complete,
+        updated_at=iso(value.updated_at_ms),
+    )
+
+
+def progress_update(value: Progress) -> wire.ProgressUpdate:
+    """One update of the log; the run itself shows only the newest, and less of it."""
+    return wire.ProgressUpdate(
+        number=value.number,
+        phase=value.phase,
+        percent_complete=value.percent_complete,
+        level=value.level,
+        metrics=dict(value.metrics),
+        updated_at=iso(value.updated_at_ms),
+    )
+
+
+def progress_taken(run: Run, value: ProgressAnswer) -> wire.Taken:
+    """What became of one update: ``stored``, ``rate_limited`` or ``latest_only``."""
+    if value.retry_after_s is not None:
+        return wire.Taken(
+            run_id=run.id, status="rate_limited", retry_after_seconds=value.retry_after_s
+        )
+    if value.is_latest_only:
+        note = f"the run has {PROGRESS_LINES_MAX} updates already; only the latest is shown"
+        return wire.Taken(run_id=run.id, status="latest_only", note=note)
+    return wire.Taken(run_id=run.id, status="stored")

@@ -1,0 +1,520 @@
+"""Answers about runs, built from domain values.
+
+Nothing unknown is turned into a zero: usage, percentages and times that nobody reported are null.
+Values of an agent's ``env`` are configuration secrets and are never shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from subagents.api.answers import message_building as messages
+from subagents.api.answers.explain import why_now
+from subagents.api.wire import run_answers as wire
+from subagents.api.wire import usage_answers
+from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
+from subagents.domain.rules import budgets
+from subagents.domain.rules.admission import LaneUse
+from subagents.domain.run import outcome as domain
+from subagents.domain.run import spending, workspace
+from subagents.domain.run.outcome import Verdict
+from subagents.domain.run.run import (
+    Attempt,
+    Child,
+    Delivery,
+    DeliveryTry,
+    Dependency,
+    Phase,
+    Report,
+    Run,
+    Spent,
+    Usage,
+)
+from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.values import announcement_id, attempt_id
+from subagents.domain.text.announcement import announcement_text
+from subagents.engine.runs.queries import RunNode
+from subagents.engine.runs.sessions import Sent
+from subagents.text import iso, shortened
+
+DETAIL_RESULT_CHARS_MAX: Final = 4000
+ROW_TASK_CHARS_MAX: Final = 500
+HIDDEN: Final = "(hidden)"
+
+_PHASE_WORDS: Final = {
+    Phase.WAITING: "waiting",
+    Phase.QUEUED: "queued",
+    Phase.RETRY_WAIT: "retrying",
+}
+_HELD: Final = frozenset(_PHASE_WORDS)
+
+
+# -- whole answers ------------------------------------------------------------------------------
+
+
+def run_status(run: Run) -> str:
+    """One word for people: ``blocked`` by a question, else the phase or the outcome's status."""
+    if run.outcome is not None:
+        return str(run.outcome.status)
+    if run.pending_requests:
+        return "blocked"
+    if run.paused and run.phase in _HELD:
+        return "paused"
+    if run.limited is not None and run.phase in _HELD:
+        return "waiting"
+    return _PHASE_WORDS.get(run.phase, "running")
+
+
+def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunRow:
+    """A run in a list; the retry after a failed verification counts in ``attempt`` only."""
+    pending = run.pending_requests
+    return wire.RunRow(
+        run_id=run.id,
+        label=run.resolved.label,
+        agent_id=run.resolved.agent_id,
+        runtime=run.resolved.runtime,
+        session_key=run.session_key,
+        requester=run.requester,
+        depth=run.depth,
+        phase=run.phase,
+        run_status=run_status(run),
+        outcome=outcome(run.outcome),
+        attempt=len(run.attempts),
+        attempts_max=max(run.spec.retry_count + 1, len(run.attempts)),
+        pending_request_count=len(pending),
+        blocked_reason=pending[0].question if pending else None,
+        latest_progress=messages.progress(run.progress),
+        usage=usage(spending.total_usage(run)),
+        subtree_usage=subtree_usage(run),
+        created_at=iso(run.created_at_ms),
+        started_at=iso_or_none(run.started_at_ms),
+        ended_at=iso_or_none(run.ended_at_ms),
+        phase_since_at=iso(run.phase_since_ms),
+        why=why_now(run, now_ms, lane=lane),
+        task=shortened(run.spec.task, ROW_TASK_CHARS_MAX),
+    )
+
+
+def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunDetail:
+    """Everything about one run, but at most 4,000 characters of its result."""
+    return wire.RunDetail(
+        **msgspec.structs.asdict(row(run, now_ms, lane=lane)),
+        spec=_with_defaults(run.spec),
+        original_spawn_params=document_of(run.spec),
+        resolved=resolved(run.resolved),
+        attempts=[attempt(run, each) for each in run.attempts],
+        retry_from=run.retry_from,
+        continues=None if run.continues is None else run.continues.run_id,
+        continued_by=run.continued_by,
+        thread_id=thread_id(run),
+        native_session=run.native_session,
+        requester_run=run.requester_run,
+        retries_used=run.retries_used,
+        retry_due_at=iso_or_none(run.retry_due_ms),
+        dependencies=[link(each) for each in run.dependencies],
+        children=[link(each) for each in run.children],
+        requests=[messages.request(run, each) for each in run.requests],
+        delivery=delivery(run.delivery),
+        verification=verification(run),
+        verification_state=run.verification_state,
+        result=shortened(run.result, DETAIL_RESULT_CHARS_MAX),
+        result_bytes=result_bytes(run),
+        artifacts=artifacts(run),
+        last_words=run.remains.words,
+        files_left=list(run.remains.files),
+        workspace=workspace_of(run),
+        report=report(run.report),
+        budget=budget(run, now_ms),
+        cancel=None
+        if run.cancel is None
+        else wire.Cancellation(
+            by=run.cancel.by, reason=run.cancel.reason, requested_at=iso(run.cancel.at_ms)
+        ),
+        paused=run.paused,
+        vacuous=run.vacuous,
+        deadline_at=iso_or_none(run.attempts[-1].deadline_ms) if run.attempts else None,
+        wait_deadline_at=iso_or_none(run.wait_deadline_ms),
+        announcement_consumed_at=iso_or_none(run.announcement_consumed_ms),
+        archived_at=iso_or_none(run.archived_at_ms),
+    )
+
+
+def stored_result(run: Run) -> wire.StoredResult:
+    """The whole stored result and what proves it."""
+    return wire.StoredResult(
+        run_id=run.id,
+        label=run.resolved.label,
+        phase=run.phase,
+        outcome=outcome(run.outcome),
+        result=run.result,
+        result_bytes=result_bytes(run),
+        report=report(run.report),
+        verification=verification(run),
+        usage=usage(spending.total_usage(run)),
+        artifacts=artifacts(run),
+        last_words=run.remains.words,
+        files_left=list(run.remains.files),
+        workspace=workspace_of(run),
+    )
+
+
+def result(run: Run) -> wire.RunResult:
+    """A run that ended, as ``wait`` hands it over."""
+    is_over = run.outcome is not None
+    return wire.RunResult(
+        **msgspec.structs.asdict(stored_result(run)),
+        message_id=announcement_id(run.id),
+        announcement=announcement_text(run) if is_over else None,
+    )
+
+
+def pending(run: Run, now_ms: int) -> wire.RunState:
+    """A run that a wait still waits for."""
+    return wire.RunState(
+        run_id=run.id, label=run.resolved.label, phase=run.phase, why=why_now(run, now_ms)
+    )
+
+
+def changed(run: Run, status: str) -> wire.RunState:
+    """What a change of a run came to."""
+    return wire.RunState(
+        run_id=run.id,
+        label=run.resolved.label,
+        phase=run.phase,
+        outcome=outcome(run.outcome),
+        status=status,
+    )
+
+
+def tree(found: RunNode, now_ms: int) -> wire.RunNode:
+    """A run in a tree, with the nodes of the runs it spawned."""
+    return node(found.run, [tree(child, now_ms) for child in found.children], now_ms)
+
+
+def node(run: Run, children: Sequence[wire.RunNode], now_ms: int) -> wire.RunNode:
+    """A run in a tree, with these below it."""
+    since = run.started_at_ms or run.created_at_ms
+    verdict = verification(run)
+    claim = run.report or (run.attempts[-1].report if run.attempts else None)
+    return wire.RunNode(
+        run_id=run.id,
+        label=run.resolved.label,
+        agent_id=run.resolved.agent_id,
+        session_key=run.session_key,
+        phase=run.phase,
+        run_status=run_status(run),
+        outcome=outcome(run.outcome),
+        verification=verdict.status if verdict else run.verification_state,
+        completion=None
+        if claim is None
+        else wire.Completion(status=claim.status, confidence=claim.confidence),
+        latest_progress=messages.progress(run.progress),
+        pending_request_count=len(run.pending_requests),
+        usage=usage(spending.total_usage(run)),
+        subtree_usage=subtree_usage(run),
+        budget=budget_state(run, now_ms),
+        elapsed_ms=max((run.ended_at_ms or now_ms) - since, 0),
+        why=why_now(run, now_ms),
+        children=list(children),
+    )
+
+
+def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnReceipt:
+    """What a spawn really came to."""
+    tools = run.resolved.effective_tools
+    return wire.SpawnReceipt(
+        run_id=run.id,
+        child_session_key=run.first_session_key,
+        mode=run.resolved.mode,
+        label=run.resolved.label,
+        phase=run.phase,
+        agent_id=run.resolved.agent_id,
+        runtime=run.resolved.runtime,
+        resolved_model=run.resolved.model,
+        effective_tools=None if tools is None else list(tools),
+        tools_deny=list(run.resolved.tools_deny),
+        cwd=run.resolved.cwd,
+        workspace=workspace_of(run),
+        continues=None if run.continues is None else run.continues.run_id,
+        thread_id=thread_id(run),
+        warnings=list(warnings),
+        note=f"this idempotencyKey made run {run.id} before; nothing new was started"
+        if repeated
+        else "its end comes to your inbox once; no need to poll",
+        repeated=repeated,
+    )
+
+
+def sent(found: Sent) -> wire.SentMessage:
+    """What became of a message: which run has it, and whether it started that run."""
+    run = found.run
+    return wire.SentMessage(
+        status=found.status,
+        run_id=run.id,
+        session_key=run.session_key,
+        label=run.resolved.label,
+        phase=run.phase,
+        is_new=found.is_new,
+        continues=None if run.continues is None else run.continues.run_id,
+        thread_id=thread_id(run),
+        repeated=found.repeated,
+        warnings=list(found.warnings),
+    )
+
+
+def thread_id(run: Run) -> str | None:
+    """The thread that the run's session is bound to: named by its first run; None = to none."""
+    return run.root if run.spec.thread else None
+
+
+# -- parts of a run -----------------------------------------------------------------------------
+
+
+def outcome(value: domain.Outcome | None) -> wire.Outcome | None:
+    if value is None:
+        return None
+    return wire.Outcome(status=value.status, reason=value.reason, error=value.error)
+
+
+def report(value: Report | None) -> wire.Report | None:
+    if value is None:
+        return None
+    return wire.Report(
+        summary=value.summary,
+        status=value.status,
+        confidence=value.confidence,
+        artifacts=[
+            wire.ReportedFile(path=each.path, description=each.description)
+            for each in value.artifacts
+        ],
+        blockers=list(value.blockers),
+        warnings=list(value.warnings),
+    )
+
+
+def verification(run: Run) -> wire.Verification | None:
+    """``passed``, ``failed`` or ``skipped`` (never ran, or could not check); None = no contract.
+
+    While a run with a contract is not settled it is None too: nothing is known yet.
+    """
+    found = run.verification
+    if found is None:
+        if run.spec.verification is None or run.outcome is None:
+            return None
+        return wire.Verification(status="skipped", changes=changes(run))
+    return wire.Verification(
+        status=_verdict(found.verdict),
+        checks=[check(each) for each in found.checks],
+        verified_at=iso(found.verified_at_ms),
+        changes=changes(run),
+    )
+
+
+def _verdict(value: Verdict) -> str:
+    match value:
+        case Verdict.PASSED:
+            return "passed"
+        case Verdict.FAILED:
+            return "failed"
+        case Verdict.COULD_NOT_CHECK:
+            return "skipped"
+
+
+def check(value: domain.Check) -> wire.Check:
+    return wire.Check(
+        type=value.type,
+        target=value.target,
+        passed=value.passed,
+        reason=value.reason,
+        evidence=value.evidence,
+    )
+
+
+def artifacts(run: Run) -> list[wire.Artifact]:
+    """The contract's files, then those the worker reported; ``verified`` = a check passed."""
+    passed = (
+        {each.target for each in run.verification.checks if each.passed}
+        if run.verification
+        else set()
+    )
+    claimed = {each.path: each.description for each in (run.report.artifacts if run.report else ())}
+    required = run.spec.verification.artifacts if run.spec.verification else ()
+    paths = dict.fromkeys([*(each.path for each in required), *claimed])
+    return [
+        wire.Artifact(path=path, description=claimed.get(path), verified=path in passed)
+        for path in paths
+    ]
+
+
+def attempt(run: Run, value: Attempt) -> wire.Attempt:
+    evidence = value.evidence
+    return wire.Attempt(
+        attempt_id=attempt_id(run.id, value.number),
+        number=value.number,
+        session_key=value.session_key,
+        retry_of=value.retry_of,
+        retry_reason=value.retry_reason,
+        verification_retry=value.verification_retry,
+        requested_at=iso(value.requested_at_ms),
+        started_at=iso_or_none(value.started_at_ms),
+        ended_at=iso_or_none(value.ended_at_ms),
+        deadline_at=iso_or_none(value.deadline_ms),
+        turns=value.turns,
+        resumes=value.resumes,
+        pid=value.pid,
+        outcome=outcome(value.outcome),
+        exit_code=evidence.exit.code if evidence.exit else None,
+        exit_signal=evidence.exit.signal if evidence.exit else None,
+        stop_cause=evidence.stop,
+        stderr_tail=evidence.stderr_tail,
+        usage=usage(value.usage),
+        report=report(value.report),
+        report_from=None if value.report is None else "text" if value.report_is_text else "tool",
+        report_problem=value.report_problem,
+    )
+
+
+def link(value: Dependency | Child) -> wire.RunLink:
+    """A run this one waits for, or spawned."""
+    return wire.RunLink(run_id=value.run_id, label=value.label, outcome=outcome(value.outcome))
+
+
+def delivery(value: Delivery | None) -> wire.Delivery | None:
+    if value is None:
+        return None
+    return wire.Delivery(
+        target=value.target,
+        tries=[delivery_try(each) for each in value.tries],
+        tries_total=value.tries_total,
+        failures=value.failures,
+        due_at=iso_or_none(value.due_ms),
+    )
+
+
+def delivery_try(value: DeliveryTry) -> wire.DeliveryTry:
+    return wire.DeliveryTry(
+        tried_at=iso(value.at_ms),
+        target=value.target,
+        requester_depth=value.requester_depth,
+        nested=value.nested,
+        route_mode=value.route_mode,
+        phases=list(value.phases),
+        outcome=document_of(value.outcome),
+        idempotency_key=value.idempotency_key,
+    )
+
+
+def resolved(value: Resolved) -> Document:
+    """What the spawn came to; the values of the agent's ``env`` are hidden."""
+    return without_secrets(_with_defaults(value))
+
+
+def without_secrets(value: Mapping[str, object]) -> Document:
+    """What a spawn came to, as a document, with the values of ``env`` hidden."""
+    options = value.get("options")
+    if not isinstance(options, dict) or not isinstance(options.get("env"), dict):
+        return dict(value)
+    return {**value, "options": {**options, "env": dict.fromkeys(options["env"], HIDDEN)}}
+
+
+def result_bytes(run: Run) -> int:
+    """Size of the whole result, also when the stored one had to be cut."""
+    return run.result_bytes or len((run.result or "").encode())
+
+
+def _with_defaults(value: RunSpec | Resolved) -> Document:
+    """Every field, also those that stand at their default (the journal's form omits those)."""
+    return {
+        field.encode_name: msgspec.to_builtins(getattr(value, field.name))
+        for field in msgspec.structs.fields(value)
+    }
+
+
+# -- what it used -------------------------------------------------------------------------------
+
+
+def usage(value: Usage | None) -> usage_answers.Usage | None:
+    """None when nobody reported anything."""
+    if value is None or value == Usage():
+        return None
+    return usage_answers.Usage(
+        tokens_in=value.tokens_in, tokens_out=value.tokens_out, cost_usd=value.cost_usd
+    )
+
+
+def subtree_usage(run: Run) -> usage_answers.TreeUsage | None:
+    """What the run and everything below it used; None for a run without children."""
+    return _tree_usage(spending.spent(run)) if run.children else None
+
+
+def _tree_usage(value: Spent) -> usage_answers.TreeUsage:
+    return usage_answers.TreeUsage(**msgspec.structs.asdict(value))
+
+
+def budget(run: Run, now_ms: int) -> usage_answers.Budget | None:
+    """The run's own budget; None = it has none. Limits that it does not name are null."""
+    view = budgets.view(run, now_ms)
+    if view is None:
+        return None
+    return usage_answers.Budget(
+        **msgspec.structs.asdict(view.budget),
+        spent=_tree_usage(view.spent),
+        left=usage_answers.BudgetLeft(**msgspec.structs.asdict(view.left)),
+        percent=view.percent,
+        text=view.text,
+        exhausted=view.exhausted,
+    )
+
+
+def budget_state(run: Run, now_ms: int) -> usage_answers.BudgetState | None:
+    """For a tree, where many runs are shown at once."""
+    view = budgets.view(run, now_ms)
+    if view is None:
+        return None
+    return usage_answers.BudgetState(percent=view.percent, text=view.text, exhausted=view.exhausted)
+
+
+# -- its worktree -------------------------------------------------------------------------------
+
+
+def workspace_of(run: Run) -> wire.Workspace | None:
+    """The worktree of a run that has one; ``kept`` is None until the run is over."""
+    tree = run.resolved.worktree
+    if tree is None:
+        return None
+    found = run.remains.changes
+    is_kept = bool(run.attempts) and (found is None or not found.is_clean)
+    return wire.Workspace(
+        path=tree.path,
+        branch=tree.branch,
+        repository=tree.repository,
+        origin=tree.origin,
+        kept=is_kept if run.is_settled else None,
+        changes=changes(run),
+    )
+
+
+def changes(run: Run) -> wire.Changes | None:
+    """What a run with a worktree changed; out of scope = not among its contract's artifacts."""
+    tree, found = run.resolved.worktree, run.remains.changes
+    if tree is None or found is None:
+        return None
+    wanted = run.spec.verification.artifacts if run.spec.verification else ()
+    prefix = workspace.prefix_of(tree, run.resolved.cwd)
+    outside = workspace.out_of_scope(found, [each.path for each in wanted], prefix)
+    gone = [each.path for each in found.changed if each.kind is workspace.ChangeKind.DELETED]
+    return wire.Changes(
+        summary=workspace.summary(found),
+        files=found.files,
+        insertions=found.insertions,
+        deletions=found.deletions,
+        commits=found.commits,
+        ignored=found.ignored,
+        deleted_files=found.deleted,
+        deleted=gone,
+        changed=[wire.FileChange(**msgspec.structs.asdict(each)) for each in found.changed],
+        out_of_scope=list(outside),
+        kept_branches=list(found.kept_branches),
+        error=found.error,
+    )

@@ -1,0 +1,231 @@
+"""Answers about the daemon itself: health, version, configuration, diagnostics, tools."""
+
+from subagents.api.wire.wire_struct import Time, WireStruct
+
+
+class Health(WireStruct, frozen=True, kw_only=True):
+    """The process answers."""
+
+    status: str = "ok"
+    """Always `ok`."""
+
+
+class Readiness(WireStruct, frozen=True, kw_only=True):
+    """Whether new runs are accepted."""
+
+    status: str = "ok"
+    """`ok` or `degraded`."""
+    degraded: str | None = None
+    """Why not."""
+
+
+class DaemonVersion(WireStruct, frozen=True, kw_only=True):
+    """Which daemon this is."""
+
+    version: str = ""
+    """Of the package."""
+    schema: int = 0
+    """Of the database."""
+    pid: int = 0
+    """Of its process."""
+    started_at: Time | None = None
+    """When."""
+    database: str = ""
+    """Its file."""
+
+
+class ConfigValue(WireStruct, frozen=True, kw_only=True):
+    """One setting."""
+
+    key: str = ""
+    """As in the configuration file, with dots."""
+    value: object = None
+    """As it holds; secrets are hidden."""
+    origin: str = ""
+    """Where it came from."""
+
+
+class EffectiveConfig(WireStruct, frozen=True, kw_only=True):
+    """The effective configuration."""
+
+    files: list[str] = []
+    """That were read, in order."""
+    warnings: list[str] = []
+    """What of them was ignored."""
+    values: list[ConfigValue] = []
+    """Every setting."""
+
+
+class Orphan(WireStruct, frozen=True, kw_only=True):
+    """A process that belongs to an attempt nobody waits for any more."""
+
+    attempt_id: str = ""
+    """The run's id and the number."""
+    pid: int = 0
+    """Of the process."""
+
+
+class SweepResult(WireStruct, frozen=True, kw_only=True):
+    """What a sweep did."""
+
+    archived: int = 0
+    """Runs that were put away."""
+    pruned: int = 0
+    """Runs that were deleted."""
+    redriven: int = 0
+    """Runs whose next step was done again."""
+    orphans: list[Orphan] = []
+    """Processes that nobody waits for."""
+
+
+class RecoveredRun(WireStruct, frozen=True, kw_only=True):
+    """What was decided about a run when the daemon started."""
+
+    run_id: str = ""
+    """Its id."""
+    phase: str = ""
+    """In which it was found."""
+    decision: str = ""
+    """What was done."""
+
+
+class DatabaseState(WireStruct, frozen=True, kw_only=True):
+    """The database."""
+
+    path: str = ""
+    """Its file."""
+    bytes: int = 0
+    """Its size."""
+    problems: list[str] = []
+    """What a check of it found."""
+
+
+class DiskState(WireStruct, frozen=True, kw_only=True):
+    """Where the state is kept."""
+
+    free_bytes: int | None = None
+    """Room that is left."""
+
+
+class TelemetryState(WireStruct, frozen=True, kw_only=True):
+    """Where spans go, and how that is going."""
+
+    endpoint: str = ""
+    """Where to."""
+    spans_sent: int = 0
+    """That arrived."""
+    spans_refused: int = 0
+    """That were not taken."""
+    last_sent_at: Time | None = None
+    """When some arrived last."""
+    last_error: str | None = None
+    """Why they did not."""
+
+
+class Refusal(WireStruct, frozen=True, kw_only=True):
+    """A call that was turned away."""
+
+    refused_at: Time | None = None
+    """When."""
+    call: str = ""
+    """`POST /v1/runs`, or a tool's name."""
+    reason: str = ""
+    """Why it was turned away."""
+    by: str = ""
+    """The session in whose name it was made; `unknown` when that was not proved."""
+    peer: str = ""
+    """The process or address it came from; empty = not known."""
+    run_id: str | None = None
+    """The run whose worker it said it was."""
+
+
+class RecentRefusals(WireStruct, frozen=True, kw_only=True):
+    """Who was turned away lately."""
+
+    file: str = ""
+    """All of them."""
+    last_day: int = 0
+    """So many in 24 hours."""
+    newest: list[Refusal] = []
+    """At most five."""
+
+
+class Diagnostics(WireStruct, frozen=True, kw_only=True):
+    """What `doctor` shows of the running daemon."""
+
+    daemon_pid: int = 0
+    """Of its process."""
+    uptime_seconds: int = 0
+    """Since it started."""
+    open_runs: int = 0
+    """Runs that are not over."""
+    live_attempts: int = 0
+    """Workers at work."""
+    recoveries: list[RecoveredRun] = []
+    """What was decided about runs when it started."""
+    database: DatabaseState = DatabaseState()
+    """Its size and problems."""
+    disk: DiskState = DiskState()
+    """Room that is left."""
+    log: str = ""
+    """Its log file."""
+    telemetry: TelemetryState | None = None
+    """Where spans go; null = nowhere."""
+    socket: str = ""
+    """Its Unix socket."""
+    supervisor_socket: str = ""
+    """The socket of supervisors."""
+    http_url: str | None = None
+    """Over TCP; null = not."""
+    attempts_dir: str = ""
+    """Where workers' files are."""
+    degraded: str | None = None
+    """Why new runs are not accepted; null = they are."""
+    orphans: list[Orphan] = []
+    """Processes that nobody waits for."""
+    refusals: RecentRefusals = RecentRefusals()
+    """Who was turned away."""
+
+
+class Stopping(WireStruct, frozen=True, kw_only=True):
+    """The daemon stops; workers go on, the next daemon adopts them."""
+
+    status: str = "stopping"
+    """Always `stopping`."""
+    pid: int = 0
+    """Of its process."""
+
+
+class ToolDescription(WireStruct, frozen=True, kw_only=True):
+    """A tool that the caller is shown."""
+
+    name: str = ""
+    """Its name."""
+    description: str = ""
+    """What it does."""
+    audience: str = ""
+    """`requester` or `worker`."""
+    input_schema: dict[str, object] = {}
+    """JSON Schema of its arguments."""
+    annotations: dict[str, bool] = {}
+    """Hints: `readOnlyHint`, `destructiveHint`, `idempotentHint`."""
+
+
+class ToolList(WireStruct, frozen=True, kw_only=True):
+    """The tools that the caller is shown."""
+
+    tools: list[ToolDescription] = []
+    """In order."""
+
+
+class ToolAnswer(WireStruct, frozen=True, kw_only=True):
+    """What a tool answers; one that refuses answers, too."""
+
+    text: str = ""
+    """For reading."""
+    structured: dict[str, object] = {}
+    """The same as data."""
+    is_error: bool = False
+    """It refused; `structured` says why."""
+    offered: list[str] = []
+    """Messages that are handed over, to be acknowledged."""

@@ -1,0 +1,153 @@
+"""Answers about what happened: the timeline of a run, why it is where it is, the event stream."""
+
+from msgspec import UNSET, UnsetType
+
+from subagents.api.wire.run_answers import DeliveryTry
+from subagents.api.wire.wire_struct import Time, WireStruct
+
+
+class TimelineEvent(WireStruct, frozen=True, kw_only=True):
+    """One event of a run, and the phase it was in afterwards."""
+
+    seq: int = 0
+    """Its number in the run, from 1."""
+    occurred_at: Time | None = None
+    """When."""
+    type: str = ""
+    """Its name: `Spawned`, `AttemptStarted`, …"""
+    data: dict[str, object] = {}
+    """Its own fields; long texts are cut."""
+    key: str | None = None
+    """The same event with the same key happens once."""
+    phase: str | None = None
+    """The run's, after it."""
+    stale: bool = False
+    """It came late or twice, and changed nothing."""
+
+
+class Timeline(WireStruct, frozen=True, kw_only=True):
+    """A page of a run's events, in order."""
+
+    run_id: str = ""
+    """Whose."""
+    events: list[TimelineEvent] = []
+    """At most `limit`."""
+    next_seq: int | None = None
+    """The `afterSeq` of the next page; null = there is none."""
+
+
+class WhyStep(WireStruct, frozen=True, kw_only=True):
+    """One line of a run's history."""
+
+    occurred_at: Time | None = None
+    """When."""
+    text: str = ""
+    """What happened."""
+
+
+class Why(WireStruct, frozen=True, kw_only=True):
+    """Why a run is where it is."""
+
+    run_id: str = ""
+    """Whose."""
+    phase: str = ""
+    """Where it is."""
+    why: str = ""
+    """One sentence for now."""
+    steps: list[WhyStep] = []
+    """One line for each event and what it led to, the newest ones."""
+    delivery_tries: list[DeliveryTry] = []
+    """Every try at telling its requester."""
+
+
+class StreamEvent(WireStruct, frozen=True, kw_only=True):
+    """An event of the stream: `run` for each entry of a journal, or a structured one, with its own
+    fields and no others.
+    """
+
+    seq: int
+    """In the order of all runs."""
+    type: str = ""
+    """`event` for a structured one, else the name of the journal's entry."""
+    event: str | UnsetType = UNSET
+    """The name of a structured event: `completion`, `stuck`, …"""
+    run_id: str = ""
+    """Whose."""
+    label: str = ""
+    """Of the run."""
+    agent_id: str = ""
+    """Of a structured event the run's label, of `run` the configured agent."""
+    occurred_at: Time | None = None
+    """When."""
+    requester: str | UnsetType = UNSET
+    """`run`: the session that asked for the run."""
+    phase: str | UnsetType = UNSET
+    """`run`: the run's phase now, not then."""
+    status: str | UnsetType = UNSET
+    """`completion`: how it ended; `task_milestone`: `started` or `completed`."""
+    reason: str | UnsetType | None = UNSET
+    """`completion`: why it is not plain `ok`."""
+    error: str | UnsetType | None = UNSET
+    """`completion`: the same in words."""
+    result: str | UnsetType | None = UNSET
+    """`completion`: what the worker gave, cut."""
+    result_bytes: int | UnsetType = UNSET
+    """`completion`: of the whole result."""
+    message: str | UnsetType = UNSET
+    """`api_error`: what was said; `git_commit`: the commit's message."""
+    retry: int | bool | UnsetType | None = UNSET
+    """`api_error`: which try of the program it was."""
+    silent_ms: int | UnsetType = UNSET
+    """`stuck`: for so long nothing was said."""
+    last_activity: str | UnsetType | None = UNSET
+    """`stuck`: what was seen last."""
+    cost_usd: float | UnsetType | None = UNSET
+    """`budget_alert`: used so far."""
+    budget_usd: float | UnsetType | None = UNSET
+    """`budget_alert`: the limit."""
+    task: str | UnsetType = UNSET
+    """`task_milestone`: the item of its plan."""
+    progress: str | UnsetType | None = UNSET
+    """`task_milestone`: `2/5`."""
+    command: str | UnsetType = UNSET
+    """`build_result`: what was run."""
+    passed: bool | UnsetType = UNSET
+    """`build_result`: whether it passed."""
+    errors: int | UnsetType | None = UNSET
+    """`build_result`: how many."""
+    summary: str | UnsetType | None = UNSET
+    """`build_result`: what it said in the end."""
+    percent: int | float | UnsetType = UNSET
+    """`context_pressure`: of the context window."""
+    tokens: int | UnsetType | None = UNSET
+    """`context_pressure`: in the context."""
+    count: int | UnsetType = UNSET
+    """`subagent_spawn`: how many."""
+    team_name: str | UnsetType | None = UNSET
+    """`subagent_spawn`: their team."""
+    consecutive_failures: int | UnsetType = UNSET
+    """`failure_loop`: one after the other."""
+    last_tool: str | UnsetType | None = UNSET
+    """`failure_loop`: the tool that failed."""
+    last_error: str | UnsetType | None = UNSET
+    """`failure_loop`: how."""
+    text: str | UnsetType = UNSET
+    """`cc_message`: what the worker wrote to its requester."""
+    priority: str | UnsetType = UNSET
+    """`cc_message`: `info`, `question` or `blocker`."""
+
+    @property
+    def name(self) -> str:
+        """``run``, or the name of the structured event."""
+        return self.event if isinstance(self.event, str) else "run"
+
+
+class EventPage(WireStruct, frozen=True, kw_only=True):
+    """What happened behind a number."""
+
+    events: list[StreamEvent] = []
+    """In order."""
+    seq: int = 0
+    """Where to go on, also when there are no events."""
+    reset: bool = False
+    """The number that was given is of another database."""

@@ -1,0 +1,701 @@
+"""Answers about runs: a row, everything about one, its result, its node in a tree, its receipt."""
+
+from subagents.api.wire.message_answers import Progress, WorkerRequest
+from subagents.api.wire.usage_answers import Budget, BudgetState, TreeUsage, Usage
+from subagents.api.wire.wire_struct import Time, WireStruct
+
+
+class Outcome(WireStruct, frozen=True, kw_only=True):
+    """How a run or an attempt ended."""
+
+    status: str = ""
+    """`ok`, `partial`, `error`, `timeout`, `cancelled` or `lost`."""
+    reason: str | None = None
+    """A stable code of why it is not plain `ok`."""
+    error: str | None = None
+    """The same in words."""
+
+    @property
+    def is_ok(self) -> bool:
+        """With a contract: every check passed."""
+        return self.status == "ok"
+
+
+class Check(WireStruct, frozen=True, kw_only=True):
+    """One check of a contract."""
+
+    type: str = ""
+    """`artifact`, `completion_report` or `command`."""
+    target: str = ""
+    """The file, or the command."""
+    passed: bool = False
+    """Whether it holds."""
+    reason: str | None = None
+    """Why it does not."""
+    evidence: str | None = None
+    """What was found."""
+
+
+class FileChange(WireStruct, frozen=True, kw_only=True):
+    """One file that was changed in a worktree."""
+
+    path: str = ""
+    """From the root of the repository."""
+    kind: str = ""
+    """`added`, `modified` or `deleted`."""
+    insertions: int | None = None
+    """Lines; null for a binary file."""
+    deletions: int | None = None
+    """Lines; null for a binary file."""
+
+
+class WorkspaceSummary(WireStruct, frozen=True, kw_only=True):
+    """What nobody may overlook of the changes in a worktree."""
+
+    summary: str = ""
+    """In one line: `3 files changed, +40 -2, 1 commit`."""
+    deleted: list[str] = []
+    """Files that are gone, by name."""
+    out_of_scope: list[str] = []
+    """Changed files that its contract does not name."""
+    kept_branches: list[str] = []
+    """Where the work of attempts before this one is kept."""
+
+
+class Changes(WorkspaceSummary, frozen=True, kw_only=True):
+    """What a run changed in its worktree, committed or not."""
+
+    files: int = 0
+    """How many were changed."""
+    insertions: int = 0
+    """Lines."""
+    deletions: int = 0
+    """Lines."""
+    commits: int = 0
+    """Made by the worker."""
+    ignored: int = 0
+    """Files and directories that git ignores."""
+    deleted_files: int = 0
+    """How many of `files` are gone; `deleted` may name fewer."""
+    changed: list[FileChange] = []
+    """At most 200, the deleted ones first."""
+    error: str | None = None
+    """Why it could not be looked at; then nothing else is known."""
+
+
+class Workspace(WireStruct, frozen=True, kw_only=True):
+    """The worktree of a run."""
+
+    isolation: str = "worktree"
+    """Always `worktree`."""
+    path: str = ""
+    """Its root, absolute."""
+    branch: str = ""
+    """Its branch."""
+    repository: str = ""
+    """Root of the checkout it comes from."""
+    origin: str = ""
+    """The working directory that was asked for."""
+    kept: bool | None = None
+    """Whether it is still there; null until the run is over."""
+    changes: Changes | None = None
+    """What was changed; null until an attempt has ended."""
+
+
+class Verification(WireStruct, frozen=True, kw_only=True):
+    """What the contract found."""
+
+    status: str = ""
+    """`passed`, `failed`, or `skipped`: it never ran, or could not check."""
+    checks: list[Check] = []
+    """One for each thing the contract asks for."""
+    verified_at: Time | None = None
+    """When."""
+    changes: Changes | None = None
+    """Of a run with a worktree, for information: what it changed."""
+
+
+class Artifact(WireStruct, frozen=True, kw_only=True):
+    """A file that the contract asks for, or that the worker reported."""
+
+    path: str = ""
+    """As it was named."""
+    description: str | None = None
+    """In the worker's words."""
+    verified: bool = False
+    """A check of the contract passed for it."""
+
+
+class ReportedFile(WireStruct, frozen=True, kw_only=True):
+    """A file that a worker says it left."""
+
+    path: str = ""
+    """As it was named."""
+    description: str | None = None
+    """In the worker's words."""
+
+
+class Report(WireStruct, frozen=True, kw_only=True):
+    """The worker's own claim of completion: evidence, never the outcome."""
+
+    summary: str = ""
+    """What was done."""
+    status: str = "complete"
+    """`complete`, `partial` or `failed`."""
+    confidence: str | None = None
+    """`high`, `medium` or `low`."""
+    artifacts: list[ReportedFile] = []
+    """Files it left."""
+    blockers: list[str] = []
+    """What stood in the way."""
+    warnings: list[str] = []
+    """What the requester should look at."""
+
+
+class RunLink(WireStruct, frozen=True, kw_only=True):
+    """A run that another one waits for, or spawned."""
+
+    run_id: str = ""
+    """Its id."""
+    label: str = ""
+    """Its label."""
+    outcome: Outcome | None = None
+    """How it ended; null while it is active."""
+
+
+class RunState(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a run is, in short: the answer to a change of it, or one that a wait still waits for.
+
+    What does not apply is left out.
+    """
+
+    run_id: str
+    """Its id."""
+    label: str = ""
+    """Its label."""
+    phase: str = ""
+    """Its place in the life of a run: `queued`, `running`, `completed`, …"""
+    outcome: Outcome | None = None
+    """How it ended; null until then."""
+    status: str | None = None
+    """What the call came to, such as `cancelling` or `already ended`."""
+    why: str | None = None
+    """Why it is where it is, in one sentence."""
+
+
+def state_of(outcome: Outcome | None, phase: str, pending_requests: int) -> str:
+    """What a run is in one word: its outcome once there is one, else its phase."""
+    if outcome is not None:
+        return "failed" if outcome.reason == "verification_failed" else outcome.status
+    return "blocked" if pending_requests else phase
+
+
+class RunRow(WireStruct, frozen=True, kw_only=True):
+    """A run in a list."""
+
+    run_id: str
+    """Its id; it never changes."""
+    label: str = ""
+    """The name it was given, or one made from its task."""
+    agent_id: str = ""
+    """The configured agent."""
+    runtime: str | None = None
+    """The runtime that runs it."""
+    session_key: str = ""
+    """The session its newest attempt works in."""
+    requester: str = ""
+    """The session that asked for it."""
+    depth: int = 0
+    """1 = spawned by a top-level session."""
+    phase: str = ""
+    """Its place in the life of a run: `queued`, `running`, `completed`, …"""
+    run_status: str = ""
+    """One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase."""
+    outcome: Outcome | None = None
+    """How it ended; null until then."""
+    attempt: int = 0
+    """The newest attempt's number; 0 before the first."""
+    attempts_max: int = 1
+    """So many it has at most, the retry after a failed verification not counted."""
+    pending_request_count: int = 0
+    """Open questions of its worker."""
+    blocked_reason: str | None = None
+    """The oldest of them."""
+    latest_progress: Progress | None = None
+    """What its worker said last of how far it is."""
+    usage: Usage | None = None
+    """What its own attempts used; null when nobody reported anything."""
+    subtree_usage: TreeUsage | None = None
+    """What it and everything below it used; null for a run without children."""
+    created_at: Time | None = None
+    """When it was spawned."""
+    started_at: Time | None = None
+    """When its first attempt began."""
+    ended_at: Time | None = None
+    """When its outcome was known."""
+    phase_since_at: Time | None = None
+    """When it entered its phase."""
+    why: str | None = None
+    """Why it is where it is, in one sentence."""
+    task: str | None = None
+    """At most 500 characters of it."""
+
+    @property
+    def shown_state(self) -> str:
+        """One word: its outcome once there is one, else its phase."""
+        return state_of(self.outcome, self.phase, self.pending_request_count)
+
+
+class RunPage(WireStruct, frozen=True, kw_only=True):
+    """A page of runs, newest first."""
+
+    runs: list[RunRow] = []
+    """At most `limit`."""
+    total: int | None = None
+    """So many there are."""
+    limit: int | None = None
+    """As asked for."""
+    offset: int = 0
+    """So many newer ones were left out."""
+
+
+class Attempt(WireStruct, frozen=True, kw_only=True):
+    """One try at a run."""
+
+    attempt_id: str = ""
+    """The run's id and the number."""
+    number: int = 0
+    """From 1."""
+    session_key: str = ""
+    """The session it works in."""
+    retry_of: str | None = None
+    """The attempt that it repeats."""
+    retry_reason: str | None = None
+    """Why there had to be another."""
+    verification_retry: bool = False
+    """It repeats one that failed its contract."""
+    requested_at: Time | None = None
+    """When its runtime was told to start it."""
+    started_at: Time | None = None
+    """When it began."""
+    ended_at: Time | None = None
+    """When it ended."""
+    deadline_at: Time | None = None
+    """When it is stopped at the latest."""
+    turns: int = 1
+    """Of the conversation with its worker."""
+    resumes: str | None = None
+    """The program's own session in which it goes on."""
+    pid: int | None = None
+    """Of its process."""
+    outcome: Outcome | None = None
+    """How it ended."""
+    exit_code: int | None = None
+    """Of its process."""
+    exit_signal: int | None = None
+    """That ended its process."""
+    stop_cause: str | None = None
+    """Why it was stopped: `cancel`, `deadline`, `budget`, `parent` or `interrupt`."""
+    stderr_tail: str | None = None
+    """The end of its standard error."""
+    usage: Usage | None = None
+    """What it used."""
+    report: Report | None = None
+    """Its claim of completion."""
+    report_from: str | None = None
+    """`tool`, or `text` when it was read from its result."""
+    report_problem: str | None = None
+    """Why the report in its result is none."""
+
+
+class DeliveryTry(WireStruct, frozen=True, kw_only=True):
+    """One try at telling the requester how a run ended."""
+
+    tried_at: Time | None = None
+    """When."""
+    target: str = ""
+    """The session that was told."""
+    requester_depth: int = 0
+    """How deep that session is; 0 = top level."""
+    nested: bool = False
+    """It is the session of a run."""
+    route_mode: str = ""
+    """How it was tried."""
+    phases: list[str] = []
+    """What was tried, in order."""
+    outcome: dict[str, object] = {}
+    """What it came to: `{kind, …}`."""
+    idempotency_key: str = ""
+    """The same in every try of one announcement."""
+
+
+class Delivery(WireStruct, frozen=True, kw_only=True):
+    """How the end of a run was handed over."""
+
+    target: str = ""
+    """The session that is told."""
+    tries: list[DeliveryTry] = []
+    """The newest ones."""
+    tries_total: int = 0
+    """So many there were."""
+    failures: int = 0
+    """In a row."""
+    due_at: Time | None = None
+    """When it is tried again."""
+
+
+class Cancellation(WireStruct, frozen=True, kw_only=True):
+    """Who asked for the end of a run."""
+
+    by: str = ""
+    """A session."""
+    reason: str | None = None
+    """In its words."""
+    requested_at: Time | None = None
+    """When."""
+
+
+class Leftovers(WireStruct, frozen=True, kw_only=True):
+    """What a run leaves besides its result."""
+
+    last_words: str | None = None
+    """The end of what it said, when it gave no result."""
+    files_left: list[str] = []
+    """Files of its contract that exist, when it ended badly."""
+    workspace: Workspace | None = None
+    """Its worktree, and what it changed there."""
+
+
+class RunDetail(RunRow, frozen=True, kw_only=True):
+    """Everything about one run, but at most 4,000 characters of its result."""
+
+    spec: dict[str, object] = {}
+    """The spawn parameters, with defaults."""
+    original_spawn_params: dict[str, object] = {}
+    """The spawn parameters as they were given."""
+    resolved: dict[str, object] = {}
+    """What they came to; values of the agent's `env` are hidden."""
+    attempts: list[Attempt] = []
+    """All of them, the oldest first."""
+    retry_from: str | None = None
+    """The run whose parameters it repeats."""
+    continues: str | None = None
+    """The run whose session it goes on with."""
+    continued_by: str | None = None
+    """The newest run that goes on with its session."""
+    thread_id: str | None = None
+    """The conversation outside that its session is bound to."""
+    native_session: str | None = None
+    """What the worker's program calls the session."""
+    requester_run: str | None = None
+    """The run that spawned it; null for a top-level session's."""
+    retries_used: int = 0
+    """Of its retry policy."""
+    retry_due_at: Time | None = None
+    """When its next attempt is due."""
+    dependencies: list[RunLink] = []
+    """The runs it waits for."""
+    children: list[RunLink] = []
+    """The runs it spawned."""
+    requests: list[WorkerRequest] = []
+    """What its worker asked."""
+    delivery: Delivery | None = None
+    """How its end was handed over."""
+    verification: Verification | None = None
+    """What its contract found; null without a contract, and until it is known."""
+    verification_state: str | None = None
+    """Where verifying stands."""
+    result: str | None = None
+    """What the worker gave, cut."""
+    result_bytes: int = 0
+    """Of the whole result."""
+    artifacts: list[Artifact] = []
+    """The contract's files, then those reported."""
+    last_words: str | None = None
+    """The end of what it said, when it gave no result."""
+    files_left: list[str] = []
+    """Files of its contract that exist, when it ended badly."""
+    workspace: Workspace | None = None
+    """Its worktree, and what it changed there."""
+    report: Report | None = None
+    """The worker's claim of completion."""
+    budget: Budget | None = None
+    """Its own budget; null = none."""
+    cancel: Cancellation | None = None
+    """Who asked for its end; null = nobody."""
+    paused: bool = False
+    """It does not start anything until it is resumed."""
+    vacuous: bool = False
+    """Its contract was met before the work began."""
+    deadline_at: Time | None = None
+    """When its newest attempt is stopped at the latest."""
+    wait_deadline_at: Time | None = None
+    """How long it waits for its dependencies."""
+    announcement_consumed_at: Time | None = None
+    """When its requester took the result."""
+    archived_at: Time | None = None
+    """When it was put away."""
+
+
+class PendingRequest(WireStruct, frozen=True, kw_only=True):
+    """An open question, in a status."""
+
+    request_id: str = ""
+    """`<runId>:q<n>`."""
+    question: str = ""
+    """At most 500 characters of it."""
+    options: list[str] = []
+    """Possible answers."""
+    priority: str | None = None
+    """Of a notice; null = a question, whose worker waits."""
+    asked_at: Time | None = None
+    """When."""
+    deadline_at: Time | None = None
+    """Until when it stands."""
+
+
+class RunStatus(RunRow, frozen=True, kw_only=True):
+    """How a run is doing now: its row, and what its worker was last seen at."""
+
+    runtime: str | None = None
+    """How long it has been at work, in words; what runs it is `adapter`."""
+    adapter: str | None = None
+    """The runtime that runs it."""
+    runtime_ms: int | None = None
+    """How long it has been at work; null before it began."""
+    state: str = ""
+    """As `runStatus`."""
+    session_id: str = ""
+    """As `sessionKey`."""
+    cost_usd: float | None = None
+    """Of its own attempts, in US dollars."""
+    tokens_in: int | None = None
+    """Of its own attempts."""
+    tokens_out: int | None = None
+    """Of its own attempts."""
+    tools_used: int = 0
+    """Calls of tools so far."""
+    last_activity: str | None = None
+    """What its worker was last seen at: `editing src/bridge.py`."""
+    last_activity_at: Time | None = None
+    """When that was."""
+    last_activity_age: str | None = None
+    """The same in words: `30s ago`."""
+    last_activity_age_ms: int | None = None
+    """The same as a duration."""
+    context_percent: int | None = None
+    """Of its model's context window."""
+    context_tokens: int | None = None
+    """In its context."""
+    pending_requests: list[PendingRequest] = []
+    """Its open questions."""
+    children_active: int = 0
+    """Runs it spawned that have not ended."""
+    children_total: int = 0
+    """Runs it spawned."""
+    requester_run: str | None = None
+    """The run that spawned it; null for a top-level session's."""
+    deadline: Time | None = None
+    """When it is stopped at the latest; null = never, or it has ended."""
+    paused: bool = False
+    """It does not start anything until it is resumed."""
+    waiting: str | None = None
+    """What it waits for of its model's provider."""
+    budget: Budget | None = None
+    """Its own budget; null = none."""
+
+
+class Completion(WireStruct, frozen=True, kw_only=True):
+    """A worker's claim of completion, in a tree."""
+
+    status: str = ""
+    """`complete`, `partial` or `failed`."""
+    confidence: str | None = None
+    """`high`, `medium` or `low`."""
+
+
+class RunNode(WireStruct, frozen=True, kw_only=True):
+    """A run in a tree, with those it spawned."""
+
+    run_id: str
+    """Its id."""
+    label: str = ""
+    """Its label."""
+    agent_id: str = ""
+    """The configured agent."""
+    session_key: str = ""
+    """The session its newest attempt works in."""
+    phase: str = ""
+    """Its place in the life of a run."""
+    run_status: str = ""
+    """One word for people."""
+    outcome: Outcome | None = None
+    """How it ended; null until then."""
+    verification: str | None = None
+    """`passed`, `failed` or `skipped`, or where verifying stands."""
+    completion: Completion | None = None
+    """Its worker's claim."""
+    latest_progress: Progress | None = None
+    """What its worker said last of how far it is."""
+    pending_request_count: int = 0
+    """Open questions of its worker."""
+    usage: Usage | None = None
+    """What its own attempts used."""
+    subtree_usage: TreeUsage | None = None
+    """What it and everything below it used; null without children."""
+    budget: BudgetState | None = None
+    """How it stands to its own budget."""
+    elapsed_ms: int | None = None
+    """Since it began, until it ended."""
+    why: str | None = None
+    """Why it is where it is, in one sentence."""
+    children: list["RunNode"] = []
+    """The runs it spawned."""
+
+    @property
+    def shown_state(self) -> str:
+        """One word: its outcome once there is one, else its phase."""
+        return state_of(self.outcome, self.phase, self.pending_request_count)
+
+
+class RunForest(WireStruct, frozen=True, kw_only=True):
+    """The trees of a session."""
+
+    roots: list[RunNode] = []
+    """The runs that no other run spawned."""
+
+
+class StoredResult(Leftovers, frozen=True, kw_only=True):
+    """The whole stored result of a run, and what proves it."""
+
+    run_id: str
+    """Its id."""
+    label: str = ""
+    """Its label."""
+    phase: str = ""
+    """Its place in the life of a run."""
+    outcome: Outcome | None = None
+    """How it ended; null until then."""
+    result: str | None = None
+    """What the worker gave."""
+    result_bytes: int = 0
+    """Of the whole; more than `result` has when it had to be cut."""
+    report: Report | None = None
+    """The worker's claim of completion."""
+    verification: Verification | None = None
+    """What its contract found; null without a contract."""
+    usage: Usage | None = None
+    """What its attempts used; null when nobody reported anything."""
+    artifacts: list[Artifact] = []
+    """The contract's files, then those reported."""
+
+
+class RunResult(StoredResult, frozen=True, kw_only=True):
+    """How a run ended and what it left behind, as it is handed over."""
+
+    outcome: Outcome = Outcome()
+    """How it ended."""
+    message_id: str | None = None
+    """Of its announcement: to be acknowledged by whoever reads this."""
+    announcement: str | None = None
+    """The announcement's text."""
+
+    @property
+    def ok(self) -> bool:
+        """Ended with status ``ok``; with a contract this means that every check passed."""
+        return self.outcome.is_ok
+
+
+class WaitError(WireStruct, frozen=True, kw_only=True):
+    """A run that cannot be waited for."""
+
+    run_id: str = ""
+    """As it was named."""
+    error: str = ""
+    """Why not."""
+
+
+class WaitResult(WireStruct, frozen=True, kw_only=True):
+    """What a wait came to; never an error when the time is up."""
+
+    completed: list[RunResult] = []
+    """Those that ended."""
+    pending: list[RunState] = []
+    """Those that did not."""
+    errors: list[WaitError] = []
+    """Those that cannot be waited for."""
+    messages: list[str] = []
+    """Messages that are offered by this answer, to be acknowledged."""
+
+
+class SpawnReceipt(WireStruct, frozen=True, kw_only=True):
+    """What a spawn came to; the run is stored before this is answered."""
+
+    status: str = "accepted"
+    """Always `accepted`."""
+    run_id: str
+    """Its id."""
+    child_session_key: str = ""
+    """The session of its first attempt."""
+    mode: str = ""
+    """`run` or `session`."""
+    label: str = ""
+    """The name it was given, or one made from its task."""
+    phase: str = ""
+    """`queued`, or `waiting` for other runs."""
+    agent_id: str = ""
+    """The configured agent."""
+    runtime: str = ""
+    """The runtime that runs it."""
+    resolved_model: str | None = None
+    """The model; null = the program's own choice."""
+    effective_tools: list[str] | None = None
+    """The tools it was narrowed to; null = what its runtime offers."""
+    tools_deny: list[str] = []
+    """The tools it was denied."""
+    cwd: str = ""
+    """Where it works, absolute."""
+    workspace: Workspace | None = None
+    """Its worktree; null = none."""
+    continues: str | None = None
+    """The run whose session it goes on with."""
+    thread_id: str | None = None
+    """The conversation outside that its session is bound to."""
+    warnings: list[str] = []
+    """What its requester should know."""
+    note: str | None = None
+    """What happens next."""
+    repeated: bool = False
+    """Its idempotency key made it before; nothing new was started."""
+
+
+class PlanReceipt(WireStruct, frozen=True, kw_only=True):
+    """What a plan came to: all of its runs."""
+
+    receipts: list[SpawnReceipt] = []
+    """In the order of the plan."""
+
+
+class SentMessage(WireStruct, frozen=True, kw_only=True):
+    """What became of a message to a session: which run has it, and whether it started that run."""
+
+    run_id: str
+    """The run that has it."""
+    status: str = ""
+    """`steered` into its live turn, `queued` for its next one, or `accepted`."""
+    session_key: str = ""
+    """The session of that run."""
+    label: str = ""
+    """Of that run."""
+    phase: str = ""
+    """Of that run."""
+    is_new: bool = False
+    """The message started it."""
+    continues: str | None = None
+    """The run whose session it goes on with."""
+    thread_id: str | None = None
+    """The conversation outside that the session is bound to."""
+    repeated: bool = False
+    """The same message was taken before."""
+    warnings: list[str] = []
+    """Of a run that was started."""

@@ -1,0 +1,86 @@
+"""What every answer of the daemon is made of: one struct per answer, one spelling of time.
+
+Cheap to import: the command line reads answers with these structs and must start fast. What needs
+the domain stands in ``api/answers``, where the structs are built.
+
+Rules of the wire, held by tests:
+
+- a point in time is named ``…At`` and is ISO 8601 in UTC with milliseconds;
+- a duration is named ``…Ms`` and is an integer, unless a protocol names it otherwise;
+- ``attempts`` is the list of them, ``attempt`` the newest number, ``attemptsMax`` how many at most;
+- what nobody reported is null, never 0.
+
+The literal below a field is its description: readers of the code see it, and ``field_docs`` puts it
+into the OpenAPI document.
+"""
+
+from datetime import datetime
+from typing import Annotated, TypeAlias, TypeVar
+
+import msgspec
+
+from subagents.errors import DaemonUnreachable
+from subagents.text import iso
+
+T = TypeVar("T")
+
+Document: TypeAlias = dict[str, object]
+"""An answer as it came, not read."""
+Time: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+"""A point in time: ``2026-11-22T17:26:10.123Z``."""
+
+
+class WireStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Part of an answer.
+
+    Read leniently: unknown fields (a newer daemon) are ignored, missing ones (an older daemon) have
+    their defaults.
+    """
+
+
+def read(document: object, kind: type[T]) -> T:
+    """An answer as its struct.
+
+    Raises:
+        DaemonUnreachable: It is not what this version expects.
+    """
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError:
+        pass
+    try:
+        return msgspec.convert(_with_times(document), kind)
+    except msgspec.ValidationError as error:
+        raise DaemonUnreachable(
+            f"the daemon's answer is not understood: {error}",
+            hint="daemon and command line are of different versions: subagents down, then up",
+        ) from error
+
+
+def _with_times(value: object, name: str = "") -> object:
+    """An answer with its times as they are now: a daemon of version 0.1 gives milliseconds."""
+    if isinstance(value, dict):
+        return {key: _with_times(each, str(key)) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_times(each) for each in value]
+    is_time = name.endswith("At") or name == "deadline"
+    return iso(value) if is_time and isinstance(value, int) else value
+
+
+def document_of(found: msgspec.Struct) -> Document:
+    """The struct as it goes over the wire."""
+    document: Document = msgspec.to_builtins(found)
+    return document
+
+
+def iso_or_none(at_ms: int | None) -> str | None:
+    """Milliseconds since the epoch as a point in time, of what may not have happened."""
+    return None if at_ms is None else iso(at_ms)
+
+
+def milliseconds_of(text: str | None) -> int | None:
+    """A point in time of the wire as milliseconds since the epoch; None = it is not known."""
+    try:
+        return None if text is None else round(datetime.fromisoformat(text).timestamp() * 1000)
+    except ValueError:
+        return None
