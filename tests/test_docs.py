@@ -11,7 +11,7 @@ from scripts import lifecycle_diagram as diagram
 
 from subagents.cli import main
 from subagents.cli.runs.spawn_flags import FLAGS
-from subagents.config.setting_keys import leaves
+from subagents.config.keys import leaves
 from subagents.domain.run.parameter import parameters
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import Contract

@@ -19,7 +19,7 @@ from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.scope_probes import proof_of
-from subagents.config.settings import Daemon, Settings
+from subagents.config.settings import DaemonSettings, Settings
 from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.couriers.webhook_courier import WebhookCourier
@@ -352,7 +352,7 @@ async def embedded(
             threads.close()
 
 
-def daemon_settings(overrides: Mapping[str, object]) -> Daemon:
+def daemon_settings(overrides: Mapping[str, object]) -> DaemonSettings:
     """How this user's daemon would be started now.
 
     Raises:

@@ -20,7 +20,7 @@ from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.api.server.daemon import run_daemon
 from subagents.config.layers import Config, load
 from subagents.config.paths import Paths
-from subagents.config.settings import Daemon
+from subagents.config.settings import DaemonSettings
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
@@ -231,7 +231,7 @@ def segment(text: str) -> str:
 
 @contextlib.asynccontextmanager
 async def serving(
-    home: Path, config: str = CONFIG, settings: Daemon | None = None
+    home: Path, config: str = CONFIG, settings: DaemonSettings | None = None
 ) -> AsyncIterator[Home]:
     """A daemon in this process, on this loop, for the length of the block."""
     services = build(home, config)
@@ -240,7 +240,7 @@ async def serving(
             services,
             paths=services.paths,
             log_path=services.paths.log_file,
-            settings=settings or Daemon(),
+            settings=settings or DaemonSettings(),
         )
     )
     try:

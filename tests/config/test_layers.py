@@ -394,7 +394,7 @@ def test_names_of_one_segment_and_of_other_programs_are_no_configuration(place: 
         ),
         (
             "agents.build.command = ['make']",
-            "agents.build.runtime is missing; command says nothing without one",
+            "agents.build.runtime is missing; command has no effect without one",
         ),
     ],
 )

@@ -95,11 +95,11 @@ def test_a_stronger_layer_may_make_a_table_of_a_value_and_a_value_of_a_table(
         ),
         (
             "runtime_options = { program = '/x' }",
-            "agents.a.runtime is missing; runtime_options say nothing without one",
+            "agents.a.runtime is missing; runtime_options have no effect without one",
         ),
         (
             "runtime = 'claude-code'\ncommand = ['claude', '-p']",
-            'agents.a.command says nothing to the runtime "claude-code"',
+            'agents.a.command has no effect with runtime "claude-code"',
         ),
         (
             "runtime = 'acp'\nruntime_options = { since = 2026-01-01 }",

@@ -8,18 +8,18 @@ import pytest
 from msgspec import inspect
 
 from subagents.config import ConfigCache, Paths, load
+from subagents.config.keys import (
+    Key,
+    Table,
+    leaves,
+    tree,
+)
 from subagents.config.schema import (
     json_schema,
     main,
     reference_table,
     variable,
     with_reference_table,
-)
-from subagents.config.setting_keys import (
-    Key,
-    Table,
-    leaves,
-    tree,
 )
 from subagents.errors import ConfigError
 

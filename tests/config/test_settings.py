@@ -3,7 +3,7 @@
 import pytest
 
 from subagents.config import Agent, Settings
-from subagents.config.settings import Lane, SubagentDefaults, nearest
+from subagents.config.settings import LaneSettings, SubagentDefaults, nearest
 from subagents.errors import ConfigError, NotFound
 
 
@@ -47,7 +47,9 @@ def test_an_agents_own_timeout_wins_also_when_it_is_none_at_all() -> None:
 
 @pytest.mark.requirement("config:limits")
 def test_the_default_lane_has_the_slots_of_max_concurrent() -> None:
-    settings = Settings(defaults=SubagentDefaults(max_concurrent=3), lanes={"heavy": Lane(slots=2)})
+    settings = Settings(
+        defaults=SubagentDefaults(max_concurrent=3), lanes={"heavy": LaneSettings(slots=2)}
+    )
 
     assert settings.lane_slots("default") == 3
     assert settings.lane_slots("heavy") == 2

@@ -27,8 +27,8 @@ from tests.simulation.worker_talk import check_transcripts
 from subagents.config.settings import (
     Agent,
     AgentSubagents,
-    Daemon,
-    Lane,
+    DaemonSettings,
+    LaneSettings,
     Settings,
     SubagentDefaults,
 )
@@ -94,8 +94,10 @@ def settings_of(rng: random.Random, *, burst: int = 0) -> Settings:
             run_timeout_seconds=rng.choice((0, 0, 0, 8)),
         ),
         agents=agents,
-        lanes={"narrow": Lane(slots=1), "wide": Lane(slots=3)},
-        daemon=Daemon(lease_seconds=rng.choice((3, 3, 30)), sweep_seconds=rng.choice((20, 60))),
+        lanes={"narrow": LaneSettings(slots=1), "wide": LaneSettings(slots=3)},
+        daemon=DaemonSettings(
+            lease_seconds=rng.choice((3, 3, 30)), sweep_seconds=rng.choice((20, 60))
+        ),
     )
 
 

@@ -4,8 +4,6 @@ Two small files per provider, address and key, named by a hash: ``H.json`` holds
 asks, and how often in a row the provider refused; the lock ``H.probe`` is held by the one worker
 that asks when that time has passed. The others wait for what it finds out. A worker that dies lets
 go of its lock, and the next one asks.
-
-Source: 7-runtimes, the row ``llm`` ("wait, not failure").
 """
 
 import asyncio

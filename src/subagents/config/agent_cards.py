@@ -2,8 +2,6 @@
 
 The descriptions are the operator's own words. Rows end in prompts and in the context of clients,
 so they are short and bounded.
-
-Source: 3-tools "The fleet table offered to requesters"; 4-observability §7; seed 000 §3.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +24,7 @@ ROW_CHARS_MAX: Final = 200
 LATENCY_FACTOR: Final = 3
 """So many times off, a card misleads whoever chooses by it."""
 LATENCY_RUNS_MIN: Final = 10
-"""Before so many attempts nothing is said of a card's latency."""
+"""Fewer attempts are no measure of a card's latency."""
 
 
 def allowed_agents(settings: Settings, own: str) -> dict[str, Agent]:
@@ -48,7 +46,7 @@ def working_agents(settings: Settings) -> dict[str, Agent]:
 
 
 def none_allowed(own: str) -> str:
-    """What to do when an agent may spawn nobody; said in the data, too, as clients show only that.
+    """What to do when an agent may spawn nobody; in the data, too, as some clients show only that.
 
     Args:
         own: The caller's agent id.
@@ -56,7 +54,7 @@ def none_allowed(own: str) -> str:
     return (
         "You may spawn no agent yet. Do the work yourself, or ask the user to name some in"
         f" agents.{own}.subagents.allow_agents of subagents.toml (`subagents init` writes one;"
-        " `subagents config show` says what holds)."
+        " `subagents config show` shows the effective configuration)."
     )
 
 

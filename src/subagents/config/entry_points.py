@@ -1,6 +1,6 @@
 """Names that other installed packages add, by entry points; nothing of theirs is imported here.
 
-Source: docs/howto/own-runtime.md.
+See docs/howto/own-runtime.md.
 """
 
 from importlib import metadata
@@ -23,7 +23,7 @@ def entry_points(group: str) -> dict[str, tuple[metadata.EntryPoint, ...]]:
     }
 
 
-def names(group: str) -> tuple[str, ...]:
+def plugin_names(group: str) -> tuple[str, ...]:
     """The names of that group that are not ours, sorted."""
     return tuple(name for name in entry_points(group) if name not in SHADOWED)
 

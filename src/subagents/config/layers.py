@@ -2,10 +2,8 @@
 
 Each layer is checked by itself before it is merged, so that a message names the file or variable
 that is wrong. Tables merge key by key; lists and values replace. Where each value came from is
-kept, for `config show --origin`. Agents get the same without what a project's file may not say
-to them (`Config.for_agents`, `trust`).
-
-Source: 5-surfaces §5, §7.
+kept, for `config show --origin`. For agents a project's file counts only where it narrows
+(`Config.for_agents`, `trust`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,8 +13,19 @@ from typing import Final
 
 import msgspec
 
-from subagents.config import setting_keys as keys
-from subagents.config.config_sources import (
+from subagents.config import keys
+from subagents.config.paths import Paths
+from subagents.config.settings import (
+    ANY_AGENT,
+    DEFAULT_LANE,
+    OPTIONS_ELSEWHERE,
+    PROGRAM_RUNTIMES,
+    Agent,
+    Settings,
+    SubagentDefaults,
+    nearest,
+)
+from subagents.config.sources import (
     DEFAULT,
     PREFIX,
     Layer,
@@ -30,18 +39,7 @@ from subagents.config.config_sources import (
     read,
     subtable,
 )
-from subagents.config.paths import Paths
-from subagents.config.project_trust import is_trusted, narrowed, trusted_file
-from subagents.config.settings import (
-    ANY_AGENT,
-    DEFAULT_LANE,
-    OPTIONS_ELSEWHERE,
-    PROGRAM_RUNTIMES,
-    Agent,
-    Settings,
-    SubagentDefaults,
-    nearest,
-)
+from subagents.config.trust import is_trusted, narrowed, trusted_file
 from subagents.errors import ConfigError, Forbidden
 
 TYPO_LIKENESS: Final = 0.85
@@ -82,10 +80,10 @@ class Config(msgspec.Struct, frozen=True):
     ignored: tuple[str, ...] = ()
     """One line, when something of the project file was left out; a receipt shows it."""
     refusal_hint: str | None = None
-    """What to say to an agent that is refused, where a project file could not widen its limits."""
+    """The hint for an agent that is refused, where a project file could not widen its limits."""
 
     def for_agents(self) -> "Config":
-        """What holds for callers that are agents: of the project's file what narrows, no more.
+        """The effective configuration for agents: of the project's file only what narrows.
 
         Agents that only the project defines stay, but to spawn one the user's `allow_agents` has
         to name it: there "*" means the agents the user knows.
@@ -95,8 +93,8 @@ class Config(msgspec.Struct, frozen=True):
         settings, left_out = narrowed(self.settings, self.own)
         ignored = (_ignored_line(self.files[-1], left_out),) if left_out else ()
         hint = (
-            f"{self.files[-1]} cannot allow agents more than the user's own file does; a person"
-            f" can let it: subagents config trust {self.files[-1]}"
+            f"{self.files[-1]} cannot allow agents more than the user's own file does, unless a"
+            f" person trusts it: subagents config trust {self.files[-1]}"
         )
         return msgspec.structs.replace(
             self, settings=settings, own=None, ignored=ignored, refusal_hint=hint
@@ -104,7 +102,7 @@ class Config(msgspec.Struct, frozen=True):
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Around a spawn: say in a refusal that a project file could not prevent it."""
+        """Around a spawn: a refusal gets the hint that a project file cannot widen limits."""
         try:
             yield
         except Forbidden as error:
@@ -279,7 +277,7 @@ def _agent(values: object) -> Agent:
 
 
 def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
-    """What only the merged result can show; the message names the layer that said it last."""
+    """What only the merged result can show; the message names the layer that set it last."""
     chosen = settings.defaults.agent
     if chosen is not None and chosen not in settings.agents:
         key = "agents.defaults.subagents.agent"
@@ -298,7 +296,7 @@ def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
             option, runtime = ("script", "scripted") if agent.script else ("command", "command")
             raise _inconsistent(
                 f"{key}.{option}",
-                f"{key}.runtime is missing; {option} says nothing without one",
+                f"{key}.runtime is missing; {option} has no effect without one",
                 f'add runtime = "{runtime}"',
                 origins,
             )
@@ -308,7 +306,7 @@ def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
         if agent.courier.webhook_secret_env is not None and agent.courier.webhook is None:
             raise _inconsistent(
                 f"{key}.courier.webhook_secret_env",
-                f"{key}.courier.webhook is missing; webhook_secret_env says nothing without it",
+                f"{key}.courier.webhook is missing; webhook_secret_env has no effect without it",
                 'add webhook = "https://…"',
                 origins,
             )
@@ -322,7 +320,7 @@ def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
 
 
 def _check_options(key: str, agent: Agent, origins: Mapping[str, str]) -> None:
-    """Each option has one place, and is said to a runtime that is there to hear it."""
+    """Each option has one place, and a runtime that reads it."""
     for name in OPTIONS_ELSEWHERE:
         # `acp` takes the command of an agent that it does not know among its own options.
         is_own = name == "command" and agent.runtime in PROGRAM_RUNTIMES
@@ -336,17 +334,17 @@ def _check_options(key: str, agent: Agent, origins: Mapping[str, str]) -> None:
     if agent.runtime is None and agent.runtime_options:
         raise _inconsistent(
             f"{key}.runtime_options.{next(iter(agent.runtime_options))}",
-            f"{key}.runtime is missing; runtime_options say nothing without one",
+            f"{key}.runtime is missing; runtime_options have no effect without one",
             f'add runtime = "{PROGRAM_RUNTIMES[0]}", for example',
             origins,
         )
     for name in ("command", "stdin", "script"):
-        is_said = origins.get(f"{key}.{name}", DEFAULT) != DEFAULT
-        if is_said and agent.runtime in PROGRAM_RUNTIMES:
+        is_set = origins.get(f"{key}.{name}", DEFAULT) != DEFAULT
+        if is_set and agent.runtime in PROGRAM_RUNTIMES:
             raise _inconsistent(
                 f"{key}.{name}",
-                f'{key}.{name} says nothing to the runtime "{agent.runtime}"',
-                f"remove it; what this runtime can be told stands in [{key}.runtime_options]",
+                f'{key}.{name} has no effect with runtime "{agent.runtime}"',
+                f"remove it; the options of this runtime go into [{key}.runtime_options]",
                 origins,
             )
 
@@ -361,7 +359,7 @@ def _check_courier(key: str, command: tuple[str, ...], origins: Mapping[str, str
     if any(name in word for word in script for name in ("{text}", "{textJson}")):
         raise _inconsistent(
             key,
-            f"{key} puts {{text}} into a shell's script: a worker's words would be run",
+            f"{key} puts {{text}} into a shell's script: a worker's text would be run",
             'read the text from stdin ("cat"), or make {text} an argument after the script ("$1")',
             origins,
         )

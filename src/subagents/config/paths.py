@@ -7,8 +7,6 @@ state directory.
 
 Only the standard library is imported here, and platformdirs only when it is asked: the command
 line reads these paths on every start.
-
-Source: 1-product "Ways to run it"; 5-surfaces §4 (socket), §6 (platforms).
 """
 
 import hashlib
@@ -224,8 +222,6 @@ def session_name(project_dir: Path | str) -> str:
     Returns:
         ``<slug of its name>-<8 hex digits of its real path>``: a restarted client finds its inbox,
         and two checkouts of one name are two sessions.
-
-    Source: 3-tools "Who is calling".
     """
     real = os.path.realpath(project_dir)
     slug = _NO_SLUG.sub("-", Path(real).name.lower()).strip("-")[:SLUG_CHARS_MAX] or "project"

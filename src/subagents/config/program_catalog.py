@@ -1,18 +1,25 @@
 """The agent programs we know, whether they are installed here, and whether somebody is logged in.
 
-Only files and variables are looked at: nothing is started and no request is made. What is said of
-a login is a hint, then: a key can have expired.
+Also which installed program works for an agent, and how one version of it is told from the next.
 
-Source: 5-surfaces §1 ("a login check per tool where that is possible without a request").
+Only files and variables are looked at: nothing is started and no request is made. A login that is
+found is a hint, then: a key can have expired. Blocking, some ``stat`` calls.
 """
 
+import hashlib
 import importlib.util
 import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Final
+
+import msgspec
+
+from subagents.config.entry_points import entry_points
+from subagents.config.settings import RUNTIME_PLUGINS, Agent
 
 CLAUDE_VARIABLES: Final = (
     "ANTHROPIC_API_KEY",
@@ -35,6 +42,9 @@ CODEX_LOGIN: Final = (
     "$CODEX_HOME/config.toml:model_provider",
     "~/.codex/config.toml:model_provider",
 )
+LLM_DISTRIBUTION: Final = "pydantic-ai-slim"
+NOT_ABOUT_TOOLS: Final = ("env", "pass_env")
+"""Options that do not change what a worker may do with its tools."""
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
@@ -320,3 +330,123 @@ def _has(file: Path, word: str) -> bool:
         return word in file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
+
+
+# -- what works for an agent ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The program that works for one agent."""
+
+    name: str
+    """What was looked for: a name on PATH, a path, or a Python package."""
+    program: Program | None
+    """What is known of it; None = nothing."""
+    place: str | None
+    """Its absolute path; None = it is not there."""
+    marks: tuple[str, ...] = ()
+    """Tell this version from every other: names, sizes and times of its files."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The marks as one short word."""
+        return hashlib.sha256("\0".join(self.marks).encode()).hexdigest()[:16]
+
+
+def installed(agent: Agent, environ: Mapping[str, str]) -> Installed | None:
+    """What works for that agent; None = it needs no program (``scripted``, or none at all).
+
+    Args:
+        agent: Its ``env`` may set another PATH.
+        environ: The daemon's, or what comes nearest to it.
+    """
+    path = agent.env.get("PATH") or environ.get("PATH", os.defpath)
+    match agent.runtime:
+        case None | "scripted":
+            return None
+        case "llm":
+            return _of_package(LLM_MODULE, LLM_DISTRIBUTION)
+        case "claude-code":
+            own = agent.runtime_options.get("program")
+            return _of_command((str(own),), CLAUDE, path) if own else _of_program(CLAUDE, path)
+        case "command":
+            return _of_command(agent.command or (), None, path)
+        case "codex" | "acp":
+            return _of_options(agent, path)
+        case _:
+            return _of_plugin(str(agent.runtime))
+
+
+def subject(agent: Agent, found: Installed | None) -> str:
+    """Names what a probe of that agent proves something of: its program as it is started.
+
+    Another version, another runtime or other options are another subject.
+    """
+    options = {k: v for k, v in agent.options.items() if k not in NOT_ABOUT_TOOLS}
+    text = msgspec.json.encode((agent.runtime, options), order="deterministic")
+    digest = hashlib.sha256(text).hexdigest()[:16]
+    return f"{agent.runtime}:{digest}:{found.fingerprint if found is not None else '-'}"
+
+
+def _of_options(agent: Agent, path: str) -> Installed:
+    named = agent.runtime_options.get("agent") if agent.runtime == "acp" else agent.runtime
+    program = known(str(named))
+    command = agent.runtime_options.get("command")
+    if isinstance(command, (list, tuple)) and command:
+        return _of_command(tuple(map(str, command)), program, path)
+    return _of_program(program, path) if program is not None else Installed(str(named), None, None)
+
+
+def _of_program(program: Program, path: str) -> Installed:
+    place = where(program, {"PATH": path})
+    return Installed(program.name, program, place, _marks(place))
+
+
+def _of_command(command: tuple[str, ...], program: Program | None, path: str) -> Installed:
+    if not command:
+        return Installed("", program, None)
+    first = command[0]
+    place = first if os.path.isabs(first) else shutil.which(first, path=path)  # noqa: PTH117
+    if place is not None and not os.access(place, os.X_OK):
+        place = None
+    # An interpreter's script is the program more than the interpreter is.
+    scripts = [word for word in command[1:] if word.startswith("/") and Path(word).is_file()]
+    marks = [mark for word in (place, *scripts) for mark in _marks(word)]
+    return Installed(first, program, place, tuple(marks))
+
+
+def _marks(place: str | None) -> tuple[str, ...]:
+    if place is None:
+        return ()
+    real = os.path.realpath(place)
+    try:
+        found = os.stat(real)  # noqa: PTH116
+    except OSError:
+        return (real,)
+    return real, str(found.st_size), str(found.st_mtime_ns)
+
+
+def _of_package(module: str, distribution: str) -> Installed:
+    directory = package_directory(module)
+    if directory is None:
+        return Installed(module, None, None)
+    return Installed(module, None, str(directory), _versions(distribution, "subagents"))
+
+
+def _of_plugin(name: str) -> Installed:
+    for point in entry_points(RUNTIME_PLUGINS).get(name, ()):
+        if point.dist is not None:
+            return Installed(name, None, point.value, (*_versions(point.dist.name), point.value))
+        return Installed(name, None, point.value, (point.value,))
+    return Installed(name, None, None)
+
+
+def _versions(*distributions: str) -> tuple[str, ...]:
+    found = []
+    for name in distributions:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            found.append(name)
+    return tuple(found)

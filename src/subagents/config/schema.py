@@ -1,9 +1,7 @@
 """The JSON Schema of `subagents.toml`, for editors, and its reference table, for the docs.
 
-    python -m subagents.config.schema --check docs/configuration.md    exit 1 when out of date
-    python -m subagents.config.schema --write docs/configuration.md    bring it up to date
-
-Source: 5-surfaces §5 (`config schema`).
+python -m subagents.config.schema --check docs/configuration.md    exit 1 when out of date
+python -m subagents.config.schema --write docs/configuration.md    bring it up to date
 """
 
 import sys
@@ -13,7 +11,7 @@ from typing import Final
 
 from msgspec import inspect
 
-from subagents.config.setting_keys import (
+from subagents.config.keys import (
     Key,
     Node,
     Table,

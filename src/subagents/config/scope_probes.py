@@ -4,10 +4,9 @@ A scope of tools is a promise that somebody else's program keeps. Whether it doe
 (`subagents doctor --probe`), and what was found holds for that version of the program, started that
 way. Where a denied tool worked all the same, no scope is promised until another version is there.
 
-Source: 8-field-failures "GENesis-AGI PR #1391", "spool #121"; docs/decisions/0025.
+Why: docs/decisions/0025-a-scope-is-tried-per-version.md.
 """
 
-import os
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -15,9 +14,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from subagents.config.installed_programs import installed, subject
 from subagents.config.paths import Paths
+from subagents.config.program_catalog import installed, subject
 from subagents.config.settings import Agent
+from subagents.config.state_file import read_entries, write_entries
 from subagents.errors import ConfigError
 
 FILE_NAME: Final = "probes.json"
@@ -25,7 +25,7 @@ KEPT_MAX: Final = 200
 """Subjects remembered; the ones probed first are forgotten first."""
 
 
-class Verdict(StrEnum):
+class ProbeVerdict(StrEnum):
     PROVEN = "proven"
     BROKEN = "broken"
     """The claim is not true."""
@@ -33,11 +33,11 @@ class Verdict(StrEnum):
     """It was tried, and the worker did not do what would have shown it."""
 
 
-class Claim(msgspec.Struct, frozen=True, rename="camel"):
+class ProbedClaim(msgspec.Struct, frozen=True, rename="camel"):
     """One thing that an adapter says it can do, and what trying it showed."""
 
     name: str
-    verdict: Verdict
+    verdict: ProbeVerdict
     detail: str
 
 
@@ -49,9 +49,9 @@ class Probe(msgspec.Struct, frozen=True, rename="camel"):
     program: str
     version: str | None
     at_ms: int
-    claims: tuple[Claim, ...]
+    claims: tuple[ProbedClaim, ...]
 
-    def claim(self, name: str) -> Claim | None:
+    def claim(self, name: str) -> ProbedClaim | None:
         """What was found of that claim."""
         return next((each for each in self.claims if each.name == name), None)
 
@@ -61,7 +61,7 @@ SCOPE: Final = "scope"
 
 
 def probes_file(paths: Paths) -> Path:
-    """Subject (``installed.subject``) → ``Probe``."""
+    """Subject (``program_catalog.subject``) → ``Probe``."""
     return paths.state_dir / FILE_NAME
 
 
@@ -71,16 +71,7 @@ def read_probes(paths: Paths) -> dict[str, Probe]:
     Raises:
         ConfigError: The file cannot be read: nobody can say what was found.
     """
-    place = probes_file(paths)
-    try:
-        return msgspec.json.decode(place.read_bytes(), type=dict[str, Probe])
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.DecodeError) as error:
-        raise ConfigError(
-            f"cannot read {place}: {error}",
-            hint="remove it: then nothing counts as probed",
-        ) from error
+    return read_entries(probes_file(paths), Probe, hint="remove it: then nothing counts as probed")
 
 
 def keep(paths: Paths, subject: str, probe: Probe) -> None:
@@ -92,23 +83,14 @@ def keep(paths: Paths, subject: str, probe: Probe) -> None:
     known = read_probes(paths)
     before = known.pop(subject, None)
     known[subject] = _with(before, probe)
-    kept = dict(list(known.items())[-KEPT_MAX:])
-    paths.ensure()
-    place = probes_file(paths)
-    written = place.with_name(f"{FILE_NAME}.{os.getpid()}")
-    try:
-        with open(written, "wb", opener=_private) as new:
-            new.write(msgspec.json.encode(kept))
-        written.replace(place)
-    except OSError as error:
-        raise ConfigError(f"cannot write {place}: {error.strerror}") from error
+    write_entries(paths, probes_file(paths), known, entries_max=KEPT_MAX)
 
 
 def _with(before: Probe | None, probe: Probe) -> Probe:
     """What was shown once stays when a later try shows nothing: a tired model proves no adapter."""
     shown = {} if before is None else {each.name: each for each in before.claims}
     claims = [
-        shown.get(each.name, each) if each.verdict is Verdict.OPEN else each
+        shown.get(each.name, each) if each.verdict is ProbeVerdict.OPEN else each
         for each in probe.claims
     ]
     return msgspec.structs.replace(probe, claims=tuple(claims))
@@ -136,19 +118,15 @@ def proof_of(agent_id: str, agent: Agent, *, paths: Paths, environ: Mapping[str,
     except ConfigError:
         probe = None
     claim = probe.claim(SCOPE) if probe is not None else None
-    if probe is not None and claim is not None and claim.verdict is Verdict.BROKEN:
+    if probe is not None and claim is not None and claim.verdict is ProbeVerdict.BROKEN:
         name = f"{probe.program} {probe.version or ''}".strip()
         return Proof(
             refusal=f"the probe of agent {agent_id!r} found that {name} does not keep to a tool "
             f"scope: {claim.detail}"
         )
-    if claim is None or claim.verdict is not Verdict.PROVEN:
+    if claim is None or claim.verdict is not ProbeVerdict.PROVEN:
         return Proof(
             warning=f"that {found.name} keeps to a tool scope was not tried with the version that "
             f"is installed: subagents doctor --probe {agent_id}"
         )
     return Proof()
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -3,8 +3,6 @@
 The annotations here are the only place where a key, its bounds and its meaning are written:
 the loader's messages, the JSON Schema and docs/configuration.md are all derived from them
 (`keys.py`, `schema.py`). Adding a field adds the key everywhere.
-
-Source: 5-surfaces §5; 4-observability §7 (capability card); 2-lifecycle §2, §5, §7, §11.
 """
 
 from collections.abc import Iterable
@@ -143,7 +141,7 @@ Percent = Annotated[int, Meta(ge=1, le=100)]
 
 
 class AgentAlerts(Section, frozen=True):
-    """`[agents.<id>.alerts]`: what its requester is told while it works (4-observability §4)."""
+    """`[agents.<id>.alerts]`: which alerts its requester gets while it works."""
 
     stuck_seconds: Annotated[
         float, Meta(ge=1, le=86_400, description="Silence after which it counts as stuck.")
@@ -314,7 +312,7 @@ class Agent(Section, frozen=True):
         return options
 
 
-class Lane(Section, frozen=True):
+class LaneSettings(Section, frozen=True):
     """`[lanes.<name>]`: a named pool of slots."""
 
     slots: Annotated[
@@ -322,7 +320,7 @@ class Lane(Section, frozen=True):
     ] = 1
 
 
-class Verification(Section, frozen=True):
+class VerificationSettings(Section, frozen=True):
     """`[verification]`."""
 
     dangerously_allow_validation_commands: Annotated[
@@ -343,7 +341,7 @@ class Retention(Section, frozen=True):
     ] = 7
 
 
-class Daemon(Section, frozen=True):
+class DaemonSettings(Section, frozen=True):
     """`[daemon]`: read once, when the daemon starts."""
 
     lease_seconds: Annotated[
@@ -413,10 +411,10 @@ class Settings(Section, frozen=True):
 
     defaults: SubagentDefaults = SubagentDefaults()
     agents: dict[str, Agent] = {}
-    lanes: dict[str, Lane] = {}
-    verification: Verification = Verification()
+    lanes: dict[str, LaneSettings] = {}
+    verification: VerificationSettings = VerificationSettings()
     retention: Retention = Retention()
-    daemon: Daemon = Daemon()
+    daemon: DaemonSettings = DaemonSettings()
     telemetry: Telemetry = Telemetry()
 
     def agent(self, agent_id: str) -> Agent:

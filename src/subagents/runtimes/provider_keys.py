@@ -2,8 +2,6 @@
 
 Looked for in the agent's section and in the environment that its program gets; a provider that
 cannot be told is known by the agent's id. Keys are only ever hashed here.
-
-Source: 8-field-failures "provider limits".
 """
 
 import hashlib

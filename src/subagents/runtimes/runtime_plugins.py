@@ -7,7 +7,7 @@ A plugin is a callable that takes a ``RuntimeHost`` and returns a ``ports.Runtim
 
 One that cannot be loaded keeps nothing else from working: it is a ``Refused`` that says why.
 
-Source: docs/howto/own-runtime.md.
+See docs/howto/own-runtime.md.
 """
 
 import logging

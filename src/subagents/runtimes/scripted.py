@@ -97,7 +97,7 @@ class _Played:
     is_interrupted: bool = False
 
     def may_use(self, tool: str) -> bool:
-        """Whether the attempt was given that tool (2-lifecycle §8)."""
+        """Whether the attempt was given that tool."""
         return tool not in self.tools_deny and (self.tools is None or tool in self.tools)
 
 

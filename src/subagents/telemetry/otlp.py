@@ -2,8 +2,6 @@
 
 Certificates, compression and proxies are set by the library's usual variables
 (``OTEL_EXPORTER_OTLP_CERTIFICATE``, …) in the daemon's environment; endpoint and headers are ours.
-
-Source: 4-observability §9; opentelemetry.io/docs/specs/otlp ("OTLP/HTTP Response").
 """
 
 from collections.abc import Mapping, Sequence

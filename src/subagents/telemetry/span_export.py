@@ -8,7 +8,7 @@ has the same ids.
 
 All of it happens on a thread of its own: a slow receiver delays nobody.
 
-Source: 4-observability §9 ("a restart loses no span"); docs/decisions/0022.
+Why: docs/decisions/0022-spans-from-the-journal.md.
 """
 
 import contextlib

@@ -15,7 +15,7 @@ from subagents.api.server.daemon import run_daemon
 from subagents.api.server.tcp import bound, operator_token, own_names
 from subagents.config.layers import load
 from subagents.config.paths import Paths
-from subagents.config.settings import Daemon
+from subagents.config.settings import DaemonSettings
 from subagents.errors import ConfigError
 
 Headers = Mapping[str, str]
@@ -25,7 +25,7 @@ Answer = tuple[int, Document, Mapping[str, str]]
 class Port:
     """Calls the daemon of one test over TCP."""
 
-    def __init__(self, home: Home, settings: Daemon) -> None:
+    def __init__(self, home: Home, settings: DaemonSettings) -> None:
         self.home = home
         self.host, self.number = settings.http_host, settings.http_port
         state_dir = home.services.paths.state_dir
@@ -73,7 +73,7 @@ def free_port(host: str = "127.0.0.1") -> int:
 def play(
     tmp_path: Path, scenario: Callable[[Port], Awaitable[None]], host: str = "127.0.0.1"
 ) -> None:
-    settings = Daemon(http_port=free_port(host), http_host=host)
+    settings = DaemonSettings(http_port=free_port(host), http_host=host)
 
     async def whole() -> None:
         async with serving(tmp_path, settings=settings) as home:
@@ -234,15 +234,15 @@ def test_an_address_that_others_can_reach_is_refused(tmp_path: Path, host: str) 
 
 @pytest.mark.requirement("tcp:loopback")
 def test_it_is_known_by_its_loopback_names_with_its_port() -> None:
-    assert own_names(Daemon(http_port=8765)) == {
+    assert own_names(DaemonSettings(http_port=8765)) == {
         "127.0.0.1:8765",
         "localhost:8765",
         "[::1]:8765",
     }
-    assert "127.0.0.7:8765" in own_names(Daemon(http_port=8765, http_host="127.0.0.7"))
-    assert {"localhost", "localhost:80"} <= own_names(Daemon(http_port=80))
-    assert Daemon().http_url is None
-    assert Daemon(http_port=1, http_host="::1").http_url == "http://[::1]:1"
+    assert "127.0.0.7:8765" in own_names(DaemonSettings(http_port=8765, http_host="127.0.0.7"))
+    assert {"localhost", "localhost:80"} <= own_names(DaemonSettings(http_port=80))
+    assert DaemonSettings().http_url is None
+    assert DaemonSettings(http_port=1, http_host="::1").http_url == "http://[::1]:1"
 
 
 @pytest.mark.requirement("tcp:off-by-default")
@@ -252,13 +252,13 @@ def test_no_port_is_opened_unless_one_is_configured(tmp_path: Path) -> None:
             assert (await home.ok("GET", "/v1/diagnostics"))["httpUrl"] is None
             assert not (home.services.paths.state_dir / "operator.token").exists()
 
-    assert Daemon().http_port == 0
+    assert DaemonSettings().http_port == 0
     asyncio.run(scenario())
 
 
 @pytest.mark.requirement("tcp:port-taken")
 def test_a_port_that_is_taken_stops_the_start_before_anything_is_touched(tmp_path: Path) -> None:
-    settings = Daemon(http_port=free_port())
+    settings = DaemonSettings(http_port=free_port())
     services = build(tmp_path)
 
     async def start() -> None:

@@ -16,9 +16,9 @@ from subagents.cli.setup.doctor_check import (
     Check,
 )
 from subagents.config import program_catalog as programs
-from subagents.config.installed_programs import installed, subject
 from subagents.config.paths import Paths
-from subagents.config.scope_probes import Claim, Probe, Verdict
+from subagents.config.program_catalog import installed, subject
+from subagents.config.scope_probes import Probe, ProbedClaim, ProbeVerdict
 from subagents.config.settings import Agent
 from subagents.ports import Runtime
 from subagents.wiring import runtimes_here
@@ -246,7 +246,9 @@ def test_a_broken_claim_of_the_installed_version_is_shown_and_of_another_one_is_
 ) -> None:
     machine.program("gemini", "#!/bin/sh\necho 0.61.0\n")
     found = installed(GEMINI, machine.environ)
-    broken = Claim(name="scope", verdict=Verdict.BROKEN, detail="the denied tool made the file")
+    broken = ProbedClaim(
+        name="scope", verdict=ProbeVerdict.BROKEN, detail="the denied tool made the file"
+    )
     probe = Probe(
         agent_id="a", runtime="acp", program="gemini", version="0.61.0", at_ms=1, claims=(broken,)
     )

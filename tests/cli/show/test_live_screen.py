@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.cli_home import Home, temporary_home
 
-from subagents.config.starter_config import starter_text
+from subagents.config.starter import starter_text
 
 
 @pytest.fixture(scope="module")

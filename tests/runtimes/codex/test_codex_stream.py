@@ -422,7 +422,7 @@ def test_options_become_codexs_own_keys_and_ours_win() -> None:
         ({"sandbox": "none"}, "danger-full-access|sandbox"),
         ({"config": {"approval_policy": "on-request"}}, "nobody is there"),
         ({"config": {"mcp_servers": {"subagents": {}}}}, "our own tools"),
-        ({"sandbox": "read-only", "network": True}, "say nothing"),
+        ({"sandbox": "read-only", "network": True}, "have no effect"),
         ({"prices": {"input": 1}}, "output"),
         ({"env": {"SUBAGENTS_TOKEN": "x"}}, "SUBAGENTS_TOKEN"),
         ({"command": [""]}, "begin with a program"),

@@ -31,7 +31,7 @@ from subagents.api.server.metrics import watching_loop
 from subagents.api.server.tcp import TcpDoor, bound, operator_token
 from subagents.api.supervisor.supervisor_socket import SupervisorDoor
 from subagents.config.paths import Paths
-from subagents.config.settings import Daemon
+from subagents.config.settings import DaemonSettings
 from subagents.errors import AlreadyRunning
 
 log = logging.getLogger(__name__)
@@ -44,11 +44,11 @@ KEEP_ALIVE_S: Final = 5
 ANSWER_S: Final = 1.0
 """How long somebody on a socket that is in the way has to accept."""
 
-NO_TCP: Final = Daemon()
+NO_TCP: Final = DaemonSettings()
 
 
 async def run_daemon(
-    services: Services, *, paths: Paths, log_path: Path, settings: Daemon = NO_TCP
+    services: Services, *, paths: Paths, log_path: Path, settings: DaemonSettings = NO_TCP
 ) -> None:
     """Serve until SIGTERM, SIGINT or ``POST /v1/shutdown``.
 
@@ -70,7 +70,7 @@ async def run_daemon(
 
 
 async def serve_until_stopped(
-    services: Services, *, paths: Paths, ready: asyncio.Event, settings: Daemon = NO_TCP
+    services: Services, *, paths: Paths, ready: asyncio.Event, settings: DaemonSettings = NO_TCP
 ) -> None:
     """Serve inside another program until ``services.stopping`` is set.
 
@@ -93,7 +93,7 @@ async def serve_until_stopped(
 
 
 async def _start_and_serve(
-    services: Services, paths: Paths, settings: Daemon, when_ready: Callable[[], None]
+    services: Services, paths: Paths, settings: DaemonSettings, when_ready: Callable[[], None]
 ) -> None:
     log.info("daemon %s starts, pid %s", services.info.version, os.getpid())
     # The port first: a daemon that cannot have it has touched nothing.
@@ -112,7 +112,7 @@ async def _start_and_serve(
 async def _open_doors(
     services: Services,
     paths: Paths,
-    settings: Daemon,
+    settings: DaemonSettings,
     tcp: socket.socket | None,
     when_ready: Callable[[], None],
 ) -> None:

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from subagents.api.calls.auth import CONNECTION, Connection, note_refusal, run_concerned
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
-from subagents.config.settings import Daemon
+from subagents.config.settings import DaemonSettings
 from subagents.errors import (
     ConfigError,
     Forbidden,
@@ -55,7 +55,7 @@ class TcpDoor:
     """
 
     def __init__(
-        self, app: ASGIApp, services: Services, settings: Daemon, operator_token: str
+        self, app: ASGIApp, services: Services, settings: DaemonSettings, operator_token: str
     ) -> None:
         self._app = app
         self._services = services
@@ -114,7 +114,7 @@ class TcpDoor:
         )
 
 
-def own_names(settings: Daemon) -> frozenset[str]:
+def own_names(settings: DaemonSettings) -> frozenset[str]:
     """What a client may call us in ``Host``, in lower case."""
     configured = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
     hosts = {"127.0.0.1", "localhost", "[::1]", configured}
@@ -197,7 +197,7 @@ def _write_token(file: Path) -> None:
 
 
 @contextlib.contextmanager
-def bound(settings: Daemon) -> Iterator[socket.socket]:
+def bound(settings: DaemonSettings) -> Iterator[socket.socket]:
     """A socket at the configured address; it does not listen yet.
 
     Raises:

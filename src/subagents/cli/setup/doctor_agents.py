@@ -24,9 +24,15 @@ from subagents.cli.setup.doctor_check import (
     Check,
 )
 from subagents.config import program_catalog as programs
-from subagents.config.installed_programs import Installed, installed, subject
-from subagents.config.program_catalog import LLM_PACKAGE, LLM_PROVIDERS, login_of
-from subagents.config.scope_probes import SCOPE, Probe, Verdict
+from subagents.config.program_catalog import (
+    LLM_PACKAGE,
+    LLM_PROVIDERS,
+    Installed,
+    installed,
+    login_of,
+    subject,
+)
+from subagents.config.scope_probes import SCOPE, Probe, ProbeVerdict
 from subagents.config.settings import Agent
 from subagents.errors import ConfigError, Forbidden
 from subagents.ports import Runtime, abilities_of
@@ -288,7 +294,7 @@ def _llm_key(agent_id: str, agent: Agent, environ: Mapping[str, str]) -> Iterato
 
 def _proven(agent_id: str, probe: Probe | None) -> Iterable[Check]:
     for claim in probe.claims if probe is not None else ():
-        if claim.verdict is Verdict.BROKEN:
+        if claim.verdict is ProbeVerdict.BROKEN:
             text = f"its probe found: {claim.name}: {claim.detail}"
             gated = "; spawns with a tool scope are refused until then"
             fix = "update the program and probe it again" + (gated if claim.name == SCOPE else "")
@@ -298,5 +304,5 @@ def _proven(agent_id: str, probe: Probe | None) -> Iterable[Check]:
 def _said_of(probe: Probe | None) -> str:
     if probe is None:
         return ""
-    proven = [claim.name for claim in probe.claims if claim.verdict is Verdict.PROVEN]
+    proven = [claim.name for claim in probe.claims if claim.verdict is ProbeVerdict.PROVEN]
     return f"probed: {', '.join(proven)}" if proven else "probed: nothing proven"

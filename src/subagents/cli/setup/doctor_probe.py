@@ -11,13 +11,13 @@ from subagents.cli import output
 from subagents.cli.connection import caller_cwd
 from subagents.cli.setup.doctor_agents import version_of
 from subagents.cli.setup.scope_probe import Findings, probe
-from subagents.config.installed_programs import installed, subject
 from subagents.config.layers import load
 from subagents.config.paths import Paths
+from subagents.config.program_catalog import installed, subject
 from subagents.config.scope_probes import (
     SCOPE,
     Probe,
-    Verdict,
+    ProbeVerdict,
     keep,
 )
 from subagents.config.settings import Agent
@@ -30,8 +30,8 @@ from subagents.errors import (
 )
 from subagents.ports import Runtime, abilities_of
 
-SIGNS: Final = {Verdict.PROVEN: "✔", Verdict.OPEN: "!", Verdict.BROKEN: "✖"}
-STYLES: Final = {Verdict.PROVEN: "ok", Verdict.OPEN: "warn", Verdict.BROKEN: "fail"}
+SIGNS: Final = {ProbeVerdict.PROVEN: "✔", ProbeVerdict.OPEN: "!", ProbeVerdict.BROKEN: "✖"}
+STYLES: Final = {ProbeVerdict.PROVEN: "ok", ProbeVerdict.OPEN: "warn", ProbeVerdict.BROKEN: "fail"}
 
 
 def probe_agent(home: Paths, name: str, *, yes: bool, json: bool) -> int:
@@ -71,11 +71,11 @@ def probe_agent(home: Paths, name: str, *, yes: bool, json: bool) -> int:
         claims=tuple(findings.claims),
     )
     works = kept.claim("works")
-    if works is not None and works.verdict is Verdict.PROVEN:
+    if works is not None and works.verdict is ProbeVerdict.PROVEN:
         # One that does not run at all (no login, no model) showed nothing of its adapter.
         keep(home, subject(agent, found), kept)
     _show(kept, findings, json=json)
-    is_broken = any(claim.verdict is Verdict.BROKEN for claim in findings.claims)
+    is_broken = any(claim.verdict is ProbeVerdict.BROKEN for claim in findings.claims)
     return EXIT_FAILED if is_broken else EXIT_OK
 
 
@@ -124,7 +124,7 @@ def _show(kept: Probe, findings: Findings, *, json: bool) -> None:
     cost = f", ${spent.cost_usd:.4f}" if spent.cost_usd is not None else ""
     output.line(f"{spent.runs} runs, {spent.tokens} tokens{cost}.")
     scope = kept.claim(SCOPE)
-    if scope is not None and scope.verdict is Verdict.BROKEN:
+    if scope is not None and scope.verdict is ProbeVerdict.BROKEN:
         output.line(
             f"Spawns of {kept.agent_id} with a tool scope are refused for as long as this version "
             "is installed."

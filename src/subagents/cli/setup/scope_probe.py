@@ -21,7 +21,7 @@ import msgspec
 from subagents.api.wire.run_answers import RunResult
 from subagents.client.orchestrator import Orchestrator, RunHandle
 from subagents.client.spawn_keywords import SpawnParameters
-from subagents.config.scope_probes import SCOPE, Claim, Verdict
+from subagents.config.scope_probes import SCOPE, ProbedClaim, ProbeVerdict
 from subagents.config.settings import Agent
 from subagents.domain.run.spec import Abilities
 from subagents.errors import Forbidden, SubagentsError
@@ -80,11 +80,11 @@ class Spent:
 class Findings:
     """What came of it."""
 
-    claims: list[Claim] = field(default_factory=list)
+    claims: list[ProbedClaim] = field(default_factory=list)
     spent: Spent = field(default_factory=Spent)
 
-    def add(self, name: str, verdict: Verdict, detail: str) -> None:
-        self.claims.append(Claim(name=name, verdict=verdict, detail=one_line(detail)))
+    def add(self, name: str, verdict: ProbeVerdict, detail: str) -> None:
+        self.claims.append(ProbedClaim(name=name, verdict=verdict, detail=one_line(detail)))
 
 
 def probe(agent: Agent, abilities: Abilities, *, tell: Callable[[str], None]) -> Findings:
@@ -162,10 +162,10 @@ class _Tries:
         made = self._takes(file)
         if not ended.ok:
             reason = ended.outcome.error or ended.outcome.status
-            self._found.add("works", Verdict.BROKEN, f"its run ended badly: {reason}")
+            self._found.add("works", ProbeVerdict.BROKEN, f"its run ended badly: {reason}")
             return None
         said = " and made the file" if made else ", but did not make the file it was asked for"
-        self._found.add("works", Verdict.PROVEN, f"it answered{said}")
+        self._found.add("works", ProbeVerdict.PROVEN, f"it answered{said}")
         return _Worked(run, ended, word, made)
 
     async def scope(self, *, is_shown: bool) -> None:
@@ -176,28 +176,28 @@ class _Tries:
             _, ended = await self._run(MAKE.format(file=file, word=word), tools_deny=list(DENIED))
         except Forbidden as error:
             text = f"its runtime refuses to deny {', '.join(DENIED)}: {error.message}"
-            self._found.add(SCOPE, Verdict.OPEN, text)
+            self._found.add(SCOPE, ProbeVerdict.OPEN, text)
             return
         if self._takes(file):
             text = f"with {', '.join(DENIED)} denied it made the file all the same"
-            self._found.add(SCOPE, Verdict.BROKEN, text)
+            self._found.add(SCOPE, ProbeVerdict.BROKEN, text)
         elif not ended.ok and ended.outcome.error:
             text = f"no file was made, but the run ended badly: {ended.outcome.error}"
-            self._found.add(SCOPE, Verdict.OPEN, text)
+            self._found.add(SCOPE, ProbeVerdict.OPEN, text)
         elif is_shown:
             text = "it made the file when it was allowed, and not when it was denied"
-            self._found.add(SCOPE, Verdict.PROVEN, text)
+            self._found.add(SCOPE, ProbeVerdict.PROVEN, text)
         else:
             text = "it makes no file even when it may: its model did not do as asked"
-            self._found.add(SCOPE, Verdict.OPEN, text)
+            self._found.add(SCOPE, ProbeVerdict.OPEN, text)
 
     def usage(self, ended: RunResult) -> None:
         used = ended.usage
         if used is None or not (used.tokens_in or used.tokens_out):
-            self._found.add("usage", Verdict.OPEN, "it told no tokens")
+            self._found.add("usage", ProbeVerdict.OPEN, "it told no tokens")
             return
         text = f"{used.tokens_in} tokens in, {used.tokens_out} out"
-        self._found.add("usage", Verdict.PROVEN, text)
+        self._found.add("usage", ProbeVerdict.PROVEN, text)
 
     async def resume(self, before: _Worked) -> None:
         """A further run in the same session knows what the first one knew."""
@@ -205,11 +205,11 @@ class _Tries:
         try:
             ended = await self._ended(await self._sub.spawn(RECALL, continues=before.run.id))
         except SubagentsError as error:
-            self._found.add("resume", Verdict.OPEN, f"it could not be gone on with: {error}")
+            self._found.add("resume", ProbeVerdict.OPEN, f"it could not be gone on with: {error}")
             return
         knows = before.word in (ended.result or "")
         text = "it knew the word of the run before" if knows else "it did not know the word"
-        self._found.add("resume", Verdict.PROVEN if knows else Verdict.OPEN, text)
+        self._found.add("resume", ProbeVerdict.PROVEN if knows else ProbeVerdict.OPEN, text)
 
     async def steer(self) -> None:
         """A message reaches it while it works."""
@@ -219,17 +219,19 @@ class _Tries:
         try:
             if not await self._uses_a_tool(run):
                 await self._ended(run)
-                self._found.add("steer", Verdict.OPEN, "it ended before a message could be sent")
+                self._found.add(
+                    "steer", ProbeVerdict.OPEN, "it ended before a message could be sent"
+                )
                 return
             status = await run.steer(f"The word is {word}.")
         except SubagentsError as error:
-            self._found.add("steer", Verdict.OPEN, f"no message could be sent: {error}")
+            self._found.add("steer", ProbeVerdict.OPEN, f"no message could be sent: {error}")
             await self._end(run)
             return
         ended = await self._ended(run)
         heard = word in (ended.result or "")
         text = f"the message was {status}; the answer {'has' if heard else 'has not'} its word"
-        self._found.add("steer", Verdict.PROVEN if heard else Verdict.OPEN, text)
+        self._found.add("steer", ProbeVerdict.PROVEN if heard else ProbeVerdict.OPEN, text)
 
     async def _uses_a_tool(self, run: RunHandle) -> bool:
         """Wait until it does; false when it ended without, or takes too long."""

@@ -61,7 +61,7 @@ def init(
         subagents init --yes --json
     """
     from subagents.config.program_catalog import detect  # noqa: PLC0415
-    from subagents.config.starter_config import starter_text, usable  # noqa: PLC0415
+    from subagents.config.starter import starter_text, usable  # noqa: PLC0415
 
     file = Path(caller_cwd()) / "subagents.toml"
     found = detect(os.environ)
@@ -81,7 +81,7 @@ def init(
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
     if not os.environ.get("SUBAGENTS_RUN_ID"):
-        from subagents.config.project_trust import trust  # noqa: PLC0415
+        from subagents.config.trust import trust  # noqa: PLC0415
 
         trust(paths(), file)
     if json:
@@ -247,8 +247,8 @@ def config_trust(
 
         subagents config trust ./subagents.toml --yes
     """
-    from subagents.config.config_sources import find_files  # noqa: PLC0415
-    from subagents.config.project_trust import trust  # noqa: PLC0415
+    from subagents.config.sources import find_files  # noqa: PLC0415
+    from subagents.config.trust import trust  # noqa: PLC0415
 
     if os.environ.get("SUBAGENTS_RUN_ID"):
         raise Forbidden("a worker cannot trust a file", guardrail="role")

@@ -78,7 +78,7 @@ def _check(options: CodexOptions) -> None:
         raise ConfigError("`command` must begin with a program")
     if options.sandbox != "workspace-write" and (options.network is not None or options.writable):
         raise ConfigError(
-            f'`network` and `writable` say nothing with sandbox = "{options.sandbox}"; '
+            f'`network` and `writable` have no effect with sandbox = "{options.sandbox}"; '
             'they are for "workspace-write"'
         )
     table = nested(options.config)

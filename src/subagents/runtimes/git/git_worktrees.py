@@ -4,7 +4,7 @@ Beside each worktree lies a record (``<name>.json``): the commit it began from, 
 to its end, and for which attempts. It is what makes every step safe to repeat after a crash: a
 worktree that was not made to its end never had a worker in it, and is made again.
 
-Source: 7-runtimes (``isolation``); docs/decisions/0026.
+Why: docs/decisions/0026-worktrees-are-planned-at-the-spawn.md.
 """
 
 import asyncio

@@ -12,17 +12,17 @@ from subagents.config import (
     Settings,
     load,
 )
-from subagents.config.project_trust import narrowed, trust, trusted_file
 from subagents.config.settings import (
     Agent,
     AgentAlerts,
     AgentCourier,
     AgentSubagents,
     Capabilities,
-    Lane,
+    LaneSettings,
     Stdin,
     SubagentDefaults,
 )
+from subagents.config.trust import narrowed, trust, trusted_file
 from subagents.domain.rules.admission import check_allowed
 from subagents.domain.run.alert import AlertKind
 from subagents.errors import ConfigError, Forbidden
@@ -160,7 +160,7 @@ def test_limits_are_lowered_by_a_project_and_never_raised(place: Place) -> None:
     defaults = config.settings.defaults
     assert (defaults.max_spawn_depth, defaults.max_children_per_agent) == (1, 5)
     assert (defaults.max_concurrent, defaults.run_timeout_seconds) == (8, 60)
-    assert config.settings.lanes == {"heavy": Lane(slots=2), "mine": Lane(slots=8)}
+    assert config.settings.lanes == {"heavy": LaneSettings(slots=2), "mine": LaneSettings(slots=8)}
     for key in ("max_spawn_depth", "max_children_per_agent", "max_concurrent"):
         assert f"agents.defaults.subagents.{key}" in config.ignored[0]
     assert "lanes.mine.slots" in config.ignored[0]

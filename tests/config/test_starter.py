@@ -9,7 +9,7 @@ from pydantic_ai import models
 from subagents.config import Config, Paths, load
 from subagents.config import program_catalog as programs
 from subagents.config.program_catalog import LLM_PROVIDERS, PROGRAMS, detect
-from subagents.config.starter_config import starter_text
+from subagents.config.starter import starter_text
 
 
 def machine(root: Path, *names: str, **variables: str) -> dict[str, str]:

@@ -2,34 +2,32 @@
 
 A project file lies where workers write. Believed like the user's own, it would let a worker that
 can write one file give itself a shell, more children or a deeper tree. So for callers that are
-agents it may define and narrow, never widen; a person at the command line keeps all of it. Who
-wants an agent to use all of it too says so once for exactly these bytes, as with direnv: after
-the next change of the file it has to be said again.
+agents it may define and narrow, never widen; for a person at the command line all of it counts.
+A user who wants all of it to count for agents, too, trusts the file: exactly these bytes, as with
+direnv. After the next change it has to be trusted again.
 
-Source: 5-surfaces §1 ("An agent that calls us over MCP must not gain a shell by surprise"), §5;
-docs/decisions/0012.
+Why: docs/decisions/0012-project-files-of-agents.md.
 """
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from subagents.config.config_sources import read
 from subagents.config.paths import Paths
 from subagents.config.settings import (
     ANY_AGENT,
     Agent,
     AgentAlerts,
     AgentSubagents,
-    Lane,
+    LaneSettings,
     Settings,
     SubagentDefaults,
     Telemetry,
 )
-from subagents.errors import ConfigError
+from subagents.config.sources import read
+from subagents.config.state_file import read_entries, write_entries
 
 TRUSTED_FILE: Final = "trusted-projects.json"
 TRUSTED_MAX: Final = 1_000
@@ -165,7 +163,7 @@ def _spelled_out(agent: Agent, known: Iterable[str]) -> Agent:
     return msgspec.structs.replace(agent, subagents=subagents)
 
 
-def _lanes(whole: Settings, own: Settings, ignored: list[str]) -> dict[str, Lane]:
+def _lanes(whole: Settings, own: Settings, ignored: list[str]) -> dict[str, LaneSettings]:
     """A lane of the project's has no more slots than the default one: it is no way around it."""
     lanes = {}
     for name, lane in whole.lanes.items():
@@ -205,7 +203,7 @@ def is_trusted(paths: Paths, file: Path, digest: str) -> bool:
 
 
 def trust(paths: Paths, file: Path) -> None:
-    """Let agents use all of that project file for as long as it stays as it is now.
+    """Trust that project file for agents, too, for as long as it stays as it is now.
 
     Raises:
         ConfigError: The file is wrong, or what is trusted cannot be written.
@@ -215,30 +213,9 @@ def trust(paths: Paths, file: Path) -> None:
     name = str(file.resolve())
     known.pop(name, None)
     known[name] = digest
-    kept = dict(list(known.items())[-TRUSTED_MAX:])
-    paths.ensure()
-    place = trusted_file(paths)
-    written = place.with_name(f"{TRUSTED_FILE}.{os.getpid()}")
-    try:
-        with open(written, "wb", opener=_private) as new:
-            new.write(msgspec.json.encode(kept))
-        written.replace(place)
-    except OSError as error:
-        raise ConfigError(f"cannot write {place}: {error.strerror}") from error
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    write_entries(paths, trusted_file(paths), known, entries_max=TRUSTED_MAX)
 
 
 def _trusted(paths: Paths) -> dict[str, str]:
-    place = trusted_file(paths)
-    try:
-        return msgspec.json.decode(place.read_bytes(), type=dict[str, str])
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.DecodeError) as error:
-        raise ConfigError(
-            f"cannot read {place}: {error}",
-            hint="remove it: then no project file is trusted until you say so again",
-        ) from error
+    hint = "remove it: then no project file is trusted until you say so again"
+    return read_entries(trusted_file(paths), str, hint=hint)

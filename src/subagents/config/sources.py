@@ -2,8 +2,6 @@
 
 A layer is checked by itself, before it is merged: only then can a message name the file or
 variable that is wrong.
-
-Source: 5-surfaces §5, §7.
 """
 
 import hashlib
@@ -17,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from subagents.config import setting_keys as keys
+from subagents.config import keys
 from subagents.config.paths import CONFIG_FILE_NAME
 from subagents.errors import ConfigError
 
@@ -192,7 +190,7 @@ def assignment(origin: str, path: list[str], value: object, base: Path | None) -
     candidates = [value]
     if isinstance(value, str):
         candidates = [*_toml_value(value), value]
-    refused: list[list[keys.Problem]] = []
+    refused: list[list[keys.KeyProblem]] = []
     for candidate in candidates:
         tree: Tree = {path[-1]: candidate}
         for part in reversed(path[:-1]):
@@ -213,7 +211,7 @@ def _toml_value(text: str) -> list[object]:
     return [parsed["value"]] if list(parsed) == ["value"] else []
 
 
-def _refusal(origin: str, problems: list[keys.Problem]) -> ConfigError:
+def _refusal(origin: str, problems: list[keys.KeyProblem]) -> ConfigError:
     """One line for each problem."""
     return ConfigError(
         "\n".join(f"{origin}: {problem.text}" for problem in problems),

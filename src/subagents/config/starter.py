@@ -1,8 +1,6 @@
 """The `subagents.toml` that `subagents init` writes, from the programs found on this machine.
 
 Only text is made here; asking, writing and `--yes` belong to the command line.
-
-Source: 5-surfaces §1 (init; no shell for MCP callers by surprise).
 """
 
 import json
@@ -64,7 +62,7 @@ _CODING: Final = """\
 
 _HEAD: Final = """\
 # Configuration of subagents. All keys: docs/configuration.md, or `subagents config schema`.
-# What holds now, and why: `subagents config show --origin`. Whether it works: `subagents doctor`.
+# In effect: `subagents config show --origin`. Whether it works: `subagents doctor`.
 
 [agents.defaults.subagents]
 agent = "command"             # of `subagents run` and of spawns that name no agent

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import inspect
 
-from subagents.config import entry_points as plugins
+from subagents.config.entry_points import plugin_names
 from subagents.config.settings import (
     DEFAULT_LANE,
     HEADER_PATTERN,
@@ -25,12 +25,12 @@ from subagents.config.settings import (
     VARIABLE_PATTERN,
     WEBHOOK_PATTERN,
     Agent,
-    Daemon,
-    Lane,
+    DaemonSettings,
+    LaneSettings,
     Retention,
     SubagentDefaults,
     Telemetry,
-    Verification,
+    VerificationSettings,
     nearest,
 )
 from subagents.text import cut
@@ -88,7 +88,7 @@ class Table(msgspec.Struct, frozen=True):
 Node: TypeAlias = Key | Table
 
 
-class Problem(msgspec.Struct, frozen=True):
+class KeyProblem(msgspec.Struct, frozen=True):
     """One thing wrong in one layer; the text names the dotted key."""
 
     key: str
@@ -106,7 +106,7 @@ def tree() -> Table:
         placeholder="<id>",
     )
     lanes = Table(
-        each=_table(Lane),
+        each=_table(LaneSettings),
         name_pattern=NAME_PATTERN,
         reserved={
             DEFAULT_LANE: "the slots of the default lane are "
@@ -117,9 +117,9 @@ def tree() -> Table:
         keys={
             "agents": agents,
             "lanes": lanes,
-            "verification": _table(Verification),
+            "verification": _table(VerificationSettings),
             "retention": _table(Retention),
-            "daemon": _table(Daemon),
+            "daemon": _table(DaemonSettings),
             "telemetry": _table(Telemetry),
         }
     )
@@ -150,7 +150,9 @@ def dotted(path: tuple[str, ...]) -> str:
     return ".".join(part if BARE_KEY.fullmatch(part) else json.dumps(part) for part in path)
 
 
-def check(value: object, node: Node | None = None, path: tuple[str, ...] = ()) -> Iterator[Problem]:
+def check(
+    value: object, node: Node | None = None, path: tuple[str, ...] = ()
+) -> Iterator[KeyProblem]:
     """Yield every problem of a partial document; none = each key is known and each value fits."""
     match node:
         case None:
@@ -159,7 +161,9 @@ def check(value: object, node: Node | None = None, path: tuple[str, ...] = ()) -
             yield from _check_value(value, node.type, node, dotted(path))
         case Table():
             if not isinstance(value, Mapping):
-                yield Problem(dotted(path), f"{dotted(path)} must be a table, not {_shown(value)}")
+                yield KeyProblem(
+                    dotted(path), f"{dotted(path)} must be a table, not {_shown(value)}"
+                )
                 return
             for name, child in value.items():
                 yield from _check_entry(str(name), child, node, path)
@@ -167,16 +171,16 @@ def check(value: object, node: Node | None = None, path: tuple[str, ...] = ()) -
 
 def _check_entry(
     name: str, value: object, table: Table, path: tuple[str, ...]
-) -> Iterator[Problem]:
+) -> Iterator[KeyProblem]:
     here = (*path, name)
     if name in table.keys:
         yield from check(value, table.keys[name], here)
     elif name in table.reserved:
-        yield Problem(dotted(here), f"{dotted(here)} cannot be set: {table.reserved[name]}")
+        yield KeyProblem(dotted(here), f"{dotted(here)} cannot be set: {table.reserved[name]}")
     elif table.each is None:
         yield _unknown(here, table)
     elif not re.fullmatch(table.name_pattern, name):
-        yield Problem(
+        yield KeyProblem(
             dotted(here),
             f"{dotted(here)}: the {table.placeholder} must be {PATTERN_WORDS[table.name_pattern]}",
         )
@@ -184,7 +188,7 @@ def _check_entry(
         yield from check(value, table.each, here)
 
 
-def _unknown(path: tuple[str, ...], table: Table) -> Problem:
+def _unknown(path: tuple[str, ...], table: Table) -> KeyProblem:
     name = path[-1]
     # A key that was put into the wrong table: look for its name everywhere.
     everywhere = {key.rsplit(".", 1)[-1]: key for key, _ in leaves()}
@@ -197,14 +201,14 @@ def _unknown(path: tuple[str, ...], table: Table) -> Problem:
         if guess and path[0] == "agents" and len(path) > AGENT_DEPTH and path[1] != "defaults":
             guess = guess.replace("agents.<id>.", f"agents.{path[1]}.")
     text = f"unknown key {dotted(path)}"
-    return Problem(
+    return KeyProblem(
         dotted(path),
         f"{text}; did you mean {guess}?" if guess else text,
         f"known here: {', '.join(table.keys)}",
     )
 
 
-def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iterator[Problem]:
+def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iterator[KeyProblem]:
     if isinstance(kind, inspect.VarTupleType) and isinstance(value, list):
         problems = [
             problem
@@ -213,21 +217,21 @@ def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iter
         ]
         yield from problems
         if not problems and not _length_fits(value, kind):
-            yield Problem(path, f"{path} must be {key.allowed}, not {len(value)} items")
+            yield KeyProblem(path, f"{path} must be {key.allowed}, not {len(value)} items")
         return
     unreadable = _unreadable_text(value)
     choices = key.choices
     if key.plugins and value not in choices:
-        choices = (*choices, *plugins.names(key.plugins))
+        choices = (*choices, *plugin_names(key.plugins))
     if unreadable:
-        yield Problem(path, f"{path} {unreadable}")
+        yield KeyProblem(path, f"{path} {unreadable}")
     elif not _fits(value, kind, choices):
         shown = _kind_of(value) if key.is_secret else _shown(value)
         if isinstance(kind, inspect.DictType) and isinstance(value, dict):
             shown = "a table that holds something else"
         guess = nearest(value, choices) if isinstance(value, str) else None
         near = f"; did you mean {_shown(guess)}?" if guess else ""
-        yield Problem(path, f"{path} must be {_allowed(kind, choices)}, not {shown}{near}")
+        yield KeyProblem(path, f"{path} must be {_allowed(kind, choices)}, not {shown}{near}")
 
 
 def _fits(value: object, kind: inspect.Type, choices: tuple[str, ...]) -> bool:
