@@ -280,9 +280,9 @@ def build_of(step: Step) -> Build | None:
 
 
 def _only_tells(program: str, *arguments: str) -> bool:
-    telling = _TELLING_WORDS["*"] | _TELLING_WORDS.get(program, set())
-    if telling.intersection(arguments):
-        return True
+    for name in ("*", program):
+        if not _TELLING_WORDS.get(name, set()).isdisjoint(arguments):
+            return True
     return arguments == ("-V",) or (arguments == ("-v",) and program in _V_IS_VERSION)
 
 

@@ -5,7 +5,6 @@ A failure that is told outweighs a success: of several programs one has failed.
 """
 
 import re
-from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -163,12 +162,15 @@ def _compiled(meaning: str) -> re.Pattern[str]:
     return re.compile(f"^(?:{text})", re.ASCII | re.MULTILINE)
 
 
-_MEANINGS: Final = {
+_SURE: Final = {
     meaning: _compiled(meaning)
     for meaning in (
-        *("COUNTS", "LAST COUNTS", "SAME COUNTS", "GROUP COUNTS", "FAILED", "PASSED", "EACH"),
-        *("LOOKS FAILED", "LOOKS PASSED", "LOOSE COUNTS"),
+        *("COUNTS", "LAST COUNTS", "SAME COUNTS", "GROUP COUNTS"),
+        *("FAILED", "PASSED", "EACH"),
     )
+}
+_LOOKS: Final = {
+    meaning: _compiled(meaning) for meaning in ("LOOKS FAILED", "LOOKS PASSED", "LOOSE COUNTS")
 }
 _PLACES: Final = [re.compile(f"^{each}", re.ASCII | re.MULTILINE) for each in _patterns("PLACES")]
 _NUMBER_FIRST: Final = re.compile(
@@ -212,16 +214,17 @@ def summary_of(output: str, *, is_test: bool) -> Summary:
             wanted.
     """
     text = _shortened(output)
-    found = {meaning: list(_found(text, meaning)) for meaning in _MEANINGS}
-    each, loose = found["EACH"], found["LOOSE COUNTS"]
+    found = {meaning: _found(text, meaning, pattern) for meaning, pattern in _SURE.items()}
+    each = found["EACH"]
     counted = [one for meaning in found if meaning.endswith("COUNTS") for one in found[meaning]]
-    counted = counted[: len(counted) - len(loose)]
     failing = [one for one in counted if one.bad] + found["FAILED"]
     if failing or (each and not is_test):
         return Summary(False, _errors(found), _places(text), (each or failing)[0].line)
     if found["PASSED"] or counted:
         tests = sum(one.good for one in counted) - sum(one.good for one in found["GROUP COUNTS"])
         return Summary(True, 0, tests=tests or None)
+    found |= {meaning: _found(text, meaning, pattern) for meaning, pattern in _LOOKS.items()}
+    loose = found["LOOSE COUNTS"]
     weak = [*each, *found["LOOKS FAILED"], *(one for one in loose if one.bad)]
     if weak:
         bad = _errors(found) or max((one.bad for one in loose), default=0) or None
@@ -239,9 +242,11 @@ def _shortened(output: str) -> str:
     return "\n".join(line[:LINE_CHARS_MAX] for line in output.split("\n"))
 
 
-def _found(text: str, meaning: str) -> Iterator[_Found]:
-    for match in islice(_MEANINGS[meaning].finditer(text), MATCHES_MAX):
-        line = text[match.start() :].partition("\n")[0].strip()
+def _found(text: str, meaning: str, pattern: re.Pattern[str]) -> list[_Found]:
+    found = []
+    for match in islice(pattern.finditer(text), MATCHES_MAX):
+        end = text.find("\n", match.start())
+        line = text[match.start() : end if end >= 0 else len(text)].strip()
         good = bad = 0
         if meaning.endswith("COUNTS"):
             for each in list(_WORD_FIRST.finditer(line)) or _NUMBER_FIRST.finditer(line):
@@ -251,7 +256,8 @@ def _found(text: str, meaning: str) -> Iterator[_Found]:
                     bad += int(each["n"])
         if match.lastgroup is not None and match.lastgroup.startswith("bad"):
             bad = int(match[match.lastgroup].replace("no", "0"))
-        yield _Found(line, bad, good)
+        found.append(_Found(line, bad, good))
+    return found
 
 
 def _errors(found: dict[str, list[_Found]]) -> int | None:

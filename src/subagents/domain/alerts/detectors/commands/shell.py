@@ -344,6 +344,7 @@ def program_of(words: Sequence[str]) -> tuple[str, ...]:
     return (f"{IS_SCRIPT}{name}", *options)
 
 
+@lru_cache(maxsize=512)
 def base_name(word: str) -> str:
     """Of a program: without its folder and its ending, under the name that it is known by."""
     base = re.sub(r"\.(?:exe|cmd|bat)\Z", "", word.replace("\\", "/").rpartition("/")[2].lower())
