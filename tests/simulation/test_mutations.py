@@ -20,7 +20,7 @@ from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.text import announcement
 from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.supervisor import Supervisor
-from subagents.engine.kernel import cascade as followups
+from subagents.engine.kernel import cascade
 from subagents.engine.kernel.lanes import Index
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.messages.delivery import Delivering
@@ -124,7 +124,7 @@ def starts_workers_before_their_new_token_is_committed(patch: pytest.MonkeyPatch
 
 @mutation
 def tells_no_dependants(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(followups, "_tell_dependants", nothing)
+    patch.setattr(cascade, "_tell_dependants", nothing)
 
 
 @mutation
@@ -134,7 +134,7 @@ def tells_its_requester_no_totals(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def stops_nothing_below_a_budget(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(followups, "_stop_children", nothing)
+    patch.setattr(cascade, "_stop_children", nothing)
 
 
 @mutation
@@ -161,7 +161,7 @@ def starts_after_failed_dependencies(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def cancels_no_children(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(followups, "_cancel_children", nothing)
+    patch.setattr(cascade, "_cancel_children", nothing)
 
 
 @mutation

@@ -24,7 +24,7 @@ async def took_s(desk: Seat) -> float:
     took = []
     for number in range(MEASURED):
         caller = replace(desk.caller, reader=f"measuring{number}")
-        exchange = Exchange(used=desk.home.services, caller=caller)
+        exchange = Exchange(services=desk.home.services, caller=caller)
         began_s = loop.time()
         await answered(exchange, Seat(desk.home, caller).make(None, {}))
         took.append(loop.time() - began_s)
@@ -54,7 +54,7 @@ def test_whenever_a_call_is_cancelled_again_and_again_what_it_was_offered_is_fre
         in_time = 0
         for number in range(ROUNDS):
             dying = replace(desk.caller, reader=f"dying{number}")
-            exchange = Exchange(used=desk.home.services, caller=dying)
+            exchange = Exchange(services=desk.home.services, caller=dying)
             call = Seat(desk.home, dying).make(None, {})
 
             calling = asyncio.create_task(answered(exchange, call))

@@ -97,7 +97,7 @@ class Seat:
             self.said.append(text)
 
         return Call(
-            used=self.home.services,
+            services=self.home.services,
             caller=self.caller,
             arguments=arguments,
             call_id=call_id,

@@ -1,8 +1,6 @@
 """What is known of the agents: their cards, their load, their track records, and who fits best.
 
-For every door: the tool ``agents_list``, the calls below ``/v1/agents``. Nothing here starts a run.
-
-Source: 4-observability §6, §7; 3-tools ``agents_list``.
+For the tool ``agents_list`` and the calls below ``/v1/agents``. Nothing here starts a run.
 """
 
 from collections import Counter
@@ -49,12 +47,12 @@ class Known(NamedTuple):
 
 
 async def known(
-    used: Services, settings: Settings, agents: Mapping[str, Agent], *, session: SessionKey
+    services: Services, settings: Settings, agents: Mapping[str, Agent], *, session: SessionKey
 ) -> Known:
     """Gather it.
 
     Args:
-        used: The daemon.
+        services: The daemon.
         settings: As they hold for the caller.
         agents: Those that the caller may choose from.
         session: The caller's: lanes have slots by depth.
@@ -62,13 +60,15 @@ async def known(
     Raises:
         Unavailable: The records cannot be read.
     """
-    stats = await stats_of(used, Wanted())
+    stats = await stats_of(services, Wanted())
     records = {each.name: each for each in stats if each.name in agents}
     found = {name: record for name, record in records.items() if name is not None}
-    return Known(agents, _loads(used, settings, agents, session), found)
+    return Known(agents, _loads(services, settings, agents, session), found)
 
 
-async def stats_of(used: Services, wanted: Wanted, *, days: int | None = None) -> Sequence[Stats]:
+async def stats_of(
+    services: Services, wanted: Wanted, *, days: int | None = None
+) -> Sequence[Stats]:
     """What ended attempts came to.
 
     Raises:
@@ -76,12 +76,12 @@ async def stats_of(used: Services, wanted: Wanted, *, days: int | None = None) -
     """
     try:
         if days is None:
-            return await used.engine.stats(wanted)
-        return await used.engine.stats(wanted, days=days)
+            return await services.engine.stats(wanted)
+        return await services.engine.stats(wanted, days=days)
     except OSError as error:
         raise Unavailable(
             f"the performance records cannot be read: {error.strerror or error}",
-            hint=f"see agent-performance-*.jsonl in {used.paths.state_dir}",
+            hint=f"see agent-performance-*.jsonl in {services.paths.state_dir}",
         ) from error
 
 
@@ -174,9 +174,9 @@ def _spread(value: Runtime | None) -> wire.RuntimeSpread | None:
 
 
 def _loads(
-    used: Services, settings: Settings, agents: Mapping[str, Agent], session: SessionKey
+    services: Services, settings: Settings, agents: Mapping[str, Agent], session: SessionKey
 ) -> dict[str, Load]:
-    queries = used.queries
+    queries = services.queries
     active: Counter[str] = Counter()
     queued: Counter[str] = Counter()
     for run in queries.open_runs:

@@ -1,7 +1,4 @@
-"""Why a run is where it is, from its whole journal: for the calls of every door.
-
-Source: 2-lifecycle §1, §7 (``subagents why RUN`` prints every delivery try).
-"""
+"""Why a run is where it is, read from its whole journal."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
@@ -19,7 +16,7 @@ STEPS_MAX: Final = 500
 """Newest lines of ``why``; the whole journal is in the timeline."""
 
 
-async def why(used: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Why:
+async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Why:
     """One sentence for now, one line per event (the newest ``steps_max``), every delivery try.
 
     The journal is played back page by page: a run of 10,000 events takes no more memory than one
@@ -28,15 +25,15 @@ async def why(used: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Why:
     newest: deque[explain.Step] = deque(maxlen=steps_max)
     paused_by: str | None = None
     folded: Run | None = None
-    async for page in journal_pages(used, run.id):
+    async for page in journal_pages(services, run.id):
         paused_by = explain.paused_by(page) or paused_by
         for each in explain.fold(page, folded):
             folded = each.run
             newest.extend(explain.steps_of(each))
     sentence = explain.why_now(
         run,
-        used.now_ms(),
-        lane=used.lane_of(run),
+        services.now_ms(),
+        lane=services.lane_of(run),
         paused_by=paused_by if run.paused else None,
     )
     tries = run.delivery.tries if run.delivery else ()
@@ -49,9 +46,9 @@ async def why(used: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Why:
     )
 
 
-async def journal_pages(used: Services, run_id: RunId) -> AsyncIterator[Sequence[JournalEntry]]:
+async def journal_pages(services: Services, run_id: RunId) -> AsyncIterator[Sequence[JournalEntry]]:
     """The journal from its first event on, a page at a time."""
     after_seq = 0
-    while page := await used.queries.journal(run_id, after_seq=after_seq, limit=JOURNAL_PAGE):
+    while page := await services.queries.journal(run_id, after_seq=after_seq, limit=JOURNAL_PAGE):
         yield page
         after_seq = page[-1].seq

@@ -1,7 +1,4 @@
-"""Pages of a run's transcript: what callers may ask for, and the answer of every door.
-
-Source: 4-observability §2; seed 003 §2; 5-surfaces §7.
-"""
+"""Pages of a run's transcript: what callers may ask for, and the answer they get."""
 
 import asyncio
 import re
@@ -46,7 +43,7 @@ LOOK_S: Final = 0.2
 second, not one for each of its lines."""
 TOOL_CALLS: Final = "tool_use"
 """What harnesses call a tool's call in their own streams. No line of ours holds the word, so a
-search for it alone means the lines of type tool (seed 003 §2, ``--grep "tool_use"``)."""
+search for it alone means the lines of type tool."""
 _TIME: Final = re.compile(r"[0-9]{4}-", re.ASCII)
 PARAMETERS: Final = (
     number("offset", "The first line, from 0; without it the newest come.", high=NUMBER_MAX),
@@ -217,12 +214,12 @@ def _wrong(field: str, what: str) -> UsageError:
 
 
 async def log_page(
-    used: Services, run: Run, asked: Asked, *, bytes_max: int = ANSWER_BYTES_MAX
+    services: Services, run: Run, asked: Asked, *, bytes_max: int = ANSWER_BYTES_MAX
 ) -> wire.LogPage:
-    """The lines that are wanted, as every door answers them.
+    """The lines that are wanted, as HTTP, MCP and the supervisor socket answer them.
 
     Args:
-        used: The daemon's own.
+        services: The daemon's own.
         run: Whose.
         asked: Which lines.
         bytes_max: Of their texts together; the page is shorter when they have more.
@@ -232,15 +229,15 @@ async def log_page(
         NotFound: The run has no such attempt.
         StoreUnavailable: The transcript cannot be read.
     """
-    query = query_for(asked, run, now_ms=used.now_ms())
+    query = query_for(asked, run, now_ms=services.now_ms())
     due = time.monotonic() + asked.wait_s
-    with used.engine.new_lines(run.id) as heard:
+    with services.engine.new_lines(run.id) as heard:
         while True:
             heard.clear()
-            run = await used.queries.run(run.id)
+            run = await services.queries.run(run.id)
             # Asked before the lines: what was said until then is among them.
             is_over = _is_over(run, query)
-            page = await used.engine.read_log(run, query)
+            page = await services.engine.read_log(run, query)
             left_s = due - time.monotonic()
             if page.lines or is_over or left_s <= 0:
                 return _answer(run, query, page, is_over=is_over, bytes_max=bytes_max)

@@ -1,7 +1,4 @@
-"""``log --summary``: the digest of a run, or what a cheap agent makes of it.
-
-Source: 4-observability §2 ``summary``; seed 003 §2.
-"""
+"""``log --summary``: the digest of a run, or what a cheap agent makes of it."""
 
 from typing import Final
 
@@ -48,11 +45,11 @@ The newest lines of the transcript:
 """
 
 
-async def summary(used: Services, caller: Caller, run: Run, asked: Asked) -> LogSummary:
+async def summary(services: Services, caller: Caller, run: Run, asked: Asked) -> LogSummary:
     """What a run did, in short: the text, and who wrote it.
 
     Args:
-        used: The daemon's own.
+        services: The daemon's own.
         caller: In whose name a summarizer runs.
         run: Whose log.
         asked: ``since`` and ``attempt`` narrow what is looked at.
@@ -61,17 +58,17 @@ async def summary(used: Services, caller: Caller, run: Run, asked: Asked) -> Log
         UsageError: A parameter is wrong.
         StoreUnavailable: The transcript cannot be read.
     """
-    where = query_for(asked, run, now_ms=used.now_ms())
-    told, left_out, next_seq = await _told(used, run, where)
-    read = used.engine.read_log
+    where = query_for(asked, run, now_ms=services.now_ms())
+    told, left_out, next_seq = await _told(services, run, where)
+    read = services.engine.read_log
     newest = await read(run, replace(where, limit=NEWEST_LINES))
     words = await read(run, replace(where, types=(LineType.TEXT,), limit=WORDS))
     facts = digest(
         run,
         told,
         words=shortened(words.lines),
-        watch=await used.engine.watch_of(run),
-        now_ms=used.now_ms(),
+        watch=await services.engine.watch_of(run),
+        now_ms=services.now_ms(),
         left_out=left_out,
     )
     found = LogSummary(
@@ -82,20 +79,20 @@ async def summary(used: Services, caller: Caller, run: Run, asked: Asked) -> Log
         left_out_lines=left_out,
         next_seq=max(next_seq, newest.next_seq),
     )
-    config = used.load_config(None, {}, {})
+    config = services.load_config(None, {}, {})
     agent_id = config.settings.defaults.summarizer_agent
     if agent_id is None:
         return found
     task = _task(run, facts, newest.lines)
     key = f"summary:{run.id}:{newest.next_seq}:{asked.since}:{asked.attempt}"
     return await _written(
-        used, caller, run, found, config=config, agent_id=agent_id, task=task, key=key
+        services, caller, run, found, config=config, agent_id=agent_id, task=task, key=key
     )
 
 
-async def _told(used: Services, run: Run, where: LogQuery) -> tuple[list[Line], int, int]:
+async def _told(services: Services, run: Run, where: LogQuery) -> tuple[list[Line], int, int]:
     """The newest lines that tell what happened, oldest first; how many older; the cursor behind."""
-    read = used.engine.read_log
+    read = services.engine.read_log
     query = replace(where, types=TOLD, limit=PAGE_LINES)
     newest = await read(run, query)
     if newest.total_lines <= PAGE_LINES:
@@ -132,7 +129,7 @@ def _task(run: Run, facts: str, newest: tuple[Line, ...]) -> str:
 
 
 async def _written(
-    used: Services,
+    services: Services,
     caller: Caller,
     run: Run,
     found: LogSummary,
@@ -154,7 +151,7 @@ async def _written(
         run_timeout_seconds=SUMMARIZER_TIMEOUT_S,
         idempotency_key=key,
     )
-    engine = used.engine
+    engine = services.engine
     try:
         receipt = await engine.spawn(
             spec,
@@ -171,7 +168,7 @@ async def _written(
         [written.id], session=caller.session, timeout_s=WAIT_S, reader=caller.reader
     )
     await engine.acknowledge(waited.offered, reader=caller.reader)
-    written = await used.queries.run(written.id)
+    written = await services.queries.run(written.id)
     if written.outcome is None:
         note = f"{agent_id} has not answered within {WAIT_S} s"
     elif written.outcome.status is not Status.OK or not (written.result or "").strip():

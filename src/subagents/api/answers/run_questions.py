@@ -1,7 +1,4 @@
-"""Workers' questions from the requester's side: find one, answer it, once.
-
-Source: 3-tools ``respond_orchestrator_request``; 2-lifecycle §7.
-"""
+"""Workers' questions from the requester's side: find one, answer it, once."""
 
 from subagents.api.answers import message_building
 from subagents.api.calls.auth import Caller
@@ -14,7 +11,7 @@ from subagents.domain.run.values import RequestId, RunId
 from subagents.errors import Forbidden, NotFound
 
 
-async def asking_run(used: Services, caller: Caller, request_id: str) -> Run:
+async def asking_run(services: Services, caller: Caller, request_id: str) -> Run:
     """The run that asked, when the caller may see it.
 
     Raises:
@@ -23,17 +20,17 @@ async def asking_run(used: Services, caller: Caller, request_id: str) -> Run:
     """
     run_id = RunId(request_id.rpartition(":")[0])
     try:
-        run = await used.queries.run(run_id)
+        run = await services.queries.run(run_id)
     except NotFound as error:
         raise NotFound(
             f"request {request_id} does not exist", hint="see: subagents attention"
         ) from error
-    await require_own(used, run, caller)
+    await require_own(services, run, caller)
     return run
 
 
 async def respond(
-    used: Services, caller: Caller, request_id: str, body: wire.RespondBody
+    services: Services, caller: Caller, request_id: str, body: wire.RespondBody
 ) -> WorkerRequest:
     """Answer a worker's question; the first answer counts, and the second caller is told so.
 
@@ -42,21 +39,21 @@ async def respond(
         Forbidden: Somebody else's tree, or the worker's own question.
         UsageError: An unknown decision.
     """
-    run = await asking_run(used, caller, request_id)
+    run = await asking_run(services, caller, request_id)
     if not caller.is_operator and caller.session in run.session_keys:
         raise Forbidden("a worker cannot answer its own question", guardrail="ownership")
     decision = wire.parse_decision(body.decision)
-    taken = await used.engine.answer(
+    taken = await services.engine.answer(
         RequestId(request_id), body.response, decision=decision, by=caller.session
     )
     status = "answered" if taken else "already answered"
-    return await request_answer(used, request_id, wait_s=0.0, status=status)
+    return await request_answer(services, request_id, wait_s=0.0, status=status)
 
 
 async def request_answer(
-    used: Services, request_id: str, *, wait_s: float, status: str | None = None
+    services: Services, request_id: str, *, wait_s: float, status: str | None = None
 ) -> WorkerRequest:
     """The question as it stands, after waiting at most ``wait_s`` seconds for its answer."""
-    found = await used.engine.answer_of(RequestId(request_id), wait_s=wait_s)
-    run = await used.queries.run(RunId(request_id.rpartition(":")[0]))
+    found = await services.engine.answer_of(RequestId(request_id), wait_s=wait_s)
+    run = await services.queries.run(RunId(request_id.rpartition(":")[0]))
     return message_building.request(run, found, status=status)

@@ -15,7 +15,7 @@ from subagents.text import age, duration, iso, shortened
 QUESTION_CHARS_MAX: Final = 500
 
 
-async def status(used: Services, run: Run) -> RunStatus:
+async def status(services: Services, run: Run) -> RunStatus:
     """A run's status: everything of its row, and more.
 
     ``runtime`` is how long it has been at work; the adapter that runs it, which is ``runtime`` in a
@@ -24,10 +24,10 @@ async def status(used: Services, run: Run) -> RunStatus:
     Raises:
         StoreUnavailable: What is known of its worker cannot be read.
     """
-    now_ms = used.now_ms()
-    lane = used.lane_of(run)
+    now_ms = services.now_ms()
+    lane = services.lane_of(run)
     row = structs.asdict(run_building.row(run, now_ms, lane=lane))
-    watch = await used.engine.watch_of(run)
+    watch = await services.engine.watch_of(run)
     usage = total_usage(run)
     is_over = run.ended_at_ms is not None
     took_ms = None
@@ -59,7 +59,7 @@ async def status(used: Services, run: Run) -> RunStatus:
         if run.attempts and not is_over
         else None,
         paused=run.paused,
-        waiting=lane.limit or used.engine.backing_off(run),
+        waiting=lane.limit or services.engine.backing_off(run),
         budget=run_building.budget(run, now_ms),
     )
 

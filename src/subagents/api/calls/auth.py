@@ -4,8 +4,6 @@ A worker proves with its token which attempt it belongs to, and is held to its o
 comes over TCP proves with the operator's token that it may call at all (``tcp``). On the Unix
 socket the operating system has let in only the user who owns the daemon: a top-level session named
 in a header tells callers apart, it does not keep them out.
-
-Source: 3-tools "Who is calling"; 5-surfaces §4.
 """
 
 import re
@@ -21,7 +19,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from subagents.api.calls.refusals import Refusal, is_refusal
-from subagents.api.calls.services import Services, services
+from subagents.api.calls.services import Services, services_of
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
 from subagents.errors import SubagentsError, Unauthorized, Unavailable, UsageError
@@ -41,7 +39,7 @@ _PEER: Final = struct.Struct("3i")
 
 @dataclass(slots=True)
 class Connection:
-    """The other end of one connection, as the system and the door know it."""
+    """The other end of one connection, as the operating system and the listener know it."""
 
     peer: str
     """``pid 4711`` on the Unix socket, ``127.0.0.1:40112`` on TCP."""
@@ -103,15 +101,15 @@ class Caller:
             Unauthorized: The token is not valid, or a worker presents none.
             Unavailable: It cannot be made out now.
         """
-        used = services(request)
+        services = services_of(request)
         connection = connection_of(request.scope)
         session, reader = _session_and_reader(request)
         cwd = _cwd_of(request)
         token = None if connection.is_operator else _bearer_of(request)
         if token is not None:
-            caller = _worker(used, token, connection, reader=reader, cwd=cwd)
+            caller = _worker(services, token, connection, reader=reader, cwd=cwd)
         else:
-            refuse_worker_without_token(used, session, connection)
+            refuse_worker_without_token(services, session, connection)
             agent = request.headers.get("x-subagents-caller", "") == "agent" or _is_mcp(request)
             caller = cls(
                 session=session,
@@ -188,9 +186,9 @@ def _bearer_of(request: Request) -> str | None:
 
 
 def _worker(
-    used: Services, token: str, connection: Connection, *, reader: str | None, cwd: str | None
+    services: Services, token: str, connection: Connection, *, reader: str | None, cwd: str | None
 ) -> Caller:
-    known = used.engine.identify(token)
+    known = services.engine.identify(token)
     return Caller(
         session=known.session_key,
         reader=reader or known.session_key,
@@ -204,7 +202,7 @@ def _worker(
 
 
 def refuse_worker_without_token(
-    used: Services, session: SessionKey, connection: Connection
+    services: Services, session: SessionKey, connection: Connection
 ) -> None:
     """A name in a header is no proof, and to leave the token out is no way to more rights.
 
@@ -217,17 +215,17 @@ def refuse_worker_without_token(
         raise Unauthorized(
             f"{session} is a worker's session, and the call has no token",
             hint=hint,
-            details={"runId": used.queries.run_of(session)},
+            details={"runId": services.queries.run_of(session)},
         )
-    if not used.queries.open_runs:
+    if not services.queries.open_runs:
         return
     try:
-        attempt = connection.attempt(used.attempt_of)
+        attempt = connection.attempt(services.attempt_of)
     except OSError as error:
         raise Unavailable(f"cannot look who calls: {error}", hint="call again") from error
     if attempt is None:
         return
-    run = used.queries.open_run(RunId(attempt.rpartition("#")[0]))
+    run = services.queries.open_run(RunId(attempt.rpartition("#")[0]))
     if run is not None and not run.is_settled:
         raise Unauthorized(
             f"process {connection.pid} belongs to the worker {attempt}, and the call has no token",
@@ -265,7 +263,7 @@ def _peer(connection: socket.socket) -> tuple[int, int, int]:
 
 
 def note_refusal(
-    used: Services,
+    services: Services,
     caller: Caller | None,
     call: str,
     reason: str,
@@ -276,7 +274,7 @@ def note_refusal(
     """Remember that ``call`` was refused; returns at once and never fails.
 
     Args:
-        used: The daemon's own.
+        services: The daemon's own.
         caller: Who called, None when nobody could be made out.
         call: What was asked for: ``POST /v1/runs``, or a tool's name. No query, no body.
         reason: Why not, as it was told to the caller.
@@ -284,9 +282,9 @@ def note_refusal(
         run_id: The run concerned, when ``caller`` is none of its workers.
     """
     # Whoever is refused chose the path, the host and the names: a token may stand in them.
-    used.refusals.add(
+    services.refusals.add(
         Refusal(
-            at_ms=used.now_ms(),
+            at_ms=services.now_ms(),
             call=_shown(call),
             reason=_shown(reason),
             by=caller.session if caller is not None else "unknown",
@@ -307,7 +305,7 @@ def note_if_refused(request: Request, error: SubagentsError) -> None:
         return
     caller: Caller | None = request.scope.get("caller")
     note_refusal(
-        services(request),
+        services_of(request),
         caller,
         f"{request.method} {request.scope['path']}",
         error.message,

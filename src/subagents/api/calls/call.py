@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.services import Services, services
+from subagents.api.calls.services import Services, services_of
 from subagents.config.settings import nearest
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId
@@ -66,7 +66,7 @@ async def run_of(request: Request, caller: Caller) -> Run:
         NotFound: No such run.
         Forbidden: It is somebody else's.
     """
-    return await find_run(services(request), path_part(request, "sel"), caller)
+    return await find_run(services_of(request), path_part(request, "sel"), caller)
 
 
 def path_part(request: Request, name: str) -> str:
@@ -81,29 +81,29 @@ def path_part(request: Request, name: str) -> str:
         raise UsageError("the path must be valid UTF-8") from error
 
 
-async def find_run(used: Services, selector: str, caller: Caller) -> Run:
+async def find_run(services: Services, selector: str, caller: Caller) -> Run:
     """As ``run_of``, for a selector that came in a body."""
-    run = await used.queries.run(await resolve(used, selector, caller))
-    await require_own(used, run, caller)
+    run = await services.queries.run(await resolve(services, selector, caller))
+    await require_own(services, run, caller)
     return run
 
 
-async def resolve(used: Services, selector: str, caller: Caller) -> RunId:
+async def resolve(services: Services, selector: str, caller: Caller) -> RunId:
     """The id of the run that a selector names; the caller's own runs come first."""
 
     async def is_own(run: Run) -> bool:
         try:
-            await require_own(used, run, caller)
+            await require_own(services, run, caller)
         except (Forbidden, NotFound):
             return False
         return True
 
-    inbox = used.queries.inbox_of(caller.session)
+    inbox = services.queries.inbox_of(caller.session)
     may_see = None if caller.is_operator else is_own
-    return await used.queries.resolve(selector, inbox, may_see=may_see)
+    return await services.queries.resolve(selector, inbox, may_see=may_see)
 
 
-async def require_own(used: Services, run: Run, caller: Caller) -> None:
+async def require_own(services: Services, run: Run, caller: Caller) -> None:
     """Refuse somebody else's run; the operator may touch every run.
 
     Raises:
@@ -117,7 +117,7 @@ async def require_own(used: Services, run: Run, caller: Caller) -> None:
             return
         if current.requester_run is None:
             break
-        current = await used.queries.run(current.requester_run)
+        current = await services.queries.run(current.requester_run)
     raise Forbidden(
         f"run {run.id} belongs to another session; {caller.session} can read and touch only the"
         " runs below it",
@@ -126,14 +126,14 @@ async def require_own(used: Services, run: Run, caller: Caller) -> None:
     )
 
 
-async def own_attempt(used: Services, run_id: RunId, caller: Caller) -> Run:
+async def own_attempt(services: Services, run_id: RunId, caller: Caller) -> Run:
     """The run on whose behalf its worker speaks: report, progress, notify, ask.
 
     Raises:
         Forbidden: The caller is another run's worker.
         Conflict: The caller is the worker of an earlier attempt, which is over.
     """
-    run = await used.queries.run(run_id)
+    run = await services.queries.run(run_id)
     is_current = caller.run_id == run_id and caller.attempt == len(run.attempts)
     if is_current or caller.is_operator:
         return run
@@ -266,7 +266,7 @@ def problem(
 
 async def while_connected(
     request: Request,
-    used: Services,
+    services: Services,
     work: Coroutine[object, object, T],
     *,
     unwanted: Callable[[T], None] = lambda _: None,
@@ -278,7 +278,7 @@ async def while_connected(
 
     Args:
         request: Whose client.
-        used: Knows of the stop.
+        services: Knows of the stop.
         work: What the client waits for.
         unwanted: Is told what came of the work in the moment in which the client went away.
 
@@ -288,7 +288,7 @@ async def while_connected(
     """
     working: asyncio.Task[T] = asyncio.create_task(_run(work))
     leaving = asyncio.create_task(_disconnected(request))
-    stopping = asyncio.create_task(_set(used.stopping))
+    stopping = asyncio.create_task(_set(services.stopping))
     helpers = (leaving, stopping)
     try:
         await asyncio.wait({working, *helpers}, return_when=asyncio.FIRST_COMPLETED)

@@ -2,8 +2,6 @@
 
 A refusal must cost the refused more than us: lines are written off the loop, in order, at most
 ``PENDING_MAX`` wait; the file has a bounded size, and so has what a run's journal keeps of them.
-
-Source: 3-tools "Who is calling"; 5-surfaces §4.
 """
 
 import asyncio

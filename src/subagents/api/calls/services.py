@@ -79,10 +79,10 @@ class Services:
 
     def lane_of(self, run: Run) -> LaneUse:
         """How full the run's lane is now."""
-        used = self.queries.slots_held(lane_key(run))
+        held = self.queries.slots_held(lane_key(run))
         gate = self.engine.gate_of(run)
         limit = None if gate is None else _refusing(gate, self.now_ms())
-        return LaneUse(used=used, slots=run.resolved.lane_slots, limit=limit)
+        return LaneUse(used=held, slots=run.resolved.lane_slots, limit=limit)
 
     async def send(
         self,
@@ -138,6 +138,6 @@ def _refusing(gate: Gate, now_ms: int) -> str:
     return f"{text}, until {time.strftime(day, at)}"
 
 
-def services(request: Request) -> Services:
+def services_of(request: Request) -> Services:
     found: Services = request.app.state.services
     return found

@@ -1,4 +1,1 @@
-"""The Model Context Protocol door of the daemon, at ``/mcp``; only ``door`` loads without ``mcp``.
-
-Source: 5-surfaces §3.
-"""
+"""The daemon's MCP endpoint, at ``/mcp``; only ``mcp_endpoint`` loads without ``mcp``."""

@@ -1,7 +1,4 @@
-"""One call of a tool on behalf of an MCP request, and its answer in the protocol's form.
-
-Source: 5-surfaces §3; 2-lifecycle §7.
-"""
+"""One call of a tool on behalf of an MCP request, and its answer in the protocol's form."""
 
 import asyncio
 import logging
@@ -34,7 +31,7 @@ async def answer_of(ctx: Context, name: str, arguments: Mapping[str, object]) ->
     """
     exchange = Exchange.of(ctx.request)
     call = Call(
-        used=exchange.used,
+        services=exchange.services,
         caller=exchange.caller,
         arguments=arguments,
         call_id=exchange.call_id,
@@ -49,7 +46,7 @@ async def answer_of(ctx: Context, name: str, arguments: Mapping[str, object]) ->
     except Exception as error:
         # A mistake of ours: its text is for our log, not for a model.
         log.exception("tool %s failed", name)
-        hint = f"see {exchange.used.paths.log_file}"
+        hint = f"see {exchange.services.paths.log_file}"
         told = SubagentsError(f"the daemon failed to answer {name}; its log says why", hint=hint)
         raise protocol_error(types.INTERNAL_ERROR, told) from error
 
@@ -94,7 +91,7 @@ async def _unless_stopping(exchange: Exchange, work: Coroutine[Any, Any, Answer]
         Unavailable: The daemon is stopping.
     """
     working = asyncio.create_task(work)
-    stopping = asyncio.create_task(exchange.used.stopping.wait())
+    stopping = asyncio.create_task(exchange.services.stopping.wait())
     try:
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
         await _end(working, stopping)
@@ -112,7 +109,7 @@ async def _unless_stopping(exchange: Exchange, work: Coroutine[Any, Any, Answer]
 
 def _give_back(exchange: Exchange, done: "asyncio.Task[Answer]") -> None:
     if not done.cancelled() and done.exception() is None:
-        exchange.used.engine.give_back(done.result().offered, reader=exchange.caller.reader)
+        exchange.services.engine.give_back(done.result().offered, reader=exchange.caller.reader)
 
 
 async def _end(*tasks: "asyncio.Task[Any]") -> None:

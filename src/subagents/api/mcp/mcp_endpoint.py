@@ -1,14 +1,12 @@
-"""``/mcp``: the daemon's door for agents, streamable HTTP on the Unix socket and on TCP.
+"""``/mcp``: the daemon's endpoint for agents, streamable HTTP on the Unix socket and on TCP.
 
 Every request stands for itself: no sessions, so a client never notices that the daemon was
 restarted in between. The protocol is spoken by the ``mcp`` package, which takes half a second and
 35 MB to load; nothing here imports it before the first request, and then not on the event loop.
 
-What an answer carries is consumed when the answer has left (decision 0015). A client that says
-``X-Subagents-Ack: explicit`` acknowledges by itself and keeps its connection open until it has;
-whatever it has not acknowledged when it goes is given back at once, also when it was killed.
-
-Source: 5-surfaces §3; 3-tools "Who is calling"; 2-lifecycle §7.
+What an answer carries is consumed when the answer has left (docs/decisions/0015). A client that
+says ``X-Subagents-Ack: explicit`` acknowledges by itself and keeps its connection open until it
+has; whatever it has not acknowledged when it goes is released at once, also when it was killed.
 """
 
 import asyncio
@@ -52,11 +50,11 @@ class Sessions(Protocol):
     async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
-class McpDoor:
+class McpEndpoint:
     """The ASGI application at ``/mcp``."""
 
-    def __init__(self, used: Services) -> None:
-        self._used = used
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._closing = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[Sessions] | None = None
@@ -86,7 +84,7 @@ class McpDoor:
         if call_id is not None and not 1 <= len(call_id) <= CALL_ID_CHARS_MAX:
             call_id = None
         return Exchange(
-            used=self._used,
+            services=self._services,
             caller=replace(caller, is_operator=False),
             call_id=call_id,
             client_acknowledges=request.headers.get("x-subagents-ack") == "explicit",
@@ -108,9 +106,9 @@ class McpDoor:
     async def _run(self, ready: "asyncio.Future[Sessions]") -> None:
         """Own the session manager, whose tasks must begin and end in one task."""
         try:
-            implementation = await self._used.off_loop(lambda: import_module(_IMPLEMENTATION))
+            implementation = await self._services.off_loop(lambda: import_module(_IMPLEMENTATION))
             made: Sessions = implementation.session_manager(
-                self._used, body_bytes_max=BODY_BYTES_MAX
+                self._services, body_bytes_max=BODY_BYTES_MAX
             )
             async with made.run():
                 ready.set_result(made)
@@ -151,10 +149,10 @@ async def _serve(app: App, exchange: Exchange, scope: Scope, receive: Receive, s
 
 async def _settle(exchange: Exchange, line: "_Line") -> None:
     if exchange.client_acknowledges:
-        await line.until_gone(exchange.used)
+        await line.until_gone(exchange.services)
         return
     offered = list(exchange.offered)
-    await exchange.used.engine.acknowledge(offered, reader=exchange.caller.reader)
+    await exchange.services.engine.acknowledge(offered, reader=exchange.caller.reader)
     exchange.offered.clear()
 
 
@@ -192,10 +190,10 @@ class _Line:
             return
         await self.end()
 
-    async def until_gone(self, used: Services) -> None:
+    async def until_gone(self, services: Services) -> None:
         """Return when the client has left, its lease is over, or the daemon stops."""
         leaving = asyncio.create_task(_disconnected(self._receive))
-        stopping = asyncio.create_task(_set(used.stopping))
+        stopping = asyncio.create_task(_set(services.stopping))
         try:
             await asyncio.wait(
                 (leaving, stopping), timeout=UNREAD_S, return_when=asyncio.FIRST_COMPLETED
@@ -222,7 +220,7 @@ async def _set(event: asyncio.Event) -> None:
 
 
 def _refused(error: SubagentsError) -> Response:
-    """An error of this door, before any JSON-RPC message was read."""
+    """An error of the endpoint itself, before any JSON-RPC message was read."""
     status = status_of(error)
     document: MutableMapping[str, object] = {
         "jsonrpc": "2.0",

@@ -1,7 +1,4 @@
-"""One request of the MCP door: who makes it, and which messages its answer hands over.
-
-Source: 2-lifecycle §7 (offered, acknowledged, consumed once).
-"""
+"""One request of the MCP endpoint: who makes it, and which messages its answer hands over."""
 
 from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field
@@ -21,7 +18,7 @@ _KEY: Final = "subagents.exchange"
 class Exchange:
     """What one request knows beyond its JSON-RPC message."""
 
-    used: Services
+    services: Services
     caller: Caller
     call_id: str | None = None
     """Names the call over repetitions by the client (``X-Subagents-Call-Id``)."""
@@ -35,13 +32,13 @@ class Exchange:
     def hand_over(self, message_ids: Iterable[MessageId]) -> None:
         """Let the answer carry these; given back at once when there is none to carry them."""
         if self.is_over:
-            self.used.engine.give_back(message_ids, reader=self.caller.reader)
+            self.services.engine.give_back(message_ids, reader=self.caller.reader)
             return
         self.offered.extend(each for each in message_ids if each not in self.offered)
 
     def give_back(self) -> None:
         """Whatever was offered was not read: the next who asks may have it."""
-        self.used.engine.give_back(self.offered, reader=self.caller.reader)
+        self.services.engine.give_back(self.offered, reader=self.caller.reader)
         self.offered.clear()
 
     def attach(self, scope: MutableMapping[str, Any]) -> None:
@@ -52,9 +49,9 @@ class Exchange:
         """The exchange of the HTTP request that a handler was called for.
 
         Raises:
-            LookupError: The server is served without ``door``: a mistake of ours.
+            LookupError: The request did not come by ``mcp_endpoint``: a mistake of ours.
         """
         if request is None or _KEY not in request.scope:
-            raise LookupError("an MCP request came past the door")
+            raise LookupError("an MCP request came past the endpoint")
         found: Exchange = request.scope[_KEY]
         return found

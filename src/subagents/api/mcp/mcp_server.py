@@ -1,9 +1,7 @@
 """The daemon's tools as an MCP server, on the protocol package's low-level server.
 
 One server answers for everybody: who calls is in the ``Exchange`` of the HTTP request. Importing
-this module loads the package; ``door`` does so at the first request.
-
-Source: 5-surfaces §3; 3-tools.
+this module loads the package; ``mcp_endpoint`` does so at the first request.
 """
 
 from collections.abc import Mapping
@@ -17,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from subagents.api.calls.services import Services
-from subagents.api.mcp import mcp_instructions as instructions
+from subagents.api.mcp import mcp_instructions
 from subagents.api.mcp.mcp_calls import (
     Context,
     answer_of,
@@ -51,14 +49,14 @@ _TITLES: Final[Mapping[str, str]] = {
 }
 
 
-def session_manager(used: Services, *, body_bytes_max: int) -> StreamableHTTPSessionManager:
+def session_manager(services: Services, *, body_bytes_max: int) -> StreamableHTTPSessionManager:
     """What serves MCP requests over HTTP, one by one; its ``run`` must be entered first."""
     return StreamableHTTPSessionManager(
-        create_server(used), stateless=True, max_request_body_size=body_bytes_max
+        create_server(services), stateless=True, max_request_body_size=body_bytes_max
     )
 
 
-def create_server(used: Services) -> Server[Any]:
+def create_server(services: Services) -> Server[Any]:
     """The server with all tools and with runs as tasks; nothing runs yet."""
     server: Server[Any] = Server(
         "subagents",
@@ -69,7 +67,7 @@ def create_server(used: Services) -> Server[Any]:
         get_tool_input_schema=lambda name: dict(TOOLS[name].schema) if name in TOOLS else None,
     )
     server.middleware.append(_introduce)
-    serve_tasks(server, RunTasks(used))
+    serve_tasks(server, RunTasks(services))
     return server
 
 
@@ -79,7 +77,10 @@ async def _introduce(ctx: Context, call_next: CallNext) -> HandlerResult:
     if ctx.method not in _INTRODUCES or not isinstance(result, dict):
         return result
     exchange = Exchange.of(ctx.request)
-    told = {**result, "instructions": await instructions.text(exchange.used, exchange.caller)}
+    told = {
+        **result,
+        "instructions": await mcp_instructions.text(exchange.services, exchange.caller),
+    }
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or ctx.method == "initialize":
         # Tasks exist on the current era only; an older client must not look for them.
         told["capabilities"] = _without_tasks(told.get("capabilities"))
@@ -100,7 +101,7 @@ async def _list_tools(
     ctx: Context, params: types.PaginatedRequestParams | None
 ) -> types.ListToolsResult:
     exchange = Exchange.of(ctx.request)
-    tools = visible(exchange.used, exchange.caller)
+    tools = visible(exchange.services, exchange.caller)
     first = _offset(params.cursor if params is not None else None)
     after = first + PAGE_TOOLS
     return types.ListToolsResult(

@@ -1,10 +1,8 @@
-"""Runs as MCP tasks: the run is the task, and its id is the task's id (decision 0016).
+"""Runs as MCP tasks: the run is the task, and its id is the task's id (docs/decisions/0016).
 
 A wait is a task whose id says what is waited for and until when, so that it, too, is answered
 after any crash. Only that a wait was cancelled, and that a person would not answer a question, is
 remembered in memory: after a restart the one goes on and the other is asked again.
-
-Source: 5-surfaces §3; 2-lifecycle §7, §10.
 """
 
 import re
@@ -79,8 +77,8 @@ class _Named:
 class RunTasks:
     """``sessions_spawn`` and ``sessions_wait`` as tasks."""
 
-    def __init__(self, used: Services) -> None:
-        self._used = used
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._cancelled_waits: dict[str, None] = {}
         self._declined: dict[str, None] = {}
 
@@ -128,7 +126,7 @@ class RunTasks:
         caller = Exchange.of(ctx.request).caller
         for run in runs:
             if not run.is_settled:
-                await self._used.engine.cancel(run.id, by=caller.session, reason="tasks/cancel")
+                await self._services.engine.cancel(run.id, by=caller.session, reason="tasks/cancel")
 
     # -- beginning -------------------------------------------------------------------------
 
@@ -138,10 +136,10 @@ class RunTasks:
         receipts = [] if answer.is_error else _receipts(answer)
         if not 1 <= len(receipts) <= RUNS_MAX:
             return _answered(exchange, answer)
-        exchange.used.engine.give_back(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.give_back(answer.offered, reader=exchange.caller.reader)
         named = _Named(run_ids=_ids(receipts))
         task_id = spell(named)
-        runs = [await self._used.queries.run(run_id) for run_id in named.run_ids]
+        runs = [await self._services.queries.run(run_id) for run_id in named.run_ids]
         task = self._standing(task_id, named, runs)
         self._comes_back(task, named)
         warnings = "".join(f"; warning: {one_line(each)}" for each in _warnings(receipts))
@@ -165,10 +163,10 @@ class RunTasks:
         is_enough = not pending if until == "all" else bool(completed)
         if answer.is_error or is_enough or found.get("errors") or not pending:
             return _answered(exchange, answer)
-        exchange.used.engine.give_back(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.give_back(answer.offered, reader=exchange.caller.reader)
         if len(completed) + len(pending) > RUNS_MAX:
             return None
-        now_ms = self._used.now_ms()
+        now_ms = self._services.now_ms()
         named = _Named(
             run_ids=(*completed, *pending),
             until=str(until),
@@ -184,7 +182,7 @@ class RunTasks:
     def _comes_back(self, task: Task, named: _Named, asked: Iterable[str] = ()) -> None:
         """The client looks again soon, so nobody else needs to bring the results meanwhile."""
         brought = [*map(announcement_id, named.run_ids), *asked]
-        self._used.engine.expect(brought, for_ms=task.poll_ms + POLL_LATE_MS)
+        self._services.engine.expect(brought, for_ms=task.poll_ms + POLL_LATE_MS)
 
     # -- looking ---------------------------------------------------------------------------
 
@@ -196,11 +194,11 @@ class RunTasks:
         """
         exchange = Exchange.of(ctx.request)
         try:
-            runs = [await self._used.queries.run(run_id) for run_id in named.run_ids]
+            runs = [await self._services.queries.run(run_id) for run_id in named.run_ids]
             for run in runs:
-                await require_own(self._used, run, exchange.caller)
+                await require_own(self._services, run, exchange.caller)
         except Forbidden as error:
-            note_refusal(self._used, exchange.caller, f"{ctx.method} {task_id}", error.message)
+            note_refusal(self._services, exchange.caller, f"{ctx.method} {task_id}", error.message)
             raise _unknown(task_id) from error
         except NotFound as error:
             raise _unknown(task_id) from error
@@ -210,7 +208,7 @@ class RunTasks:
         created = named.created_at_ms
         if created is None:
             created = min(run.created_at_ms for run in runs)
-        now_ms = self._used.now_ms()
+        now_ms = self._services.now_ms()
         return Task(
             id=task_id,
             status=self._status(task_id, named, runs, now_ms),
@@ -254,7 +252,7 @@ class RunTasks:
 
     def _ttl_ms(self) -> int:
         try:
-            retention = self._used.load_config(None, {}, {}).settings.retention
+            retention = self._services.load_config(None, {}, {}).settings.retention
         except ConfigError:
             # Somebody is editing it; a task that is there must not vanish meanwhile.
             retention = Retention()
@@ -285,7 +283,7 @@ class RunTasks:
         exchange = Exchange.of(ctx.request)
         arguments = {"requestId": request_id, "response": text}
         answer = await answer_of(ctx, "respond_orchestrator_request", arguments)
-        exchange.used.engine.give_back(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.give_back(answer.offered, reader=exchange.caller.reader)
         if answer.is_error:
             raise MCPError(code=types.INVALID_PARAMS, message=answer.text)
 

@@ -5,8 +5,6 @@ lives is a ``TaskSource``. No task is kept here, so nothing is lost with the pro
 
 The protocol's package hands a result whose ``resultType`` is not of the core vocabulary through
 as it is (2.3.0, ``ServerRunner._serialize``); a test on the wire holds it to that.
-
-Source: 5-surfaces §3; extension ``io.modelcontextprotocol/tasks`` of revision 2026-07-28.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,7 +1,4 @@
-"""The configured agents: cards, statistics, and advice whom to choose.
-
-Source: 5-surfaces §4; 4-observability §6, §7.
-"""
+"""The configured agents: cards, statistics, and advice whom to choose."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.api.answers import agent_advice as advice
+from subagents.api.answers import agent_advice
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, number_in, query_of
-from subagents.api.calls.services import services
+from subagents.api.calls.services import services_of
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
 from subagents.api.wire import agent_answers
 from subagents.api.wire import requests as wire
@@ -57,17 +54,17 @@ async def agents(request: Request) -> Response:
     """GET /v1/agents: the configured workers, and whether the caller may spawn them."""
     caller = Caller.of(request)
     settings = _settings(request, query_of(request, WHERE), caller)
-    used = services(request)
+    services = services_of(request)
     allowed = allowed_agents(settings, agent_of(caller.session))
     able = working_agents(settings)
-    probes = await used.off_loop(partial(_probes, used.paths, able))
+    probes = await services.off_loop(partial(_probes, services.paths, able))
     found = [
         agent_answers.ConfiguredAgent(
-            **msgspec.structs.asdict(advice.card(agent_id, agent)),
+            **msgspec.structs.asdict(agent_advice.card(agent_id, agent)),
             allowed=caller.is_operator or agent_id in allowed,
             limits=_limits(agent_id, agent, settings),
             abilities=_abilities(
-                usable_abilities(used.engine.runtimes.get(agent.runtime or ""), agent.options)
+                usable_abilities(services.engine.runtimes.get(agent.runtime or ""), agent.options)
             ),
             probe=probes.get(agent_id),
         )
@@ -132,7 +129,7 @@ def _limits(agent_id: str, agent: Agent, settings: Settings) -> agent_answers.Ag
 
 async def stats(request: Request) -> Response:
     """GET /v1/agents/stats?by=&agent=&tag=&model=&days=: what ended attempts came to."""
-    used = services(request)
+    services = services_of(request)
     Caller.of(request)
     query = query_of(request, STATS)
     by = query.get("by", By.AGENT.value)
@@ -141,17 +138,17 @@ async def stats(request: Request) -> Response:
     wanted = Wanted(
         by=By(by), agent=query.get("agent"), tag=query.get("tag"), model=query.get("model")
     )
-    found = await advice.stats_of(used, wanted, days=days)
+    found = await agent_advice.stats_of(services, wanted, days=days)
     return answer(
         agent_answers.TrackRecords(
-            by=by, days=days, stats=[advice.track_record(each) for each in found]
+            by=by, days=days, stats=[agent_advice.track_record(each) for each in found]
         )
     )
 
 
 async def suggestions(request: Request) -> Response:
     """GET /v1/agents/suggest?hint=&tags=&costTier=&limit=&cwd=: who fits; starts nobody."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     query = query_of(request, SUGGEST)
     hint, tags = query.get("hint", ""), _tags(query.get("tags", ""))
     if len(hint) > wire.MESSAGE_CHARS_MAX:
@@ -164,9 +161,9 @@ async def suggestions(request: Request) -> Response:
     settings = _settings(request, query, caller)
     own = agent_of(caller.session)
     able = working_agents(settings) if caller.is_operator else allowed_agents(settings, own)
-    found = await advice.known(used, settings, able, session=caller.session)
-    order = advice.ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
-    listed = [advice.suggested(each, found) for each in order[:limit]]
+    found = await agent_advice.known(services, settings, able, session=caller.session)
+    order = agent_advice.ranked(found, hint=hint, tags=tags, cost_tier=cost_tier)
+    listed = [agent_advice.suggested(each, found) for each in order[:limit]]
     return answer(agent_answers.Suggestions(suggestions=listed, total=len(order)))
 
 
@@ -179,7 +176,7 @@ def _tags(text: str) -> Sequence[str]:
 
 def _settings(request: Request, query: Mapping[str, str], caller: Caller) -> Settings:
     """What holds where the caller is, as far as it holds for it."""
-    config = services(request).load_config(cwd_in(query), {}, {})
+    config = services_of(request).load_config(cwd_in(query), {}, {})
     return (config if caller.is_operator else config.for_agents()).settings
 
 

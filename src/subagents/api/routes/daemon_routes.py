@@ -1,7 +1,4 @@
-"""The daemon itself: health, version, configuration, sweep, diagnostics, shutdown.
-
-Source: 5-surfaces §4, §5; 2-lifecycle §11; 4-observability §9.
-"""
+"""The daemon itself: health, version, configuration, sweep, diagnostics, shutdown."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +11,7 @@ from starlette.routing import Route
 from subagents.api.answers.run_building import HIDDEN
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
-from subagents.api.calls.services import Services, services
+from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.daemon_answers import (
     ConfigValue,
     DaemonVersion,
@@ -50,9 +47,9 @@ async def healthz(_request: Request) -> Response:
 
 async def readyz(request: Request) -> Response:
     """GET /readyz: 200 when new runs are accepted, else 503 with the reason."""
-    used = services(request)
-    degraded = used.engine.degraded
-    if used.stopping.is_set():
+    services = services_of(request)
+    degraded = services.engine.degraded
+    if services.stopping.is_set():
         degraded = "the daemon is stopping"
     if degraded is not None:
         return answer(Readiness(status="degraded", degraded=degraded), status=503)
@@ -61,22 +58,22 @@ async def readyz(request: Request) -> Response:
 
 async def version(request: Request) -> Response:
     """GET /version."""
-    used = services(request)
+    services = services_of(request)
     return answer(
         DaemonVersion(
-            version=used.info.version,
-            schema=used.info.schema,
-            pid=used.info.pid,
-            started_at=iso(used.info.started_at_ms),
-            database=str(used.paths.database),
+            version=services.info.version,
+            schema=services.info.schema,
+            pid=services.info.pid,
+            started_at=iso(services.info.started_at_ms),
+            database=str(services.paths.database),
         )
     )
 
 
 async def config(request: Request) -> Response:
     """GET /v1/config: every effective value and where it came from; secrets are hidden."""
-    used = services(request)
-    loaded = used.load_config(cwd_in(query_of(request, WHERE)), {}, {})
+    services = services_of(request)
+    loaded = services.load_config(cwd_in(query_of(request, WHERE)), {}, {})
     values = [
         ConfigValue(
             key=leaf.key, value=HIDDEN if leaf.is_secret else leaf.value, origin=leaf.origin
@@ -108,9 +105,9 @@ def cwd_in(query: Mapping[str, str]) -> str | None:
 
 async def sweep(request: Request) -> Response:
     """POST /v1/sweep: the recovery pass, now."""
-    used = services(request)
+    services = services_of(request)
     require_operator(Caller.of(request), "sweep")
-    found = await used.engine.sweep()
+    found = await services.engine.sweep()
     return answer(
         SweepResult(
             archived=found.archived,
@@ -123,40 +120,40 @@ async def sweep(request: Request) -> Response:
 
 async def diagnostics(request: Request) -> Response:
     """GET /v1/diagnostics: what ``doctor`` shows of the running daemon."""
-    used = services(request)
-    problems = await used.off_loop(used.check_database)
-    size, free = await used.off_loop(lambda: (used.database_bytes(), used.free_bytes()))
+    services = services_of(request)
+    problems = await services.off_loop(services.check_database)
+    size, free = await services.off_loop(lambda: (services.database_bytes(), services.free_bytes()))
     return answer(
         Diagnostics(
-            daemon_pid=used.info.pid,
-            uptime_seconds=max(used.now_ms() - used.info.started_at_ms, 0) // 1000,
-            open_runs=len(used.queries.open_runs),
-            live_attempts=used.engine.live_attempts,
+            daemon_pid=services.info.pid,
+            uptime_seconds=max(services.now_ms() - services.info.started_at_ms, 0) // 1000,
+            open_runs=len(services.queries.open_runs),
+            live_attempts=services.engine.live_attempts,
             recoveries=[
                 RecoveredRun(run_id=each.run_id, phase=each.phase, decision=each.decision)
-                for each in used.engine.recoveries
+                for each in services.engine.recoveries
             ],
             database=DatabaseState(
-                path=str(used.paths.database), bytes=size, problems=list(problems)
+                path=str(services.paths.database), bytes=size, problems=list(problems)
             ),
             disk=DiskState(free_bytes=free),
-            log=str(used.paths.log_file),
-            telemetry=_telemetry(used),
-            socket=str(used.paths.socket),
-            supervisor_socket=str(used.paths.supervisor_socket),
-            http_url=used.info.http_url,
-            attempts_dir=str(used.paths.attempts_dir),
-            degraded=used.engine.degraded,
-            orphans=[_orphan(*each) for each in await used.orphans()],
-            refusals=await _refusals(used),
+            log=str(services.paths.log_file),
+            telemetry=_telemetry(services),
+            socket=str(services.paths.socket),
+            supervisor_socket=str(services.paths.supervisor_socket),
+            http_url=services.info.http_url,
+            attempts_dir=str(services.paths.attempts_dir),
+            degraded=services.engine.degraded,
+            orphans=[_orphan(*each) for each in await services.orphans()],
+            refusals=await _refusals(services),
         )
     )
 
 
-async def _refusals(used: Services) -> RecentRefusals:
+async def _refusals(services: Services) -> RecentRefusals:
     """Who was turned away in the last day."""
-    since_ms = used.now_ms() - DAY_MS
-    recent = [each for each in await used.refusals.recent() if each.at_ms >= since_ms]
+    since_ms = services.now_ms() - DAY_MS
+    recent = [each for each in await services.refusals.recent() if each.at_ms >= since_ms]
     newest = [
         Refusal(
             refused_at=iso(each.at_ms),
@@ -168,16 +165,16 @@ async def _refusals(used: Services) -> RecentRefusals:
         )
         for each in recent[-REFUSALS_SHOWN_MAX:]
     ]
-    return RecentRefusals(file=str(used.refusals.file), last_day=len(recent), newest=newest)
+    return RecentRefusals(file=str(services.refusals.file), last_day=len(recent), newest=newest)
 
 
 def _orphan(attempt_id: str, pid: int) -> Orphan:
     return Orphan(attempt_id=attempt_id, pid=pid)
 
 
-def _telemetry(used: Services) -> TelemetryState | None:
+def _telemetry(services: Services) -> TelemetryState | None:
     """Where spans go and how that is going; None = nothing is sent anywhere."""
-    state = used.exporter.state if used.exporter is not None else None
+    state = services.exporter.state if services.exporter is not None else None
     if state is None:
         return None
     return TelemetryState(
@@ -191,10 +188,10 @@ def _telemetry(used: Services) -> TelemetryState | None:
 
 async def shutdown(request: Request) -> Response:
     """POST /v1/shutdown: stop serving; workers go on, the next daemon adopts them."""
-    used: Services = services(request)
+    services: Services = services_of(request)
     require_operator(Caller.of(request), "shutdown")
-    used.stopping.set()
-    return answer(Stopping(pid=used.info.pid), status=202)
+    services.stopping.set()
+    return answer(Stopping(pid=services.info.pid), status=202)
 
 
 ROUTES: Final = (

@@ -4,7 +4,7 @@ Server-sent events for browsers and ``curl``; a client that accepts only ``appli
 one page at a time by long poll, from the same place. Either goes on behind the last number it has
 seen, also with the next daemon.
 
-Source: 4-observability §9; docs/events.md.
+See docs/events.md.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from starlette.routing import Route
 from subagents.api.answers import event_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, find_run, number_in, query_of, while_connected
-from subagents.api.calls.services import Services, services
+from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.event_answers import EventPage
 from subagents.api.wire.parameters import (
@@ -55,19 +55,19 @@ FOLLOW: Final = (
 
 async def events(request: Request) -> Response:
     """GET /v1/events: an agent hears of its own tree, the operator of everything."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     query = query_of(request, FOLLOW)
     names = wanted_names(query)
-    scope = await _scope(used, query, caller)
-    number, is_reset = await used.engine.feed.begin(_after(request, query))
-    follower = Follower(used.engine.feed, after=number, scope=scope, names=names)
+    scope = await _scope(services, query, caller)
+    number, is_reset = await services.engine.feed.begin(_after(request, query))
+    follower = Follower(services.engine.feed, after=number, scope=scope, names=names)
     if _wants_json(request):
         wait_s = number_in(query, "wait", default=0, high=WAIT_S_MAX)
-        found = await while_connected(request, used, follower.more(wait_s))
+        found = await while_connected(request, services, follower.more(wait_s))
         page = [event_building.stream_event(each) for each in found]
         return answer(EventPage(events=page, seq=follower.number, reset=is_reset))
     return StreamingResponse(
-        _frames(request, used, follower, is_reset=is_reset),
+        _frames(request, services, follower, is_reset=is_reset),
         media_type=EVENT_STREAM,
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -87,9 +87,9 @@ def wanted_names(query: Mapping[str, str]) -> frozenset[str]:
     return frozenset(one_of("types", word, NAMES) for word in words)
 
 
-async def _scope(used: Services, query: Mapping[str, str], caller: Caller) -> Scope:
-    run = await find_run(used, query["run"], caller) if "run" in query else None
-    tree = await find_run(used, query["tree"], caller) if "tree" in query else None
+async def _scope(services: Services, query: Mapping[str, str], caller: Caller) -> Scope:
+    run = await find_run(services, query["run"], caller) if "run" in query else None
+    tree = await find_run(services, query["tree"], caller) if "tree" in query else None
     return Scope(
         run=None if run is None else run.id,
         tree=None if tree is None else tree.id,
@@ -114,7 +114,7 @@ def _wants_json(request: Request) -> bool:
 
 
 async def _frames(
-    request: Request, used: Services, follower: Follower, *, is_reset: bool
+    request: Request, services: Services, follower: Follower, *, is_reset: bool
 ) -> AsyncIterator[bytes]:
     """Until the client goes away or the daemon stops; then the client comes again by itself."""
     # A block without data tells nobody anything, but from now on the client knows where it is.
@@ -124,7 +124,7 @@ async def _frames(
         yield f"event: {RESET}\ndata: {document}\n\n".encode()
     while True:
         try:
-            found = await while_connected(request, used, follower.more(HEARTBEAT_S))
+            found = await while_connected(request, services, follower.more(HEARTBEAT_S))
         except (ClientDisconnect, Unavailable):
             return
         yield frames(found) if found else f": still here\nid: {follower.number}\n\n".encode()

@@ -1,7 +1,4 @@
-"""Messages between a run and its requester: wait, inbox, questions, reports.
-
-Source: 2-lifecycle §7 (offer, acknowledge, consume once); 3-tools, both tables.
-"""
+"""Messages between a run and its requester: wait, inbox, questions, reports."""
 
 from typing import Final
 
@@ -9,8 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.api.answers import message_building, run_building
-from subagents.api.answers import run_questions as requests
+from subagents.api.answers import message_building, run_building, run_questions
 from subagents.api.calls.auth import Caller, note_if_refused
 from subagents.api.calls.call import (
     answer,
@@ -26,7 +22,7 @@ from subagents.api.calls.call import (
     run_of,
     while_connected,
 )
-from subagents.api.calls.services import services
+from subagents.api.calls.services import services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.message_answers import (
@@ -64,14 +60,14 @@ async def wait(request: Request) -> Response:
     Never an error on timeout. What ended is offered to the reader of this call; acknowledging
     consumes it.
     """
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.WaitBody)
     until = one_of("until", body.until, UNTIL)
     run_ids: list[RunId] = []
     errors: list[WaitError] = []
     for selector in dict.fromkeys(body.run_ids):
         try:
-            run_ids.append((await find_run(used, selector, caller)).id)
+            run_ids.append((await find_run(services, selector, caller)).id)
         except SubagentsError as error:
             note_if_refused(request, error)
             errors.append(WaitError(run_id=selector, error=error.message))
@@ -79,17 +75,17 @@ async def wait(request: Request) -> Response:
         return answer(WaitResult(errors=errors))
     found = await while_connected(
         request,
-        used,
-        used.engine.wait(
+        services,
+        services.engine.wait(
             run_ids,
             session=caller.session,
             until=until,
             timeout_s=body.timeout_seconds,
             reader=caller.reader,
         ),
-        unwanted=lambda found: used.engine.give_back(found.offered, reader=caller.reader),
+        unwanted=lambda found: services.engine.give_back(found.offered, reader=caller.reader),
     )
-    now_ms = used.now_ms()
+    now_ms = services.now_ms()
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return answer(
         WaitResult(
@@ -103,9 +99,9 @@ async def wait(request: Request) -> Response:
 
 async def take_inbox(request: Request) -> Response:
     """POST /v1/inbox: offer unread messages to this reader; acknowledging consumes them."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.InboxBody)
-    rows = await used.engine.offer_inbox(
+    rows = await services.engine.offer_inbox(
         caller.session, reader=caller.reader, limit=body.limit, only=body.message_ids
     )
     return answer(Inbox(messages=[message_building.message(row) for row in rows]))
@@ -116,13 +112,13 @@ async def look_at_inbox(request: Request) -> Response:
 
     ``awaited`` marks what a call under way, or a client that polls, is about to bring.
     """
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     query = query_of(request, INBOX)
     limit = number_in(query, "limit", default=INBOX_LIMIT, low=1, high=wire.INBOX_LIMIT_MAX)
-    session = used.queries.inbox_of(caller.session)
-    rows = await used.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
+    session = services.queries.inbox_of(caller.session)
+    rows = await services.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
     found = [
-        message_building.inbox_entry(row, awaited=used.engine.is_under_way(row.message))
+        message_building.inbox_entry(row, awaited=services.engine.is_under_way(row.message))
         for row in rows
     ]
     return answer(InboxView(messages=found))
@@ -130,35 +126,35 @@ async def look_at_inbox(request: Request) -> Response:
 
 async def acknowledge(request: Request) -> Response:
     """POST /v1/inbox/ack: consume messages; repeating is harmless."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.AckBody)
     message_ids = [MessageId(each) for each in body.message_ids]
     if not caller.is_operator:
         for run_id in dict.fromkeys(RunId(each.partition(":")[0]) for each in message_ids):
-            run = await used.queries.run(run_id)
-            await require_own(used, run, caller)
+            run = await services.queries.run(run_id)
+            await require_own(services, run, caller)
             if caller.session in run.session_keys:
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
-    consumed = await used.engine.acknowledge(message_ids, reader=caller.reader)
+    consumed = await services.engine.acknowledge(message_ids, reader=caller.reader)
     return answer(Acknowledged(consumed=consumed))
 
 
 async def attention(request: Request) -> Response:
     """GET /v1/attention: what needs a person; the operator sees everybody's."""
-    used, caller = services(request), Caller.of(request)
-    found = await used.queries.attention(
-        None if caller.is_operator else used.queries.inbox_of(caller.session)
+    services, caller = services_of(request), Caller.of(request)
+    found = await services.queries.attention(
+        None if caller.is_operator else services.queries.inbox_of(caller.session)
     )
     return answer(Attention(items=[message_building.attention_item(each) for each in found]))
 
 
 async def respond(request: Request) -> Response:
     """POST /v1/requests/{id}/respond: the first answer counts."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     request_id = path_part(request, "id")
-    await requests.asking_run(used, caller, request_id)
+    await run_questions.asking_run(services, caller, request_id)
     body = wire.parse_body(await body_of(request), wire.RespondBody)
-    return answer(await requests.respond(used, caller, request_id, body))
+    return answer(await run_questions.respond(services, caller, request_id, body))
 
 
 # -- for workers --------------------------------------------------------------------------------
@@ -166,11 +162,11 @@ async def respond(request: Request) -> Response:
 
 async def ask(request: Request) -> Response:
     """POST /v1/requests: a question for the requester, durable on return."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     body = wire.parse_body(await body_of(request), wire.AskBody)
-    run_id = await resolve(used, body.run_id, caller)
-    run = await own_attempt(used, run_id, caller)
-    asked = await used.engine.ask(
+    run_id = await resolve(services, body.run_id, caller)
+    run = await own_attempt(services, run_id, caller)
+    asked = await services.engine.ask(
         run.id,
         body.question,
         context=body.context,
@@ -178,46 +174,46 @@ async def ask(request: Request) -> Response:
         timeout_s=body.timeout_seconds,
         default_answer=body.default_answer,
     )
-    await used.engine.tool_used(run.id, len(run.attempts), "request_orchestrator")
+    await services.engine.tool_used(run.id, len(run.attempts), "request_orchestrator")
     return answer(message_building.request(run, asked), status=201)
 
 
 async def answer_of(request: Request) -> Response:
     """GET /v1/requests/{id}: the question, after waiting ``waitSeconds`` for its answer."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     query = query_of(request, ANSWER)
     wait_s = number_in(query, "waitSeconds", default=0, high=wire.WAIT_SECONDS_MAX)
     request_id = path_part(request, "id")
-    await requests.asking_run(used, caller, request_id)
-    waiting = requests.request_answer(used, request_id, wait_s=float(wait_s))
-    return answer(await while_connected(request, used, waiting))
+    await run_questions.asking_run(services, caller, request_id)
+    waiting = run_questions.request_answer(services, request_id, wait_s=float(wait_s))
+    return answer(await while_connected(request, services, waiting))
 
 
 async def report(request: Request) -> Response:
     """POST /v1/runs/{sel}/report: the worker's claim of completion; the last one counts."""
-    used = services(request)
+    services = services_of(request)
     run = await _spoken_for(request)
     given: Report = wire.parse_report(await body_of(request))
-    await used.engine.report(run.id, given)
+    await services.engine.report(run.id, given)
     return answer(Taken(run_id=run.id, status="stored"))
 
 
 async def progress(request: Request) -> Response:
     """POST /v1/runs/{sel}/progress: at most one per 30 s; being too early is no error."""
-    used = services(request)
+    services = services_of(request)
     run = await _spoken_for(request)
-    given = wire.parse_progress(await body_of(request), now_ms=used.now_ms())
-    taken = await used.engine.progress(run.id, given)
-    await used.engine.tool_used(run.id, len(run.attempts), "report_progress")
+    given = wire.parse_progress(await body_of(request), now_ms=services.now_ms())
+    taken = await services.engine.progress(run.id, given)
+    await services.engine.tool_used(run.id, len(run.attempts), "report_progress")
     return answer(message_building.progress_taken(run, taken))
 
 
 async def progress_of(request: Request) -> Response:
     """GET /v1/runs/{sel}/progress: the updates that were kept, oldest first, at most 100."""
-    used = services(request)
+    services = services_of(request)
     run = await run_of(request, Caller.of(request))
     query_of(request, ())
-    found = await used.engine.progress_of(run.id)
+    found = await services.engine.progress_of(run.id)
     return answer(
         ProgressLog(
             run_id=run.id,
@@ -229,19 +225,19 @@ async def progress_of(request: Request) -> Response:
 
 async def notify(request: Request) -> Response:
     """POST /v1/runs/{sel}/notify: one way, into the requester's inbox."""
-    used = services(request)
+    services = services_of(request)
     run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.NotifyBody)
     priority = one_of("priority", body.priority, PRIORITIES)
-    await used.engine.notify(run.id, body.message, priority=priority)
-    await used.engine.tool_used(run.id, len(run.attempts), "notify_parent")
+    await services.engine.notify(run.id, body.message, priority=priority)
+    await services.engine.tool_used(run.id, len(run.attempts), "notify_parent")
     return answer(Taken(run_id=run.id, status="stored"))
 
 
 async def _spoken_for(request: Request) -> Run:
-    used, caller = services(request), Caller.of(request)
-    run_id = await resolve(used, path_part(request, "sel"), caller)
-    return await own_attempt(used, run_id, caller)
+    services, caller = services_of(request), Caller.of(request)
+    run_id = await resolve(services, path_part(request, "sel"), caller)
+    return await own_attempt(services, run_id, caller)
 
 
 ROUTES: Final = (

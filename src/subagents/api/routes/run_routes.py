@@ -1,7 +1,4 @@
-"""``/v1/runs/…`` and ``/v1/tree``: look at runs and change them (``routes_spawn`` starts them).
-
-Source: 5-surfaces §4; 2-lifecycle §10; 3-tools ``sessions_list``.
-"""
+"""``/v1/runs/…`` and ``/v1/tree``: look at runs and change them (``routes_spawn`` starts them)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,9 +7,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from subagents.api.answers import causes, event_building, explain, run_building
-from subagents.api.answers import log_pages as logs
-from subagents.api.answers import log_summary as summaries
+from subagents.api.answers import (
+    causes,
+    event_building,
+    explain,
+    log_pages,
+    log_summary,
+    run_building,
+)
 from subagents.api.answers import status as statuses
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import (
@@ -25,7 +27,7 @@ from subagents.api.calls.call import (
     run_of,
     while_connected,
 )
-from subagents.api.calls.services import Services, services
+from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.event_answers import Timeline, TimelineEvent
@@ -67,7 +69,7 @@ TIMELINE: Final = (
 
 async def list_runs(request: Request) -> Response:
     """GET /v1/runs: newest first; an agent sees its own tree."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     query = query_of(request, LIST)
     limit = number_in(query, "limit", default=LIST_LIMIT, low=1, high=LIST_LIMIT_MAX)
     offset = number_in(query, "offset", default=0, high=OFFSET_MAX)
@@ -81,15 +83,15 @@ async def list_runs(request: Request) -> Response:
         offset=offset,
     )
     if "tree" in query:
-        root = await find_run(used, query["tree"], caller)
-        matching = [run for run in _flat(await used.queries.tree(root.id)) if _fits(run, where)]
+        root = await find_run(services, query["tree"], caller)
+        matching = [run for run in _flat(await services.queries.tree(root.id)) if _fits(run, where)]
         found, total = matching[offset : offset + limit], len(matching)
     else:
         if not caller.is_operator:
-            where = replace(where, requester=used.queries.inbox_of(caller.session))
-        found, total = list(await used.queries.runs(where)), await used.queries.count(where)
-    now_ms = used.now_ms()
-    rows = [run_building.row(run, now_ms, lane=used.lane_of(run)) for run in found]
+            where = replace(where, requester=services.queries.inbox_of(caller.session))
+        found, total = list(await services.queries.runs(where)), await services.queries.count(where)
+    now_ms = services.now_ms()
+    rows = [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in found]
     return answer(RunPage(runs=rows, total=total, limit=limit, offset=offset))
 
 
@@ -120,15 +122,15 @@ def _fits(run: Run, where: RunFilter) -> bool:
 
 async def show(request: Request) -> Response:
     """GET /v1/runs/{sel}: everything, but at most 4,000 characters of the result."""
-    used = services(request)
+    services = services_of(request)
     run = await run_of(request, Caller.of(request))
-    return answer(run_building.detail(run, used.now_ms(), lane=used.lane_of(run)))
+    return answer(run_building.detail(run, services.now_ms(), lane=services.lane_of(run)))
 
 
 async def status(request: Request) -> Response:
     """GET /v1/runs/{sel}/status: the row, and what its worker was last seen at."""
     run = await run_of(request, Caller.of(request))
-    return answer(await statuses.status(services(request), run))
+    return answer(await statuses.status(services_of(request), run))
 
 
 async def result(request: Request) -> Response:
@@ -138,22 +140,22 @@ async def result(request: Request) -> Response:
 
 async def tree(request: Request) -> Response:
     """GET /v1/runs/{sel}/tree: the run and all below it."""
-    used = services(request)
+    services = services_of(request)
     run = await run_of(request, Caller.of(request))
-    return answer(run_building.tree(await used.queries.tree(run.id), used.now_ms()))
+    return answer(run_building.tree(await services.queries.tree(run.id), services.now_ms()))
 
 
 async def roots(request: Request) -> Response:
     """GET /v1/tree: the trees of the caller's session."""
-    used, caller = services(request), Caller.of(request)
-    found = await used.queries.roots(used.queries.inbox_of(caller.session))
-    now_ms = used.now_ms()
+    services, caller = services_of(request), Caller.of(request)
+    found = await services.queries.roots(services.queries.inbox_of(caller.session))
+    now_ms = services.now_ms()
     return answer(RunForest(roots=[run_building.tree(each, now_ms) for each in found]))
 
 
 async def timeline(request: Request) -> Response:
     """GET /v1/runs/{sel}/timeline: a page of events, each with the phase after it."""
-    used = services(request)
+    services = services_of(request)
     run = await run_of(request, Caller.of(request))
     query = query_of(request, TIMELINE)
     after_seq = number_in(query, "afterSeq", default=0, high=OFFSET_MAX)
@@ -164,7 +166,7 @@ async def timeline(request: Request) -> Response:
     # A phase is known only from the events before it, so every page folds from the start; one
     # page of the journal is in memory at a time.
     while len(events) <= limit:
-        page = await used.queries.journal(run.id, after_seq=seq, limit=causes.JOURNAL_PAGE)
+        page = await services.queries.journal(run.id, after_seq=seq, limit=causes.JOURNAL_PAGE)
         if not page:
             break
         seq = page[-1].seq
@@ -180,9 +182,9 @@ async def timeline(request: Request) -> Response:
 
 async def why(request: Request) -> Response:
     """GET /v1/runs/{sel}/why: one sentence for now, one line per event, every delivery try."""
-    used = services(request)
+    services = services_of(request)
     run = await run_of(request, Caller.of(request))
-    return answer(await causes.why(used, run))
+    return answer(await causes.why(services, run))
 
 
 async def log(request: Request) -> Response:
@@ -190,13 +192,15 @@ async def log(request: Request) -> Response:
 
     With ``afterSeq`` and ``waitSeconds`` the line is held until there is something behind it.
     """
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    asked = logs.asked_in(query_of(request, logs.PARAMETERS))
+    asked = log_pages.asked_in(query_of(request, log_pages.PARAMETERS))
     if asked.summary:
-        work = summaries.summary(used, caller, run, asked)
-        return answer(await while_connected(request, used, work))
-    return answer(await while_connected(request, used, logs.log_page(used, run, asked)))
+        work = log_summary.summary(services, caller, run, asked)
+        return answer(await while_connected(request, services, work))
+    return answer(
+        await while_connected(request, services, log_pages.log_page(services, run, asked))
+    )
 
 
 # -- change -------------------------------------------------------------------------------------
@@ -204,47 +208,47 @@ async def log(request: Request) -> Response:
 
 async def cancel(request: Request) -> Response:
     """POST /v1/runs/{sel}/cancel: the durable intent; a run that ended says so."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.CancelBody)
     ended = run.is_settled
     if not ended:
-        run = await used.engine.cancel(run.id, by=caller.session, reason=body.reason)
+        run = await services.engine.cancel(run.id, by=caller.session, reason=body.reason)
     return answer(run_building.changed(run, "already ended" if ended else "cancelling"))
 
 
 async def steer(request: Request) -> Response:
     """POST /v1/runs/{sel}/steer: a message for the worker, now or for its next turn."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.SteerBody)
-    taken = await used.engine.steer(run.id, body.message, by=caller.session)
-    return answer(run_building.changed(await used.queries.run(run.id), taken))
+    taken = await services.engine.steer(run.id, body.message, by=caller.session)
+    return answer(run_building.changed(await services.queries.run(run.id), taken))
 
 
 async def pause(request: Request) -> Response:
     """POST /v1/runs/{sel}/pause."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(used, await used.engine.pause(run.id, by=caller.session))
+    return _row(services, await services.engine.pause(run.id, by=caller.session))
 
 
 async def resume(request: Request) -> Response:
     """POST /v1/runs/{sel}/resume."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(used, await used.engine.resume(run.id, by=caller.session))
+    return _row(services, await services.engine.resume(run.id, by=caller.session))
 
 
 async def redeliver(request: Request) -> Response:
     """POST /v1/runs/{sel}/redeliver: try a given-up or deferred delivery again now."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    return _row(used, await used.engine.redeliver(run.id, by=caller.session))
+    return _row(services, await services.engine.redeliver(run.id, by=caller.session))
 
 
-def _row(used: Services, run: Run) -> Response:
-    return answer(run_building.row(run, used.now_ms(), lane=used.lane_of(run)))
+def _row(services: Services, run: Run) -> Response:
+    return answer(run_building.row(run, services.now_ms(), lane=services.lane_of(run)))
 
 
 ROUTES: Final = (

@@ -1,7 +1,6 @@
 """Sessions and threads: ``/v1/runs/{sel}/send``, ``/interrupt`` and ``/v1/threads/…``.
 
-Source: 2-lifecycle §2, §10; 3-tools ``sessions_send``; seed 001 "Two Spawn Modes";
-docs/decisions/0024.
+See docs/decisions/0024.
 """
 
 from typing import Annotated, Final
@@ -14,7 +13,7 @@ from starlette.routing import Route
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, body_of, path_part, require_operator, run_of
-from subagents.api.calls.services import Services, services
+from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.domain.rules.parameter_checks import check_name, check_task
@@ -51,13 +50,13 @@ class ThreadBody(wire.Body, frozen=True):
 
 async def send(request: Request) -> Response:
     """POST /v1/runs/{sel}/send: a message for the session of a run, whoever works in it now."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), SendBody)
     mode = one_of("mode", body.mode, (EITHER, *MODES))
     if body.idempotency_key is not None:
         check_name("idempotencyKey", body.idempotency_key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
-    sent = await used.send(
+    sent = await services.send(
         run,
         body.message,
         by=caller.session,
@@ -70,10 +69,10 @@ async def send(request: Request) -> Response:
 
 async def interrupt(request: Request) -> Response:
     """POST /v1/runs/{sel}/interrupt: end its turn; what it has so far is its partial result."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), InterruptBody)
-    run = await used.engine.interrupt(run.id, by=caller.session, reason=body.reason)
+    run = await services.engine.interrupt(run.id, by=caller.session, reason=body.reason)
     return answer(run_building.changed(run, "interrupting"))
 
 
@@ -83,16 +82,16 @@ async def thread_message(request: Request) -> Response:
     It is put into the live turn of the thread's session, or starts the run that goes on with it.
     The answer comes by the courier that the thread's agent is bound to.
     """
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     require_operator(caller, "writing into a thread")
     name = path_part(request, "thread")
     body = wire.parse_body(await body_of(request), ThreadBody)
     key = body.message_id
     if key is not None:
         check_name("messageId", key, chars_max=KEY_CHARS_MAX)
-    run = await _first_run(used, name)
+    run = await _first_run(services, name)
     check_task(body.text, field="text")
-    sent = await used.send(
+    sent = await services.send(
         run,
         body.text,
         by=run.requester,
@@ -103,14 +102,14 @@ async def thread_message(request: Request) -> Response:
     return answer(run_building.sent(sent), status=200 if sent.repeated else 202)
 
 
-async def _first_run(used: Services, name: str) -> Run:
+async def _first_run(services: Services, name: str) -> Run:
     """The run whose id is the thread's.
 
     Raises:
         NotFound: No session is bound to a thread of that name.
     """
     try:
-        run = await used.queries.run(RunId(name))
+        run = await services.queries.run(RunId(name))
     except NotFound:
         run = None
     if run is None or run_building.thread_id(run) != name:

@@ -1,7 +1,4 @@
-"""Starting runs: ``POST /v1/runs``, ``/v1/plans`` and ``/v1/runs/{sel}/retry``.
-
-Source: 5-surfaces §4; 2-lifecycle §2, §3; 3-tools ``sessions_spawn``.
-"""
+"""Starting runs: ``POST /v1/runs``, ``/v1/plans`` and ``/v1/runs/{sel}/retry``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -19,7 +16,7 @@ from subagents.api.calls.call import (
     body_of,
     run_of,
 )
-from subagents.api.calls.services import Services, services
+from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
 from subagents.api.wire.run_answers import PlanReceipt
 from subagents.config.layers import Config
@@ -31,17 +28,17 @@ from subagents.errors import Forbidden, UsageError
 
 async def spawn(request: Request) -> Response:
     """POST /v1/runs: one run, or the first one of the same idempotency key."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     body = wire.parse_spawn(await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX))
     spec = body.spec
     key = request.headers.get("idempotency-key")
     if key is not None and spec.idempotency_key is None:
         check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
         spec = replace(spec, idempotency_key=key)
-    config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
+    config = _config_of(services, caller, body.cwd, body.config_env, body.overrides)
     (spec,) = _with_default([spec], body.default_agent, config)
     with config.explaining():
-        receipt = await used.engine.spawn(
+        receipt = await services.engine.spawn(
             spec,
             requester=caller.session,
             settings=config.settings,
@@ -55,11 +52,11 @@ async def spawn(request: Request) -> Response:
 
 async def spawn_plan(request: Request) -> Response:
     """POST /v1/plans: all of the runs or none; they name each other by label."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
-    config = _config_of(used, caller, body.cwd, body.config_env, body.overrides)
+    config = _config_of(services, caller, body.cwd, body.config_env, body.overrides)
     with config.explaining():
-        receipts = await used.engine.spawn_batch(
+        receipts = await services.engine.spawn_batch(
             _with_default(body.specs, body.default_agent, config),
             requester=caller.session,
             settings=config.settings,
@@ -99,10 +96,10 @@ def _cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
 
 async def retry(request: Request) -> Response:
     """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
-    config = _config_of(used, caller, run.resolved.project, {}, {})
-    receipt = await used.engine.retry(
+    config = _config_of(services, caller, run.resolved.project, {}, {})
+    receipt = await services.engine.retry(
         run.id,
         requester=caller.session,
         settings=config.settings,
@@ -114,7 +111,7 @@ async def retry(request: Request) -> Response:
 
 
 def _config_of(
-    used: Services,
+    services: Services,
     caller: Caller,
     cwd: str | None,
     config_env: Mapping[str, str],
@@ -131,10 +128,10 @@ def _config_of(
             guardrail="config",
             hint="unset the SUBAGENTS_…__… variables",
         )
-    run = used.queries.open_run(caller.run_id) if caller.run_id is not None else None
+    run = services.queries.open_run(caller.run_id) if caller.run_id is not None else None
     if run is not None and run.resolved.worktree is not None:
         cwd = run.resolved.project
-    config = used.load_config(cwd, config_env, overrides)
+    config = services.load_config(cwd, config_env, overrides)
     return config if caller.is_operator else config.for_agents()
 
 

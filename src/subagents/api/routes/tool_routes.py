@@ -6,9 +6,7 @@ document.
 
 An answer names the messages it hands over in ``offered``. They are leased to the reader until it
 acknowledges them (``POST /v1/inbox/ack``), or consumed when the answer has left, for a client that
-says ``X-Subagents-Ack: auto`` (decision 0015).
-
-Source: 3-tools; 5-surfaces §4; 2-lifecycle §7.
+says ``X-Subagents-Ack: auto`` (docs/decisions/0015).
 """
 
 import asyncio
@@ -32,7 +30,7 @@ from subagents.api.calls.call import (
     query_of,
     while_connected,
 )
-from subagents.api.calls.services import Services, services
+from subagents.api.calls.services import Services, services_of
 from subagents.api.tools.tool import Call, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
 from subagents.api.wire.daemon_answers import ToolAnswer, ToolDescription, ToolList
@@ -52,10 +50,10 @@ CALL_ID_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 10
 
 
 async def list_tools(request: Request) -> Response:
-    """GET /v1/tools: the tools that the caller is shown, with their schemas."""
-    used, caller = services(request), Caller.of(request)
+    """GET /v1/tools: the tools that the caller is shown, with their tool_schemas."""
+    services, caller = services_of(request), Caller.of(request)
     query_of(request, ())
-    return answer(ToolList(tools=[_described(tool) for tool in visible(used, caller)]))
+    return answer(ToolList(tools=[_described(tool) for tool in visible(services, caller)]))
 
 
 def _described(tool: Tool) -> ToolDescription:
@@ -75,7 +73,7 @@ def _described(tool: Tool) -> ToolDescription:
 
 async def use_tool(request: Request) -> Response:
     """POST /v1/tools/{name}: call one; the body is its arguments, nothing is the empty object."""
-    used, caller = services(request), Caller.of(request)
+    services, caller = services_of(request), Caller.of(request)
     query_of(request, ())
     ack = one_of("X-Subagents-Ack", request.headers.get("x-subagents-ack", "explicit"), ACKS)
     if ack == "auto" and "x-subagents-reader" not in request.headers:
@@ -85,12 +83,12 @@ async def use_tool(request: Request) -> Response:
     arguments = as_object(parse_json(body)) if body.strip() else {}
     for field, text in texts_in(arguments, ""):
         _check_utf8(field, text)
-    call = Call(used=used, caller=caller, arguments=arguments, call_id=_call_id_of(request))
+    call = Call(services=services, caller=caller, arguments=arguments, call_id=_call_id_of(request))
     found = await while_connected(
         request,
-        used,
+        services,
         call_tool(path_part(request, "name"), call),
-        unwanted=lambda found: used.engine.give_back(found.offered, reader=caller.reader),
+        unwanted=lambda found: services.engine.give_back(found.offered, reader=caller.reader),
     )
     content = msgspec.json.encode(
         ToolAnswer(
@@ -101,7 +99,7 @@ async def use_tool(request: Request) -> Response:
         )
     )
     if ack == "auto" and found.offered:
-        return Handover(content, used, caller, found.offered)
+        return Handover(content, services, caller, found.offered)
     return Response(content, media_type="application/json")
 
 
@@ -130,10 +128,10 @@ class Handover(Response):
     media_type = "application/json"
 
     def __init__(
-        self, content: bytes, used: Services, caller: Caller, offered: Sequence[MessageId]
+        self, content: bytes, services: Services, caller: Caller, offered: Sequence[MessageId]
     ) -> None:
         super().__init__(content)
-        self._used = used
+        self._services = services
         self._caller = caller
         self._offered = offered
 
@@ -148,13 +146,13 @@ class Handover(Response):
             await send(_piece(b""))
             await asyncio.sleep(0)
             if not leaving.done():
-                await self._used.engine.acknowledge(self._offered, reader=reader)
+                await self._services.engine.acknowledge(self._offered, reader=reader)
                 self._offered = ()
             await send(_piece(b"", is_last=True))
         finally:
             leaving.cancel()
             await asyncio.gather(leaving, return_exceptions=True)
-            self._used.engine.give_back(self._offered, reader=reader)
+            self._services.engine.give_back(self._offered, reader=reader)
 
 
 def _piece(data: bytes, *, is_last: bool = False) -> Message:

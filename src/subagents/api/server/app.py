@@ -1,8 +1,6 @@
 """The daemon's HTTP application: the routes, and one error document for everything that fails.
 
 On the Unix socket there is no Host or Origin to check: no browser can reach it.
-
-Source: 5-surfaces §4 (RFC 9457 problem documents with our ``code``), §7.
 """
 
 import logging
@@ -19,15 +17,17 @@ from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
 from subagents.api.calls.auth import note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
-from subagents.api.mcp.mcp_endpoint import McpDoor
-from subagents.api.routes import agent_routes as routes_agents
-from subagents.api.routes import daemon_routes as routes_daemon
-from subagents.api.routes import event_routes as events
-from subagents.api.routes import inbox_routes as routes_inbox
-from subagents.api.routes import run_routes as routes_runs
-from subagents.api.routes import session_routes as routes_sessions
-from subagents.api.routes import spawn_routes as routes_spawn
-from subagents.api.routes import tool_routes as routes_tools
+from subagents.api.mcp.mcp_endpoint import McpEndpoint
+from subagents.api.routes import (
+    agent_routes,
+    daemon_routes,
+    event_routes,
+    inbox_routes,
+    run_routes,
+    session_routes,
+    spawn_routes,
+    tool_routes,
+)
 from subagents.api.server import metrics, openapi
 from subagents.errors import (
     Forbidden,
@@ -40,15 +40,15 @@ CLIENT_GONE: Final = 499
 """Nobody reads this answer; the number is nginx's."""
 PARTS: Final = (
     *(
-        routes_spawn,
-        routes_runs,
-        routes_sessions,
-        routes_inbox,
-        routes_tools,
-        routes_agents,
-        routes_daemon,
+        spawn_routes,
+        run_routes,
+        session_routes,
+        inbox_routes,
+        tool_routes,
+        agent_routes,
+        daemon_routes,
     ),
-    events,
+    event_routes,
     metrics,
     openapi,
 )
@@ -63,7 +63,7 @@ def create_app(services: Services) -> Starlette:
         ClientDisconnect: abandoned,
         Exception: broken,
     }
-    mcp = McpDoor(services)
+    mcp = McpEndpoint(services)
     app = Starlette(
         routes=[*(route for part in PARTS for route in part.ROUTES), Route("/mcp", mcp)],
         exception_handlers=handlers,

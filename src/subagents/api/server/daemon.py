@@ -2,8 +2,6 @@
 
 In this order: lock, engine, socket, serve; and back. Whoever holds the lock may replace a socket
 file that nobody answers on. Stopping leaves workers running: the next daemon adopts them.
-
-Source: 1-product "Ways to run it"; 5-surfaces §4, §7 ("a second daemon, a stale socket").
 """
 
 import asyncio
@@ -28,8 +26,8 @@ from subagents.api.calls.services import DaemonInfo, Services
 from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.metrics import watching_loop
-from subagents.api.server.tcp import TcpDoor, bound, operator_token
-from subagents.api.supervisor.supervisor_socket import SupervisorDoor
+from subagents.api.server.tcp import TcpGuard, bound, operator_token
+from subagents.api.supervisor.supervisor_socket import SupervisorServer
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.errors import AlreadyRunning
@@ -103,13 +101,13 @@ async def _start_and_serve(
         await services.engine.start()
         try:
             async with exporting(services), watching_loop(services.loop_lag_s):
-                await _open_doors(services, paths, settings, tcp, when_ready)
+                await _serve_all(services, paths, settings, tcp, when_ready)
         finally:
             await services.engine.stop()
             log.info("daemon stopped")
 
 
-async def _open_doors(
+async def _serve_all(
     services: Services,
     paths: Paths,
     settings: DaemonSettings,
@@ -118,16 +116,16 @@ async def _open_doors(
 ) -> None:
     with listening(paths.socket) as unix, listening(paths.supervisor_socket) as watched:
         app = create_app(services)
-        doors = [(unix, _config(app, SameUserProtocol, services.info))]
+        servers = [(unix, _config(app, SameUserProtocol, services.info))]
         log.info("listening on %s", paths.socket)
         if tcp is not None:
-            door = TcpDoor(app, services, settings, operator_token(paths.state_dir))
-            doors.append((tcp, _config(door, HttpToolsProtocol, services.info)))
+            guarded = TcpGuard(app, services, settings, operator_token(paths.state_dir))
+            servers.append((tcp, _config(guarded, HttpToolsProtocol, services.info)))
             log.info("listening on %s", settings.http_url)
-        supervisors = SupervisorDoor(services)
+        supervisors = SupervisorServer(services)
         try:
             await supervisors.open(watched)
-            await _serve(services, doors, when_ready)
+            await _serve(services, servers, when_ready)
         finally:
             await supervisors.close()
             await app.state.mcp.stop()
@@ -170,11 +168,11 @@ def _config(app: ASGIApp, protocol: type[HttpToolsProtocol], info: DaemonInfo) -
 
 async def _serve(
     services: Services,
-    doors: Sequence[tuple[socket.socket, uvicorn.Config]],
+    listeners: Sequence[tuple[socket.socket, uvicorn.Config]],
     when_ready: Callable[[], None],
 ) -> None:
-    """Serve at every door until ``services.stopping``; ready when the last one is open."""
-    closed = len(doors)
+    """Serve on every listener until ``services.stopping``; ready when the last one is open."""
+    closed = len(listeners)
 
     def opened() -> None:
         nonlocal closed
@@ -182,7 +180,7 @@ async def _serve(
         if not closed:
             when_ready()
 
-    servers = [(_Server(config, opened), listener) for listener, config in doors]
+    servers = [(_Server(config, opened), listener) for listener, config in listeners]
     serving = [
         asyncio.create_task(server.serve(sockets=[listener]), name="serve")
         for server, listener in servers

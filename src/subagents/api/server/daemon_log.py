@@ -3,8 +3,6 @@
 One object per line: ``ts`` (UTC), ``level``, ``logger``, ``message``, and where they are known
 ``run_id`` and ``exception``. Secrets of a known shape are left out. The standard library's
 ``logging`` carries it: a second logging library would cost every start what one formatter does.
-
-Source: 4-observability §9 ("structured logs in the daemon").
 """
 
 import contextlib

@@ -5,8 +5,6 @@ process, as Prometheus expects (``rate`` knows resets): what ended before a rest
 performance records, not here. Labels are bounded: agents beyond ``meter.AGENTS_MAX`` share one.
 
 Every metric stands in one place, ``FAMILIES``, with its meaning; docs/operations.md has the table.
-
-Source: 4-observability §9.
 """
 
 import asyncio
@@ -23,7 +21,7 @@ from starlette.routing import Route
 
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import query_of, require_operator
-from subagents.api.calls.services import Services, services
+from subagents.api.calls.services import Services, services_of
 from subagents.domain.rules.admission import lane_key
 from subagents.domain.run.run import OVER, Phase
 from subagents.engine.records.counters import Histogram
@@ -59,37 +57,37 @@ class Scrape(NamedTuple):
 # -- what there is ------------------------------------------------------------------------------
 
 GAUGES: Final[Mapping[Family, Callable[[Services, Scrape], Samples]]] = {
-    Family("build_info", "gauge", "Always 1.", ("version", "schema", "python")): lambda used, _: [
-        ((used.info.version, str(used.info.schema), platform.python_version()), 1)
+    Family("build_info", "gauge", "Always 1.", ("version", "schema", "python")): lambda s, _: [
+        ((s.info.version, str(s.info.schema), platform.python_version()), 1)
     ],
     Family(
         "start_time_seconds", "gauge", "When the daemon started, in seconds since 1970."
-    ): lambda used, _: [((), used.info.started_at_ms / 1000)],
-    Family("runs", "gauge", "Open runs, by phase and agent.", ("phase", "agent")): lambda used, _: (
-        _runs(used)
+    ): lambda s, _: [((), s.info.started_at_ms / 1000)],
+    Family("runs", "gauge", "Open runs, by phase and agent.", ("phase", "agent")): lambda s, _: (
+        _runs(s)
     ),
-    Family("attempts_live", "gauge", "Workers that are watched now."): lambda used, _: [
-        ((), used.engine.live_attempts)
+    Family("attempts_live", "gauge", "Workers that are watched now."): lambda s, _: [
+        ((), s.engine.live_attempts)
     ],
     Family(
         "lane_slots_used", "gauge", "Slots taken, by lane and depth.", ("lane", "depth")
-    ): lambda used, _: [
-        ((lane, str(depth)), held) for (lane, depth), held in used.queries.slots_by_lane().items()
+    ): lambda s, _: [
+        ((lane, str(depth)), held) for (lane, depth), held in s.queries.slots_by_lane().items()
     ],
     Family(
         "lane_slots", "gauge", "Slots there are, as the newest open run says.", ("lane", "depth")
-    ): lambda used, _: _slots(used),
-    Family("outbox_pending", "gauge", "Committed effects that are not done yet."): lambda used, _: [
-        ((), used.engine.effects_pending)
+    ): lambda s, _: _slots(s),
+    Family("outbox_pending", "gauge", "Committed effects that are not done yet."): lambda s, _: [
+        ((), s.engine.effects_pending)
     ],
     Family("inbox_unread", "gauge", "Unread messages of all sessions."): lambda _, scrape: [
         ((), scrape.unread)
     ],
     Family("requests_open", "gauge", "Questions of workers that wait for an answer."): (
-        lambda used, _: [((), sum(len(run.pending_requests) for run in used.queries.open_runs))]
+        lambda s, _: [((), sum(len(run.pending_requests) for run in s.queries.open_runs))]
     ),
     Family("accepting", "gauge", "1 while runs can be changed, 0 while the store fails."): (
-        lambda used, _: [((), 0 if used.engine.degraded else 1)]
+        lambda s, _: [((), 0 if s.engine.degraded else 1)]
     ),
     Family("database_bytes", "gauge", "Size of the database with its log."): lambda _, scrape: [
         ((), scrape.database_bytes)
@@ -98,70 +96,68 @@ GAUGES: Final[Mapping[Family, Callable[[Services, Scrape], Samples]]] = {
 """What is so now."""
 
 COUNTERS: Final[Mapping[Family, Callable[[Services], Samples]]] = {
-    Family("runs_spawned", "counter", "Runs that were spawned.", ("agent",)): lambda used: _by_one(
-        used.engine.meter.spawned
+    Family("runs_spawned", "counter", "Runs that were spawned.", ("agent",)): lambda s: _by_one(
+        s.engine.meter.spawned
     ),
     Family("runs_ended", "counter", "Runs that got their outcome.", ("agent", "outcome")): (
-        lambda used: used.engine.meter.ended.items()
+        lambda s: s.engine.meter.ended.items()
     ),
     Family(
         "tokens", "counter", "Tokens of ended runs, where known.", ("agent", "direction")
-    ): lambda used: used.engine.meter.tokens.items(),
-    Family("cost_usd", "counter", "Cost of ended runs, where known.", ("agent",)): lambda used: (
-        ((agent,), cost) for agent, cost in used.engine.meter.cost_usd.items()
+    ): lambda s: s.engine.meter.tokens.items(),
+    Family("cost_usd", "counter", "Cost of ended runs, where known.", ("agent",)): lambda s: (
+        ((agent,), cost) for agent, cost in s.engine.meter.cost_usd.items()
     ),
-    Family("alerts", "counter", "Alerts, pushed or not.", ("kind",)): lambda used: _by_one(
-        used.engine.meter.alerts
+    Family("alerts", "counter", "Alerts, pushed or not.", ("kind",)): lambda s: _by_one(
+        s.engine.meter.alerts
     ),
     Family("verifications", "counter", "Contracts that were checked.", ("verdict",)): (
-        lambda used: _by_one(used.engine.meter.verdicts)
+        lambda s: _by_one(s.engine.meter.verdicts)
     ),
     Family(
         "deliveries", "counter", "Tries to tell a requester of an end.", ("outcome", "path")
-    ): lambda used: used.engine.meter.deliveries.items(),
+    ): lambda s: s.engine.meter.deliveries.items(),
     Family("commit_failures", "counter", "Commits that failed; memory was thrown away."): (
-        lambda used: [((), used.engine.meter.commit_failures)]
+        lambda s: [((), s.engine.meter.commit_failures)]
     ),
-    Family("refusals", "counter", "Callers turned away for who they were."): lambda used: [
-        ((), used.refusals.total)
+    Family("refusals", "counter", "Callers turned away for who they were."): lambda s: [
+        ((), s.refusals.total)
     ],
     Family("call_errors", "counter", "HTTP calls that ended in an error.", ("code",)): (
-        lambda used: _by_one(used.failures)
+        lambda s: _by_one(s.failures)
     ),
-    Family("spans_sent", "counter", "Spans that the receiver took."): lambda used: _spans(
-        used, "sent"
-    ),
+    Family("spans_sent", "counter", "Spans that the receiver took."): lambda s: _spans(s, "sent"),
     Family("spans_refused", "counter", "Spans that the receiver will never take."): (
-        lambda used: _spans(used, "refused")
+        lambda s: _spans(s, "refused")
     ),
 }
 """What happened since the daemon started."""
 
 HISTOGRAMS: Final[Mapping[Family, Callable[[Services], Iterable[tuple[Labels, Histogram]]]]] = {
-    Family("queue_wait_seconds", "histogram", "From entering a lane to a slot."): lambda used: [
-        ((), used.engine.meter.queue_wait_s)
+    Family("queue_wait_seconds", "histogram", "From entering a lane to a slot."): lambda s: [
+        ((), s.engine.meter.queue_wait_s)
     ],
     Family(
         "run_duration_seconds", "histogram", "From the first slot to the outcome.", ("agent",)
-    ): (lambda used: (((agent,), found) for agent, found in used.engine.meter.run_s.items())),
-    Family("commit_seconds", "histogram", "How long commits took."): lambda used: [
-        ((), used.engine.meter.commit_s)
+    ): (lambda s: (((agent,), found) for agent, found in s.engine.meter.run_s.items())),
+    Family("commit_seconds", "histogram", "How long commits took."): lambda s: [
+        ((), s.engine.meter.commit_s)
     ],
-    Family("commit_events", "histogram", "Events written in one commit."): lambda used: [
-        ((), used.engine.meter.commit_events)
+    Family("commit_events", "histogram", "Events written in one commit."): lambda s: [
+        ((), s.engine.meter.commit_events)
     ],
-    Family("event_loop_lag_seconds", "histogram", "How late the loop came back."): lambda used: [
-        ((), used.loop_lag_s)
+    Family("event_loop_lag_seconds", "histogram", "How late the loop came back."): lambda s: [
+        ((), s.loop_lag_s)
     ],
 }
 
 FAMILIES: Final = (*GAUGES, *COUNTERS, *HISTOGRAMS)
 
 
-def _runs(used: Services) -> Samples:
-    meter = used.engine.meter
+def _runs(services: Services) -> Samples:
+    meter = services.engine.meter
     found: Counter[Labels] = Counter()
-    for run in used.queries.open_runs:
+    for run in services.queries.open_runs:
         if run.phase not in OVER:
             found[str(run.phase), meter.agent(run.resolved.agent_id)] += 1
     # A phase that nobody is in says 0 and does not vanish from the graph.
@@ -174,10 +170,10 @@ def _runs(used: Services) -> Samples:
     ]
 
 
-def _slots(used: Services) -> Samples:
+def _slots(services: Services) -> Samples:
     found = {
         lane_key(run): run.resolved.lane_slots
-        for run in used.queries.open_runs
+        for run in services.queries.open_runs
         if not run.is_settled
     }
     return [((lane, str(depth)), slots) for (lane, depth), slots in found.items()]
@@ -187,8 +183,8 @@ def _by_one(counts: Mapping[str, int]) -> Samples:
     return (((name,), count) for name, count in counts.items())
 
 
-def _spans(used: Services, name: str) -> Samples:
-    state = used.exporter.state if used.exporter is not None else None
+def _spans(services: Services, name: str) -> Samples:
+    state = services.exporter.state if services.exporter is not None else None
     return [((), 0 if state is None else getattr(state, name))]
 
 
@@ -197,17 +193,17 @@ def _spans(used: Services, name: str) -> Samples:
 
 async def metrics(request: Request) -> Response:
     """GET /metrics: counters and gauges in Prometheus' text format."""
-    used = services(request)
+    services = services_of(request)
     require_operator(Caller.of(request), "metrics")
     query_of(request, ())
-    await used.off_loop(_load_library)
+    await services.off_loop(_load_library)
     scrape = Scrape(
-        unread=await used.queries.unread_total(),
-        database_bytes=await used.off_loop(used.database_bytes),
+        unread=await services.queries.unread_total(),
+        database_bytes=await services.off_loop(services.database_bytes),
     )
     # Read here, where nothing changes meanwhile; written down elsewhere.
-    found = list(families(used, scrape))
-    text, content_type = await used.off_loop(lambda: _exposed(found))
+    found = list(families(services, scrape))
+    text, content_type = await services.off_loop(lambda: _exposed(found))
     return Response(text, headers={"content-type": content_type})
 
 
@@ -238,7 +234,7 @@ class Snapshot:
         return self._found
 
 
-def families(used: Services, scrape: Scrape) -> Iterator["Metric"]:
+def families(services: Services, scrape: Scrape) -> Iterator["Metric"]:
     """Every metric with its samples."""
     from prometheus_client.metrics_core import (  # noqa: PLC0415
         CounterMetricFamily,
@@ -248,17 +244,17 @@ def families(used: Services, scrape: Scrape) -> Iterator["Metric"]:
 
     for family, read in GAUGES.items():
         gauge = GaugeMetricFamily(_name(family), family.text, labels=family.labels)
-        for labels, value in read(used, scrape):
+        for labels, value in read(services, scrape):
             gauge.add_metric(labels, value)
         yield gauge
     for family, count in COUNTERS.items():
         counter = CounterMetricFamily(_name(family), family.text, labels=family.labels)
-        for labels, value in count(used):
+        for labels, value in count(services):
             counter.add_metric(labels, value)
         yield counter
     for family, measured in HISTOGRAMS.items():
         histogram = HistogramMetricFamily(_name(family), family.text, labels=family.labels)
-        for labels, found in measured(used):
+        for labels, found in measured(services):
             histogram.add_metric(labels, buckets=_buckets(found), sum_value=found.sum)
         yield histogram
 

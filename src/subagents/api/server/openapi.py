@@ -4,8 +4,6 @@ Nothing is written twice: bodies come from the structs that requests are decoded
 from the tables that check them, query parameters from the declarations that handlers read by
 (``parameters``), words from the handlers' docstrings. Here stands only which belong together.
 Answers are described by their kind only: they are documents that may get more fields.
-
-Source: 5-surfaces §4.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,16 +14,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from subagents.api.answers import log_pages as logs
+from subagents.api.answers import log_pages
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import query_of
-from subagents.api.routes import agent_routes as routes_agents
-from subagents.api.routes import daemon_routes as routes_daemon
-from subagents.api.routes import event_routes as events
-from subagents.api.routes import inbox_routes as routes_inbox
-from subagents.api.routes import run_routes as routes_runs
-from subagents.api.routes import session_routes as routes_sessions
-from subagents.api.routes import tool_routes as routes_tools
+from subagents.api.routes import (
+    agent_routes,
+    daemon_routes,
+    event_routes,
+    inbox_routes,
+    run_routes,
+    session_routes,
+    tool_routes,
+)
 from subagents.api.wire import requests as wire
 from subagents.api.wire.parameters import Parameter
 from subagents.domain.run.run import Decision, Report
@@ -67,34 +67,34 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/runs"): Operation(body=wire.SpawnBody, status=201, headers=("Idempotency-Key",)),
     ("POST", "/v1/plans"): Operation(body=wire.PlanBody, status=201),
     ("POST", "/v1/runs/{sel}/retry"): Operation(status=201),
-    ("GET", "/v1/runs"): Operation(query=routes_runs.LIST),
+    ("GET", "/v1/runs"): Operation(query=run_routes.LIST),
     ("GET", "/v1/tree"): Operation(),
     ("GET", "/v1/runs/{sel}"): Operation(),
     ("GET", "/v1/runs/{sel}/status"): Operation(),
     ("GET", "/v1/runs/{sel}/result"): Operation(),
     ("GET", "/v1/runs/{sel}/tree"): Operation(),
-    ("GET", "/v1/runs/{sel}/timeline"): Operation(query=routes_runs.TIMELINE),
+    ("GET", "/v1/runs/{sel}/timeline"): Operation(query=run_routes.TIMELINE),
     ("GET", "/v1/runs/{sel}/why"): Operation(),
-    ("GET", "/v1/runs/{sel}/log"): Operation(query=logs.PARAMETERS),
+    ("GET", "/v1/runs/{sel}/log"): Operation(query=log_pages.PARAMETERS),
     ("POST", "/v1/runs/{sel}/cancel"): Operation(body=wire.CancelBody, is_body_optional=True),
     ("POST", "/v1/runs/{sel}/steer"): Operation(body=wire.SteerBody),
-    ("POST", "/v1/runs/{sel}/send"): Operation(body=routes_sessions.SendBody),
+    ("POST", "/v1/runs/{sel}/send"): Operation(body=session_routes.SendBody),
     ("POST", "/v1/runs/{sel}/interrupt"): Operation(
-        body=routes_sessions.InterruptBody, is_body_optional=True
+        body=session_routes.InterruptBody, is_body_optional=True
     ),
     ("POST", "/v1/threads/{thread}/messages"): Operation(
-        body=routes_sessions.ThreadBody, status=202
+        body=session_routes.ThreadBody, status=202
     ),
     ("POST", "/v1/runs/{sel}/pause"): Operation(),
     ("POST", "/v1/runs/{sel}/resume"): Operation(),
     ("POST", "/v1/runs/{sel}/redeliver"): Operation(),
     ("POST", "/v1/wait"): Operation(body=wire.WaitBody, is_body_optional=True),
     ("POST", "/v1/inbox"): Operation(body=wire.InboxBody, is_body_optional=True),
-    ("GET", "/v1/inbox"): Operation(query=routes_inbox.INBOX),
+    ("GET", "/v1/inbox"): Operation(query=inbox_routes.INBOX),
     ("POST", "/v1/inbox/ack"): Operation(body=wire.AckBody),
     ("GET", "/v1/attention"): Operation(),
     ("POST", "/v1/requests"): Operation(body=wire.AskBody, status=201),
-    ("GET", "/v1/requests/{id}"): Operation(query=routes_inbox.ANSWER),
+    ("GET", "/v1/requests/{id}"): Operation(query=inbox_routes.ANSWER),
     ("POST", "/v1/requests/{id}/respond"): Operation(body=wire.RespondBody),
     ("POST", "/v1/runs/{sel}/report"): Operation(body=Report),
     ("POST", "/v1/runs/{sel}/progress"): Operation(body=wire.ProgressBody),
@@ -106,17 +106,17 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
         is_body_optional=True,
         headers=("X-Subagents-Ack", "X-Subagents-Call-Id"),
     ),
-    ("GET", "/v1/agents"): Operation(query=routes_daemon.WHERE),
-    ("GET", "/v1/agents/stats"): Operation(query=routes_agents.STATS),
-    ("GET", "/v1/agents/suggest"): Operation(query=routes_agents.SUGGEST),
-    ("GET", "/v1/config"): Operation(query=routes_daemon.WHERE),
+    ("GET", "/v1/agents"): Operation(query=daemon_routes.WHERE),
+    ("GET", "/v1/agents/stats"): Operation(query=agent_routes.STATS),
+    ("GET", "/v1/agents/suggest"): Operation(query=agent_routes.SUGGEST),
+    ("GET", "/v1/config"): Operation(query=daemon_routes.WHERE),
     ("POST", "/v1/sweep"): Operation(),
     ("GET", "/v1/diagnostics"): Operation(),
     ("POST", "/v1/shutdown"): Operation(status=202),
     ("GET", "/v1/events"): Operation(
-        query=events.FOLLOW,
+        query=event_routes.FOLLOW,
         headers=("Last-Event-ID",),
-        media=(events.EVENT_STREAM, JSON),
+        media=(event_routes.EVENT_STREAM, JSON),
     ),
 }
 
@@ -138,11 +138,11 @@ HEADERS: Final[Mapping[str, tuple[str, Schema]]] = {
     ),
     "X-Subagents-Call-Id": (
         "Names a call that may be repeated.",
-        {"type": "string", "minLength": 1, "maxLength": routes_tools.CALL_ID_CHARS_MAX},
+        {"type": "string", "minLength": 1, "maxLength": tool_routes.CALL_ID_CHARS_MAX},
     ),
     "Last-Event-ID": (
         "The last number that was seen; browsers send it by themselves.",
-        {"type": "integer", "minimum": 0, "maximum": events.NUMBER_MAX},
+        {"type": "integer", "minimum": 0, "maximum": event_routes.NUMBER_MAX},
     ),
     "X-Subagents-Session": (
         "In whose name the call is made; a worker's token is stronger.",
@@ -156,8 +156,8 @@ HEADERS: Final[Mapping[str, tuple[str, Schema]]] = {
     "X-Subagents-Cwd": ("The client's directory, percent-encoded.", {"type": "string"}),
 }
 WORDS: Final[Mapping[tuple[str, str], Iterable[str]]] = {
-    ("WaitBody", "until"): routes_inbox.UNTIL,
-    ("NotifyBody", "priority"): routes_inbox.PRIORITIES,
+    ("WaitBody", "until"): inbox_routes.UNTIL,
+    ("NotifyBody", "priority"): inbox_routes.PRIORITIES,
     ("RespondBody", "decision"): (Decision.ANSWER, Decision.APPROVE, Decision.DENY),
 }
 """Fields that are any text to their struct and one of these words to their handler."""

@@ -1,11 +1,9 @@
-"""The TCP door: who may come in at all, before anything of a call is looked at.
+"""The TCP listener: who may call at all, checked before anything else of a call.
 
 The Unix socket is guarded by the file system; a port is open to every program of the machine and,
 through any page it shows, to a browser. So each request must name us as its host (a page that makes
 a name of its own point here does not), come from no foreign page, and bring a token. There are no
 CORS headers: no page of another origin reads an answer.
-
-Source: 5-surfaces §3 ("Host and Origin are checked"), §4 (bearer token, loopback only).
 """
 
 import contextlib
@@ -44,7 +42,7 @@ HTTP_PORT: Final = 80
 MISDIRECTED: Final = 421
 
 
-class TcpDoor:
+class TcpGuard:
     """ASGI middleware around the daemon's application, for its TCP listener only.
 
     Args:

@@ -1,7 +1,7 @@
-"""The supervisor socket: a program watches over runs by lines of JSON (seed 003, TGCC).
+"""The supervisor socket: a program watches over runs by lines of JSON.
 
 ``lines`` reads them, ``messages`` says what they mean, ``actions`` does what a command asks for,
-``stream`` pushes what happens, and ``door`` lets supervisors in.
+``stream`` pushes what happens, and ``supervisor_socket`` accepts supervisors.
 
-Source: 4-observability §8; docs/supervisor.md.
+See docs/supervisor.md.
 """

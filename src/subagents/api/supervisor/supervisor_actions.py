@@ -3,7 +3,7 @@
 ``agentId`` names a run, as everywhere: label, id, unique prefix of it, session key or ``last``; the
 supervisor's own runs come first. It acts as the person whose daemon this is, under its session.
 
-Source: 4-observability §8; seed 003 §2, §3; docs/supervisor.md (what each means for us).
+See docs/supervisor.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,8 +13,7 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from subagents.api.answers import log_pages as logs
-from subagents.api.answers import run_building
+from subagents.api.answers import log_pages, run_building
 from subagents.api.answers.status import status as status_of
 from subagents.api.calls.auth import SESSION, Caller
 from subagents.api.calls.call import find_run
@@ -50,10 +49,10 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class SupervisorSession:
     """One registered supervisor."""
 
-    used: Services
+    services: Services
     caller: Caller
     stream: Stream
 
@@ -65,7 +64,7 @@ class Done(NamedTuple):
     then: Callable[[], None] | None = None
 
 
-Action = Callable[[Seat, Mapping[str, object]], Awaitable[Done]]
+Action = Callable[[SupervisorSession, Mapping[str, object]], Awaitable[Done]]
 
 
 class OfAgent(wire.Body, frozen=True):
@@ -85,13 +84,13 @@ class ToAgent(wire.Body, frozen=True):
 
 class GetLog(wire.Body, frozen=True):
     agent_id: Name
-    offset: Annotated[int, msgspec.Meta(ge=0, le=logs.NUMBER_MAX)] | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=logs.LOG_LINES_MAX)] | None = None
+    offset: Annotated[int, msgspec.Meta(ge=0, le=log_pages.NUMBER_MAX)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=log_pages.LOG_LINES_MAX)] | None = None
     grep: str | None = None
     since: Annotated[int, msgspec.Meta(ge=0, le=MS_AGO_MAX)] | None = None
-    """In milliseconds ago (seed 003 §2)."""
+    """In milliseconds ago."""
     type: str | None = None
-    attempt: Annotated[int, msgspec.Meta(ge=1, le=logs.ATTEMPT_MAX)] | None = None
+    attempt: Annotated[int, msgspec.Meta(ge=1, le=log_pages.ATTEMPT_MAX)] | None = None
 
 
 class Subscribe(wire.Body, frozen=True):
@@ -119,20 +118,20 @@ def named(word: str) -> Action:
 # -- look ---------------------------------------------------------------------------------------
 
 
-async def status(seat: Seat, params: Mapping[str, object]) -> Done:
-    """One agent as in seed 003 §3; without ``agentId`` all that have not ended, newest first."""
+async def status(session: SupervisorSession, params: Mapping[str, object]) -> Done:
+    """One agent; without ``agentId`` all that have not ended, newest first."""
     asked = decode(params, MaybeOfAgent)
     if asked.agent_id is not None:
-        return Done(await _status(seat, await _run(seat, asked.agent_id)))
-    published = seat.used.queries.open_runs
+        return Done(await _status(session, await _run(session, asked.agent_id)))
+    published = session.services.queries.open_runs
     open_runs = [run for run in published if not run.is_settled]
     open_runs.sort(key=lambda run: run.created_at_ms, reverse=True)
-    shown = [await _status(seat, run) for run in open_runs[:LISTED_MAX]]
+    shown = [await _status(session, run) for run in open_runs[:LISTED_MAX]]
     return Done({"agents": shown, "total": len(open_runs)})
 
 
-async def _status(seat: Seat, run: Run) -> Document:
-    found = await status_of(seat.used, run)
+async def _status(session: SupervisorSession, run: Run) -> Document:
+    found = await status_of(session.services, run)
     # To a supervisor an agent is the worker it named; what we call agent is how that is configured.
     state = "active" if found.state == "running" else found.state
     return {
@@ -143,15 +142,15 @@ async def _status(seat: Seat, run: Run) -> Document:
     }
 
 
-async def get_log(seat: Seat, params: Mapping[str, object]) -> Done:
+async def get_log(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """A page of the transcript: ``{totalLines, returnedLines, offset, lines[]}``, and more."""
     asked = decode(params, GetLog)
-    run = await _run(seat, asked.agent_id)
+    run = await _run(session, asked.agent_id)
     since = None
     if asked.since is not None:
-        then_ms = seat.used.now_ms() - asked.since
+        then_ms = session.services.now_ms() - asked.since
         since = datetime.fromtimestamp(then_ms / 1000, tz=UTC).isoformat()
-    wanted = logs.Asked(
+    wanted = log_pages.Asked(
         offset=asked.offset,
         limit=asked.limit,
         grep=asked.grep,
@@ -159,33 +158,33 @@ async def get_log(seat: Seat, params: Mapping[str, object]) -> Done:
         types=asked.type,
         attempt=asked.attempt,
     )
-    page = await logs.log_page(seat.used, run, wanted, bytes_max=LOG_BYTES_MAX)
+    page = await log_pages.log_page(session.services, run, wanted, bytes_max=LOG_BYTES_MAX)
     return Done(document_of(page))
 
 
 # -- talk ---------------------------------------------------------------------------------------
 
 
-async def send_message(seat: Seat, params: Mapping[str, object]) -> Done:
+async def send_message(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """Into the live attempt where its runtime takes messages, else for its next turn.
 
     To one that has ended: a new run of the same name goes on with its session, where it has one.
     """
     asked = decode(params, ToAgent)
-    run = await _run(seat, asked.agent_id)
+    run = await _run(session, asked.agent_id)
     text = _text(asked)
     if run.is_settled and not run.resolved.abilities.resume:
-        run = await _open_run(seat, asked.agent_id)
-    sent = await seat.used.send(
-        run, text, by=seat.caller.session, mode=EITHER, key=None, is_operator=True
+        run = await _open_run(session, asked.agent_id)
+    sent = await session.services.send(
+        run, text, by=session.caller.session, mode=EITHER, key=None, is_operator=True
     )
     return Done({**_names(sent.run), "status": sent.status})
 
 
-async def send_to_cc(seat: Seat, params: Mapping[str, object]) -> Done:
+async def send_to_cc(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """Into the live attempt, and nowhere else."""
     asked = decode(params, ToAgent)
-    run = await _open_run(seat, asked.agent_id)
+    run = await _open_run(session, asked.agent_id)
     text = _text(asked)
     if not run.resolved.abilities.steer:
         raise _unable(run, "takes no messages while it runs", ability="steer")
@@ -194,37 +193,37 @@ async def send_to_cc(seat: Seat, params: Mapping[str, object]) -> Done:
             f'agent "{run.resolved.label}" has no live attempt: run {run.id} is {run.phase}',
             hint="send_message keeps a message for its next turn",
         )
-    taken = await seat.used.engine.steer(run.id, text, by=seat.caller.session)
+    taken = await session.services.engine.steer(run.id, text, by=session.caller.session)
     return Done({**_names(run), "status": taken})
 
 
-async def cancel_turn(seat: Seat, params: Mapping[str, object]) -> Done:
+async def cancel_turn(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """End its turn: it ends with what it has so far, and ``send_message`` goes on with it."""
     asked = decode(params, Ending)
-    run = await _open_run(seat, asked.agent_id)
+    run = await _open_run(session, asked.agent_id)
     if not run.resolved.abilities.interrupt:
         raise _unable(run, "cannot interrupt a turn", ability="interrupt")
-    await seat.used.engine.interrupt(run.id, by=seat.caller.session, reason=asked.reason)
+    await session.services.engine.interrupt(run.id, by=session.caller.session, reason=asked.reason)
     return Done({**_names(run), "status": "interrupting"})
 
 
 # -- begin and end ------------------------------------------------------------------------------
 
 
-async def create_agent(seat: Seat, params: Mapping[str, object]) -> Done:
+async def create_agent(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """Spawn a run for the supervisor's session, and push its news from its first event on.
 
     ``agentId`` becomes the label, ``agent`` says which configured one works, ``message`` is another
     word for ``task``; everything else is as for ``sessions_spawn``.
     """
-    used, session = seat.used, seat.caller.session
+    services, requester = session.services, session.caller.session
     given = dict(params)
     label = decode({"agentId": given.pop("agentId", None)}, OfAgent).agent_id
     subscribes = given.pop("subscribe", True)
     if not isinstance(subscribes, bool):
         raise UsageError("subscribe must be true or false", details={"field": "subscribe"})
     if subscribes:
-        _require_room(seat, label)
+        _require_room(session, label)
     message = given.pop("message", None)
     if message is not None and "task" in given:
         raise UsageError("task and message exclude each other", details={"field": "message"})
@@ -234,27 +233,27 @@ async def create_agent(seat: Seat, params: Mapping[str, object]) -> Done:
     if spec.cwd is None:
         raise UsageError("cwd is required: where the agent works", details={"field": "cwd"})
     if spec.idempotency_key is None:
-        await _require_free(seat, label)
-    config = used.load_config(spec.cwd, {}, {})
-    number = await used.engine.feed.newest()
+        await _require_free(session, label)
+    config = services.load_config(spec.cwd, {}, {})
+    number = await services.engine.feed.newest()
     with config.explaining():
-        receipt = await used.engine.spawn(
-            spec, requester=session, settings=config.settings, cwd=spec.cwd
+        receipt = await services.engine.spawn(
+            spec, requester=requester, settings=config.settings, cwd=spec.cwd
         )
     subscription = Subscription(Scope(run=receipt.run.id), frozenset(NEWS), number)
     return Done(
         _receipt(receipt, config.ignored),
-        (lambda: seat.stream.add(label, subscription)) if subscribes else None,
+        (lambda: session.stream.add(label, subscription)) if subscribes else None,
     )
 
 
-async def _require_free(seat: Seat, label: str) -> None:
+async def _require_free(session: SupervisorSession, label: str) -> None:
     """Refuse a name under which an agent of this supervisor is at work.
 
     Raises:
         Conflict: Names its run.
     """
-    for run in seat.used.queries.unsettled(seat.caller.session):
+    for run in session.services.queries.unsettled(session.caller.session):
         if run.resolved.label == label:
             raise Conflict(
                 f'agent "{label}" is there already: run {run.id} is {run.phase}',
@@ -268,22 +267,22 @@ def _receipt(receipt: Receipt, ignored: tuple[str, ...]) -> Document:
     return {**document_of(found), **_names(receipt.run), "agent": receipt.run.resolved.agent_id}
 
 
-async def kill_cc(seat: Seat, params: Mapping[str, object]) -> Done:
+async def kill_cc(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """End the attempt's processes: the run is cancelled, with all it spawned."""
     asked = decode(params, Ending)
-    return Done(await _cancel(seat, await _run(seat, asked.agent_id), asked.reason))
+    return Done(await _cancel(session, await _run(session, asked.agent_id), asked.reason))
 
 
-async def destroy_agent(seat: Seat, params: Mapping[str, object]) -> Done:
+async def destroy_agent(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """Cancel the run, or put away one that has ended: nobody needs its announcement any more."""
     asked = decode(params, Ending)
-    run = await _run(seat, asked.agent_id)
-    ended = await _cancel(seat, run, asked.reason)
-    seat.stream.remove(asked.agent_id)
-    seat.stream.remove(run.resolved.label)
-    engine = seat.used.engine
-    if run.is_settled and run.requester == seat.caller.session:
-        await engine.acknowledge([announcement_id(run.id)], reader=seat.caller.reader)
+    run = await _run(session, asked.agent_id)
+    ended = await _cancel(session, run, asked.reason)
+    session.stream.remove(asked.agent_id)
+    session.stream.remove(run.resolved.label)
+    engine = session.services.engine
+    if run.is_settled and run.requester == session.caller.session:
+        await engine.acknowledge([announcement_id(run.id)], reader=session.caller.reader)
     try:
         await engine.archive(run.id)
     except Conflict:
@@ -292,10 +291,10 @@ async def destroy_agent(seat: Seat, params: Mapping[str, object]) -> Done:
     return Done({**ended, "status": "archived"})
 
 
-async def _cancel(seat: Seat, run: Run, reason: str | None) -> Document:
+async def _cancel(session: SupervisorSession, run: Run, reason: str | None) -> Document:
     has_ended = run.is_settled
     if not has_ended:
-        run = await seat.used.engine.cancel(run.id, by=seat.caller.session, reason=reason)
+        run = await session.services.engine.cancel(run.id, by=session.caller.session, reason=reason)
     return {
         **_names(run),
         "status": "already ended" if has_ended else "cancelling",
@@ -306,16 +305,16 @@ async def _cancel(seat: Seat, run: Run, reason: str | None) -> Document:
 # -- events -------------------------------------------------------------------------------------
 
 
-async def subscribe(seat: Seat, params: Mapping[str, object]) -> Done:
+async def subscribe(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """Push events from now on, or everything behind number ``from`` first."""
     asked = decode(params, Subscribe)
     names = frozenset(one_of("events", name, NAMES) for name in asked.events)
     if asked.agent_id is not None and asked.session is not None:
         raise UsageError("agentId and session exclude each other", details={"field": "session"})
     name = asked.agent_id or asked.session or EVERYTHING
-    _require_room(seat, name)
-    scope = await _scope(seat, asked)
-    number, is_reset = await seat.used.engine.feed.begin(asked.from_)
+    _require_room(session, name)
+    scope = await _scope(session, asked)
+    number, is_reset = await session.services.engine.feed.begin(asked.from_)
     subscription = Subscription(scope, names, number)
     result: Document = {
         "subscribed": name,
@@ -324,10 +323,10 @@ async def subscribe(seat: Seat, params: Mapping[str, object]) -> Done:
         "reset": is_reset,
         "events": sorted(names),
     }
-    return Done(result, lambda: seat.stream.add(name, subscription))
+    return Done(result, lambda: session.stream.add(name, subscription))
 
 
-async def _scope(seat: Seat, asked: Subscribe) -> Scope:
+async def _scope(session: SupervisorSession, asked: Subscribe) -> Scope:
     """Of a label: the supervisor's own runs of that name, also later ones; else one run.
 
     Raises:
@@ -340,34 +339,34 @@ async def _scope(seat: Seat, asked: Subscribe) -> Scope:
     if asked.agent_id is None:
         return Scope()
     try:
-        run = await _run(seat, asked.agent_id)
+        run = await _run(session, asked.agent_id)
     except NotFound:
-        return Scope(label=asked.agent_id, requester=seat.caller.session)
-    if run.resolved.label == asked.agent_id and run.requester == seat.caller.session:
-        return Scope(label=asked.agent_id, requester=seat.caller.session)
+        return Scope(label=asked.agent_id, requester=session.caller.session)
+    if run.resolved.label == asked.agent_id and run.requester == session.caller.session:
+        return Scope(label=asked.agent_id, requester=session.caller.session)
     return Scope(run=run.id)
 
 
-async def unsubscribe(seat: Seat, params: Mapping[str, object]) -> Done:
+async def unsubscribe(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """End one subscription, or all without ``agentId``."""
     asked = decode(params, MaybeOfAgent)
-    return Done({"unsubscribed": seat.stream.remove(asked.agent_id)})
+    return Done({"unsubscribed": session.stream.remove(asked.agent_id)})
 
 
 # -- names --------------------------------------------------------------------------------------
 
 
-async def _run(seat: Seat, selector: str) -> Run:
-    return await find_run(seat.used, selector, seat.caller)
+async def _run(session: SupervisorSession, selector: str) -> Run:
+    return await find_run(session.services, selector, session.caller)
 
 
-async def _open_run(seat: Seat, selector: str) -> Run:
+async def _open_run(session: SupervisorSession, selector: str) -> Run:
     """The run, when it has not ended.
 
     Raises:
         Conflict: It has; says how.
     """
-    run = await _run(seat, selector)
+    run = await _run(session, selector)
     if run.is_settled:
         status_word = run.outcome.status if run.outcome is not None else Status.OK
         raise Conflict(
@@ -391,8 +390,8 @@ def _text(asked: ToAgent) -> str:
     return found
 
 
-def _require_room(seat: Seat, name: str) -> None:
-    if len(seat.stream) >= SUBSCRIPTIONS_MAX and name not in seat.stream:
+def _require_room(session: SupervisorSession, name: str) -> None:
+    if len(session.stream) >= SUBSCRIPTIONS_MAX and name not in session.stream:
         raise RateLimited(f"at most {SUBSCRIPTIONS_MAX} subscriptions per connection")
 
 

@@ -1,7 +1,4 @@
-"""The lines of the supervisor socket: what comes in, and what is answered.
-
-Source: 4-observability §8; seed 003 §2 (``command``, ``response``), §1 (``event``).
-"""
+"""The lines of the supervisor socket: what comes in, and what is answered."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias

@@ -2,8 +2,6 @@
 
 Several supervisors at once, each with its own session and subscriptions. Commands of one are done
 one after the other; what is pushed goes between their answers, never into them.
-
-Source: 4-observability §8; seed 003.
 """
 
 import asyncio
@@ -26,10 +24,9 @@ from subagents.api.calls.auth import (
 )
 from subagents.api.calls.refusals import is_refusal
 from subagents.api.calls.services import Services
-from subagents.api.supervisor import supervisor_actions as actions
-from subagents.api.supervisor import supervisor_messages as messages
+from subagents.api.supervisor import supervisor_actions, supervisor_messages
 from subagents.api.supervisor.bounded_lines import lines
-from subagents.api.supervisor.supervisor_actions import Seat
+from subagents.api.supervisor.supervisor_actions import SupervisorSession
 from subagents.api.supervisor.supervisor_messages import Command, Register, Unreadable
 from subagents.api.supervisor.supervisor_stream import Stream
 from subagents.api.wire.wire_struct import Document
@@ -50,7 +47,7 @@ STOP_S: Final = 2.0
 """So long a command under way at a stop may take to end."""
 
 
-class SupervisorDoor:
+class SupervisorServer:
     """Lets supervisors in from ``open`` to ``close``."""
 
     def __init__(self, services: Services) -> None:
@@ -101,7 +98,7 @@ class SupervisorDoor:
         with contextlib.suppress(ConnectionError):
             if len(self._talking) > SUPERVISORS_MAX:
                 full = RateLimited(f"at most {SUPERVISORS_MAX} supervisors at once")
-                await conversation.say(messages.failure(None, full))
+                await conversation.say(supervisor_messages.failure(None, full))
                 await _flushed(writer)
                 return
             await conversation.run(reader)
@@ -126,7 +123,7 @@ class Conversation:
         self._writer = writer
         self._writing = asyncio.Lock()
         self._stream = Stream(services.engine.feed, self._push)
-        self._seat: Seat | None = None
+        self._session: SupervisorSession | None = None
 
     async def run(self, reader: asyncio.StreamReader) -> None:
         """Answer until the supervisor hangs up."""
@@ -150,7 +147,7 @@ class Conversation:
             await self._writer.drain()
 
     async def _push(self, told: Told) -> None:
-        await self.say(messages.pushed(told))
+        await self.say(supervisor_messages.pushed(told))
 
     async def _answer_all(self, reader: asyncio.StreamReader) -> None:
         async for line in lines(reader):
@@ -160,26 +157,26 @@ class Conversation:
     async def _answer(self, line: bytes | None) -> None:
         request_id = None
         try:
-            incoming = messages.parse(line)
+            incoming = supervisor_messages.parse(line)
             if isinstance(incoming, Register):
                 await self.say(await self._register(incoming))
                 return
             request_id = incoming.request_id
             done = await self._perform(incoming)
-            await self.say(messages.result(request_id, done.result))
+            await self.say(supervisor_messages.result(request_id, done.result))
             if done.then is not None:
                 done.then()
         except Unreadable as error:
-            await self.say(messages.failure(error.request_id, error.error))
+            await self.say(supervisor_messages.failure(error.request_id, error.error))
         except SubagentsError as error:
-            await self.say(messages.failure(request_id, error))
+            await self.say(supervisor_messages.failure(request_id, error))
         except (ConnectionError, asyncio.CancelledError):
             raise
         except Exception:
             log.exception("a supervisor's command failed")
             file = self._services.paths.log_file
             broken = SubagentsError(f"the daemon failed to do this; its log says why: {file}")
-            await self.say(messages.failure(request_id, broken))
+            await self.say(supervisor_messages.failure(request_id, broken))
 
     async def _register(self, asked: Register) -> Document:
         """Give the supervisor its session.
@@ -193,12 +190,13 @@ class Conversation:
         except SubagentsError as error:
             self._note(error)
             raise
-        seat = self._seat
-        if seat is not None and seat.caller.session != asked.session:
+        session = self._session
+        if session is not None and session.caller.session != asked.session:
             raise Conflict(
-                f"this connection is {seat.caller.session}", hint="open another one for each name"
+                f"this connection is {session.caller.session}",
+                hint="open another one for each name",
             )
-        if seat is None:
+        if session is None:
             caller = Caller(
                 session=asked.session,
                 reader=f"supervisor:{asked.session}",
@@ -206,7 +204,9 @@ class Conversation:
                 is_operator=True,
                 peer=self._connection.peer,
             )
-            self._seat = Seat(used=self._services, caller=caller, stream=self._stream)
+            self._session = SupervisorSession(
+                services=self._services, caller=caller, stream=self._stream
+            )
             log.info("supervisor %s came, %s", asked.session, self._connection.peer)
         return {
             "type": "registered",
@@ -227,20 +227,20 @@ class Conversation:
                 run_id=run_concerned(error),
             )
 
-    async def _perform(self, command: Command) -> actions.Done:
+    async def _perform(self, command: Command) -> supervisor_actions.Done:
         """Do what is asked.
 
         Raises:
             SubagentsError: It was refused, or could not be done.
         """
-        if command.action == actions.PING:
-            return actions.Done({"pong": True, "ts": self._services.now_ms()})
-        action = actions.named(command.action)
-        if self._seat is None:
+        if command.action == supervisor_actions.PING:
+            return supervisor_actions.Done({"pong": True, "ts": self._services.now_ms()})
+        action = supervisor_actions.named(command.action)
+        if self._session is None:
             raise Unauthorized(
                 "register first: before that only ping is answered",
                 hint='send {"type":"register_supervisor","agentId":"<your name>"}',
             )
         if self._services.stopping.is_set():
             raise Unavailable("the daemon is stopping", hint="connect again: the next one goes on")
-        return await action(self._seat, command.params)
+        return await action(self._session, command.params)

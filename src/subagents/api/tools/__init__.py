@@ -1,4 +1,1 @@
-"""The tools agents see, apart from the door they come through: MCP, HTTP and Python share them.
-
-Source: 3-tools.
-"""
+"""The tools agents see, whatever carries the call: MCP, HTTP and Python share them."""

@@ -1,12 +1,8 @@
-"""Tools that change a run or answer it: ``sessions_send``, ``respond_orchestrator_request``.
-
-Source: 3-tools; 2-lifecycle §10.
-"""
+"""Tools that change a run or answer it: ``sessions_send``, ``respond_orchestrator_request``."""
 
 from typing import Final
 
-from subagents.api.answers import run_building
-from subagents.api.answers import run_questions as requests
+from subagents.api.answers import run_building, run_questions
 from subagents.api.calls.call import find_run
 from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import RespondArguments, SendArguments, decoded
@@ -41,8 +37,8 @@ async def send(call: Call) -> Answer:
 
 async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> Answer:
     """See ``send``; ``target`` is any selector."""
-    run = await find_run(call.used, target, call.caller)
-    sent = await call.used.send(
+    run = await find_run(call.services, target, call.caller)
+    sent = await call.services.send(
         run,
         message,
         by=call.caller.session,
@@ -59,8 +55,8 @@ async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> 
 
 async def interrupt(call: Call, target: str, reason: str | None) -> Answer:
     """End the turn that is under way; what there is becomes a partial result."""
-    run = await find_run(call.used, target, call.caller)
-    run = await call.used.engine.interrupt(run.id, by=call.caller.session, reason=reason)
+    run = await find_run(call.services, target, call.caller)
+    run = await call.services.engine.interrupt(run.id, by=call.caller.session, reason=reason)
     structured = picked(run_building.changed(run, "interrupting"), CHANGED)
     text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup goes on with it."
     return Answer(text=text, structured=structured)
@@ -75,7 +71,7 @@ async def respond(call: Call) -> Answer:
 async def answer_request(call: Call, request_id: str, response: str, decision: str) -> Answer:
     """See ``respond``."""
     body = wire.RespondBody(response=response, decision=decision)
-    found = await requests.respond(call.used, call.caller, request_id, body)
+    found = await run_questions.respond(call.services, call.caller, request_id, body)
     how = f" ({found.decision} by {found.by})" if found.status != "answered" else ""
     text = f"{found.status}: {found.request_id}{how}"
     return Answer(text=text, structured=picked(found, RESPONDED))

@@ -1,18 +1,19 @@
-"""``subagents``: one tool for all that is needed now and then, by ``action``.
-
-Source: 3-tools ``subagents``; 2-lifecycle §7 (``inbox`` and ``result`` hand messages over), §10.
-"""
+"""``subagents``: one tool for all that is needed now and then, by ``action``."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
-from subagents.api.answers import causes, explain, message_building, run_building, status
-from subagents.api.answers import log_pages as logs
-from subagents.api.answers import log_summary as summary
+from subagents.api.answers import (
+    causes,
+    explain,
+    log_pages,
+    log_summary,
+    message_building,
+    run_building,
+    status,
+)
 from subagents.api.calls.call import find_run
-from subagents.api.tools import act_tools
-from subagents.api.tools import list_tools as look_tools
-from subagents.api.tools import tool_wording as wording
+from subagents.api.tools import act_tools, list_tools, tool_wording
 from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import LIST_LIMIT_MAX, ActionArguments, decoded
 from subagents.api.tools.tool_schemas import ACTIONS
@@ -67,7 +68,7 @@ STATUS: Final = (
     "startedAt",
     "endedAt",
 )
-"""What a model is shown of a status: all of 4-observability §3, and what the list has."""
+"""What a model is shown of a status: every field of a status, and what the list has."""
 REASON_CHARS_MAX: Final = 4_000
 
 Act: TypeAlias = Callable[[Call, ActionArguments], Awaitable[Answer]]
@@ -99,7 +100,7 @@ def _message(asked: ActionArguments) -> str:
 
 
 async def _run(call: Call, asked: ActionArguments) -> Run:
-    return await find_run(call.used, _target(asked), call.caller)
+    return await find_run(call.services, _target(asked), call.caller)
 
 
 # -- look ---------------------------------------------------------------------------------------
@@ -107,11 +108,11 @@ async def _run(call: Call, asked: ActionArguments) -> Run:
 
 async def _list(call: Call, asked: ActionArguments) -> Answer:
     where = RunFilter(
-        requester=call.used.queries.inbox_of(call.caller.session),
+        requester=call.services.queries.inbox_of(call.caller.session),
         limit=min(asked.limit or LIST_LIMIT, LIST_LIMIT_MAX),
         offset=asked.offset or 0,
     )
-    return await look_tools.listed(call.used, where)
+    return await list_tools.listed(call.services, where)
 
 
 async def _status(call: Call, asked: ActionArguments) -> Answer:
@@ -119,22 +120,22 @@ async def _status(call: Call, asked: ActionArguments) -> Answer:
 
 
 async def _state(call: Call, run: Run) -> Answer:
-    found = await status.status(call.used, run)
-    structured = look_tools.for_overview(picked(found, STATUS))
-    return Answer(text=wording.status_text(run, found), structured=structured)
+    found = await status.status(call.services, run)
+    structured = list_tools.for_overview(picked(found, STATUS))
+    return Answer(text=tool_wording.status_text(run, found), structured=structured)
 
 
 async def _why(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    found = await causes.why(call.used, run, steps_max=STEPS_MAX)
+    found = await causes.why(call.services, run, steps_max=STEPS_MAX)
     lines = [each.text for each in found.steps]
-    text = wording.joined([f"{run.id} {run.phase}: {found.why}", *lines])
+    text = tool_wording.joined([f"{run.id} {run.phase}: {found.why}", *lines])
     return Answer(text=text, structured=document_of(found))
 
 
 async def _log(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    wanted = logs.Asked(
+    wanted = log_pages.Asked(
         offset=asked.offset,
         limit=asked.limit,
         tail=asked.tail,
@@ -150,22 +151,24 @@ async def _log(call: Call, asked: ActionArguments) -> Answer:
             f"limit must be 1 to {LOG_LINES_MAX} for action=log", details={"field": "limit"}
         )
     if wanted.summary:
-        told = await summary.summary(call.used, call.caller, run, wanted)
-        by = f"written by {told.written_by}" if told.written_by != summary.DIGEST else "facts"
+        told = await log_summary.summary(call.services, call.caller, run, wanted)
+        by = f"written by {told.written_by}" if told.written_by != log_summary.DIGEST else "facts"
         note = f"\n({told.note})" if told.note else ""
         text = f"{by}:\n{fence(told.summary)}{note}"
-        return Answer(text=wording.bounded(text), structured=document_of(told))
-    found = await logs.log_page(call.used, run, wanted, bytes_max=LOG_BYTES)
-    return Answer(text=wording.bounded(wording.log_text(found)), structured=document_of(found))
+        return Answer(text=tool_wording.bounded(text), structured=document_of(told))
+    found = await log_pages.log_page(call.services, run, wanted, bytes_max=LOG_BYTES)
+    return Answer(
+        text=tool_wording.bounded(tool_wording.log_text(found)), structured=document_of(found)
+    )
 
 
 async def _attention(call: Call, _asked: ActionArguments) -> Answer:
-    inbox = call.used.queries.inbox_of(call.caller.session)
-    found = (await call.used.queries.attention(inbox))[:ATTENTION_MAX]
+    inbox = call.services.queries.inbox_of(call.caller.session)
+    found = (await call.services.queries.attention(inbox))[:ATTENTION_MAX]
     items = [
         {
             **document_of(message_building.attention_item(each)),
-            "text": shortened(each.text, wording.ENTRY_CHARS_MAX),
+            "text": shortened(each.text, tool_wording.ENTRY_CHARS_MAX),
         }
         for each in found
     ]
@@ -174,7 +177,7 @@ async def _attention(call: Call, _asked: ActionArguments) -> Answer:
         f"{one_line(each.text)}"
         for each in found
     ]
-    return Answer(text=wording.joined(lines or ["Nothing."]), structured={"items": items})
+    return Answer(text=tool_wording.joined(lines or ["Nothing."]), structured={"items": items})
 
 
 # -- read and consume ---------------------------------------------------------------------------
@@ -183,7 +186,7 @@ async def _attention(call: Call, _asked: ActionArguments) -> Answer:
 async def _result(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
     if run.outcome is None:
-        why = explain.why_now(run, call.used.now_ms())
+        why = explain.why_now(run, call.services.now_ms())
         raise Conflict(
             f"run {run.id} has no result yet: {why}",
             hint=f"sessions_wait runIds=[{run.id}]",
@@ -193,28 +196,30 @@ async def _result(call: Call, asked: ActionArguments) -> Answer:
     shown = whole[offset : offset + limit]
     after = offset + len(shown)
     structured: Document = {
-        **wording.item(run, 0),
+        **tool_wording.item(run, 0),
         "result": None if run.result is None else shown,
         "offset": offset,
         "nextOffset": after if after < len(whole) else None,
     }
-    lines = [f"{wording.line(run)}", fence(shown) if shown else "(no output)"]
+    lines = [f"{tool_wording.line(run)}", fence(shown) if shown else "(no output)"]
     if after < len(whole):
         lines.append(f"{len(whole) - after} more characters: offset={after}")
     offered = await _offer_announcement(call, run)
-    return Answer(text=wording.bounded("\n".join(lines)), structured=structured, offered=offered)
+    return Answer(
+        text=tool_wording.bounded("\n".join(lines)), structured=structured, offered=offered
+    )
 
 
 async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:
     """Whoever reads the result has read its announcement, when that is in its own inbox."""
-    found = await call.used.engine.wait(
+    found = await call.services.engine.wait(
         [run.id], session=call.caller.session, timeout_s=0, reader=call.caller.reader
     )
     return found.offered
 
 
 async def _inbox(call: Call, asked: ActionArguments) -> Answer:
-    caller, engine = call.caller, call.used.engine
+    caller, engine = call.caller, call.services.engine
     limit = min(asked.limit or INBOX_LIMIT, INBOX_LIMIT_MAX)
     rows = await engine.offer_inbox(caller.session, reader=caller.reader, limit=limit)
     taken = [row.message.id for row in rows]
@@ -226,13 +231,13 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
     kept, used_bytes = 0, 0
     for each in shown:
         used_bytes += len(str(each["text"]).encode())
-        if used_bytes > wording.ANSWER_BYTES_MAX and kept:
+        if used_bytes > tool_wording.ANSWER_BYTES_MAX and kept:
             break
         kept += 1
     engine.give_back(taken[kept:], reader=caller.reader)
     texts = [str(each["text"]) for each in shown[:kept]]
     return Answer(
-        text=wording.bounded("\n\n".join(texts) or "No new messages."),
+        text=tool_wording.bounded("\n\n".join(texts) or "No new messages."),
         structured={"messages": shown[:kept]},
         offered=tuple(taken[:kept]),
     )
@@ -242,10 +247,10 @@ async def _shown(call: Call, row: InboxRow) -> Document:
     """A message, cut for a context; an announcement is told anew, so that its fences close."""
     document = document_of(message_building.message(row))
     if row.message.kind is MessageKind.ANNOUNCEMENT:
-        run = await call.used.queries.run(row.message.run_id)
+        run = await call.services.queries.run(row.message.run_id)
         if run.outcome is not None and row.message.id == announcement_id(run.id):
-            return {**document, "text": wording.announced(run, wording.RESULT_CHARS[0])}
-    return {**document, "text": wording.cut_fenced(row.message.text, row.message.run_id)}
+            return {**document, "text": tool_wording.announced(run, tool_wording.RESULT_CHARS[0])}
+    return {**document, "text": tool_wording.cut_fenced(row.message.text, row.message.run_id)}
 
 
 # -- change -------------------------------------------------------------------------------------
@@ -274,20 +279,20 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
     reason = _reason(asked)
     was_over = run.is_settled
     if not was_over:
-        run = await call.used.engine.cancel(run.id, by=call.caller.session, reason=reason)
+        run = await call.services.engine.cancel(run.id, by=call.caller.session, reason=reason)
     status = "already ended" if was_over else "cancelling"
     structured = document_of(run_building.changed(run, status))
-    return Answer(text=f"{status}: {wording.line(run)}", structured=structured)
+    return Answer(text=f"{status}: {tool_wording.line(run)}", structured=structured)
 
 
 async def _pause(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return await _state(call, await call.used.engine.pause(run.id, by=call.caller.session))
+    return await _state(call, await call.services.engine.pause(run.id, by=call.caller.session))
 
 
 async def _resume(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
-    return await _state(call, await call.used.engine.resume(run.id, by=call.caller.session))
+    return await _state(call, await call.services.engine.resume(run.id, by=call.caller.session))
 
 
 async def _answer(call: Call, asked: ActionArguments) -> Answer:

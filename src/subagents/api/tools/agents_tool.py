@@ -1,10 +1,7 @@
-"""``agents_list``: whom the caller may spawn, what they are for, and who fits best.
+"""``agents_list``: whom the caller may spawn, what they are for, and who fits best."""
 
-Source: 3-tools ``agents_list`` and "fleet table"; 4-observability §7.
-"""
-
-from subagents.api.answers import agent_advice as advice
-from subagents.api.tools import tool_wording as wording
+from subagents.api.answers import agent_advice
+from subagents.api.tools import tool_wording
 from subagents.api.tools.spawn_tool import config_of
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import AgentsArguments, decoded
@@ -24,14 +21,16 @@ async def list_agents(call: Call) -> Answer:
     config = await config_of(call)
     session = call.caller.session
     agents = allowed_agents(config.settings, agent_of(session))
-    found = await advice.known(call.used, config.settings, agents, session=session)
-    suggestions = advice.ranked(
+    found = await agent_advice.known(call.services, config.settings, agents, session=session)
+    suggestions = agent_advice.ranked(
         found, hint=asked.hint or "", tags=asked.tags, cost_tier=asked.cost_tier
     )
     is_ranked = bool(asked.hint or asked.tags or asked.cost_tier)
     order = suggestions if is_ranked else sorted(suggestions, key=lambda each: each.agent_id)
     listed = [
-        advice.suggested(each, found) if is_ranked else advice.available(each.agent_id, found)
+        agent_advice.suggested(each, found)
+        if is_ranked
+        else agent_advice.available(each.agent_id, found)
         for each in order[: asked.limit]
     ]
     structured: Document = {
@@ -46,7 +45,7 @@ async def list_agents(call: Call) -> Answer:
         hint = " ".join((none_allowed(agent_of(session)), *config.ignored))
         structured["hint"] = hint
         lines.append(hint)
-    return Answer(text=wording.joined(lines), structured=structured)
+    return Answer(text=tool_wording.joined(lines), structured=structured)
 
 
 def _line(agent: AvailableAgent) -> str:

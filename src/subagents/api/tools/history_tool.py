@@ -3,8 +3,6 @@
 The journal is what both sides agreed on: what the worker was given, what it was told on the way,
 what it said back. What its program printed besides is in the log. Nothing is shown unredacted:
 a worker may have read a key and quoted it.
-
-Source: 3-tools ``sessions_history``; 2-lifecycle §7 (texts of workers are data).
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +12,7 @@ import msgspec
 
 from subagents.api.answers import explain
 from subagents.api.calls.call import find_run
-from subagents.api.tools import tool_schemas as schemas
+from subagents.api.tools import tool_schemas
 from subagents.api.tools.tool import Answer, Audience, Call, Tool
 from subagents.api.tools.tool_arguments import Selector, decoded
 from subagents.api.wire import requests as wire
@@ -71,7 +69,7 @@ class HistoryArguments(wire.Body, frozen=True):
 async def sessions_history(call: Call) -> Answer:
     """A page of the messages of one child session, or of all attempts of one run."""
     asked = decoded(call, HistoryArguments)
-    run = await find_run(call.used, asked.session_key, call.caller)
+    run = await find_run(call.services, asked.session_key, call.caller)
     key = asked.session_key if asked.session_key in run.session_keys else None
     said = [
         each
@@ -103,7 +101,7 @@ async def _said(call: Call, run: Run) -> list[Said]:
     found: list[Said] = []
     folded: Run | None = None
     seq = 0
-    while page := await call.used.queries.journal(run.id, after_seq=seq, limit=JOURNAL_PAGE):
+    while page := await call.services.queries.journal(run.id, after_seq=seq, limit=JOURNAL_PAGE):
         seq = page[-1].seq
         for step in explain.fold(page, folded):
             folded = step.run
@@ -250,7 +248,7 @@ SESSIONS_HISTORY: Final = Tool(
         "Read what was said in a child session: task, steers, questions, answers, reports, result."
         " Secrets are removed; long messages are cut; page with nextOffset."
     ),
-    schema=schemas.HISTORY,
+    schema=tool_schemas.HISTORY,
     handler=sessions_history,
     audience=Audience.REQUESTER,
     read_only=True,

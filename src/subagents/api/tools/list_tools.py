@@ -1,7 +1,4 @@
-"""Tools that look at runs: ``sessions_list`` and ``sessions_tree``.
-
-Source: 3-tools; seed 000 §1 (the list shows ``blockedReason``, the tree does not).
-"""
+"""Tools that look at runs: ``sessions_list`` and ``sessions_tree``."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -9,7 +6,7 @@ from typing import Final
 from subagents.api.answers import run_building
 from subagents.api.calls.call import find_run
 from subagents.api.calls.services import Services
-from subagents.api.tools import tool_wording as wording
+from subagents.api.tools import tool_wording
 from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import ListArguments, TreeArguments, decoded
 from subagents.api.wire.decoding import one_of
@@ -60,27 +57,27 @@ NODES_MAX: Final = 300
 async def list_sessions(call: Call) -> Answer:
     """The caller's own runs, newest first."""
     asked = decoded(call, ListArguments)
-    used = call.used
+    services = call.services
     where = RunFilter(
-        requester=used.queries.inbox_of(call.caller.session),
+        requester=services.queries.inbox_of(call.caller.session),
         phases=None if asked.phase is None else phases(asked.phase),
         label=asked.label,
         agent_id=asked.agent_id,
         limit=asked.limit,
         offset=asked.offset,
     )
-    fits = _filter(asked, used.now_ms())
+    fits = _filter(asked, services.now_ms())
     if fits is None:
-        return await listed(used, where)
-    matching = await _matching(used, where, fits)
+        return await listed(services, where)
+    matching = await _matching(services, where, fits)
     found = matching[asked.offset : asked.offset + asked.limit]
-    return _listed(used, found, total=len(matching), offset=asked.offset)
+    return _listed(services, found, total=len(matching), offset=asked.offset)
 
 
-async def listed(used: Services, where: RunFilter) -> Answer:
+async def listed(services: Services, where: RunFilter) -> Answer:
     """A page of runs that the store can find by itself."""
-    found, total = await used.queries.runs(where), await used.queries.count(where)
-    return _listed(used, found, total=total, offset=where.offset)
+    found, total = await services.queries.runs(where), await services.queries.count(where)
+    return _listed(services, found, total=total, offset=where.offset)
 
 
 def phases(text: str) -> tuple[Phase, ...]:
@@ -114,18 +111,18 @@ def _filter(asked: ListArguments, now_ms: int) -> Callable[[Run], bool] | None:
     return fits
 
 
-async def _matching(used: Services, where: RunFilter, fits: Callable[[Run], bool]) -> list[Run]:
+async def _matching(services: Services, where: RunFilter, fits: Callable[[Run], bool]) -> list[Run]:
     matching: list[Run] = []
     for offset in range(0, SCANNED_MAX, PAGE):
-        page = await used.queries.runs(replace(where, limit=PAGE, offset=offset))
+        page = await services.queries.runs(replace(where, limit=PAGE, offset=offset))
         matching += [run for run in page if fits(run)]
         if len(page) < PAGE:
             break
     return matching
 
 
-def _listed(used: Services, found: Sequence[Run], *, total: int, offset: int) -> Answer:
-    now_ms = used.now_ms()
+def _listed(services: Services, found: Sequence[Run], *, total: int, offset: int) -> Answer:
+    now_ms = services.now_ms()
     rows = [row(run, now_ms) for run in found]
     after = offset + len(rows)
     structured: Document = {
@@ -133,12 +130,12 @@ def _listed(used: Services, found: Sequence[Run], *, total: int, offset: int) ->
         "total": total,
         "nextOffset": after if after < total else None,
     }
-    lines = [wording.line(run) for run in found]
+    lines = [tool_wording.line(run) for run in found]
     if after < total:
         lines.append(f"{total - after} more: offset={after}")
     if not lines:
         lines.append("No runs." if total == 0 else f"No runs from offset {offset} on ({total}).")
-    return Answer(text=wording.joined(lines), structured=structured)
+    return Answer(text=tool_wording.joined(lines), structured=structured)
 
 
 def row(run: Run, now_ms: int) -> Document:
@@ -153,7 +150,7 @@ def for_overview(document: Document) -> Document:
 
 def _short(value: object) -> object:
     if isinstance(value, str):
-        return shortened(value, wording.ENTRY_CHARS_MAX)
+        return shortened(value, tool_wording.ENTRY_CHARS_MAX)
     if isinstance(value, dict):
         return {name: _short(each) for name, each in value.items()}
     return value
@@ -162,20 +159,20 @@ def _short(value: object) -> object:
 async def tree(call: Call) -> Answer:
     """The caller's trees, or the one below ``root``."""
     asked = decoded(call, TreeArguments)
-    used = call.used
+    services = call.services
     if asked.root is None:
-        roots = await used.queries.roots(used.queries.inbox_of(call.caller.session))
+        roots = await services.queries.roots(services.queries.inbox_of(call.caller.session))
     else:
-        run = await find_run(used, asked.root, call.caller)
-        roots = (await used.queries.tree(run.id),)
-    drawing = Drawing(used.now_ms(), asked.depth)
+        run = await find_run(services, asked.root, call.caller)
+        roots = (await services.queries.tree(run.id),)
+    drawing = Drawing(services.now_ms(), asked.depth)
     nodes = [found for each in roots if (found := drawing.node(each, 0)) is not None]
     structured: Document = {"roots": nodes}
     lines = drawing.lines
     if drawing.hidden:
         structured["hidden"] = drawing.hidden
         lines.append(f"{drawing.hidden} more runs: give root or a smaller depth")
-    return Answer(text=wording.joined(lines or ["No runs."]), structured=structured)
+    return Answer(text=tool_wording.joined(lines or ["No runs."]), structured=structured)
 
 
 class Drawing:
@@ -210,4 +207,4 @@ def _count(found: RunNode) -> int:
 def _line(run: Run) -> str:
     pending = len(run.pending_requests)
     asks = f" [{pending} open question{'s' if pending > 1 else ''}]" if pending else ""
-    return f"{wording.line(run)}{asks}"
+    return f"{tool_wording.line(run)}{asks}"

@@ -56,7 +56,7 @@ async def spawn(call: Call) -> Answer:
     resolved = await _resolved_of(call)
     config = _config(call, resolved)
     with config.explaining():
-        receipts = await call.used.engine.spawn_batch(
+        receipts = await call.services.engine.spawn_batch(
             specs,
             requester=call.caller.session,
             settings=config.settings,
@@ -133,16 +133,16 @@ async def config_of(call: Call) -> Config:
 def _config(call: Call, resolved: Resolved | None) -> Config:
     """A worker cannot bring limits of its own along by standing somewhere else."""
     where = call.caller.cwd if resolved is None else resolved.project
-    return call.used.load_config(where, {}, {}).for_agents()
+    return call.services.load_config(where, {}, {}).for_agents()
 
 
 async def _resolved_of(call: Call) -> Resolved | None:
     """Of the run on whose behalf a worker calls; None for top-level sessions."""
-    used, caller = call.used, call.caller
+    services, caller = call.services, call.caller
     if not caller.is_worker:
         return None
-    run_id = caller.run_id or used.queries.run_of(caller.session)
-    return None if run_id is None else (await used.queries.run(run_id)).resolved
+    run_id = caller.run_id or services.queries.run_of(caller.session)
+    return None if run_id is None else (await services.queries.run(run_id)).resolved
 
 
 def _documents(receipts: Sequence[Receipt]) -> list[Document]:

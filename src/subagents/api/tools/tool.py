@@ -1,7 +1,4 @@
-"""What a tool is, one call of it, and its answer; no door's own types in here.
-
-Source: 3-tools (flat schemas, typed errors, structured answers).
-"""
+"""What a tool is, one call of it, and its answer; nothing of the protocol that carries it."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -33,14 +30,14 @@ async def _silent(_text: str) -> None:
 class Call:
     """One call of a tool."""
 
-    used: Services
+    services: Services
     caller: Caller
     arguments: Mapping[str, object]
     """As they came; each tool decodes its own and refuses unknown ones."""
     call_id: str | None = None
-    """Names the call over repetitions by the door: the same id never spawns twice."""
+    """Names the call when it is repeated: the same id never spawns twice."""
     tell: Callable[[str], Awaitable[None]] = _silent
-    """Say how a long call is doing; doors without progress say nothing."""
+    """Say how a long call is doing; protocols without progress say nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +48,7 @@ class Answer:
     structured: Document
     is_error: bool = False
     offered: tuple[MessageId, ...] = ()
-    """Messages leased to the caller's reader by this call; the door acknowledges them once the
+    """Messages leased to the caller's reader by this call; the endpoint acknowledges them once the
     answer has left it, and never before."""
 
 

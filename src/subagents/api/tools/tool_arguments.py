@@ -1,8 +1,6 @@
 """A tool's arguments: JSON values of a model, decoded once into the struct of that tool.
 
 Models fill in what they leave open with null, so null is the same as absent.
-
-Source: 3-tools; 5-surfaces §7.
 """
 
 from collections.abc import Mapping

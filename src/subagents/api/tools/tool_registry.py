@@ -1,7 +1,4 @@
-"""Every tool by name: who sees which, and one call from argument to answer.
-
-Source: 3-tools "Who is calling"; "All tools" (errors, the one-line inbox notice).
-"""
+"""Every tool by name: who sees which, and one call from argument to answer."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,14 +23,14 @@ UNREAD_SHOWN_MAX: Final = 100
 """So many unread messages are counted; more are "100+"."""
 
 
-def visible(used: Services, caller: Caller) -> tuple[Tool, ...]:
+def visible(services: Services, caller: Caller) -> tuple[Tool, ...]:
     """The tools this caller is shown, always in the same order.
 
     A top-level session has no requester to report to; a worker may spawn where its depth allows.
     """
     if not caller.is_worker:
         return tuple(tool for tool in TOOLS.values() if tool.audience is Audience.REQUESTER)
-    run = _run_of(used, caller)
+    run = _run_of(services, caller)
     may_spawn = run is not None and run.depth < run.resolved.max_spawn_depth
     shown = tuple(TOOLS.values()) if may_spawn else WORKER_TOOLS
     return tuple(sorted(shown, key=lambda tool: tool.audience is Audience.REQUESTER))
@@ -62,14 +59,14 @@ async def call_tool(name: str, call: Call) -> Answer:
         answer = await tool.handler(call)
     except SubagentsError as error:
         if is_refusal(error):
-            note_refusal(call.used, call.caller, name, error.message)
+            note_refusal(call.services, call.caller, name, error.message)
         answer = refusal(error)
-    if tool.audience is not Audience.REQUESTER or not _sees_inbox(call.used, call.caller):
+    if tool.audience is not Audience.REQUESTER or not _sees_inbox(call.services, call.caller):
         return answer
     try:
         notice = await _inbox_notice(call)
     except BaseException:
-        call.used.engine.give_back(answer.offered, reader=call.caller.reader)
+        call.services.engine.give_back(answer.offered, reader=call.caller.reader)
         raise
     if notice is None:
         return answer
@@ -82,7 +79,7 @@ async def _note_tool(call: Call, name: str) -> None:
     """A completion report given before this call is no longer the worker's last act."""
     run_id, attempt = call.caller.run_id, call.caller.attempt
     if run_id is not None and attempt is not None:
-        await call.used.engine.tool_used(run_id, attempt, name)
+        await call.services.engine.tool_used(run_id, attempt, name)
 
 
 def refusal(error: SubagentsError) -> Answer:
@@ -115,7 +112,7 @@ def _require_visible(tool: Tool, call: Call) -> None:
         return
     if tool.audience is Audience.WORKER:
         return
-    run = _run_of(call.used, caller)
+    run = _run_of(call.services, caller)
     if run is None:
         raise Forbidden(f"session {caller.session} has ended", guardrail="session")
     if run.depth >= run.resolved.max_spawn_depth:
@@ -128,15 +125,15 @@ def _require_visible(tool: Tool, call: Call) -> None:
         )
 
 
-def _run_of(used: Services, caller: Caller) -> Run | None:
+def _run_of(services: Services, caller: Caller) -> Run | None:
     """The open run on whose behalf a worker calls."""
-    run_id = caller.run_id or used.queries.run_of(caller.session)
-    run = used.queries.open_run(run_id) if run_id is not None else None
+    run_id = caller.run_id or services.queries.run_of(caller.session)
+    run = services.queries.open_run(run_id) if run_id is not None else None
     return None if run is None or run.is_settled else run
 
 
-def _sees_inbox(used: Services, caller: Caller) -> bool:
-    return not caller.is_worker or _run_of(used, caller) is not None
+def _sees_inbox(services: Services, caller: Caller) -> bool:
+    return not caller.is_worker or _run_of(services, caller) is not None
 
 
 async def _inbox_notice(call: Call) -> str | None:
@@ -145,8 +142,8 @@ async def _inbox_notice(call: Call) -> str | None:
     Looks only: nothing is taken or offered by it. What this answer brings is in its reader's
     hands already.
     """
-    used = call.used
-    unread = await used.engine.unread_count(call.caller.session, most=UNREAD_SHOWN_MAX)
+    services = call.services
+    unread = await services.engine.unread_count(call.caller.session, most=UNREAD_SHOWN_MAX)
     if unread == 0:
         return None
     number = f"{UNREAD_SHOWN_MAX}+" if unread >= UNREAD_SHOWN_MAX else str(unread)

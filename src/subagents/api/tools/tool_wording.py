@@ -2,8 +2,6 @@
 
 A result is cut for the context, never in the store; the cut says where the rest is. What does
 not fit into one answer is not offered by it either, so that the next call brings it.
-
-Source: 3-tools ``sessions_wait``, ``sessions_list``, ``sessions_tree``; 2-lifecycle §7.
 """
 
 import re

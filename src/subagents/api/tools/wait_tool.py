@@ -3,8 +3,6 @@
 One look at the engine lasts as long as the whole call, so that only what the answer carries is
 offered; meanwhile the caller hears a sign of life. What is offered and then not answered (the call
 was cancelled, the item did not fit) is given back at once.
-
-Source: 3-tools ``sessions_wait``; 5-surfaces §3; 2-lifecycle §7.
 """
 
 import asyncio
@@ -15,7 +13,7 @@ from subagents.api.answers import run_building
 from subagents.api.calls.auth import note_refusal
 from subagents.api.calls.call import find_run
 from subagents.api.calls.refusals import is_refusal
-from subagents.api.tools import tool_wording as wording
+from subagents.api.tools import tool_wording
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import WaitArguments, decoded
 from subagents.api.wire.decoding import one_of
@@ -45,9 +43,9 @@ async def wait(call: Call) -> Answer:
     run_ids, errors = await _named(call, asked.run_ids)
     if asked.run_ids and not run_ids:
         return _answer(call, WaitResult(), errors, waited_s=0)
-    began_ms = call.used.now_ms()
+    began_ms = call.services.now_ms()
     found = await _wait(call, run_ids, until, min(asked.timeout_seconds, RETURN_S))
-    waited_s = max(round((call.used.now_ms() - began_ms) / 1000), 0)
+    waited_s = max(round((call.services.now_ms() - began_ms) / 1000), 0)
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return _answer(call, found, errors, waited_s=waited_s)
 
@@ -58,16 +56,16 @@ async def _named(call: Call, selectors: Iterable[str]) -> tuple[list[RunId], lis
     errors: list[WaitError] = []
     for selector in dict.fromkeys(selectors):
         try:
-            run_ids[(await find_run(call.used, selector, call.caller)).id] = None
+            run_ids[(await find_run(call.services, selector, call.caller)).id] = None
         except SubagentsError as error:
             if is_refusal(error):
-                note_refusal(call.used, call.caller, "sessions_wait", error.message)
+                note_refusal(call.services, call.caller, "sessions_wait", error.message)
             errors.append(WaitError(run_id=selector, error=error.message))
     return list(run_ids), errors
 
 
 async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: float) -> WaitResult:
-    caller, engine = call.caller, call.used.engine
+    caller, engine = call.caller, call.services.engine
     waiting = asyncio.ensure_future(
         engine.wait(
             run_ids,
@@ -93,11 +91,11 @@ async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: flo
 
 def _give_back(call: Call, done: "asyncio.Task[WaitResult]") -> None:
     if not done.cancelled() and done.exception() is None:
-        call.used.engine.give_back(done.result().offered, reader=call.caller.reader)
+        call.services.engine.give_back(done.result().offered, reader=call.caller.reader)
 
 
 def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
-    queries = call.used.queries
+    queries = call.services.queries
     if run_ids:
         found = [run for each in run_ids if (run := queries.open_run(each)) is not None]
     else:
@@ -109,13 +107,13 @@ def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
 
 
 def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s: int) -> Answer:
-    shown = wording.items(_unread_first(found.completed))
+    shown = tool_wording.items(_unread_first(found.completed))
     carried = frozenset(announcement_id(each.run.id) for each in shown)
     offered = tuple(each for each in found.offered if each in carried)
     # What this answer does not carry stays unread.
     rest = [each for each in found.offered if each not in offered]
-    call.used.engine.give_back(rest, reader=call.caller.reader)
-    now_ms = call.used.now_ms()
+    call.services.engine.give_back(rest, reader=call.caller.reader)
+    now_ms = call.services.now_ms()
     pending = [run_building.pending(run, now_ms) for run in found.pending[:PENDING_MAX]]
     structured: Document = {
         "completed": [each.document for each in shown],
@@ -133,7 +131,9 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
         lines.append(_pending_text(found.pending, pending, waited_s))
     if not lines:
         lines.append("Nothing to wait for: no run is active and no result is unread.")
-    return Answer(text=wording.bounded("\n\n".join(lines)), structured=structured, offered=offered)
+    return Answer(
+        text=tool_wording.bounded("\n\n".join(lines)), structured=structured, offered=offered
+    )
 
 
 def _unread_first(runs: Sequence[Run]) -> list[Run]:
@@ -145,4 +145,4 @@ def _pending_text(runs: Sequence[Run], shown: Sequence[RunState], waited_s: int)
     lines = [f"Still pending after {waited_s} s: {len(runs)}"]
     lines += [f'{each.run_id} "{each.label}" {each.phase}: {each.why}' for each in shown]
     lines.append("Call sessions_wait again; it is safe to repeat.")
-    return wording.joined(lines)
+    return tool_wording.joined(lines)

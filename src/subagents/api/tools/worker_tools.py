@@ -3,8 +3,6 @@
 A worker speaks for the run and the attempt that its token names, and for no other; none of these
 tools takes a run id. Being too early is an answer (``rate_limited``), not an error: a model that
 is told "error" tries again, one that is told "again in 12 s" goes on with its work.
-
-Source: 3-tools "For workers".
 """
 
 import asyncio
@@ -52,7 +50,7 @@ async def speaker(call: Call) -> Run:
             " token (SUBAGENTS_TOKEN) names",
             guardrail="role",
         )
-    return await own_attempt(call.used, run_id, call.caller)
+    return await own_attempt(call.services, run_id, call.caller)
 
 
 def _flat(properties: Mapping[str, Schema], *required: str) -> Schema:
@@ -74,7 +72,7 @@ def _texts(description: str) -> Schema:
 async def _report_completion(call: Call) -> Answer:
     run = await speaker(call)
     report = wire.report_of(call.arguments)
-    await call.used.engine.report(run.id, report)
+    await call.services.engine.report(run.id, report)
     return Answer(
         text=f"Report stored ({report.status}). The last report counts; end your work now.",
         structured={
@@ -90,8 +88,8 @@ async def _report_completion(call: Call) -> Answer:
 
 async def _report_progress(call: Call) -> Answer:
     run = await speaker(call)
-    progress = wire.progress_of(call.arguments, now_ms=call.used.now_ms())
-    taken = await call.used.engine.progress(run.id, progress)
+    progress = wire.progress_of(call.arguments, now_ms=call.services.now_ms())
+    taken = await call.services.engine.progress(run.id, progress)
     found = message_building.progress_taken(run, taken)
     text = f"Shown, {found.note}." if taken.is_latest_only else "Progress stored."
     if taken.retry_after_s is not None:
@@ -115,7 +113,7 @@ async def _notify_parent(call: Call) -> Answer:
     body = decode(dict(call.arguments), wire.NotifyBody)
     priority = one_of("priority", body.priority, PRIORITIES)
     try:
-        await call.used.engine.notify(run.id, body.message, priority=priority)
+        await call.services.engine.notify(run.id, body.message, priority=priority)
     except RateLimited as error:
         return _too_soon(error)
     return Answer(
@@ -145,7 +143,7 @@ async def _request_orchestrator(call: Call) -> Answer:
         raise UsageError("question is required", details={"field": "question"})
     else:
         try:
-            request = await call.used.engine.ask(
+            request = await call.services.engine.ask(
                 run.id,
                 asked.question,
                 context=asked.context,
@@ -180,7 +178,7 @@ async def _answer_of(call: Call, request_id: RequestId) -> Request:
     until = loop.time() + ANSWER_WAIT_S
     while True:
         left = max(until - loop.time(), 0.0)
-        found = await call.used.engine.answer_of(request_id, wait_s=min(left, TELL_S))
+        found = await call.services.engine.answer_of(request_id, wait_s=min(left, TELL_S))
         if found.answer is not None or left <= TELL_S:
             return found
         await call.tell(f"no answer to {request_id} yet")

@@ -1,4 +1,4 @@
-"""Answers about the configured agents: cards, load, track records, advice."""
+"""Answers about the configured agents: cards, load, track records, agent_advice."""
 
 from subagents.api.wire.wire_struct import Time, WireStruct
 

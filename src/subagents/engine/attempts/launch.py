@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules import provider_limits
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import attempt_id
 from subagents.domain.text import prompt
@@ -12,7 +12,7 @@ from subagents.ports import AttemptRef, Launch
 def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
     """The newest attempt of ``run``, ready to start."""
     attempt, resolved = run.attempt, run.resolved
-    deadline = limits.inherited_deadline_ms(run.attempts)
+    deadline = provider_limits.inherited_deadline_ms(run.attempts)
     if deadline is None and resolved.timeout_ms:
         deadline = attempt.requested_at_ms + resolved.timeout_ms
     return Launch(

@@ -6,7 +6,7 @@ Attempts that are live go on: their programs wait by themselves (``backing_off``
 
 In memory only: after a restart the first refusal closes the gate again.
 
-Source: 8-field-failures "provider limits (thundering herd on 429)"; docs/decisions/0027.
+See docs/decisions/0027.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules import provider_limits
 from subagents.domain.rules.provider_limits import (
     LIMIT_STATUSES,
     PROBE_MS,
@@ -138,7 +138,7 @@ class Limits:
 
     def _refused(self, run: Run, status: int | None, retry_after_ms: int | None) -> None:
         provider = self._provider_of(run)
-        self._gates[provider.key] = limits.refused(
+        self._gates[provider.key] = provider_limits.refused(
             self._gates.get(provider.key),
             provider=provider.name,
             now_ms=self._clock.now_ms(),

@@ -2,8 +2,6 @@
 
 Nothing here decides anything of a run. What cannot be looked at is left out, and what cannot be
 tidied up stays where it is.
-
-Source: 2-lifecycle §5 ("partial output is kept"); 7-runtimes (``isolation``); 8-field-failures.
 """
 
 import asyncio

@@ -3,8 +3,6 @@
 The end of a run is for whoever will still make something of it: an agent that waits for its
 children gets one more turn, or their results become its own. What a worker *asks* is for somebody
 who can answer now: an agent whose turn is over cannot, and waits for the very run that asks.
-
-Source: 2-lifecycle §7 "bubbles"; 3-tools ``request_orchestrator``.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,4 @@
-"""What a transition causes for other runs and inboxes, in the same commit.
-
-Source: 2-lifecycle §12 (one atomic write per transition); ``domain.run.effects``.
-"""
+"""What a transition causes for other runs and inboxes, in the same commit."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol, assert_never

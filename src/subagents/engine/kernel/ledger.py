@@ -1,6 +1,6 @@
-"""The one door: every change to a run goes through ``apply``.
+"""Every change to a run goes through here: ``apply``.
 
-Reduce in memory, commit in groups, act after the commit (2-lifecycle §12; docs/decisions/0002):
+Reduce in memory, commit in groups, act after the commit (docs/decisions/0002):
 
 - ``apply_now`` reduces at once, in memory, with all follow-ups for other runs and the lanes that
   this may fill: they belong to the same commit.
@@ -26,8 +26,7 @@ from subagents.domain.run.events import AnnouncementConsumed, Event, SlotGranted
 from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import HOLDS_SLOT, OVER, Run
 from subagents.domain.run.values import RunId, SessionKey
-from subagents.engine.kernel import addresses
-from subagents.engine.kernel import cascade as followups_of
+from subagents.engine.kernel import addresses, cascade
 from subagents.engine.kernel.lanes import Index
 from subagents.engine.kernel.worker_tokens import Issued
 from subagents.errors import NotFound, StoreUnavailable, SubagentsError
@@ -149,7 +148,7 @@ class Ledger:
         """Undo ``bring`` for a run that turned out to need no change."""
         self._evict(run)
 
-    # -- the door --------------------------------------------------------------------------
+    # -- changing --------------------------------------------------------------------------
 
     async def apply(self, run_id: RunId, event: Event, *, key: str | None = None) -> Run:
         """Apply one event durably and return the run as it then was.
@@ -210,7 +209,7 @@ class Ledger:
             return False
         now = self._clock.now_ms()
         event = AnnouncementConsumed(at_ms=now, reader=reader, path=path)
-        self._settle_followups(followups_of.consume(self, run, event), now)
+        self._settle_followups(cascade.consume(self, run, event), now)
         return True
 
     def _settle_followups(self, followups: Iterable[tuple[Run, FollowUp]], at_ms: int) -> None:
@@ -218,7 +217,7 @@ class Ledger:
         pending = deque(followups)
         while pending:
             source, followup = pending.popleft()
-            pending.extend(followups_of.follow(self, source, followup, at_ms))
+            pending.extend(cascade.follow(self, source, followup, at_ms))
         self._fill_lanes(at_ms)
 
     def mark_performed(self, entry: OutboxEntry) -> None:

@@ -2,8 +2,6 @@
 
 A full disk or a directory that cannot be deleted must neither end a run wrongly nor be tried ten
 thousand times a day unseen.
-
-Source: 8-field-failures "9,700 failed ticks in 80 h".
 """
 
 from typing import Final

@@ -4,7 +4,7 @@ Form: ``sa_<runId>_<attempt>_<43 url-safe characters>``. The store keeps its SHA
 itself is in this process's memory until its worker is started, then in the worker's environment.
 A crash in between loses it, so that a new one is issued before the runtime is asked again.
 
-Source: 3-tools "Who is calling"; docs/decisions/0014.
+See docs/decisions/0014.
 """
 
 import hashlib

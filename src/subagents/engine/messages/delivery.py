@@ -1,4 +1,4 @@
-"""Walks a route once: direct, steered, queued; every door tried is on record.
+"""Walks a route once: direct, steered, queued; every path tried is on record.
 
 Transport only. What the outcome means for the run is decided in ``domain.rules.delivery_policy``.
 
@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from subagents.domain.rules import delivery_route as routing
+from subagents.domain.rules import delivery_route
 from subagents.domain.run.outcome import (
     DeferReason,
     Deferred,
@@ -52,13 +52,13 @@ class Delivering:
         self._timeout_ms = timeout_ms
 
     async def deliver(self, run: Run, number: int) -> DeliveryTry:
-        """Try every door of the run's route until one is certain; returns the trace of this try."""
+        """Try every path of the run's route until one is certain; returns the trace of this try."""
         target = self._ledger.living_inbox(run)
         if target != run.requester:
             # The session that asked is gone: the message goes to whoever asked for *it*.
             self._ledger.move_inbox(run.requester, target)
         requester = self._requester(target)
-        route = routing.route(run)
+        route = delivery_route.route(run)
         outcome, tried = await self._outcome(run, target, requester, route)
         return DeliveryTry(
             at_ms=self._clock.now_ms(),
@@ -76,25 +76,25 @@ class Delivering:
         return None if run_id is None else self._ledger.published.get(run_id)
 
     async def _outcome(
-        self, run: Run, target: SessionKey, requester: Run | None, route: routing.Route
+        self, run: Run, target: SessionKey, requester: Run | None, route: delivery_route.Route
     ) -> tuple[DeliveryOutcome, tuple[str, ...]]:
         if run.announcement_consumed_ms is not None:
             return Delivered(path=DeliveryPath.PULLED), ("consumed-already",)
-        skipped = routing.skip_reason(run)
+        skipped = delivery_route.skip_reason(run)
         if skipped is not None:
             return skipped, ()
         tried: list[str] = []
         refused: DeliveryOutcome | None = None
         for phase in route.phases:
-            door = phase.partition("-")[0]
-            if door == "queue":
+            path = phase.partition("-")[0]
+            if path == "queue":
                 # The inbox row was committed with the outcome: it cannot fail any more. After a
                 # courier that failed for now, the try is repeated while the row waits.
                 tried.append(phase)
                 if refused is not None and _is_retryable(refused):
                     return refused, tuple(tried)
                 return Delivered(path=DeliveryPath.QUEUED), tuple(tried)
-            for courier in self._couriers.get(door, ()):
+            for courier in self._couriers.get(path, ()):
                 if not courier.serves(target, requester):
                     continue
                 tried.append(phase)
@@ -143,7 +143,7 @@ class Delivering:
             return DeliveryFailed(retryable=True, error=repr(error))
 
     def _consumed(self, run: Run, path: DeliveryPath, reader: str) -> None:
-        """A courier that carried the text has handed it over: no other door does so again."""
+        """A courier that carried the text has handed it over: nobody else does so again."""
         live = self._ledger.live.get(run.id)
         if live is not None and live.announcement_consumed_ms is None:
             self._ledger.consume(live, reader=reader, path=path)

@@ -2,8 +2,8 @@
 
 An offer is not yet a consumption: a reader that dies before it acknowledges loses nothing. When
 its lease is over, or the daemon was restarted, the message is offered again under the same id, so
-that readers can tell (2-lifecycle §7). Couriers take the same lease while they try: whichever door
-comes first hands over, and the others find the message taken.
+that readers can tell. Couriers take the same lease while they try: who comes first
+hands over, and the others find the message taken.
 """
 
 from typing import Final

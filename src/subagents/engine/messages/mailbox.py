@@ -1,7 +1,6 @@
-"""Waiting and the inbox: the doors through which agents hear of each other.
+"""Waiting for runs, and the inbox: how agents learn what became of each other's work.
 
-A message is *offered* to one reader at a time (``offers``), the consumption is a commit
-(2-lifecycle §7).
+A message is *offered* to one reader at a time (``offers``), the consumption is a commit.
 """
 
 import asyncio

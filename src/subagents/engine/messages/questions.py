@@ -2,8 +2,6 @@
 
 A question is durable on both sides: in the run of who asks, with its deadline, and in the inbox of
 who answers. Whoever waits for the answer may die; it asks again and finds the same question.
-
-Source: 3-tools ``request_orchestrator``, ``notify_parent``; seed 000 §1.
 """
 
 import asyncio
@@ -183,7 +181,7 @@ class Requests:
         return stored.answer == answer
 
     async def notify(self, run_id: RunId, message: str, *, priority: str = "info") -> None:
-        """One way, into the requester's inbox (3-tools ``notify_parent``).
+        """One way, into the requester's inbox.
 
         A question or blocker marks the run as blocked until somebody answers it, writes to the
         worker, or the attempt ends.

@@ -1,7 +1,4 @@
-"""What a worker says of its own work: the completion report, progress, and which tools it used.
-
-Source: 3-tools ``report_completion``, ``report_progress``; seed 000 §4, §5.
-"""
+"""What a worker says of its own work: the completion report, progress, and which tools it used."""
 
 import logging
 from collections.abc import Sequence
@@ -107,7 +104,7 @@ class Reports:
         if number > admission.PROGRESS_LINES_MAX:
             await self._say(run, _seen(progress), at_ms=now)
             return ProgressAnswer(stored=False)
-        # The log is a file of its own, before the door where everything else is redacted.
+        # The log is a file of its own, written before the ledger, which redacts everything else.
         progress = redact_value(progress, self._ledger.secrets_of(run))
         numbered = replace(progress, updated_at_ms=now, number=number)
         self._writing.add(run_id)

@@ -2,8 +2,6 @@
 
 Everything comes from the durable batches, so a number never speaks of what a crash undid. Counting
 costs a dictionary entry per event; nobody is asked anything before somebody scrapes.
-
-Source: 4-observability §9.
 """
 
 from bisect import bisect_left

@@ -1,14 +1,12 @@
 """Keeps what workers say as lines, and shows it to the detectors.
 
-Apart from the one door: a transcript decides nothing, and one that cannot be kept never holds up
+Beside the ledger: a transcript decides nothing, and one that cannot be kept never holds up
 a run. Lines and what the detectors know are kept together with how far the stream was read, so
 that after a crash reading goes on there; alerts become durable *before* that, under keys that are
 the same when the same pieces are looked at again. So none is lost and none is told twice.
 
 What only the journal knows (starts, messages to the worker, verdicts) gets its lines when
 something is recorded or read next.
-
-Source: 4-observability §1, §2, §4.
 """
 
 import asyncio

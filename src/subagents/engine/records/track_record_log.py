@@ -1,12 +1,10 @@
 """Who writes performance records and when, and what they add up to.
 
-Beside the one door: a record decides nothing, and one that cannot be written never holds up a
+Beside the ledger: a record decides nothing, and one that cannot be written never holds up a
 run. Every commit is looked at for attempts that became final by it; their records are small and
 made at once, a task of its own writes them, in order, off the loop. What a crash or a full disk
 kept from being written is made again from the store: at the start, and once the log can be
 written again. The log itself keeps each attempt once (``ports.PerformanceLog``).
-
-Source: 4-observability §6.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The blocking half of recording: from what was heard to lines on the disk, for many runs at once.
 
-Source: 4-observability §1; docs/decisions/0019.
+See docs/decisions/0019.
 """
 
 import logging

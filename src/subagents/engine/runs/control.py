@@ -1,7 +1,4 @@
-"""What callers do to runs that are under way: cancel, steer, pause, resume, redeliver.
-
-Source: 2-lifecycle §10.
-"""
+"""What callers do to runs that are under way: cancel, steer, pause, resume, redeliver."""
 
 from collections.abc import Callable
 from typing import Final

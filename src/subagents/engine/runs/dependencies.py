@@ -1,7 +1,4 @@
-"""What a spawn waits for: found by name, refused in circles, taken over as it is at the commit.
-
-Source: 2-lifecycle §2 item 7, §3; seed 002 "Edge Cases".
-"""
+"""What a spawn waits for: found by name, refused in circles, taken over as it is at the commit."""
 
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter

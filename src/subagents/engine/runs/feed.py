@@ -4,7 +4,7 @@ The journal is the feed: a follower is a number, and what comes behind it is rea
 So nothing is kept for a follower, a slow one reads later, and one that comes back goes on where it
 was, also after a restart. A commit only wakes; the store is the truth.
 
-Source: 4-observability §4, §8, §9; docs/decisions/0021.
+See docs/decisions/0021.
 """
 
 import asyncio

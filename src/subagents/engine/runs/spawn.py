@@ -1,6 +1,6 @@
 """Spawning: every guardrail first, then one commit, then the receipt.
 
-The order is that of 2-lifecycle §2. What may need the disk or time (dependencies that ended long
+What may need the disk or time (dependencies that ended long
 ago, schemas, the baseline of the contract) is asked first; the decisions that two racing spawns
 must not both win (children, idempotency) are taken and counted in one step without an ``await``.
 """
@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from subagents.config import agent_cards as fleet
+from subagents.config import agent_cards
 from subagents.config.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.rules import admission, continuation, contract, reservations
@@ -385,7 +385,7 @@ class Spawner:
             abilities=abilities,
             alerts=agent.alerts.rules,
             max_transcript_mb=settings.defaults.max_transcript_mb,
-            fleet=fleet.rows(settings, agent_id) if may_spawn else (),
+            fleet=agent_cards.rows(settings, agent_id) if may_spawn else (),
             options=agent.options,
         )
         return Draft(

@@ -93,8 +93,6 @@ def check_artifact(
 
     Raises:
         Abandoned: ``abandoned`` said so.
-
-    Source: 2-lifecycle §6; seed 000 §2.7 box 6.
     """
     findings = _Findings()
     could_not_check = False

@@ -68,8 +68,6 @@ def check_schemas(contract: Contract) -> None:
 
     Raises:
         ContractError: Names the field, e.g. ``verification.artifacts[0].schema is not a valid …``.
-
-    Source: 2-lifecycle §2 item 8, §6.
     """
     for index, artifact in enumerate(contract.artifacts):
         if artifact.schema is None:
@@ -118,8 +116,6 @@ class Verifier:
         Returns:
             One check per artifact, command and required report, in that order, after at most
             ``verification_timeout_ms`` and ``SETTLE_S``. Checks not finished in time are failed.
-
-        Source: 2-lifecycle §6; seed 000 §2.2 step 4c, §2.7 boxes 6 and 7.
         """
         checks = await self._within_limit(contract, workspace, marker_env)
         if contract.require_completion_report:
@@ -135,8 +131,6 @@ class Verifier:
 
         A required report or a command makes it not vacuous: those can fail whatever files exist
         (commands are not run here: they may be meant to run once, after the work).
-
-        Source: 2-lifecycle §6.
         """
         if contract.require_completion_report or contract.commands or not contract.artifacts:
             return False
@@ -186,7 +180,7 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
 
 
 def check_report(attempt: Attempt) -> Check:
-    """Whether the worker's last act was to report completion (seed 000 §2.1, §4).
+    """Whether the worker's last act was to report completion.
 
     By tool it must be the last tool call; as text, only text may have come after it.
     """
