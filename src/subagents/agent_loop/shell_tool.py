@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from subagents.process_group import kill_group
+
 MARK: Final = "SUBAGENTS_SHELL"
 """In the environment of all that a command starts: worker mark, colon, number of the command."""
 HEAD_BYTES: Final = 12_000
@@ -149,8 +151,7 @@ class _Output:
 
 
 async def _kill(process: asyncio.subprocess.Process, mark: str) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process.pid)
     await _kill_marked(mark)
     await process.wait()
 

@@ -17,9 +17,7 @@ Only the user's own configuration is asked, never a project's: see ``wiring``.
 
 import asyncio
 import contextlib
-import os
 import re
-import signal
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -35,6 +33,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Message, Run
 from subagents.domain.run.values import SessionKey, agent_of
+from subagents.process_group import kill_group
 
 DELIVERY_VARIABLE: Final = "SUBAGENTS_DELIVERY_ID"
 ARGUMENT_BYTES_MAX: Final = 96 * 1024
@@ -94,8 +93,7 @@ class CommandCourier:
             await _at_most(LAST_WORDS_S, program.silent)
         finally:
             if not program.exited.is_set():
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(transport.get_pid(), signal.SIGKILL)
+                kill_group(transport.get_pid())
                 # Killed, so this is short; not waiting for it would leave a zombie.
                 await asyncio.shield(program.exited.wait())
             transport.close()

@@ -16,6 +16,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from subagents import process_group
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd
 from subagents.cli.flags import Json, Yes
@@ -266,21 +267,13 @@ def _run(command: Sequence[str]) -> None:
             hint=f"install it, or put what `subagents mcp config {name}` prints into its file",
         )
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=COMMAND_TIMEOUT_S,
-            check=False,
-        )
+        done = process_group.run(command, timeout_s=COMMAND_TIMEOUT_S)
     except subprocess.TimeoutExpired as error:
         raise ConfigError(f"{name} did not end within {COMMAND_TIMEOUT_S:.0f} s") from error
     except OSError as error:
         raise ConfigError(f"cannot start {name}: {error.strerror}") from error
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        said = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace").splitlines()
         reason = said[-1] if said else "it said nothing"
         raise ConfigError(
             f"{name} ended with status {done.returncode}: {reason}",

@@ -6,7 +6,6 @@ Nothing is asked of a model. The only thing that is started is ``PROGRAM --versi
 
 import os
 import re
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,6 +35,7 @@ from subagents.config.scope_probes import SCOPE, Probe, ProbeVerdict
 from subagents.config.settings import Agent
 from subagents.errors import ConfigError, Forbidden
 from subagents.ports import Runtime, abilities_of
+from subagents.process_group import run
 from subagents.text import one_line
 
 VERSION_S: Final = 15.0
@@ -94,30 +94,11 @@ _QUIET: Final = {
 
 def _output(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> str:
     try:
-        started = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=dict(env),
-            cwd=cwd,
-            start_new_session=True,
-        )
-    except OSError:
-        return ""
-    try:
-        out, _ = started.communicate(timeout=VERSION_S)
-    except subprocess.TimeoutExpired:
-        out = b""
-    finally:
         # Its children, too: some programs start themselves again.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(started.pid, signal.SIGKILL)
-        if started.poll() is None:
-            started.wait()
-        if started.stdout is not None:
-            started.stdout.close()
-    return out.decode("utf-8", "replace")
+        done = run(argv, timeout_s=VERSION_S, cwd=cwd, env=env, ends_children=True)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
 
 
 def _checks(

@@ -9,7 +9,6 @@ for it, its daemon thread is left behind. Give the ``Verifier`` a thread pool of
 """
 
 import asyncio
-import contextlib
 import json
 import math
 import os
@@ -44,6 +43,7 @@ from subagents.engine.verification.artifacts import (
 )
 from subagents.errors import ContractError
 from subagents.ports import Clock, OffLoop
+from subagents.process_group import kill_group
 
 OUTPUT_TAIL_BYTES: Final = 2048
 ANSWER_BYTES_MAX: Final = 256 * 1024
@@ -400,7 +400,7 @@ class _Processes:
         with self._lock:
             self._abandoned = True
             if self._current is not None:
-                _kill_group(self._current)
+                kill_group(self._current.pid)
 
     def run(
         self,
@@ -434,7 +434,7 @@ class _Processes:
             with self._lock:
                 self._current = process
                 if self.abandoned():
-                    _kill_group(process)
+                    kill_group(process.pid)
             output = self._follow(process, read_end, tail_bytes)
         finally:
             os.close(read_end)
@@ -468,7 +468,7 @@ class _Processes:
             if process.poll() is None:
                 return False
             self._current = None
-            _kill_group(process)
+            kill_group(process.pid)
             return True
 
 
@@ -481,9 +481,3 @@ def _read_some(descriptor: int, tail: bytearray, tail_bytes: int) -> bool:
     tail += chunk
     del tail[: max(0, len(tail) - tail_bytes)]
     return not chunk
-
-
-def _kill_group(process: "subprocess.Popen[bytes]") -> None:
-    # PermissionError: macOS says so of a group of which only zombies are left.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -27,6 +27,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from subagents import process_group
 from subagents.errors import ConfigError, UsageError
 from subagents.runtimes.process.environment import program
 from subagents.runtimes.runtime_options import WorkerOptions, parsed
@@ -161,18 +162,10 @@ def _version_of(found: str, mtime_ns: int, size: int) -> tuple[int, ...] | None:
     """
     del mtime_ns, size
     try:
-        answer = subprocess.run(
-            [found, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=VERSION_BOUND_S,
-            check=False,
-        ).stdout
+        done = process_group.run([found, "--version"], timeout_s=VERSION_BOUND_S)
     except (OSError, subprocess.SubprocessError):
         return None
-    match = _VERSION_LINE.match(answer.strip())
+    match = _VERSION_LINE.match(done.stdout.decode("utf-8", "replace").strip())
     return None if match is None else tuple(map(int, match.groups()))
 
 

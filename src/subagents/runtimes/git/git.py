@@ -3,14 +3,13 @@
 Blocking; for a thread. Paths come back as git gave them (``-z``): any byte may be in a name.
 """
 
-import contextlib
 import os
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from subagents import process_group
 from subagents.errors import RuntimeUnavailable
 
 TIMEOUT_S: Final = 20.0
@@ -74,34 +73,24 @@ class Git:
             NoGit: It is not installed.
         """
         argv = ("git", *_ALWAYS, *arguments)
+        name = _name(arguments)
         try:
-            process = subprocess.Popen(
-                argv,
-                cwd=self._directory,
-                env=self._env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            # The whole group ends with it: git starts filters.
+            done = process_group.run(argv, timeout_s=timeout_s, cwd=self._directory, env=self._env)
+        except subprocess.TimeoutExpired as error:
+            raise GitFailed(f"git {name} did not end within {timeout_s:.0f} s") from error
         except FileNotFoundError as error:
             if error.filename == self._directory or not Path(self._directory).is_dir():
                 raise GitFailed(f"directory {self._directory} is gone") from error
             raise NoGit("there is no git on the PATH of the daemon") from error
         except OSError as error:
             raise GitFailed(f"git cannot be run: {error.strerror}") from error
-        name = _name(arguments)
-        try:
-            out, err = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired as error:
-            _kill(process)
-            raise GitFailed(f"git {name} did not end within {timeout_s:.0f} s") from error
-        if process.returncode != 0:
-            said = err.decode("utf-8", "replace").strip()[-ERROR_CHARS_MAX:]
-            raise GitFailed(f"git {name}: {said or f'exit status {process.returncode}'}")
-        if len(out) > OUTPUT_BYTES_MAX:
+        if done.returncode != 0:
+            said = done.stderr.decode("utf-8", "replace").strip()[-ERROR_CHARS_MAX:]
+            raise GitFailed(f"git {name}: {said or f'exit status {done.returncode}'}")
+        if len(done.stdout) > OUTPUT_BYTES_MAX:
             raise GitFailed(f"git {name} answered more than {OUTPUT_BYTES_MAX} bytes")
-        return os.fsdecode(out)
+        return os.fsdecode(done.stdout)
 
     def says(self, *arguments: str, timeout_s: float = TIMEOUT_S) -> str | None:
         """As calling it, on one line; None = git said no."""
@@ -118,10 +107,3 @@ def fields(text: str) -> list[str]:
 
 def _name(arguments: Sequence[str]) -> str:
     return " ".join(each for each in arguments[:2] if not each.startswith("-"))
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """It and what it started (filters)."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
