@@ -41,6 +41,9 @@ from subagents.domain.run.outcome import (
     Verification,
 )
 from subagents.domain.run.run import (
+    Attempt,
+    AttemptSession,
+    AttemptTimes,
     Child,
     DeliveryTry,
     Dependency,
@@ -139,6 +142,13 @@ def a_try(outcome: DeliveryOutcome, at_ms: int = NOW_MS, number: int = 1) -> Del
     )
 
 
+def an_attempt(number: int = 1, session_key: str = CHILD_SESSION, **changes: Any) -> Attempt:
+    """One that was requested now, and is what ``changes`` say."""
+    session = AttemptSession(key=SessionKey(session_key))
+    attempt = Attempt(number=number, session=session, times=AttemptTimes(requested_at_ms=NOW_MS))
+    return replace(attempt, **changes)
+
+
 @dataclass
 class Life:
     """One run, driven event by event; remembers everything that came out."""
@@ -199,7 +209,7 @@ class Life:
     def start(self) -> "Life":
         if self.phase is Phase.QUEUED:
             self.grant()
-        turn = 1 if self.phase is Phase.SPAWNING else self.run.attempt.turns + 1
+        turn = 1 if self.phase is Phase.SPAWNING else self.run.attempt.turn.number + 1
         self.apply(AttemptStarted(at_ms=self.at_ms, attempt=len(self.run.attempts), turn=turn))
         return self
 

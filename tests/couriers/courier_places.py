@@ -125,9 +125,9 @@ class SteeredPlace(Willingness):
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
         self.requester = live_run()
-        self.target = self.requester.first_session_key
+        self.target = self.requester.session.first_key
         plain = live_run(abilities=Abilities())
-        self.stranger: tuple[SessionKey, Run | None] = (plain.first_session_key, plain)
+        self.stranger: tuple[SessionKey, Run | None] = (plain.session.first_key, plain)
         self._runtime: PickyRuntime | None = None
 
     async def courier(self) -> SteerCourier:

@@ -144,7 +144,7 @@ def _attempt(data: DataObject, run: Run) -> int:
 
 def _request(run: Run, at_ms: int) -> Request:
     return Request(
-        id=RequestId(f"{RUN}:q{len(run.requests) + 1}"),
+        id=RequestId(f"{RUN}:q{len(run.questions.requests) + 1}"),
         attempt=len(run.attempts),
         question="which?",
         asked_at_ms=at_ms,
@@ -153,7 +153,7 @@ def _request(run: Run, at_ms: int) -> Request:
 
 
 def _started(data: DataObject, run: Run, at_ms: int) -> Event:
-    expected = 1 if run.phase is Phase.SPAWNING or not run.attempts else run.attempt.turns + 1
+    expected = 1 if run.phase is Phase.SPAWNING or not run.attempts else run.attempt.turn.number + 1
     turn = expected + data.draw(st.sampled_from((0, 0, 0, 0, 1)), label="turn")
     return AttemptStarted(at_ms=at_ms, attempt=_attempt(data, run), turn=turn)
 
@@ -209,7 +209,7 @@ MAKERS: Final[dict[type, Maker]] = {
     Resumed: lambda d, r, t: Resumed(at_ms=t, by="me"),
     SteerRequested: lambda d, r, t: SteerRequested(at_ms=t, by="me", message="hurry"),
     SteerSettled: lambda d, r, t: SteerSettled(
-        at_ms=t, number=max(1, r.steers_total), taken=d.draw(st.booleans())
+        at_ms=t, number=max(1, r.control.steers_total), taken=d.draw(st.booleans())
     ),
     InterruptRequested: lambda d, r, t: InterruptRequested(at_ms=t, by="me"),
     Continued: lambda d, r, t: Continued(at_ms=t, run_id=RunId("r-later")),

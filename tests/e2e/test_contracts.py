@@ -84,7 +84,7 @@ def test_a_second_failed_contract_is_final_also_when_the_daemon_was_killed_in_be
         until(lambda: not home.read("SELECT 1 FROM outbox"), what="all effects done")
         home.stop()
         found = audit(home, [run_id])
-        assert found.runs[run_id].retry_attempted_at_ms is not None
+        assert found.runs[run_id].verification.retried_at_ms is not None
         assert len(home.events(run_id, VerificationFinished)) == 2
 
 

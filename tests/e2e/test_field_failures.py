@@ -337,7 +337,7 @@ def test_temporalio_1890_a_run_with_ten_thousand_events_goes_on_and_reads_in_pag
         run = home.stored()[run_id]
         more = 10_000
         grown = replace(run, seq=run.seq + more)
-        tick = TimerFired(at_ms=run.phase_since_ms)
+        tick = TimerFired(at_ms=run.times.phase_since_ms)
         ticks = [
             JournalEntry(run_id=run.id, seq=run.seq + n, at_ms=tick.at_ms, event=tick)
             for n in range(1, more + 1)

@@ -63,7 +63,7 @@ class Chat:
 
 def children_of(home: LiveHome, run_id: str, count: int = 1) -> list[str]:
     def look() -> list[str] | None:
-        found = [run.id for run in home.stored().values() if run.requester_run == run_id]
+        found = [run.id for run in home.stored().values() if run.lineage.requester_run == run_id]
         return sorted(found) if len(found) >= count else None
 
     return list(map(str, until(look, what=f"{count} children of {run_id}")))
@@ -123,7 +123,7 @@ def test_workers_report_to_their_orchestrator_and_only_its_own_end_leaves_the_ho
         assert found.consumed == dict.fromkeys([lead, *workers], 1)
         assert readers(home, lead) == ["command"]
         for worker in workers:
-            assert found.runs[worker].requester == found.runs[lead].first_session_key
+            assert found.runs[worker].requester == found.runs[lead].session.first_key
             (record,) = [event.record for event in home.events(worker, DeliverySettled)]
             assert (record.nested, record.route_mode) == (True, "internal")
             assert record.outcome == Delivered(path=DeliveryPath.QUEUED) or (
@@ -159,7 +159,7 @@ def test_an_orchestrator_that_ends_early_announces_when_its_workers_have_and_wit
         assert "[Sub-agent results]" in result
         assert result.index("one") != result.index("two")
         assert found.consumed == dict.fromkeys([lead, *workers], 1)
-        own = found.runs[lead].first_session_key
+        own = found.runs[lead].session.first_key
         assert all(readers(home, worker) == [found.runs[lead].session_key] for worker in workers)
         assert inbox_of(home, own) == []
 
@@ -202,7 +202,7 @@ def test_what_nobody_read_bubbles_from_ancestor_to_ancestor_and_in_the_end_to_th
         (leaf,) = children_of(home, middle)
         home.until_phase(leaf, "completed")
         stored = home.stored()
-        inboxes = [stored[run].first_session_key for run in (middle, top)]
+        inboxes = [stored[run].session.first_key for run in (middle, top)]
         assert inbox_of(home, inboxes[0]) == [leaf]
 
         home.post(f"/v1/runs/{middle}/cancel")

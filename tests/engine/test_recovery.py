@@ -151,7 +151,9 @@ def test_after_failed_commits_the_engine_goes_on_from_the_disk(
         await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
 
         run = await world.until(first)
-        assert (run.outcome, run.cancel) == (OK, None), "the cancel was refused, so it never was"
+        assert (run.outcome, run.control.cancel) == (OK, None), (
+            "the cancel was refused, so it never was"
+        )
         assert world.runtime.starts_of(first) == 1
         assert (await world.until(await world.spawn("quick"))).outcome == OK
         assert await world.folded(first) == await world.run(first)
@@ -435,7 +437,7 @@ def test_stopping_waits_for_what_was_accepted_and_leaves_workers_alone(tmp_path:
         assert world.runtime.stopped == []
         await world.boot()
 
-        assert (await world.run(run_id)).requests[0].answer is not None
+        assert (await world.run(run_id)).questions.requests[0].answer is not None
         assert (await world.until(run_id)).outcome == OK
 
     in_world(tmp_path, scenario)
@@ -470,7 +472,7 @@ def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start
         run_id = await world.spawn("hang")
         run = await world.until(run_id, Phase.RUNNING)
         stop = BudgetStop(by=run_id, label="hang", used="4s of 4s", at_ms=world.clock.now_ms())
-        world.parts.ledger.live[run_id] = replace(run, budget_stop=stop)
+        world.parts.ledger.live[run_id] = replace(run, budget=replace(run.budget, stop=stop))
         refs: list[AttemptRef] = []
 
         async def stopping(ref: AttemptRef, *, grace_s: float) -> None:

@@ -195,14 +195,14 @@ def test_the_end_of_a_child_is_a_further_turn_in_the_same_session(place: Place) 
     run_id = place.spawn("parent")
     place.model.until(lambda each: each.place() == ("slow-child", 0))
     place.home.until_phase(run_id, "ending", "waiting_children", "running", "descendants")
-    first = until(lambda: place.home.stored()[run_id].attempt.native_session, what="a session")
+    first = until(lambda: place.home.stored()[run_id].attempt.session.native, what="a session")
     until(lambda: not place.home.of_run(run_id), what="the end of its first turn")
     place.path("go").touch()
     done = place.finish(run_id)[0]
 
     attempt = place.home.stored()[run_id].attempt
     assert "after all True True" in done["result"]
-    assert (attempt.turns, attempt.native_session) == (2, first)
+    assert (attempt.turn.number, attempt.session.native) == (2, first)
 
 
 @pytest.mark.requirement("real:codex:no-token-on-disk")
@@ -257,7 +257,7 @@ def test_a_provider_that_takes_no_more_makes_the_run_wait_and_not_fail(place: Pl
     place.model.scripts["limited"] = [Fail(429, times=None, for_s=60), Say("through")]
     run_id = place.spawn("limited")
 
-    limited = until(lambda: place.home.stored()[run_id].limited, what="it waits")
+    limited = until(lambda: place.home.stored()[run_id].retry.limited, what="it waits")
 
     assert "429" in limited.text
     assert place.home.stored()[run_id].outcome is None

@@ -55,7 +55,7 @@ def bill_of(runs: Mapping[RunId, Run], root: Run) -> Bill:
 
 def look_at_spending(judge: Judge, run: Run) -> None:
     """Compare the totals that were told up with those of the attempts themselves."""
-    above = judge.view.get(run.requester_run) if run.requester_run else None
+    above = judge.view.get(run.lineage.requester_run) if run.lineage.requester_run else None
     if above is not None and not above.is_settled:
         record = next(child for child in above.children if child.run_id == run.id)
         seen = bill_of(judge.view, run)
@@ -68,7 +68,9 @@ def look_at_spending(judge: Judge, run: Run) -> None:
     holder: Run | None = run
     while holder is not None:
         _look_at_budget(judge, holder)
-        holder = judge.view.get(holder.requester_run) if holder.requester_run else None
+        holder = (
+            judge.view.get(holder.lineage.requester_run) if holder.lineage.requester_run else None
+        )
 
 
 def _look_at_budget(judge: Judge, holder: Run) -> None:
@@ -83,7 +85,7 @@ def _look_at_budget(judge: Judge, holder: Run) -> None:
         (used.cost_usd or 0) / budget.max_cost_usd if budget.max_cost_usd else 0,
     )
     own = bill_of(judge.view, replace(holder, children=()))
-    reserve = holder.reserve
+    reserve = holder.budget.reserve
     if reserve is not None and (
         (budget.max_tokens and (own.tokens or 0) + reserve.tokens >= budget.max_tokens)
         or (
@@ -94,7 +96,7 @@ def _look_at_budget(judge: Judge, holder: Run) -> None:
         _look_at_stopped(judge, holder)
     if share >= (100 - RESERVE) / 100 + 1e-6:
         # One that is stopped for a budget above it needs none for a report of its own.
-        if reserve is None and holder.budget_stop is None:
+        if reserve is None and holder.budget.stop is None:
             judge.fail("no subtree works on without budget", f"{holder.id} spends its reserve")
         for child in holder.active_children:
             _look_at_stopped(judge, judge.view[child.run_id])
@@ -105,7 +107,7 @@ def _look_at_stopped(judge: Judge, run: Run) -> None:
     if run.is_settled or run.phase is Phase.VERIFYING:
         return
     ends = run.phase is Phase.ENDING or run.attempt.evidence.stop is not None
-    if run.budget_stop is None or not ends:
+    if run.budget.stop is None or not ends:
         judge.fail("no subtree works on without budget", f"{run.id} is {run.phase}")
     for child in run.active_children:
         _look_at_stopped(judge, judge.view[child.run_id])

@@ -183,7 +183,7 @@ class Judge:
             if entry.run_id in self._consumed:
                 self.fail("consumed at most once", entry.run_id)
             self._consumed.add(entry.run_id)
-        if isinstance(entry.event, SlotGranted) and run is not None and run.budget_stop is not None:
+        if isinstance(entry.event, SlotGranted) and run is not None and run.budget.stop is not None:
             self.fail("nothing starts without budget", entry.run_id)
         step = reduce(run, entry.event)
         if run is not None and step.run.phase is not run.phase:
@@ -229,12 +229,12 @@ class Judge:
         most = 1 + run.spec.retry_count + int(again) + ends.count(Reason.PROVIDER_LIMIT)
         if len(run.attempts) > most:
             self.fail("attempts ≤ 1 + retries", f"{run.id}: {len(run.attempts)} > {most}")
-        if run.retries_used > run.spec.retry_count:
-            self.fail("attempts ≤ 1 + retries", f"{run.id}: {run.retries_used} retries")
+        if run.retry.used > run.spec.retry_count:
+            self.fail("attempts ≤ 1 + retries", f"{run.id}: {run.retry.used} retries")
         for before, after in pairwise(run.attempts):
             is_refused = ends[before.number - 1] is Reason.PROVIDER_LIMIT
             can_resume = is_refused and run.resolved.abilities.resume
-            if after.resumes != (before.native_session if can_resume else None):
+            if after.session.resumes != (before.session.native if can_resume else None):
                 self.fail("a refused session is gone on with", f"{run.id}#{after.number}")
 
     def _look_at_effects(self, run: Run) -> None:
@@ -243,20 +243,20 @@ class Judge:
         if needed is not None and not any(isinstance(effect, needed) for effect in mine):
             self.fail("no effect is lost", f"{run.id} is {run.phase} without {needed.__name__}")
         if run.phase is Phase.ENDING and run.attempt.outcome is not None:
-            waits = run.active_children or run.paused
+            waits = run.active_children or run.control.paused
             if not waits and not any(isinstance(effect, ResumeAttempt) for effect in mine):
                 self.fail("no effect is lost", f"{run.id} is ending and waits for nothing")
-        if run.phase is Phase.RUNNING and run.cancel is not None:
+        if run.phase is Phase.RUNNING and run.control.cancel is not None:
             stopped = run.attempt.evidence.stop is not None
             if not stopped:
                 self.fail("cancel stops the attempt", run.id)
 
     def _look_at_cascade(self, run: Run) -> None:
-        if run.cancel is None:
+        if run.control.cancel is None:
             return
         for child in run.active_children:
             found = self.view.get(child.run_id)
-            if found is None or (found.cancel is None and found.phase not in SETTLED):
+            if found is None or (found.control.cancel is None and found.phase not in SETTLED):
                 self.fail("cancel cascades", f"{run.id} → {child.run_id}")
 
     def _look_at_caps(self) -> None:
@@ -282,7 +282,7 @@ class Judge:
         settled = {run_id for run_id in changed if self.view[run_id].phase in SETTLED}
         waiting = [run for run in self.view.values() if run.phase is Phase.WAITING]
         for run in waiting:
-            for dependency in run.dependencies:
+            for dependency in run.waiting.dependencies:
                 known = self.view.get(dependency.run_id)
                 if dependency.outcome is None and (
                     dependency.run_id in settled or (known is not None and known.is_settled)
@@ -317,7 +317,7 @@ class Judge:
             self.fail("a token is its attempt's own", f"{run_id}#{number} got that of {known}")
 
     def _check_dependencies(self, run: Run) -> None:
-        for dependency in run.dependencies:
+        for dependency in run.waiting.dependencies:
             found = self.view.get(dependency.run_id)
             if found is None or found.phase not in SETTLED or found.outcome is None:
                 self.fail("dependency order", f"{run.id} before {dependency.run_id} settled")
@@ -340,7 +340,7 @@ class Judge:
 
     def delivering(self, run: Run, courier: str) -> None:
         """A courier was given an announcement."""
-        if run.requester_run is not None and courier == "direct":
+        if run.lineage.requester_run is not None and courier == "direct":
             self.fail("nested results stay inside", f"{run.id} to {courier}")
         known = self.view.get(run.id)
         if known is None or known.phase not in SETTLED:
@@ -389,9 +389,9 @@ class Judge:
             self.fail("consumed at most once", f"{run.id}: {consumptions} times in its journal")
 
     def _check_family(self, run: Run, stored: Mapping[RunId, Run]) -> None:
-        if run.requester_run is None:
+        if run.lineage.requester_run is None:
             return
-        parent = stored.get(run.requester_run)
+        parent = stored.get(run.lineage.requester_run)
         if parent is None or all(child.run_id != run.id for child in parent.children):
             self.fail("never half a spawn", f"{run.id} is unknown to its parent")
 
@@ -403,7 +403,7 @@ class Judge:
         for run in self.view.values():
             if run.phase not in OVER:
                 self.fail("every run ends", f"{run.id} is {run.phase}")
-            if run.paused:
+            if run.control.paused:
                 self.fail("every run ends", f"{run.id} is over and paused")
             if run.pending_requests:
                 self.fail("no question stays open", run.id)
@@ -471,6 +471,6 @@ class Judge:
         stop, outcome = attempt.evidence.stop, attempt.outcome
         if stop is None or outcome is None:
             return
-        unstarted = stop is StopCause.BUDGET and attempt.started_at_ms is None
+        unstarted = stop is StopCause.BUDGET and attempt.times.started_at_ms is None
         if outcome.status is not (Status.ERROR if unstarted else STOPPED[stop]):
             self.fail("a stop of ours stays the outcome", f"{run.id}#{number} {outcome.status}")

@@ -35,7 +35,7 @@ def _check(judge: Judge, run: Run, found: dict[str, AttemptRecord]) -> None:
         if record is None:
             judge.fail(NAME, f"{wanted.key} has none")
             continue
-        if run.retry_from is not None and number == 1:
+        if run.lineage.retry_from is not None and number == 1:
             # What it repeats was read from the store.
             wanted = replace(wanted, retry_of=record.retry_of, escalated_from=record.escalated_from)
         if record != wanted:

@@ -604,11 +604,11 @@ class Scenario:
 
     async def _let_go(self, run: Run) -> None:
         run_id = run.id
-        if run.paused:
+        if run.control.paused:
             await self._try(lambda engine: engine.resume(run_id, by="simulation"))
         worker = self._world.workers.get(run.attempt_id) if run.attempts else None
         hangs = worker is not None and worker.ends_s - self._world.loop.time() > 300
-        if hangs and run.cancel is None and not run.is_settled:
+        if hangs and run.control.cancel is None and not run.is_settled:
             await self._try(lambda engine: engine.cancel(run_id, by="simulation"))
 
     def _is_at_rest(self) -> bool:
@@ -653,7 +653,7 @@ class Scenario:
                 continue
             self._judge.check_stop(run, attempt.number)
             # A turn that was stopped before anybody wrote down its start is not the run's.
-            turns = worker.turns[: attempt.turns]
+            turns = worker.turns[: attempt.turn.number]
             is_seen = not (worker.is_unwatchable or self._host.faults.watch_fails)
             if is_seen and isinstance(turns[-1].signals[-1][1], Exited):
                 self._judge.check_not_lost(run, attempt.number)

@@ -121,11 +121,11 @@ def shared_sessions(runs: Mapping[RunId, Run]) -> list[str]:
 
 def broken_links(runs: Mapping[RunId, Run], run: Run) -> str | None:
     """What is wrong between a run and the one whose session it goes on with; None = nothing."""
-    if run.continues is None:
+    if run.session.continues is None:
         return None
-    before = runs.get(run.continues.run_id)
+    before = runs.get(run.session.continues.run_id)
     if before is None or before.outcome is None:
-        return f"{run.id} goes on with {run.continues.run_id}, which did not end"
-    if before.continued_by is None:
+        return f"{run.id} goes on with {run.session.continues.run_id}, which did not end"
+    if before.session.continued_by is None:
         return f"{before.id} does not know that {run.id} goes on with it"
     return None

@@ -92,7 +92,9 @@ def does_not_count_retries(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         def conclude(run: Run, *rest: Any) -> Transition:
             step: Transition = original(run, *rest)
-            return step._replace(run=replace(step.run, retries_used=run.retries_used))
+            return step._replace(
+                run=replace(step.run, retry=replace(step.run.retry, used=run.retry.used))
+            )
 
         return conclude
 
@@ -146,8 +148,9 @@ def spawns_without_looking_at_budgets(patch: pytest.MonkeyPatch) -> None:
 def retries_without_budget(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         def again(run: Run, *rest: Any, **more: Any) -> Transition:
-            step: Transition = original(replace(run, budget_stop=None), *rest, **more)
-            return step._replace(run=replace(step.run, budget_stop=run.budget_stop))
+            unbounded = replace(run, budget=replace(run.budget, stop=None))
+            step: Transition = original(unbounded, *rest, **more)
+            return step._replace(run=replace(step.run, budget=run.budget))
 
         return again
 
@@ -247,24 +250,30 @@ def remembers_what_is_in_no_event(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         def settle(*given: Any) -> Transition:
             step: Transition = original(*given)
-            return step._replace(run=replace(step.run, notices=next(count)))
+            questions = replace(step.run.questions, notices=next(count))
+            return step._replace(run=replace(step.run, questions=questions))
 
         return settle
 
     wrap(patch, lifecycle, "settle", make)
 
 
+def unread(run: Run) -> Run:
+    delivery = run.delivery
+    return replace(run, delivery=delivery and replace(delivery, consumed_at_ms=None))
+
+
 @mutation
 def consumes_twice(patch: pytest.MonkeyPatch) -> None:
     def make_consumed(original: Any) -> Any:
         def consumed(run: Run, event: Event) -> Transition:
-            return original(replace(run, announcement_consumed_ms=None), event)  # type: ignore[no-any-return]
+            return original(unread(run), event)  # type: ignore[no-any-return]
 
         return consumed
 
     def make_consume(original: Any) -> Any:
         def consume(self: Any, run: Run, **named: Any) -> bool:
-            return original(self, replace(run, announcement_consumed_ms=None), **named)  # type: ignore[no-any-return]
+            return original(self, unread(run), **named)  # type: ignore[no-any-return]
 
         return consume
 
@@ -275,7 +284,7 @@ def consumes_twice(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def loses_attempts_that_are_watched(patch: pytest.MonkeyPatch) -> None:
     def unseen(self: Any, run: Run, _watched: object) -> int:
-        return int(self._clock.now_ms() - run.phase_since_ms + 1)
+        return int(self._clock.now_ms() - run.times.phase_since_ms + 1)
 
     patch.setattr(Supervisor, "_unseen_ms", unseen)
 
@@ -295,7 +304,7 @@ def takes_read_for_stored(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def leaves_unread_messages_with_the_dead(patch: pytest.MonkeyPatch) -> None:
     def living(_self: Any, run: Run) -> SessionKey:
-        return run.first_session_key if run.children else run.requester
+        return run.session.first_key if run.children else run.requester
 
     patch.setattr(Ledger, "living_inbox", living)
 
@@ -438,7 +447,8 @@ def raises_alerts_again_after_a_crash(patch: pytest.MonkeyPatch) -> None:
 def pushes_nested_results_outside(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
         def route(run: Run) -> routing.Route:
-            return original(replace(run, requester_run=None))  # type: ignore[no-any-return]
+            lineage = replace(run.lineage, requester_run=None)
+            return original(replace(run, lineage=lineage))  # type: ignore[no-any-return]
 
         return route
 
@@ -446,7 +456,7 @@ def pushes_nested_results_outside(patch: pytest.MonkeyPatch) -> None:
 
 
 def lifecycle_lane(run: Run) -> tuple[str, int]:
-    return (run.resolved.lane, run.depth)
+    return (run.resolved.lane, run.lineage.depth)
 
 
 def seeds_needed(first: int) -> tuple[int, Broken] | None:

@@ -97,7 +97,7 @@ def check_let_go(judge: Judge, run_id: object, number: int, *, turn: int) -> Non
     """All of a turn may go: its end must be durable."""
     run = next((each for each in judge.view.values() if each.id == run_id), None)
     attempt = run.attempts[number - 1] if run is not None and len(run.attempts) >= number else None
-    if attempt is None or not (attempt.turns > turn or _has_ended(attempt)):
+    if attempt is None or not (attempt.turn.number > turn or _has_ended(attempt)):
         judge.fail("nothing is let go that may be read again", f"{run_id}#{number}")
 
 
@@ -148,7 +148,7 @@ def _check_lines(
     for attempt in run.attempts:
         turns = said_by.get(AttemptId(f"{run.id}#{attempt.number}"), [])
         # A turn that was stopped before anybody wrote down its start is not the run's.
-        wanted = [*_texts(turns[: attempt.turns])]
+        wanted = [*_texts(turns[: attempt.turn.number])]
         mine = [text for text in found if text.startswith(f"{MARK}{run.id}#{attempt.number}/")]
         is_whole = attempt.evidence.exit is not None
         if mine != (wanted if is_whole else wanted[: len(mine)]):

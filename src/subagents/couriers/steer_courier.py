@@ -57,7 +57,7 @@ class SteerCourier:
             run_id=requester.id,
             number=requester.attempt.number,
             options=requester.resolved.options,
-            turns=requester.attempt.turns,
+            turns=requester.attempt.turn.number,
         )
         try:
             await runtime.steer(ref, message.text, key=message.id)

@@ -107,7 +107,7 @@ def document(run: Run, message: Message) -> dict[str, object]:
         "agentId": run.resolved.agent_id,
         "threadId": run.root if run.spec.thread else None,
         "messageId": message.id,
-        "continues": None if run.continues is None else run.continues.run_id,
+        "continues": None if run.session.continues is None else run.session.continues.run_id,
         "outcome": None
         if outcome is None
         else {"status": outcome.status, "reason": outcome.reason, "error": outcome.error},

@@ -259,10 +259,10 @@ class Outbox:
 
     async def _start(self, run: Run, number: int) -> Event:
         live = self._ledger.live.get(run.id, run)
-        if live.cancel is not None:
+        if live.control.cancel is not None:
             self._ledger.tokens.throw_away(run.id, number)
             return self._start_failed(number, "cancelled before it was started")
-        if live.budget_stop is not None:
+        if live.budget.stop is not None:
             self._ledger.tokens.throw_away(run.id, number)
             return self._start_failed(number, "out of budget before it was started")
         vacuous = False
@@ -270,8 +270,8 @@ class Outbox:
         try:
             await self._places.prepare(run)
             contract = run.spec.verification
-            is_later = bool(run.dependencies) or run.resolved.worktree is not None
-            if contract is not None and number == 1 and is_later and not run.vacuous:
+            is_later = bool(run.waiting.dependencies) or run.resolved.worktree is not None
+            if contract is not None and number == 1 and is_later and not run.verification.vacuous:
                 # What the dependencies left behind is not this run's work.
                 vacuous = await self._verifier.baseline(contract, run.resolved.cwd)
             # The loop's own timer: one on the clock port would cost two tasks for every start.
@@ -318,7 +318,7 @@ class Outbox:
         if not _is_current(run, effect.attempt):
             return None
         ref = replace(ref_of(run), turns=effect.turn)
-        if self._ledger.live.get(run.id, run).budget_stop is not None:
+        if self._ledger.live.get(run.id, run).budget.stop is not None:
             # A daemon that was killed may have started it, and could not say so.
             await self._runtime(run).stop(ref, grace_s=0)
             return self._start_failed(effect.attempt, "out of budget before its next turn")

@@ -21,6 +21,7 @@ from subagents.domain.run.outcome import (
     DeliveryOutcome,
 )
 from subagents.domain.run.run import (
+    Conclusion,
     Message,
     MessageKind,
     Phase,
@@ -52,9 +53,8 @@ SUITE: Suite[CourierPlace] = Suite()
 
 def settled_run(number: int = 1, *, requester: SessionKey) -> Run:
     """A run that ended well; its id grows with its number."""
-    return a_run(
-        number, requester=requester, phase=Phase.ANNOUNCING, outcome=OK, ended_at_ms=NOW_MS
-    )
+    end = Conclusion(outcome=OK, ended_at_ms=NOW_MS)
+    return a_run(number, requester=requester, phase=Phase.ANNOUNCING, conclusion=end)
 
 
 def announced(run: Run, text: str = "it is done") -> Message:

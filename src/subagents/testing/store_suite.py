@@ -14,6 +14,7 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import (
+    Conclusion,
     Message,
     MessageKind,
     Phase,
@@ -75,8 +76,18 @@ def a_run(number: int, *, requester: SessionKey = ME, **changes: object) -> Run:
     return replace(reduce(None, event).run, **changes)
 
 
-def over(run: Run, *, ended_ms: int = NOW_MS, **changes: object) -> Run:
-    return replace(run, phase=Phase.COMPLETED, outcome=OK, ended_at_ms=ended_ms, **changes)
+def over(run: Run, *, ended_ms: int = NOW_MS, result: str | None = None) -> Run:
+    end = Conclusion(outcome=OK, ended_at_ms=ended_ms, result=result)
+    return replace(run, phase=Phase.COMPLETED, conclusion=end)
+
+
+def archived(run: Run, at_ms: int) -> Run:
+    return replace(run, times=replace(run.times, archived_at_ms=at_ms))
+
+
+def below(run: Run, parent: Run) -> Run:
+    """The run as one that ``parent`` asked for."""
+    return replace(run, lineage=replace(run.lineage, requester_run=parent.id))
 
 
 def entry(
@@ -436,7 +447,7 @@ def a_message_can_be_written_as_consumed(place: StorePlace) -> None:
 @SUITE.behaviour("store:open-runs")
 def open_runs_come_oldest_first_with_the_ended_children_they_still_need(place: StorePlace) -> None:
     parent = a_run(2)
-    child = over(a_run(3, requester_run=parent.id))
+    child = over(below(a_run(3), parent))
     alone, early = over(a_run(4)), a_run(1)
     with closing(opened(place)) as store:
         store.commit(spawned(parent, child, alone, early))
@@ -448,8 +459,8 @@ def open_runs_come_oldest_first_with_the_ended_children_they_still_need(place: S
 def every_filter_narrows_and_lists_are_newest_first(place: StorePlace) -> None:
     runs = [a_run(n) for n in range(1, 6)]
     runs[1] = over(replace(runs[1], requester=OTHER))
-    runs[2] = over(replace(runs[2], archived_at_ms=NOW_MS))
-    runs[3] = replace(runs[3], requester_run=runs[0].id)
+    runs[2] = over(archived(runs[2], NOW_MS))
+    runs[3] = below(runs[3], runs[0])
     with closing(opened(place)) as store:
         store.commit(spawned(*runs))
 
@@ -563,7 +574,7 @@ def runs_over_for_long_enough_are_archived_sessions_never(place: StorePlace) -> 
             replace(kept, resolved=replace(kept.resolved, mode=Mode.SESSION)), ended_ms=NOW_MS - 9
         ),
         over(a_run(4), ended_ms=NOW_MS - 20),
-        over(a_run(5), ended_ms=NOW_MS - 30, archived_at_ms=NOW_MS),
+        archived(over(a_run(5), ended_ms=NOW_MS - 30), NOW_MS),
         a_run(6),
     ]
     with closing(opened(place)) as store:
@@ -577,8 +588,8 @@ def runs_over_for_long_enough_are_archived_sessions_never(place: StorePlace) -> 
 
 @SUITE.behaviour("store:prunable")
 def a_result_nobody_read_is_never_pruned(place: StorePlace) -> None:
-    runs = [over(a_run(n), ended_ms=NOW_MS - 100, archived_at_ms=NOW_MS - 50) for n in range(1, 4)]
-    young = over(a_run(8), ended_ms=NOW_MS + 5, archived_at_ms=NOW_MS + 6)
+    runs = [archived(over(a_run(n), ended_ms=NOW_MS - 100), NOW_MS - 50) for n in range(1, 4)]
+    young = archived(over(a_run(8), ended_ms=NOW_MS + 5), NOW_MS + 6)
     shown = over(a_run(9), ended_ms=NOW_MS - 100)
     with closing(opened(place)) as store:
         batch = spawned(*runs, young, shown)
@@ -598,7 +609,7 @@ def a_result_nobody_read_is_never_pruned(place: StorePlace) -> None:
 
 @SUITE.behaviour("store:prunable-alerts")
 def news_that_nobody_read_keep_no_run(place: StorePlace) -> None:
-    run = over(a_run(1), ended_ms=NOW_MS - 100, archived_at_ms=NOW_MS - 50)
+    run = archived(over(a_run(1), ended_ms=NOW_MS - 100), NOW_MS - 50)
     with closing(opened(place)) as store:
         batch = spawned(run)
         batch.messages += [alert(run)]
@@ -628,11 +639,11 @@ def pruning_deletes_a_run_and_all_that_belongs_to_it(place: StorePlace) -> None:
 @SUITE.behaviour("store:archive-keeps-all")
 def archiving_hides_a_run_and_deletes_nothing(place: StorePlace) -> None:
     run = over(a_run(1), result="precious")
-    hidden = replace(run, seq=2, archived_at_ms=NOW_MS)
+    hidden = archived(replace(run, seq=2), NOW_MS)
     with closing(opened(place)) as store:
         store.commit(spawned(run))
-        archived = entry(run, seq=2, event=Archived(at_ms=NOW_MS))
-        store.commit(Batch(runs={run.id: hidden}, journal=[archived]))
+        event = entry(run, seq=2, event=Archived(at_ms=NOW_MS))
+        store.commit(Batch(runs={run.id: hidden}, journal=[event]))
 
         expect("hidden", found=list(store.runs(RunFilter())), wanted=[])
         expect("whole", found=store.run(run.id), wanted=hidden)

@@ -193,8 +193,12 @@ def test_cancelling_a_spawned_task_cancels_the_run(tmp_path: Path) -> None:
         assert "result" not in task
         assert run.outcome is not None
         assert run.outcome.status == "cancelled"
-        assert run.cancel is not None
-        assert (run.cancel.by, run.cancel.reason) == ("agent:main:desk", "tasks/cancel")
+        cancel = run.control.cancel
+        assert cancel is not None
+        assert (cancel.by, cancel.reason) == (
+            "agent:main:desk",
+            "tasks/cancel",
+        )
         # Who cancelled it and saw it end is not told of it a second time.
         quiet = await Wire(home, tasks=False).call("sessions_wait", timeoutSeconds=0)
         assert quiet["structuredContent"]["completed"] == []
@@ -327,8 +331,8 @@ def test_a_workers_question_is_put_to_the_clients_user_and_the_answer_reaches_th
         }
         await wire.ok("tasks/update", taskId=task_id, inputResponses=given)
         run = await home.services.queries.run(RunId(task_id))
-        assert run.requests[0].answer is not None
-        assert (run.requests[0].answer.text, run.requests[0].answer.by) == (
+        assert run.questions.requests[0].answer is not None
+        assert (run.questions.requests[0].answer.text, run.questions.requests[0].answer.by) == (
             "red",
             "agent:main:desk",
         )
@@ -348,7 +352,7 @@ def test_a_declined_question_is_not_put_again_and_stays_open_for_the_agent(tmp_p
         assert task["status"] == "working"
         assert f"asks ({question}): Which colour?" in task["statusMessage"]
         run = await home.services.queries.run(RunId(task_id))
-        assert run.requests[0].answer is None
+        assert run.questions.requests[0].answer is None
 
     play(tmp_path, scenario)
 

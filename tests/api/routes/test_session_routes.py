@@ -370,8 +370,8 @@ def test_an_agent_goes_on_only_with_what_lies_below_it(tmp_path: Path) -> None:
         found = await desk.until_phase(sent["runId"], "completed")
 
         assert "belongs to another session" in refused.text
-        assert found.requester_run == boss.run_id
-        assert found.depth == 2
+        assert found.lineage.requester_run == boss.run_id
+        assert found.lineage.depth == 2
         parent = await desk.home.services.queries.run(boss.run_id)
         assert [child.run_id for child in parent.children] == [own, sent["runId"]]
 

@@ -18,7 +18,7 @@ def test_a_message_goes_into_the_live_turn_or_waits_for_the_next_as_asked(tmp_pa
         assert (steered["status"], steered["runId"]) == ("steered", live.run_id)
         assert queued["status"] == "queued"
         run = await desk.home.services.queries.run(live.run_id)
-        assert run.steers == ()
+        assert run.control.steers == ()
 
     play(tmp_path, scenario)
 
@@ -34,7 +34,7 @@ def test_a_followup_is_kept_for_a_turn_of_its_own(tmp_path: Path) -> None:
 
         assert sent["status"] == "accepted"
         run = await desk.home.services.queries.run(worker.run_id)
-        assert run.attempts[-1].turns == 2
+        assert run.attempts[-1].turn.number == 2
         # The scripted runtime answers a turn with what it was told.
         assert "and now?" in waited["completed"][0]["result"]
 
@@ -109,8 +109,12 @@ def test_kill_ends_a_run_and_all_below_it_and_can_be_repeated(tmp_path: Path) ->
         assert run.outcome is not None
         assert run.outcome.status == "cancelled"
         boss_run = await desk.home.services.queries.run(boss.run_id)
-        assert boss_run.cancel is not None
-        assert (boss_run.cancel.by, boss_run.cancel.reason) == (desk.caller.session, "enough")
+        cancel = boss_run.control.cancel
+        assert cancel is not None
+        assert (cancel.by, cancel.reason) == (
+            desk.caller.session,
+            "enough",
+        )
 
     play(tmp_path, scenario)
 

@@ -211,8 +211,8 @@ def test_somebody_elses_run_is_refused_by_every_tool_and_the_refusal_kept(
             assert answer.structured["details"] == {"guardrail": "ownership"}
             assert f"run {theirs.run_id} belongs to another session" in answer.text
         run = await desk.home.services.queries.run(theirs.run_id)
-        assert run.cancel is None
-        assert run.steers == ()
+        assert run.control.cancel is None
+        assert run.control.steers == ()
         assert len(run.pending_requests) == 1
         kept = await desk.home.services.refusals.recent()
         assert [(each.call, each.by) for each in kept] == [
@@ -249,7 +249,7 @@ def test_a_run_is_found_by_id_label_prefix_last_and_the_session_of_any_attempt(
         run_id = await desk.spawn("bad", label="twice", retryCount=1, retryDelay=1)
         run = await desk.until_phase(run_id, "completed")
         await until(lambda: run.id not in desk.home.services.engine._parts.ledger.published)
-        keys = [each.session_key for each in run.attempts]
+        keys = [each.session.key for each in run.attempts]
 
         assert len(set(keys)) == 2
         for target in (run_id, "twice", run_id[:8], "last", *keys):

@@ -146,7 +146,7 @@ def test_a_run_waits_for_all_its_dependencies_and_is_then_queued() -> None:
 
     assert settled_dependency(life, 1, OK, "a").phase is Phase.WAITING
     assert settled_dependency(life, 2, OK, "b").phase is Phase.QUEUED
-    assert [d.result for d in life.run.dependencies] == ["a", "b"]
+    assert [d.result for d in life.run.waiting.dependencies] == ["a", "b"]
     assert next_due_ms(life.run) is None
 
 
@@ -222,7 +222,7 @@ def test_waiting_too_long_ends_the_run_with_the_exact_text() -> None:
 def test_the_default_wait_is_half_an_hour() -> None:
     life = Life.begin(dependencies=(a_dependency(),))
 
-    assert life.run.wait_deadline_ms == NOW_MS + 1_800_000
+    assert life.run.waiting.deadline_ms == NOW_MS + 1_800_000
 
 
 # -- attempts -----------------------------------------------------------------------------------
@@ -235,9 +235,9 @@ def test_a_retry_is_a_new_attempt_in_a_new_session_that_names_the_one_before() -
     life.timer().start()
 
     second = life.run.attempt
-    assert (first.retry_of, second.retry_of) == (None, f"{RUN}#1")
-    assert second.session_key != first.session_key
-    assert second.retry_reason == "exit code 1"
+    assert (first.number, second.number) == (1, 2)
+    assert second.session.key != first.session.key
+    assert second.retry.reason == "exit code 1"
     assert life.run.id == RUN
     assert [effect.attempt for effect in life.of(StartAttempt)] == [1, 2]
 
@@ -249,7 +249,7 @@ def test_failures_are_retried_at_their_stored_times_and_then_reported() -> None:
     for _ in range(3):
         life.start().exit(1)
         assert life.phase is Phase.RETRY_WAIT
-        delays.append((life.run.retry_due_ms or 0) - life.at_ms)
+        delays.append((life.run.retry.due_ms or 0) - life.at_ms)
         assert life.apply(TimerFired(at_ms=life.at_ms)).stale
         assert life.timer().phase is Phase.QUEUED
     life.start().exit(1)
@@ -306,7 +306,7 @@ def test_a_deadline_stops_the_attempt_and_stays_the_outcome_when_it_exits_0() ->
 def test_the_deadline_counts_from_the_attempts_start_not_from_the_queue() -> None:
     life = Life.begin(resolved=a_resolved(timeout_ms=10_000)).pass_ms(60_000).start()
 
-    assert life.run.attempt.deadline_ms == NOW_MS + 70_000
+    assert life.run.attempt.times.deadline_ms == NOW_MS + 70_000
 
 
 @pytest.mark.requirement("deadline:warned")
@@ -392,11 +392,11 @@ def verifying(on_failure: OnFailure = OnFailure.FAIL, **spec: object) -> Life:
 )
 def test_the_state_is_stored_before_the_checks_start() -> None:
     life = Life.begin(RunSpec(task="do it", verification=a_contract()))
-    states = [life.run.verification_state]
+    states = [life.run.verification.state]
     life.start().exit(drained=False)
     assert life.of(Verify) == []
     life.timer()
-    states.append(life.run.verification_state)
+    states.append(life.run.verification.state)
 
     assert states == [VerificationState.PENDING, VerificationState.RUNNING]
     assert (life.phase, life.of(Verify)) == (Phase.VERIFYING, [Verify(attempt=1)])
@@ -411,7 +411,7 @@ def test_the_run_counts_as_active_until_the_verdict() -> None:
     life.verify(Verdict.PASSED)
 
     assert life.run.is_settled
-    assert life.run.verification_state is VerificationState.PASSED
+    assert life.run.verification.state is VerificationState.PASSED
     assert life.run.outcome == OK
 
 
@@ -422,9 +422,9 @@ def test_a_failed_check_makes_the_run_an_error_with_the_details() -> None:
     assert life.run.outcome == Outcome(
         status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error="out.txt: is missing"
     )
-    assert life.run.verification_state is VerificationState.FAILED
-    assert life.run.verification is not None
-    assert [check.reason for check in life.run.verification.failures] == ["is missing"]
+    assert life.run.verification.state is VerificationState.FAILED
+    assert life.run.verification.result is not None
+    assert [check.reason for check in life.run.verification.result.failures] == ["is missing"]
     assert life.run.result == "done"
     assert [m.kind for m in life.messages] == [MessageKind.ANNOUNCEMENT]
 
@@ -449,16 +449,16 @@ def test_escalate_adds_a_blocker_for_the_requester() -> None:
 )
 def test_retry_once_gives_one_more_attempt_and_then_fails() -> None:
     life = verifying(OnFailure.RETRY_ONCE).verify(Verdict.FAILED)
-    assert (life.phase, life.run.retry_attempted_at_ms) == (Phase.RETRY_WAIT, NOW_MS)
-    assert life.run.verification_state is VerificationState.PENDING
+    assert (life.phase, life.run.verification.retried_at_ms) == (Phase.RETRY_WAIT, NOW_MS)
+    assert life.run.verification.state is VerificationState.PENDING
     life.timer().start()
-    assert life.run.attempt.verification_retry
-    assert life.run.attempt.retry_reason == "out.txt: is missing"
+    assert life.run.attempt.retry.verifies
+    assert life.run.attempt.retry.reason == "out.txt: is missing"
     life.exit().verify(Verdict.FAILED)
 
     assert life.phase is Phase.ANNOUNCING
     assert len(life.run.attempts) == 2
-    assert life.run.retries_used == 0
+    assert life.run.retry.used == 0
     assert life.run.outcome is not None
     assert life.run.outcome.reason is Reason.VERIFICATION_FAILED
 
@@ -470,7 +470,7 @@ def test_the_retry_after_a_failed_contract_is_apart_from_the_retry_count() -> No
     assert life.phase is Phase.RETRY_WAIT
     life.timer().start()
 
-    assert not life.run.attempt.verification_retry
+    assert not life.run.attempt.retry.verifies
     assert life.exit().verify(Verdict.PASSED).run.outcome == OK
     assert len(life.run.attempts) == 3
 
@@ -502,7 +502,7 @@ def test_only_an_attempt_that_says_it_worked_is_verified() -> None:
 
     assert life.of(Verify) == []
     assert life.run.outcome == ERROR
-    assert life.run.verification is None
+    assert life.run.verification.result is None
 
 
 @pytest.mark.requirement("vacuous:marked")
@@ -510,7 +510,7 @@ def test_a_contract_that_dependencies_already_met_is_marked_at_the_start() -> No
     life = Life.begin(RunSpec(task="do it", verification=a_contract())).grant()
     life.apply(AttemptStarted(at_ms=life.at_ms, attempt=1, vacuous=True))
 
-    assert life.run.vacuous
+    assert life.run.verification.vacuous
     life.exit().verify(Verdict.PASSED)
     assert "contract was already met before the work (vacuous)" in life.messages[0].text
 
@@ -569,7 +569,7 @@ def test_repeating_a_cancel_is_harmless_and_a_finished_run_is_left_alone(phase: 
     assert step.stale
     assert len(life.effects) == effects
     if was_settled:
-        assert (life.run.outcome, life.run.cancel) == (outcome, None)
+        assert (life.run.outcome, life.run.control.cancel) == (outcome, None)
 
 
 @pytest.mark.requirement("cancel:cascades", "field:children-billed-on")
@@ -699,13 +699,13 @@ def test_a_question_is_in_the_inbox_and_its_first_answer_counts() -> None:
     assert [m.kind for m in life.messages] == [MessageKind.QUESTION]
     first = Answer(decision=Decision.ANSWER, text="the first", by="me", at_ms=life.at_ms)
     second = Answer(decision=Decision.ANSWER, text="the second", by="you", at_ms=life.at_ms)
-    name = life.run.requests[0].id
+    name = life.run.questions.requests[0].id
 
     life.apply(RequestAnswered(at_ms=life.at_ms, request_id=name, answer=first))
     step = life.apply(RequestAnswered(at_ms=life.at_ms, request_id=name, answer=second))
 
     assert step.stale
-    assert life.run.requests[0].answer == first
+    assert life.run.questions.requests[0].answer == first
     assert len(life.of(ResolveMessages, life.followups)) == 1
 
 
@@ -721,7 +721,7 @@ def test_an_unanswered_question_gets_its_default_or_a_timeout(
     life.timer()
 
     assert life.at_ms == NOW_MS + 5000
-    assert life.run.requests[0].answer == Answer(
+    assert life.run.questions.requests[0].answer == Answer(
         decision=decision, text=default, by="deadline", at_ms=NOW_MS + 5000
     )
     assert len(life.of(ResolveMessages, life.followups)) == 1
@@ -731,7 +731,7 @@ def test_an_unanswered_question_gets_its_default_or_a_timeout(
 def test_questions_of_an_ended_attempt_are_closed() -> None:
     life = Life.begin().start().ask().exit()
 
-    answer = life.run.requests[0].answer
+    answer = life.run.questions.requests[0].answer
     assert answer is not None
     assert (answer.decision, answer.by) == (Decision.CANCELLED, "attempt ended")
     assert life.run.pending_requests == ()
@@ -759,7 +759,7 @@ def test_a_notice_that_wants_an_answer_is_pending_and_has_no_deadline(priority: 
     (notice,) = life.run.pending_requests
     assert (notice.id, notice.priority, notice.deadline_ms) == (f"{RUN}:n1", priority, None)
     assert next_due_ms(life.run) is None
-    assert noticed(Priority.INFO).run.requests == ()
+    assert noticed(Priority.INFO).run.questions.requests == ()
 
 
 @pytest.mark.requirement("notices:answered-by-message")
@@ -769,7 +769,7 @@ def test_any_message_to_the_worker_answers_its_notices_and_no_question() -> None
     life.steer("use the other disk")
 
     assert [request.id for request in life.run.pending_requests] == [f"{RUN}:q1"]
-    given = life.run.requests[0].answer
+    given = life.run.questions.requests[0].answer
     assert given is not None
     assert (given.decision, given.text, given.by) == (Decision.ANSWER, "use the other disk", "me")
     assert life.of(ResolveMessages, life.followups) == [
@@ -791,8 +791,8 @@ def test_the_answer_to_a_notice_goes_to_the_worker_as_a_message() -> None:
     assert [effect.message for effect in denied.of(SteerAttempt)] == [
         '[Answer to your blocker "which one?"]: denied'
     ]
-    assert (later.of(SteerAttempt), len(later.run.steers)) == ([], 1)
-    assert (deaf.of(SteerAttempt), deaf.run.steers) == ([], ())
+    assert (later.of(SteerAttempt), len(later.run.control.steers)) == ([], 1)
+    assert (deaf.of(SteerAttempt), deaf.run.control.steers) == ([], ())
     for life in (told, denied, later, deaf):
         assert life.run.pending_requests == ()
         assert len(life.of(ResolveMessages, life.followups)) == 1
@@ -803,7 +803,7 @@ def test_the_end_of_the_attempt_closes_its_notices_and_leaves_them_to_be_read() 
     life = noticed(Priority.BLOCKER).exit(1)
 
     assert life.run.pending_requests == ()
-    given = life.run.requests[0].answer
+    given = life.run.questions.requests[0].answer
     assert given is not None
     assert given.decision is Decision.CANCELLED
     assert life.of(ResolveMessages, life.followups) == []
@@ -815,13 +815,13 @@ def test_the_report_in_the_text_of_the_last_turn_is_the_runs_report() -> None:
     spec = RunSpec(task="t")
     limits = a_resolved(abilities=ALL_ABILITIES)
     life = Life.begin(spec, limits).start().child().result(block.format("first")).exit()
-    assert life.run.attempt.report is not None
+    assert life.run.attempt.reported.report is not None
     life.child_ends(OK, "c").start()
 
     life.result(block.format("second")).exit()
 
     assert life.run.report is not None
-    assert (life.run.report.summary, life.run.attempt.report_is_text) == ("second", True)
+    assert (life.run.report.summary, life.run.attempt.reported.is_text) == ("second", True)
 
 
 @pytest.mark.requirement("steer:live")
@@ -830,7 +830,7 @@ def test_a_message_goes_into_the_live_attempt_where_the_runtime_can() -> None:
     assert [effect.message for effect in life.of(SteerAttempt)] == ["hurry"]
     life.apply(SteerSettled(at_ms=life.at_ms, number=1, taken=True))
 
-    assert life.run.steers == ()
+    assert life.run.control.steers == ()
     assert life.exit().phase is Phase.ANNOUNCING
 
 
@@ -893,7 +893,7 @@ def test_a_run_paused_while_live_can_be_resumed_wherever_it_has_come_to(phase: P
     life.exit()
     assert life.phase is Phase.VERIFYING
 
-    assert not life.resume().run.paused
+    assert not life.resume().run.control.paused
     assert life.phase is Phase.VERIFYING
 
 
@@ -1000,7 +1000,7 @@ def test_cleaning_up_deletes_sessions_only_when_asked(cleanup: Cleanup) -> None:
     assert life.of(CleanUp) == [CleanUp(delete=cleanup is Cleanup.DELETE)]
     assert (life.phase, life.run.result) == (Phase.COMPLETED, "kept")
     life.apply(Archived(at_ms=life.at_ms))
-    assert (life.run.archived_at_ms, life.run.result) == (life.at_ms, "kept")
+    assert (life.run.times.archived_at_ms, life.run.result) == (life.at_ms, "kept")
 
 
 @pytest.mark.requirement(

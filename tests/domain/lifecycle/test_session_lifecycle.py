@@ -25,7 +25,7 @@ from subagents.domain.run.outcome import (
     Status,
     VerificationState,
 )
-from subagents.domain.run.run import Continues, Phase, StopCause
+from subagents.domain.run.run import Continues, Phase, StopCause, VerificationRecord
 from subagents.domain.run.signals import SessionSeen
 from subagents.domain.run.spec import (
     Abilities,
@@ -133,7 +133,7 @@ def test_however_it_then_ends_it_is_partial_with_its_last_words(
         status=Status.PARTIAL, reason=Reason.INTERRUPTED, error="interrupted at work"
     )
     assert life.run.result == "as far as I came"
-    assert (life.of(Verify), life.run.retries_used) == ([], 0)
+    assert (life.of(Verify), life.run.retry.used) == ([], 0)
 
 
 @pytest.mark.requirement("interrupt:beaten-by-cancel")
@@ -210,11 +210,11 @@ def test_the_session_is_what_the_program_called_it_last() -> None:
 def test_every_ended_run_can_learn_who_goes_on_with_it(phase: Phase) -> None:
     life = in_phase(phase)
     life.apply(Continued(at_ms=life.at_ms, run_id=RunId("r-2")))
-    assert (life.phase, life.run.continued_by) == (phase, RunId("r-2"))
+    assert (life.phase, life.run.session.continued_by) == (phase, RunId("r-2"))
 
     life.apply(Continued(at_ms=life.at_ms, run_id=RunId("r-3")))
 
-    assert life.run.continued_by == RunId("r-3")
+    assert life.run.session.continued_by == RunId("r-3")
 
 
 @pytest.mark.requirement("sessions:inherited")
@@ -265,7 +265,7 @@ def test_what_a_continuation_does_not_say_is_as_before() -> None:
 def test_a_contract_holds_until_it_was_met(state: VerificationState, *, holds: bool) -> None:
     contract = a_contract()
     life = Life.begin(RunSpec(task="x", verification=contract), a_resolved(abilities=ABLE))
-    run = replace(life.run, verification_state=state)
+    run = replace(life.run, verification=VerificationRecord(state=state))
 
     assert inherited(RunSpec(task="y"), run).verification == (contract if holds else None)
 
@@ -281,7 +281,8 @@ def test_a_session_that_is_not_there_is_not_gone_on_with() -> None:
     for run, text in cases:
         with pytest.raises(Conflict, match=text):
             check_resumable(run)
-    known = replace(named.attempt, native_session="s")
+    session = replace(named.attempt.session, native="s")
+    known = replace(named.attempt, session=session)
     assert check_resumable(replace(named, attempts=(known,))) == "s"
 
 

@@ -27,6 +27,8 @@ from subagents.domain.run.run import (
     Decision,
     Priority,
     Progress,
+    ProgressLog,
+    Questions,
     Run,
 )
 from subagents.domain.run.spec import Mode, RunSpec
@@ -224,9 +226,8 @@ def test_the_three_limits_of_questions_name_themselves() -> None:
 
     answer = Answer(decision=Decision.ANSWER, text="x", by="me", at_ms=NOW_MS)
     answered = asking(1, 5).run
-    answered = replace(
-        answered, requests=tuple(replace(r, answer=answer) for r in answered.requests)
-    )
+    requests = tuple(replace(each, answer=answer) for each in answered.questions.requests)
+    answered = replace(answered, questions=Questions(requests=requests))
     with pytest.raises(RateLimited) as refused:
         check_request(answered, pending_at_requester=0, now_ms=NOW_MS + 58_001)
     assert refused.value.to_wire() == {
@@ -261,7 +262,7 @@ def test_notices_have_limits_of_their_own() -> None:
     check_request(blocked, pending_at_requester=0, now_ms=NOW_MS)
     check_notice(noticing(50, Priority.INFO), Priority.BLOCKER)
     with pytest.raises(RateLimited, match="at most 1000 notices per run"):
-        check_notice(replace(blocked, notices=1_000), Priority.INFO)
+        check_notice(replace(blocked, questions=Questions(notices=1_000)), Priority.INFO)
 
 
 @pytest.mark.requirement("progress:rate-limited")
@@ -273,7 +274,8 @@ def test_the_next_progress_waits_for_what_is_left_of_thirty_seconds(
 ) -> None:
     run = Life.begin().start().run
     assert progress_wait_s(run, NOW_MS) == 0
-    run = replace(run, progress=Progress(phase="p", updated_at_ms=NOW_MS), progress_paced_ms=NOW_MS)
+    latest = Progress(phase="p", updated_at_ms=NOW_MS)
+    run = replace(run, progress=ProgressLog(latest=latest, paced_at_ms=NOW_MS))
 
     assert progress_wait_s(run, NOW_MS + passed_ms) == wait_s
 

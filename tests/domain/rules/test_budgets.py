@@ -3,7 +3,16 @@
 from typing import Any
 
 import pytest
-from tests.builders import ALL_ABILITIES, NOW_MS, RUN, Life, a_contract, a_resolved, in_phase
+from tests.builders import (
+    ALL_ABILITIES,
+    NOW_MS,
+    RUN,
+    Life,
+    a_contract,
+    a_dependency,
+    a_resolved,
+    in_phase,
+)
 
 from subagents.domain.rules import budgets, reservations
 from subagents.domain.rules.deadlines import next_due_ms
@@ -27,6 +36,7 @@ from subagents.domain.run.outcome import (
     VerificationState,
 )
 from subagents.domain.run.run import (
+    BudgetState,
     BudgetStop,
     Child,
     Committed,
@@ -155,7 +165,7 @@ def test_a_top_level_run_tells_nobody_and_a_run_that_ends_at_once_gives_all_back
     unstarted = Life.begin(
         RunSpec(task="x", budget=TOKENS),
         requester_run=RunId("r-parent"),
-        dependencies=(replace(in_phase(Phase.WAITING).run.dependencies[0], outcome=failed),),
+        dependencies=(a_dependency(outcome=failed),),
     )
 
     assert unstarted.run.is_settled
@@ -239,8 +249,8 @@ def test_what_calls_under_way_still_add_below_is_not_charged_to_the_report(
 ) -> None:
     life = child_spends(use(a_life().start(), 200).child(), 500)
     child_spends(life, 1_500)
-    assert life.run.reserve is not None
-    assert life.run.reserve.tokens == 700, "up to the edge: 900 - 200"
+    assert life.run.budget.reserve is not None
+    assert life.run.budget.reserve.tokens == 700, "up to the edge: 900 - 200"
     child_spends(life, 2_500)
     assert life.of(StopAttempt) == []
     assert texts_of(life) == [
@@ -256,8 +266,8 @@ def test_what_calls_under_way_still_add_below_is_not_charged_to_the_report(
 def test_what_was_rightly_used_below_stays_charged_when_the_holder_itself_passes_the_edge() -> None:
     life = use(child_spends(a_life().start().child(), 500), 450)
 
-    assert life.run.reserve is not None
-    assert life.run.reserve.tokens == 500
+    assert life.run.budget.reserve is not None
+    assert life.run.budget.reserve.tokens == 500
     use(life, 499, 5.0)
     assert life.of(StopAttempt) == []
     use(life, 500)
@@ -368,7 +378,7 @@ def test_an_attempt_that_fails_of_itself_is_not_tried_again_without_budget() -> 
     life.timer()
 
     assert (life.run.outcome or OK).reason is Reason.BUDGET
-    assert life.run.retries_used == 0
+    assert life.run.retry.used == 0
     assert len(life.run.attempts) == 1
 
 
@@ -382,13 +392,13 @@ def test_a_failed_contract_is_not_tried_again_without_budget_and_stays_the_reaso
 
     assert (life.run.outcome or OK).reason is Reason.VERIFICATION_FAILED
     assert "(not tried again: the budget of run" in error_of(life.run.outcome)
-    assert life.run.verification_state is VerificationState.FAILED
+    assert life.run.verification.state is VerificationState.FAILED
 
     waits = a_life(None, verification=contract).start().result("x").exit().verify(Verdict.FAILED)
     assert waits.phase is Phase.RETRY_WAIT
     waits.apply(BudgetExhausted(at_ms=NOW_MS, stop=ABOVE))
     assert (waits.run.outcome or OK).reason is Reason.VERIFICATION_FAILED
-    assert waits.run.verification_state is VerificationState.FAILED
+    assert waits.run.verification.state is VerificationState.FAILED
 
 
 @pytest.mark.requirement("budget:stop-below")
@@ -553,14 +563,14 @@ def test_thresholds_are_those_of_its_agent() -> None:
 # -- may these be spawned? ----------------------------------------------------------------------
 
 
-def holder(budget: Budget | None, *children: Committed, **changes: Any) -> Run:
+def holder(budget: Budget | None, *children: Committed) -> Run:
     """A running run with such a budget and so much promised below it."""
     run = a_life(budget).start().run
     below = tuple(
         Child(run_id=RunId(f"r-c{n}"), label=f"c{n}", committed=each)
         for n, each in enumerate(children)
     )
-    return replace(run, children=below, **changes)
+    return replace(run, children=below)
 
 
 def refusal(above: list[Run], *wanted: Budget | None, after_ms: int = 0) -> Forbidden | None:
@@ -632,7 +642,7 @@ def test_what_the_run_above_used_itself_is_gone_too() -> None:
 @pytest.mark.requirement("spawn:guardrail-budget")
 def test_nothing_is_spawned_where_a_budget_is_used_up() -> None:
     low = use(a_life().start(), 900).run
-    stopped = holder(None, budget_stop=ABOVE)
+    stopped = replace(holder(None), budget=BudgetState(stop=ABOVE))
     late = holder(Budget(max_seconds=100))
 
     assert "used up but for its own report (900 of 1k tokens)" in str(refusal([low], None))

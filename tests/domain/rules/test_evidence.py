@@ -5,7 +5,8 @@ from itertools import permutations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import CHILD_SESSION, NOW_MS
+from tests import builders
+from tests.builders import NOW_MS
 
 from subagents.domain.rules.evidence import (
     ERROR_CHARS_MAX,
@@ -26,6 +27,7 @@ from subagents.domain.run.run import (
     Evidence,
     Exit,
     Report,
+    Reported,
     ReportStatus,
     StopCause,
     Usage,
@@ -46,13 +48,8 @@ LATER_MS = NOW_MS + SETTLE_MS
 
 
 def an_attempt(evidence: Evidence | None = None, report: Report | None = None) -> Attempt:
-    return Attempt(
-        number=1,
-        session_key=CHILD_SESSION,
-        requested_at_ms=NOW_MS,
-        evidence=evidence or Evidence(),
-        report=report,
-    )
+    reported = Reported(report=report)
+    return builders.an_attempt(evidence=evidence or Evidence(), reported=reported)
 
 
 def exited(code: int | None = 0, *, signal: int | None = None, drained: bool = True) -> Exited:
@@ -205,10 +202,10 @@ def test_the_error_carries_the_end_of_stderr_and_is_bounded() -> None:
 def test_a_tool_used_after_the_report_makes_it_no_longer_the_last_call() -> None:
     tool = ToolSeen(key="t", name="bash")
 
-    assert merged(tool, COMPLETE).report_is_last
-    assert not merged(COMPLETE, tool).report_is_last
-    assert merged(COMPLETE, tool, PARTIAL).report_is_last
-    assert merged(COMPLETE, PARTIAL).report == PARTIAL.report
+    assert merged(tool, COMPLETE).last.is_report
+    assert not merged(COMPLETE, tool).last.is_report
+    assert merged(COMPLETE, tool, PARTIAL).last.is_report
+    assert merged(COMPLETE, PARTIAL).reported.report == PARTIAL.report
 
 
 @pytest.mark.requirement("reconcile:last-tool-call", "report:last-tool")
@@ -216,10 +213,10 @@ def test_the_name_of_the_last_tool_is_kept_and_the_reports_own_call_comes_late()
     tool = ToolSeen(key="t", name="bash")
     itself = ToolSeen(key="t2", name="mcp__subagents__report_completion")
 
-    assert merged(COMPLETE, tool).last_tool == "bash"
+    assert merged(COMPLETE, tool).last.tool == "bash"
     late = merged(COMPLETE, tool, itself)
-    assert (late.last_tool, late.report_is_last) == ("report_completion", True)
-    assert not merged(itself).report_is_last
+    assert (late.last.tool, late.last.is_report) == ("report_completion", True)
+    assert not merged(itself).last.is_report
 
 
 BLOCK = "done\n[COMPLETION REPORT]\nstatus: {}\nsummary: half\n[/COMPLETION REPORT]"
@@ -230,8 +227,8 @@ IN_TEXT = ResultSeen(key="result", text=BLOCK.format("partial"))
 def test_a_report_in_the_result_text_counts_when_none_came_by_tool() -> None:
     read = with_report_from_text(merged(IN_TEXT, exited()))
 
-    assert read.report == Report(summary="half", status=ReportStatus.PARTIAL)
-    assert (read.report_is_text, read.report_is_last) == (True, True)
+    assert read.reported.report == Report(summary="half", status=ReportStatus.PARTIAL)
+    assert (read.reported.is_text, read.last.is_report) == (True, True)
     assert decide(read, at_ms=LATER_MS) == Outcome(
         status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error="half"
     )
@@ -242,15 +239,15 @@ def test_a_report_in_the_result_text_counts_when_none_came_by_tool() -> None:
 def test_a_report_by_tool_beats_the_one_in_the_text() -> None:
     for signals in ((COMPLETE, IN_TEXT), (IN_TEXT, COMPLETE)):
         read = with_report_from_text(merged(*signals, exited()))
-        assert (read.report, read.report_is_text) == (COMPLETE.report, False)
+        assert (read.reported.report, read.reported.is_text) == (COMPLETE.report, False)
 
 
 @pytest.mark.requirement("report-text:last")
 def test_a_tool_used_after_the_text_makes_its_report_no_longer_the_last_word() -> None:
     tool = ToolSeen(key="t", name="bash")
 
-    assert with_report_from_text(merged(tool, IN_TEXT)).report_is_last
-    assert not with_report_from_text(merged(IN_TEXT, tool)).report_is_last
+    assert with_report_from_text(merged(tool, IN_TEXT)).last.is_report
+    assert not with_report_from_text(merged(IN_TEXT, tool)).last.is_report
 
 
 @pytest.mark.requirement("report-text:wrong-value", "report:every-form")
@@ -259,13 +256,13 @@ def test_a_block_that_cannot_be_read_leaves_its_reason() -> None:
 
     read = with_report_from_text(merged(wrong, exited()))
 
-    assert read.report is None
-    assert read.report_problem == (
+    assert read.reported.report is None
+    assert read.reported.problem == (
         'the completion report in the text has status "done" (allowed: complete, partial, failed)'
     )
     assert decide(read, at_ms=LATER_MS) == OK
     by_tool = merge(read, COMPLETE, at_ms=NOW_MS)
-    assert (by_tool.report, by_tool.report_problem) == (COMPLETE.report, None)
+    assert (by_tool.reported.report, by_tool.reported.problem) == (COMPLETE.report, None)
 
 
 @pytest.mark.requirement("reconcile:usage-is-a-total")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from tests.builders import (
-    CHILD_SESSION,
     ME,
     NOW_MS,
     RUN,
@@ -13,6 +12,7 @@ from tests.builders import (
     a_contract,
     a_resolved,
     a_verification,
+    an_attempt,
 )
 
 from subagents.domain.run.events import ParentNotified
@@ -24,8 +24,8 @@ from subagents.domain.run.outcome import (
     Verdict,
 )
 from subagents.domain.run.run import (
-    Attempt,
     Child,
+    Conclusion,
     MessageKind,
     Priority,
     Report,
@@ -33,6 +33,7 @@ from subagents.domain.run.run import (
     Run,
     Steer,
     Usage,
+    VerificationRecord,
 )
 from subagents.domain.run.spec import OnFailure, RunSpec
 from subagents.domain.run.spending import total_usage
@@ -50,12 +51,14 @@ from subagents.text import fence
 SESSION = "agent:worker:subagent:u1"
 
 
-def ended(outcome: Outcome = OK, result: str | None = "done", **changes: Any) -> Run:
-    life = Life.begin().start()
-    run = replace(
-        life.run, outcome=outcome, result=result, ended_at_ms=NOW_MS + 12_400, seq=life.run.seq
-    )
-    return replace(run, **changes)
+def ended(
+    outcome: Outcome = OK,
+    result: str | None = "done",
+    report: Report | None = None,
+    **changes: Any,
+) -> Run:
+    end = Conclusion(outcome=outcome, ended_at_ms=NOW_MS + 12_400, result=result, report=report)
+    return replace(Life.begin().start().run, conclusion=end, **changes)
 
 
 def header(ending_words: str) -> str:
@@ -108,13 +111,13 @@ def test_the_stats_name_tokens_attempts_and_checks() -> None:
     life = Life.begin(RunSpec(task="t", verification=a_contract())).start()
     usage = Usage(tokens_in=3_100, tokens_out=1_100)
     attempts = (replace(life.run.attempt, usage=usage), life.run.attempt)
-    verification = a_verification(Verdict.PASSED)
+    verification = VerificationRecord(result=a_verification(Verdict.PASSED))
     run = ended(spec=life.run.spec, attempts=attempts, verification=verification)
 
     assert "Stats: runtime 12s - tokens 4.2k (in 3.1k / out 1.1k) - attempts 2 - verified: 1/1" in (
         announcement_text(run)
     )
-    assert "- not verified" in announcement_text(replace(run, verification=None))
+    assert "- not verified" in announcement_text(replace(run, verification=VerificationRecord()))
 
 
 @pytest.mark.requirement("announcement:cut-on-display")
@@ -131,10 +134,11 @@ def test_a_long_result_is_cut_with_a_pointer_and_kept_whole() -> None:
 
 @pytest.mark.requirement("announcement:report")
 def test_a_report_is_told_before_the_result() -> None:
-    run = ended(report=Report(summary="I built it"))
+    report = Report(summary="I built it")
+    run = ended(report=report)
 
     assert "```\nI built it\n\ndone\n```" in announcement_text(run)
-    assert "```\nI built it\n```" in announcement_text(replace(run, result=None))
+    assert "```\nI built it\n```" in announcement_text(ended(result=None, report=report))
     assert "```\n(no output)\n```" in announcement_text(ended(result=None))
 
 
@@ -250,7 +254,7 @@ def test_the_follow_up_turn_has_every_childs_outcome_and_result() -> None:
 
 @pytest.mark.requirement("announcement:usage-unknown")
 def test_usage_nobody_reported_stays_unknown() -> None:
-    attempt = Attempt(number=1, session_key=CHILD_SESSION, requested_at_ms=NOW_MS)
+    attempt = an_attempt()
     known = replace(attempt, usage=Usage(tokens_in=5, cost_usd=0.5))
 
     assert total_usage(ended(attempts=(attempt,))) == Usage()

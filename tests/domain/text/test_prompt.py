@@ -12,6 +12,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import (
     Confidence,
+    Control,
     Dependency,
     Report,
     ReportedArtifact,
@@ -125,7 +126,7 @@ def test_messages_from_before_the_start_are_part_of_the_prompt() -> None:
     life = Life.begin().steer("in English").start()
     steer = Steer(number=1, message="in English", by="me", at_ms=NOW_MS)
 
-    assert compose(replace(life.run, steers=(steer,))) == (
+    assert compose(replace(life.run, control=Control(steers=(steer,)))) == (
         "do it\n\n[Message from me]:\nin English"
     )
 

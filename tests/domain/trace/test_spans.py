@@ -158,7 +158,12 @@ def test_a_run_that_ended_before_it_began_is_a_span_too() -> None:
 def a_child(parent: Run, *, created_ms: int, ended_ms: int) -> Run:
     life = Life.begin(run_id=RunId("r-child00000"), requester_run=parent.id, depth=2)
     run = life.start().exit().run
-    return replace(run, created_at_ms=created_ms, ended_at_ms=ended_ms)
+    assert run.conclusion is not None
+    return replace(
+        run,
+        times=replace(run.times, created_at_ms=created_ms),
+        conclusion=replace(run.conclusion, ended_at_ms=ended_ms),
+    )
 
 
 @pytest.mark.requirement("telemetry:tree")
@@ -166,7 +171,7 @@ def test_a_child_lies_under_the_attempt_that_spawned_it() -> None:
     life = Life.begin(RunSpec(task="do it", retry_count=1)).start().pass_ms(5).exit(1)
     life.timer().start().pass_ms(50).exit()
     parent = life.run
-    second = parent.attempts[1].requested_at_ms
+    second = parent.attempts[1].times.requested_at_ms
     ended = parent.ended_at_ms or 0
     child = a_child(parent, created_ms=second + 1, ended_ms=ended)
 

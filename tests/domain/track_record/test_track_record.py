@@ -381,7 +381,7 @@ def test_every_ended_attempt_has_one_record_and_none_is_taken_back(ends: list[st
     for end in ends:
         if life.run.is_settled:
             break
-        if life.run.retry_due_ms is not None:
+        if life.run.retry.due_ms is not None:
             life.timer()
         life.start()
         match end:

@@ -48,8 +48,8 @@ def test_a_refused_run_waits_uncounted_and_goes_on_in_its_own_session(tmp_path: 
             world, refused(), {"exit": 1}, {"continued": True}, {"result": "done after all"}
         )
         waiting = await world.until(run.id, Phase.RETRY_WAIT)
-        assert waiting.limited is not None
-        assert (waiting.retries_used, waiting.limited.waits) == (0, 1)
+        assert waiting.retry.limited is not None
+        assert (waiting.retry.used, waiting.retry.limited.waits) == (0, 1)
         run = await world.until(run.id)
 
         assert run.outcome is not None
@@ -57,7 +57,7 @@ def test_a_refused_run_waits_uncounted_and_goes_on_in_its_own_session(tmp_path: 
         assert [each.number for each in run.attempts] == [1, 2]
         assert run.attempts[0].outcome is not None
         assert run.attempts[0].outcome.reason is Reason.PROVIDER_LIMIT
-        assert (run.retries_used, run.limited) == (0, None)
+        assert (run.retry.used, run.retry.limited) == (0, None)
         again = world.runtime.launches[-1]
         assert (again.native_session, again.prompt) == (f"{run.id}#1", limits.GO_ON)
         assert world.clock.now_ms() - begun >= limits.FIRST_WAIT_MS
@@ -73,7 +73,7 @@ def test_a_program_without_sessions_is_given_the_whole_task_again(tmp_path: Path
         run = await spawn(world, *script, task="the task")
         run = await world.until(run.id)
 
-        assert (run.result, run.attempts[1].resumes) == ("second", None)
+        assert (run.result, run.attempts[1].session.resumes) == ("second", None)
         assert world.runtime.launches[-1].native_session is None
         assert world.runtime.launches[-1].prompt == "the task"
 
@@ -90,8 +90,8 @@ def test_the_wait_is_what_the_provider_asks_for_else_doubles_up_to_five_minutes(
         for number in range(1, 9):
             await until_wait(world, run.id, number)
             run = await world.run(run.id)
-            assert run.retry_due_ms is not None
-            waits.append(run.retry_due_ms - run.phase_since_ms)
+            assert run.retry.due_ms is not None
+            waits.append(run.retry.due_ms - run.times.phase_since_ms)
         assert waits == [7_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000, 300_000]
 
     in_world(tmp_path, scenario)
@@ -100,8 +100,8 @@ def test_the_wait_is_what_the_provider_asks_for_else_doubles_up_to_five_minutes(
 async def until_wait(world: World, run_id: RunId, number: int) -> None:
     def has_come() -> bool:
         now = world.parts.ledger.published[run_id]
-        is_waiting = now.phase is Phase.RETRY_WAIT and now.limited is not None
-        return is_waiting and now.limited is not None and now.limited.waits == number
+        is_waiting = now.phase is Phase.RETRY_WAIT and now.retry.limited is not None
+        return is_waiting and now.retry.limited is not None and now.retry.limited.waits == number
 
     await world.clock.until(has_come)
 
@@ -117,7 +117,7 @@ def test_after_six_hours_of_refusals_the_run_ends_and_says_so(tmp_path: Path) ->
         assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.PROVIDER_LIMIT)
         assert "429: rate limited (waited 5h" in (run.outcome.error or "")
         assert world.clock.now_ms() - begun <= limits.TOTAL_MS_MAX
-        assert run.retries_used == 0
+        assert run.retry.used == 0
 
     in_world(tmp_path, scenario)
 
@@ -155,7 +155,7 @@ def test_the_deadline_of_the_refused_attempt_holds_while_it_waits_and_after_it(
         ended = await world.until(second.id, within_s=120)
         assert ended.outcome is not None
         assert ended.outcome.reason is Reason.DEADLINE
-        assert ended.attempts[0].deadline_ms == ended.attempts[1].deadline_ms
+        assert ended.attempts[0].times.deadline_ms == ended.attempts[1].times.deadline_ms
 
     in_world(tmp_path / "while", scenario)
     in_world(tmp_path / "after", after_it)
@@ -181,7 +181,7 @@ def test_a_wait_for_the_provider_survives_a_crash(tmp_path: Path) -> None:
         before = await world.until(run.id, Phase.RETRY_WAIT)
         await world.restart()
         after = await world.run(run.id)
-        assert (after.phase, after.limited) == (Phase.RETRY_WAIT, before.limited)
+        assert (after.phase, after.retry.limited) == (Phase.RETRY_WAIT, before.retry.limited)
         assert (await world.until(run.id)).result == "fine"
 
     in_world(tmp_path, scenario)

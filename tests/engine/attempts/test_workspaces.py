@@ -16,7 +16,7 @@ from subagents.domain.run.outcome import (
     Reason,
     Status,
 )
-from subagents.domain.run.run import Attempt, Phase, Run
+from subagents.domain.run.run import Attempt, AttemptSession, AttemptTimes, Phase, RetryCause, Run
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Artifact, Contract, Isolation
 from subagents.domain.run.values import RunId, SessionKey, replace
@@ -122,13 +122,13 @@ def test_last_words_are_the_end_of_what_was_said_and_hold_no_secret(tmp_path: Pa
 def an_attempt(
     number: int, outcome: Outcome | None = None, *, verifies: bool = False, resumes: str = ""
 ) -> Attempt:
+    key = SessionKey("agent:x:subagent:y")
     return Attempt(
         number=number,
-        session_key=SessionKey("agent:x:subagent:y"),
-        requested_at_ms=0,
+        session=AttemptSession(key=key, resumes=resumes or None),
+        times=AttemptTimes(requested_at_ms=0),
+        retry=RetryCause(verifies=verifies),
         outcome=outcome,
-        verification_retry=verifies,
-        resumes=resumes or None,
     )
 
 
@@ -217,7 +217,7 @@ def test_a_contract_that_the_last_commit_meets_already_is_marked_when_the_worktr
             verification=contract,
         )
         run = await world.until(run_id)
-        assert run.vacuous
+        assert run.verification.vacuous
         assert run.outcome is not None
         assert run.outcome.status is Status.OK
 

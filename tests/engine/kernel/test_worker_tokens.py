@@ -221,7 +221,7 @@ def test_a_further_turn_has_a_token_that_works_from_its_first_instant(tmp_path: 
             world.engine.identify(first)
         run = await world.until(parent)
 
-        assert run.attempt.turns == 2
+        assert run.attempt.turn.number == 2
         assert asking.known[-1] == (parent, 1, run.session_key)
         (event,) = issued(world, parent)
         assert event.token_hash == run.attempt.token_hashes[-1]

@@ -79,7 +79,7 @@ def test_a_childs_result_is_put_into_its_parents_live_attempt_and_is_consumed_by
         (record,) = tries(child)
         assert (record.outcome, record.phases) == (STEERED, ("steer-internal",))
         assert (record.nested, record.route_mode) == (True, "internal")
-        session = (await world.run(parent)).first_session_key
+        session = (await world.run(parent)).session.first_key
         assert [event.reader for event in consumptions(world, child.id)] == [session]
         assert world.store.inbox(session, unconsumed=True) == []
         assert [each.told for each in (await world.run(parent)).children] == [True]
@@ -99,7 +99,11 @@ def test_what_was_steered_in_is_told_in_no_follow_up_turn(tmp_path: Path) -> Non
         run = await world.until(parent, Phase.COMPLETED)
 
         assert len(world.runtime.steered) == 1
-        assert (world.runtime.turns, run.attempt.turns, run.result) == ([], 1, "parent is done")
+        assert (world.runtime.turns, run.attempt.turn.number, run.result) == (
+            [],
+            1,
+            "parent is done",
+        )
 
     in_world(tmp_path, scenario, max_spawn_depth=2, couriers=[courier])
 
@@ -169,7 +173,7 @@ def test_a_parent_that_takes_no_messages_finds_the_result_in_its_inbox(tmp_path:
 
         (record,) = tries(child)
         assert (record.outcome, record.phases) == (QUEUED, ("queue-internal",))
-        session = (await world.run(parent)).first_session_key
+        session = (await world.run(parent)).session.first_key
         assert len(world.store.inbox(session, unconsumed=True)) == 1
 
     in_world(tmp_path, scenario, max_spawn_depth=2, couriers=[courier], abilities=Abilities())
@@ -195,7 +199,7 @@ def test_what_bubbles_up_is_steered_into_the_nearest_living_ancestor(tmp_path: P
 
         run = await world.until(child, Phase.COMPLETED)
 
-        inboxes = [(await world.run(each)).first_session_key for each in (parent, grandparent)]
+        inboxes = [(await world.run(each)).session.first_key for each in (parent, grandparent)]
         assert [each.target for each in tries(run)] == inboxes
         assert [each.outcome for each in tries(run)] == [BUSY, STEERED]
         assert [event.reader for event in consumptions(world, child)] == inboxes[1:]

@@ -164,7 +164,7 @@ def test_what_a_dead_parent_never_read_goes_to_the_nearest_living_ancestor(tmp_p
         await world.until(parent, Phase.RUNNING)
         child = await world.spawn_child(parent, "quick")
         await world.until(child, Phase.COMPLETED)
-        inbox = (await world.run(parent)).first_session_key
+        inbox = (await world.run(parent)).session.first_key
         assert len(world.store.inbox(inbox, unconsumed=True)) == 1
 
         await world.clock.result(world.engine.cancel(parent, by="me"))

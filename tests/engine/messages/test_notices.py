@@ -134,7 +134,7 @@ def test_a_runtime_that_takes_no_messages_keeps_the_answer_on_record(tmp_path: P
         )
 
         assert await shown(world, run_id) == ("running", 0, None)
-        assert (await world.run(run_id)).steers == ()
+        assert (await world.run(run_id)).control.steers == ()
         assert world.runtime.steered == []
 
     in_world(tmp_path, scenario, abilities=Abilities())
@@ -199,7 +199,7 @@ def test_a_tool_that_changes_nothing_costs_no_commit(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await working(world)
         await world.clock.result(world.engine.tool_used(run_id, 1, "sessions_list"))
-        assert (await world.run(run_id)).attempt.last_tool is None
+        assert (await world.run(run_id)).attempt.last.tool is None
         await world.clock.result(world.engine.report(run_id, Report(summary="done")))
         seq = (await world.run(run_id)).seq
         await world.clock.result(world.engine.tool_used(run_id, 1, "report_completion"))
@@ -211,7 +211,7 @@ def test_a_tool_that_changes_nothing_costs_no_commit(tmp_path: Path) -> None:
             await world.clock.result(world.engine.tool_used(run_id, 1, "sessions_list"))
 
         run = await world.run(run_id)
-        assert (run.seq, run.attempt.report_is_last) == (seq + 1, False)
+        assert (run.seq, run.attempt.last.is_report) == (seq + 1, False)
 
     in_world(tmp_path, scenario)
 
@@ -249,6 +249,6 @@ def test_a_report_as_text_meets_a_contract_when_only_text_follows_it(
         assert run.outcome.error == error
         if error is None:
             assert run.report is not None
-            assert (run.report.summary, run.attempt.report_is_text) == ("all read", True)
+            assert (run.report.summary, run.attempt.reported.is_text) == ("all read", True)
 
     in_world(tmp_path, scenario)

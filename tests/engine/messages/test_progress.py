@@ -50,14 +50,14 @@ def test_progress_is_taken_once_in_thirty_seconds_and_too_soon_is_an_answer(
         await world.clock.advance(28.5)
         soon = await tell(world, run_id, "three")
         assert soon == ProgressAnswer(stored=False, retry_after_s=2)
-        before = (await world.run(run_id)).progress
+        before = (await world.run(run_id)).progress.latest
         assert before is not None
         assert before.phase == "one"
         await world.clock.advance(2)
 
         assert await tell(world, run_id, "four") == STORED
 
-        after = (await world.run(run_id)).progress
+        after = (await world.run(run_id)).progress.latest
         assert after is not None
         assert (after.phase, after.updated_at_ms) == ("four", world.clock.now_ms())
         assert await phases(world, run_id) == ["one", "four"]
@@ -105,9 +105,9 @@ def test_the_log_has_everything_and_the_run_only_the_latest(tmp_path: Path) -> N
         first, second = await world.engine.progress_of(run_id)
         assert (first.level, first.metrics, first.number) == (level, metrics, 1)
         run = await world.run(run_id)
-        assert run.progress == second
-        assert run.progress_lines == 2
-        shown = message_building.progress(run.progress)
+        assert run.progress.latest == second
+        assert run.progress.lines == 2
+        shown = message_building.progress(run.progress.latest)
         assert shown == wire.Progress(phase="two", updated_at=iso(world.clock.now_ms()))
         assert await world.folded(run_id) == run
 
@@ -143,8 +143,8 @@ def test_the_hundred_and_first_update_is_only_the_latest_and_says_so(tmp_path: P
 
         assert answer.is_latest_only
         run: Run = await world.run(run_id)
-        assert run.progress is not None
-        assert run.progress.phase == "one more"
+        assert run.progress.latest is not None
+        assert run.progress.latest.phase == "one more"
         kept = await phases(world, run_id)
         assert (len(kept), kept[-1]) == (100, "step 99")
         assert (await tell(world, run_id, "too soon")).retry_after_s == 30
@@ -180,7 +180,7 @@ def test_a_crash_before_the_commit_leaves_a_line_that_the_next_update_replaces(
         assert not lost.done()
         await world.restart()
         lost.cancel()
-        assert (await world.run(run_id)).progress is None
+        assert (await world.run(run_id)).progress.latest is None
 
         assert await tell(world, run_id, "told again") == STORED
 
@@ -196,7 +196,7 @@ def test_a_log_that_cannot_be_written_is_an_error_and_changes_nothing(tmp_path: 
         (tmp_path / "progress").write_text("in the way")
         with pytest.raises(StoreUnavailable, match=f"the progress of {run_id} cannot be kept"):
             await world.engine.progress(run_id, Progress(phase="one"))
-        assert (await world.run(run_id)).progress is None
+        assert (await world.run(run_id)).progress.latest is None
         (tmp_path / "progress").unlink()
 
         assert await tell(world, run_id, "one") == STORED
@@ -246,7 +246,7 @@ def test_what_a_stream_tells_is_kept_once_in_thirty_seconds_and_always_shown(
         run_id = await working(world, "tells")
         await world.clock.advance(12)
         assert await phases(world, run_id) == ["step 0"]
-        latest = (await world.run(run_id)).progress
+        latest = (await world.run(run_id)).progress.latest
         assert latest is not None
         assert (latest.phase, latest.number) == ("step 1", 0)
 
@@ -254,9 +254,9 @@ def test_what_a_stream_tells_is_kept_once_in_thirty_seconds_and_always_shown(
 
         assert await phases(world, run_id) == ["step 0", "step 3", "step 6"]
         run = await world.run(run_id)
-        assert run.progress_lines == 3
-        assert run.progress is not None
-        assert run.progress.phase == "step 6"
+        assert run.progress.lines == 3
+        assert run.progress.latest is not None
+        assert run.progress.latest.phase == "step 6"
         await world.until(run_id, Phase.COMPLETED)
         assert await phases(world, run_id) == [f"step {number}" for number in (0, 3, 6, 9)]
 
@@ -293,7 +293,7 @@ def test_after_a_crash_a_stream_that_is_read_again_is_in_the_log_once(tmp_path: 
 
         assert [each.number for each in found] == [*range(1, len(found) + 1)]
         assert len({each.phase for each in found}) == len(found)
-        assert (await world.run(run_id)).progress_lines == len(found)
+        assert (await world.run(run_id)).progress.lines == len(found)
 
     in_world(tmp_path, scenario)
 

@@ -257,7 +257,7 @@ def test_a_question_to_a_requester_that_ended_goes_to_the_ancestor_at_work(
 ) -> None:
     async def scenario(world: World) -> None:
         parent, child = await left_alone(world)
-        dead = (await world.run(parent)).first_session_key
+        dead = (await world.run(parent)).session.first_key
 
         request = await world.clock.result(world.engine.ask(child, "which?"))
         await world.clock.result(world.engine.notify(child, "stuck", priority="blocker"))
@@ -305,7 +305,7 @@ def test_an_open_question_moves_on_when_its_requester_ends_and_is_answered_once(
         grandchild = await world.spawn_child(child, "hang")
         await world.until(grandchild, Phase.RUNNING)
         first = await world.clock.result(world.engine.ask(grandchild, "which?"))
-        inbox = (await world.run(child)).first_session_key
+        inbox = (await world.run(child)).session.first_key
         assert unread(world, inbox) == [first.id]
 
         await world.until(child, Phase.ENDING)

@@ -284,7 +284,7 @@ def test_a_requester_that_is_a_run_hears_of_alerts_where_it_works(tmp_path: Path
         await world.clock.advance(2)
 
         assert runtime.steered == ["[subagent:kid] ❌ API error: rate limited (retry 2/5)"]
-        key = (await world.run(parent)).first_session_key
+        key = (await world.run(parent)).session.first_key
         rows = await world.engine.queries.inbox(key)
         assert [row.consumed_at_ms is not None for row in rows] == [True]
 

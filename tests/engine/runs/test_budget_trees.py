@@ -194,7 +194,7 @@ def test_when_the_children_are_stopped_their_parent_still_gets_its_report_turn(
             waits: (Status.ERROR, Reason.BUDGET),
         }
         assert run.outcome == OK
-        assert run.attempt.turns == 2
+        assert run.attempt.turn.number == 2
         assert "All your sub-agents ended" in world.runtime.turns[0]
         assert "the rest is kept for its own report" in world.runtime.turns[0]
         assert world.runtime.starts_of(queued) == world.runtime.starts_of(waits) == 0
@@ -431,7 +431,7 @@ class Tree:
     def _look_at_budget(self, run: Run, tokens: int, runs: int) -> None:
         own = self.used.get(run.id, 0)
         before = self.before.get(run.id, Books(0, 0, is_stopped=False, is_low=False))
-        stopped, low = run.budget_stop is not None, run.reserve is not None
+        stopped, low = run.budget.stop is not None, run.budget.reserve is not None
         self.before[run.id] = Books(own, tokens - own, is_stopped=stopped, is_low=low)
         budget = run.spec.budget
         if budget is None:

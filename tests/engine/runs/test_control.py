@@ -120,7 +120,7 @@ def test_a_live_run_is_steered_within_its_limits(tmp_path: Path) -> None:
         said = await world.clock.result(world.engine.steer(run_id, "hurry", by="me"))
         await world.clock.advance(1)
         assert (said, world.runtime.steered) == ("steered", ["hurry"])
-        assert (await world.run(run_id)).steers == ()
+        assert (await world.run(run_id)).control.steers == ()
         with pytest.raises(Forbidden, match="one message per 2 seconds"):
             await world.engine.steer(run_id, "now", by="me")
         await world.clock.advance(1)
@@ -168,7 +168,7 @@ def test_a_paused_run_holds_no_place_in_its_lane_until_it_is_resumed(tmp_path: P
     async def scenario(world: World) -> None:
         first = await world.spawn("slow")
         second, third = await world.spawn("quick"), await world.spawn("quick")
-        assert (await world.clock.result(world.engine.pause(second, by="me"))).paused
+        assert (await world.clock.result(world.engine.pause(second, by="me"))).control.paused
         await world.until(first)
         await world.until(third)
         assert (await world.run(second)).phase is Phase.QUEUED
@@ -234,7 +234,7 @@ def test_a_parent_is_told_all_results_in_one_turn_before_it_is_announced(tmp_pat
         (turn,) = world.runtime.turns
         assert "slowly done" in turn
         assert "failed: exit code 1" in turn
-        assert run.attempt.turns == 2
+        assert run.attempt.turn.number == 2
         for child in children:
             assert (await world.run(child)).announcement_consumed_ms is not None
         unread = [row.message.run_id for row in world.store.inbox(None, unconsumed=True)]
@@ -340,14 +340,14 @@ def test_ended_runs_are_archived_after_an_hour_and_sessions_never(tmp_path: Path
         await world.until(run_id, Phase.COMPLETED)
         await world.until(kept, Phase.COMPLETED)
         await world.clock.advance(59 * 60)
-        assert (await world.run(run_id)).archived_at_ms is None
+        assert (await world.run(run_id)).times.archived_at_ms is None
 
         await world.clock.advance(3 * 60)
 
         run = await world.run(run_id)
-        assert run.archived_at_ms is not None
+        assert run.times.archived_at_ms is not None
         assert run.result == "done"
-        assert (await world.run(kept)).archived_at_ms is None
+        assert (await world.run(kept)).times.archived_at_ms is None
         assert [r.id for r in await world.engine.queries.runs(RunFilter())] == [kept]
         assert len(await world.engine.queries.journal(run_id)) == run.seq
 
@@ -422,7 +422,7 @@ def test_the_tree_shows_every_descendant_with_its_verification(tmp_path: Path) -
         tree = await world.engine.queries.tree(parent)
 
         assert [node.run.id for node in tree.children] == children
-        assert tree.children[0].run.verification_state is None
+        assert tree.children[0].run.verification.state is None
         (root,) = await world.engine.queries.roots(ME)
         assert root.run.id == parent
 
@@ -475,7 +475,7 @@ def test_a_report_counts_as_the_last_call_after_tools_that_were_seen_before_it(
         run = await world.until(run_id)
 
         assert run.report is not None
-        assert run.attempt.report_is_last
+        assert run.attempt.last.is_report
 
     in_world(tmp_path, scenario)
 

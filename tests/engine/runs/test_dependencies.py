@@ -200,14 +200,14 @@ def test_a_due_retry_survives_a_restart_and_is_exactly_one_attempt(tmp_path: Pat
         waiting = await world.until(run_id, Phase.RETRY_WAIT)
         await world.clock.advance(20)
         await world.restart(reboot=True)
-        assert (await world.run(run_id)).retry_due_ms == waiting.retry_due_ms
+        assert (await world.run(run_id)).retry.due_ms == waiting.retry.due_ms
 
         run = await world.until(run_id)
 
-        assert world.clock.now_ms() == waiting.retry_due_ms
+        assert world.clock.now_ms() == waiting.retry.due_ms
         assert (run.result, len(run.attempts)) == ("second time lucky", 2)
         assert world.runtime.starts_of(run_id) == 1
-        assert run.attempts[1].retry_of == f"{run_id}#1"
+        assert run.attempts[1].number == 2
 
     in_world(tmp_path, scenario)
 
@@ -242,7 +242,7 @@ def test_a_run_can_be_started_again_from_its_stored_parameters(tmp_path: Path) -
         )
 
         assert receipt.run.id != first
-        assert (receipt.run.retry_from, receipt.run.spec.tags) == (first, ("a",))
+        assert (receipt.run.lineage.retry_from, receipt.run.spec.tags) == (first, ("a",))
         assert receipt.run.resolved.agent_id == "fail"
 
     in_world(tmp_path, scenario)
@@ -261,8 +261,8 @@ def test_a_deadline_is_enforced_by_the_engine_and_partial_output_is_kept(tmp_pat
         assert run.outcome is not None
         assert (run.outcome.status, run.result) == (Status.TIMEOUT, "so far")
         assert run.ended_at_ms is not None
-        assert run.started_at_ms is not None
-        assert run.ended_at_ms - run.started_at_ms == 100_000
+        assert run.times.started_at_ms is not None
+        assert run.ended_at_ms - run.times.started_at_ms == 100_000
         assert world.runtime.stopped == [f"{run_id}#1"]
         assert world.runtime.steered[0].startswith("[System Message] 10s left")
 
@@ -297,8 +297,8 @@ def test_a_contract_that_is_met_passes(tmp_path: Path) -> None:
         run = await world.until(await world.spawn("writer", verification=CONTRACT))
 
         assert run.outcome == OK
-        assert run.verification is not None
-        assert [(check.target, check.passed) for check in run.verification.checks] == [
+        assert run.verification.result is not None
+        assert [(check.target, check.passed) for check in run.verification.result.checks] == [
             ("out.txt", True)
         ]
         text = world.store.inbox(None, unconsumed=True)[0].message.text
@@ -338,7 +338,7 @@ def test_a_restart_during_verification_runs_it_again(tmp_path: Path) -> None:
         run_id = await world.spawn("late_writer", verification=CONTRACT)
         world.checks_are_stuck = True
         await world.until(run_id, Phase.VERIFYING)
-        assert (await world.run(run_id)).verification_state is VerificationState.RUNNING
+        assert (await world.run(run_id)).verification.state is VerificationState.RUNNING
         world.checks_are_stuck = False
         before = world.checks
         await world.restart()
@@ -386,7 +386,7 @@ def test_a_verification_that_takes_too_long_counts_as_failed(tmp_path: Path) -> 
 
         assert run.outcome is not None
         assert run.outcome.status is Status.ERROR
-        assert run.verification is not None
-        assert "1 ms" in (run.verification.checks[0].reason or "")
+        assert run.verification.result is not None
+        assert "1 ms" in (run.verification.result.checks[0].reason or "")
 
     in_world(tmp_path, scenario)

@@ -192,7 +192,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:
             world.batch(good, RunSpec(task="b", agent_id="quick", depends_on=("a",)))
         )
         assert (await world.until(ids[1])).outcome is not None
-        assert (await world.run(ids[1])).dependencies[0].run_id == ids[0]
+        assert (await world.run(ids[1])).waiting.dependencies[0].run_id == ids[0]
 
     in_world(tmp_path, scenario, max_children_per_agent=3)
 
@@ -291,7 +291,7 @@ def test_a_contract_that_passes_before_any_work_is_warned_about(tmp_path: Path) 
         await world.until(fresh.run.id)
         again = await world.clock.result(world.try_spawn("writer", verification=contract))
 
-        assert again.run.vacuous
+        assert again.run.verification.vacuous
         assert "it proves nothing (vacuous)" in again.warnings[0]
 
     in_world(tmp_path, scenario)

@@ -10,9 +10,10 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
+from tests.builders import an_attempt
 
 from subagents.domain.run.outcome import (
     Check,
@@ -20,9 +21,8 @@ from subagents.domain.run.outcome import (
     Verdict,
     Verification,
 )
-from subagents.domain.run.run import Attempt, Report, ReportStatus
+from subagents.domain.run.run import Attempt, LastStep, Report, Reported, ReportStatus
 from subagents.domain.run.spec import Artifact, Contract
-from subagents.domain.run.values import SessionKey, replace
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.verification import artifacts
 from subagents.engine.verification.artifacts import (
@@ -48,10 +48,6 @@ class RealClock:
 
 
 DONE = Report(summary="done")
-
-
-def an_attempt() -> Attempt:
-    return Attempt(number=1, session_key=SessionKey("agent:w:subagent:u1"), requested_at_ms=0)
 
 
 def verify(
@@ -601,52 +597,57 @@ def test_a_malformed_schema_is_refused_with_its_place(
 
 @pytest.mark.requirement("verification:report")
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("attempt", "reason"),
     [
-        ({"report": DONE, "report_is_last": True}, None),
-        ({"report": DONE, "report_is_last": True, "report_is_text": True}, None),
+        (an_attempt(reported=Reported(report=DONE), last=LastStep(is_report=True)), None),
         (
-            {
-                "report": Report(summary="half", status=ReportStatus.PARTIAL),
-                "report_is_last": True,
-            },
+            an_attempt(reported=Reported(report=DONE, is_text=True), last=LastStep(is_report=True)),
             None,
         ),
-        ({}, "The worker gave no completion report"),
         (
-            {"report_problem": "the completion report in the text has no summary"},
+            an_attempt(
+                reported=Reported(report=Report(summary="half", status=ReportStatus.PARTIAL)),
+                last=LastStep(is_report=True),
+            ),
+            None,
+        ),
+        (an_attempt(), "The worker gave no completion report"),
+        (
+            an_attempt(
+                reported=Reported(problem="the completion report in the text has no summary")
+            ),
             (
                 "The worker gave no completion report: the completion report in the text has no"
                 " summary"
             ),
         ),
         (
-            {"report": DONE},
+            an_attempt(reported=Reported(report=DONE)),
             "The completion report was not the worker's last tool call",
         ),
         (
-            {"report": DONE, "last_tool": "Bash"},
+            an_attempt(reported=Reported(report=DONE), last=LastStep(tool="Bash")),
             "The completion report was not the worker's last tool call: it used Bash after that",
         ),
         (
-            {"report": DONE, "last_tool": "Bash", "report_is_text": True},
+            an_attempt(reported=Reported(report=DONE, is_text=True), last=LastStep(tool="Bash")),
             "The completion report was not the worker's last word: it used Bash after that",
         ),
         (
-            {
-                "report": Report(summary="no disk", status=ReportStatus.FAILED),
-                "report_is_last": True,
-            },
+            an_attempt(
+                reported=Reported(report=Report(summary="no disk", status=ReportStatus.FAILED)),
+                last=LastStep(is_report=True),
+            ),
             "The worker reported failed: no disk",
         ),
     ],
 )
 def test_a_required_report_is_the_last_act_and_does_not_say_failed(
-    tmp_path: Path, given: dict[str, Any], reason: str | None
+    tmp_path: Path, attempt: Attempt, reason: str | None
 ) -> None:
     contract = Contract(require_completion_report=True)
 
-    result = verify(contract, tmp_path, attempt=replace(an_attempt(), **given))
+    result = verify(contract, tmp_path, attempt=attempt)
 
     assert result.verdict is (Verdict.PASSED if reason is None else Verdict.FAILED)
     assert [(one.type, one.reason) for one in result.checks] == [
@@ -865,7 +866,9 @@ def test_one_failed_check_fails_the_verdict_whatever_else_could_not_be_checked(
     )
 
     result = verify(
-        contract, tmp_path, attempt=replace(an_attempt(), report=DONE, report_is_last=True)
+        contract,
+        tmp_path,
+        attempt=an_attempt(reported=Reported(report=DONE), last=LastStep(is_report=True)),
     )
 
     assert [one.passed for one in result.checks] == [False, False, True, True]

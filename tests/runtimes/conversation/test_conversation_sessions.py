@@ -115,8 +115,11 @@ def test_a_program_goes_on_with_its_own_session_from_run_to_run(tmp_path: Path) 
         ]
         names = [run.native_session for run in (first, second, third)]
         assert names == ["s-new", "s-new+", "s-new++"]
-        assert third.continues is not None
-        assert (third.continues.run_id, third.continues.root) == (second.id, first.id)
+        assert third.session.continues is not None
+        assert (third.session.continues.run_id, third.session.continues.root) == (
+            second.id,
+            first.id,
+        )
 
     with Bench(tmp_path) as bench:
         asyncio.run(go(bench))
@@ -132,7 +135,7 @@ def test_an_interrupted_program_says_its_last_words_and_takes_the_next_message(
             first = await desk.spawn("text half of it;child;listen")
             await desk.until(first, Phase.RUNNING)
             sent = await desk.send(first, "louder", key="m1")
-            await desk.fits(first, lambda run: not run.steers)
+            await desk.fits(first, lambda run: not run.control.steers)
             await desk.engine.interrupt(first, by=ME, reason="enough")
             ended = await desk.over(first)
             again = await desk.send(first, "text the other half")

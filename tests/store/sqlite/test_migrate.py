@@ -4,14 +4,16 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.store.sqlite.sqlite_place import a_store, filled, schema_of
 
 from subagents.domain.run.events import CleanedUp, encode_event
+from subagents.domain.run.run import Run
 from subagents.errors import CorruptState, StoreUnavailable
 from subagents.ports import Batch, RunFilter
 from subagents.store.sqlite import rows
-from subagents.store.sqlite.migrate import migrations
+from subagents.store.sqlite.migrate import migrate, migrations
 from subagents.store.sqlite.statements import statements
 from subagents.testing.store_suite import a_run, entry
 
@@ -42,17 +44,18 @@ def test_migrations_are_numbered_without_gaps_and_described() -> None:
 
 
 @pytest.mark.requirement("store:migrations")
-def test_migrating_from_every_version_gives_the_schema_of_a_fresh_file(tmp_path: Path) -> None:
+def test_migrating_from_every_version_gives_the_schema_of_a_fresh_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fresh = tmp_path / "fresh.db"
     filled(fresh, runs=0)
     steps = migrations()
     for version in range(1, len(steps) + 1):
         path = tmp_path / f"from{version}.db"
-        with closing(sqlite3.connect(path)) as connection:
-            for _, _, script in steps[:version]:
-                connection.executescript(script)
-            connection.execute(f"PRAGMA user_version = {version}")
-            connection.commit()
+        with monkeypatch.context() as older, closing(sqlite3.connect(path)) as connection:
+            known = steps[:version]
+            older.setattr("subagents.store.sqlite.migrate.migrations", lambda known=known: known)
+            assert migrate(connection, path) == version
         with closing(a_store(path)) as store:
             store.open("two")
 
@@ -99,13 +102,30 @@ def test_a_migration_that_fails_changes_nothing(
         assert store.count(RunFilter()) == 3
 
 
+def old_state(run: Run) -> bytes:
+    """The state of a queued run, as the versions up to schema 2 wrote it."""
+    old = {
+        "id": run.id,
+        "spec": {"task": ""},
+        "resolved": msgspec.to_builtins(run.resolved),
+        "requester": run.requester,
+        "depth": run.lineage.depth,
+        "createdAtMs": run.times.created_at_ms,
+        "phase": run.phase,
+        "phaseSinceMs": run.times.phase_since_ms,
+        "firstSessionKey": run.session.first_key,
+    }
+    return msgspec.json.encode(old)
+
+
 def of_version_1(path: Path) -> list[tuple[object, ...]]:
     """A database as the first version made it, with runs whose events lie mixed; its journal."""
     (number, _, script), *_ = migrations()
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(f"{script}\nPRAGMA user_version = {number};")
         for run in (a_run(1), a_run(2)):
-            connection.execute(statements()["insert_run"], rows.inserted(run))
+            row = (*rows.inserted(run)[:-1], old_state(run))
+            connection.execute(statements()["insert_run"], row)
         for seq, number in ((1, 2), (1, 1), (2, 2), (2, 1), (3, 2)):
             connection.execute(
                 "INSERT INTO journal (run, run_id, seq, at_ms, type, key, data)"
@@ -134,6 +154,7 @@ def test_a_database_of_the_first_version_gets_its_events_numbered_in_their_order
         store.open("two")
         feed = store.feed(after=0)
 
+        assert store.run(a_run(1).id) == a_run(1)
         assert [(e.entry.run_id, e.entry.seq, e.entry.key) for e in feed] == before
         numbers = [each.number for each in feed]
         assert numbers == sorted(set(numbers))

@@ -186,7 +186,7 @@ def _loads(
             queued[run.resolved.agent_id] += 1
     own = queries.run_of(session)
     parent = queries.open_run(own) if own is not None else None
-    depth = parent.depth + 1 if parent is not None else 1
+    depth = parent.lineage.depth + 1 if parent is not None else 1
     loads = {}
     for name, agent in agents.items():
         lane = agent.lane or DEFAULT_LANE

@@ -77,7 +77,7 @@ def why_now(  # noqa: C901, PLR0912 - one sentence per phase
         lane: The load of the run's lane, when it is known.
         paused_by: Who paused it, when that is known.
     """
-    if run.paused and run.phase in {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}:
+    if run.control.paused and run.phase in {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}:
         who = f" by {paused_by}" if paused_by else ""
         return f"paused{who}; it goes on after: subagents resume {run.id}"
     match run.phase:
@@ -113,12 +113,12 @@ def why_now(  # noqa: C901, PLR0912 - one sentence per phase
 
 
 def _waiting(run: Run, now_ms: int) -> str:
-    labels = [each.label for each in run.dependencies if each.outcome is None]
+    labels = [each.label for each in run.waiting.dependencies if each.outcome is None]
     noun = "run" if len(labels) == 1 else f"{len(labels)} runs"
     text = f"waits for {noun} {label_list(labels)}"
-    if run.wait_deadline_ms is None:
+    if run.waiting.deadline_ms is None:
         return text
-    return f"{text}, for at most {_left(run.wait_deadline_ms, now_ms)} more"
+    return f"{text}, for at most {_left(run.waiting.deadline_ms, now_ms)} more"
 
 
 def _queued(run: Run, lane: LaneUse | None) -> str:
@@ -139,8 +139,8 @@ def _running(run: Run, now_ms: int) -> str:
     if run.pending_requests:
         return _asks(run.pending_requests[0], now_ms)
     text = f"{_attempt(run)} is working"
-    if run.attempt.deadline_ms is not None:
-        text += f", for at most {_left(run.attempt.deadline_ms, now_ms)} more"
+    if run.attempt.times.deadline_ms is not None:
+        text += f", for at most {_left(run.attempt.times.deadline_ms, now_ms)} more"
     if run.active_children:
         text += f"; {_children(run)}"
     return text
@@ -153,7 +153,7 @@ def _stopping(run: Run, stop: StopCause) -> str:
         case StopCause.DEADLINE:
             return "its deadline passed"
         case StopCause.BUDGET:
-            found = run.budget_stop
+            found = run.budget.stop
             return brief(budgets.why(run, found)) if found else "its budget is used up"
         case StopCause.INTERRUPT:
             return "interrupted"
@@ -162,7 +162,7 @@ def _stopping(run: Run, stop: StopCause) -> str:
 
 
 def _cancelled(run: Run) -> str:
-    cancel = run.cancel
+    cancel = run.control.cancel
     if cancel is None:
         return "cancelled"
     reason = f" ({brief(cancel.reason)})" if cancel.reason else ""
@@ -182,7 +182,7 @@ def _ending(run: Run) -> str:
     if run.active_children:
         reason = DeferReason.DESCENDANTS_ACTIVE
         return f"its own work is done; it waits for {_children(run)} [{reason}]"
-    if run.cancel is not None:
+    if run.control.cancel is not None:
         return f"{_cancelled(run)}; what it left is being read"
     if run.attempt.outcome is None:
         return f"attempt {run.attempt.number} ended; its output is read to the end"
@@ -208,15 +208,16 @@ def _contract(run: Run) -> str:
 
 
 def _retry_wait(run: Run, now_ms: int) -> str:
-    due = "due" if run.retry_due_ms is None else f"due in {_left(run.retry_due_ms, now_ms)}"
-    if run.limited is not None:
-        times = f" (wait {run.limited.waits})" if run.limited.waits > 1 else ""
+    due = "due" if run.retry.due_ms is None else f"due in {_left(run.retry.due_ms, now_ms)}"
+    limited = run.retry.limited
+    if limited is not None:
+        times = f" (wait {limited.waits})" if limited.waits > 1 else ""
         going = "goes on" if limits.resumes(run) is not None else "one more attempt"
-        return f"waiting for its model's provider: {brief(run.limited.text)}; {going}, {due}{times}"
-    reason = brief(run.next_attempt_reason or "the attempt before failed")
-    if run.next_attempt_verifies:
+        return f"waiting for its model's provider: {brief(limited.text)}; {going}, {due}{times}"
+    reason = brief(run.retry.cause.reason or "the attempt before failed")
+    if run.retry.cause.verifies:
         return f"one more attempt {due} because verification failed: {reason}"
-    return f"retry {run.retries_used} of {run.spec.retry_count} {due} because: {reason}"
+    return f"retry {run.retry.used} of {run.spec.retry_count} {due} because: {reason}"
 
 
 def _deferred(run: Run, now_ms: int) -> str:
@@ -235,9 +236,9 @@ def _completed(run: Run) -> str:
     text = outcome_text(run.outcome)
     consumed = run.announcement_consumed_ms is not None
     text += "; its requester took the result" if consumed else "; the result waits in the inbox"
-    if run.continued_by is not None:
-        text += f"; run {run.continued_by} goes on with its session"
-    return f"{text}; archived" if run.archived_at_ms is not None else text
+    if run.session.continued_by is not None:
+        text += f"; run {run.session.continued_by} goes on with its session"
+    return f"{text}; archived" if run.times.archived_at_ms is not None else text
 
 
 def _given_up(run: Run) -> str:
@@ -252,7 +253,7 @@ def _given_up(run: Run) -> str:
 
 def _attempt(run: Run) -> str:
     of = f" of {run.spec.retry_count + 1}" if run.spec.retry_count else ""
-    pid = f" (pid {run.attempt.pid})" if run.attempt.pid else ""
+    pid = f" (pid {run.attempt.turn.pid})" if run.attempt.turn.pid else ""
     return f"attempt {run.attempt.number}{of}{pid}"
 
 
@@ -307,10 +308,10 @@ def _read_in_text(before: Run, run: Run) -> list[str]:
     """What the end of the attempt found in its text."""
     if not run.attempts or not before.attempts or run.attempt == before.attempt:
         return []
-    now, then = run.attempt, before.attempt
-    if now.report_problem is not None and now.report_problem != then.report_problem:
-        return [f"no report: {brief(now.report_problem)}"]
-    if now.report is not None and now.report_is_text and now.report != then.report:
+    now, then = run.attempt.reported, before.attempt.reported
+    if now.problem is not None and now.problem != then.problem:
+        return [f"no report: {brief(now.problem)}"]
+    if now.report is not None and now.is_text and now.report != then.report:
         return [f'its text reports {now.report.status}: "{brief(now.report.summary)}"']
     return []
 

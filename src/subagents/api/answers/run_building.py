@@ -32,7 +32,7 @@ from subagents.domain.run.run import (
     Usage,
 )
 from subagents.domain.run.spec import Resolved, RunSpec
-from subagents.domain.run.values import announcement_id, attempt_id
+from subagents.domain.run.values import announcement_id, attempt_before, attempt_id
 from subagents.domain.text.announcement import announcement_text
 from subagents.engine.runs.queries import RunNode
 from subagents.engine.runs.sessions import Sent
@@ -59,9 +59,9 @@ def run_status(run: Run) -> str:
         return str(run.outcome.status)
     if run.pending_requests:
         return "blocked"
-    if run.paused and run.phase in _HELD:
+    if run.control.paused and run.phase in _HELD:
         return "paused"
-    if run.limited is not None and run.phase in _HELD:
+    if run.retry.limited is not None and run.phase in _HELD:
         return "waiting"
     return _PHASE_WORDS.get(run.phase, "running")
 
@@ -76,7 +76,7 @@ def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunRow:
         runtime=run.resolved.runtime,
         session_key=run.session_key,
         requester=run.requester,
-        depth=run.depth,
+        depth=run.lineage.depth,
         phase=run.phase,
         run_status=run_status(run),
         outcome=outcome(run.outcome),
@@ -84,13 +84,13 @@ def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunRow:
         attempts_max=max(run.spec.retry_count + 1, len(run.attempts)),
         pending_request_count=len(pending),
         blocked_reason=pending[0].question if pending else None,
-        latest_progress=messages.progress(run.progress),
+        latest_progress=messages.progress(run.progress.latest),
         usage=usage(spending.total_usage(run)),
         subtree_usage=subtree_usage(run),
-        created_at=iso(run.created_at_ms),
-        started_at=iso_or_none(run.started_at_ms),
+        created_at=iso(run.times.created_at_ms),
+        started_at=iso_or_none(run.times.started_at_ms),
         ended_at=iso_or_none(run.ended_at_ms),
-        phase_since_at=iso(run.phase_since_ms),
+        phase_since_at=iso(run.times.phase_since_ms),
         why=why_now(run, now_ms, lane=lane),
         task=shortened(run.spec.task, ROW_TASK_CHARS_MAX),
     )
@@ -104,20 +104,20 @@ def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunDet
         original_spawn_params=document_of(run.spec),
         resolved=resolved(run.resolved),
         attempts=[attempt(run, each) for each in run.attempts],
-        retry_from=run.retry_from,
-        continues=None if run.continues is None else run.continues.run_id,
-        continued_by=run.continued_by,
+        retry_from=run.lineage.retry_from,
+        continues=None if run.session.continues is None else run.session.continues.run_id,
+        continued_by=run.session.continued_by,
         thread_id=thread_id(run),
         native_session=run.native_session,
-        requester_run=run.requester_run,
-        retries_used=run.retries_used,
-        retry_due_at=iso_or_none(run.retry_due_ms),
-        dependencies=[link(each) for each in run.dependencies],
+        requester_run=run.lineage.requester_run,
+        retries_used=run.retry.used,
+        retry_due_at=iso_or_none(run.retry.due_ms),
+        dependencies=[link(each) for each in run.waiting.dependencies],
         children=[link(each) for each in run.children],
-        requests=[messages.request(run, each) for each in run.requests],
+        requests=[messages.request(run, each) for each in run.questions.requests],
         delivery=delivery(run.delivery),
         verification=verification(run),
-        verification_state=run.verification_state,
+        verification_state=run.verification.state,
         result=shortened(run.result, DETAIL_RESULT_CHARS_MAX),
         result_bytes=result_bytes(run),
         artifacts=artifacts(run),
@@ -127,16 +127,18 @@ def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunDet
         report=report(run.report),
         budget=budget(run, now_ms),
         cancel=None
-        if run.cancel is None
+        if run.control.cancel is None
         else wire.Cancellation(
-            by=run.cancel.by, reason=run.cancel.reason, requested_at=iso(run.cancel.at_ms)
+            by=run.control.cancel.by,
+            reason=run.control.cancel.reason,
+            requested_at=iso(run.control.cancel.at_ms),
         ),
-        paused=run.paused,
-        vacuous=run.vacuous,
-        deadline_at=iso_or_none(run.attempts[-1].deadline_ms) if run.attempts else None,
-        wait_deadline_at=iso_or_none(run.wait_deadline_ms),
+        paused=run.control.paused,
+        vacuous=run.verification.vacuous,
+        deadline_at=iso_or_none(run.attempts[-1].times.deadline_ms) if run.attempts else None,
+        wait_deadline_at=iso_or_none(run.waiting.deadline_ms),
         announcement_consumed_at=iso_or_none(run.announcement_consumed_ms),
-        archived_at=iso_or_none(run.archived_at_ms),
+        archived_at=iso_or_none(run.times.archived_at_ms),
     )
 
 
@@ -194,9 +196,9 @@ def tree(found: RunNode, now_ms: int) -> wire.RunNode:
 
 def node(run: Run, children: Sequence[wire.RunNode], now_ms: int) -> wire.RunNode:
     """A run in a tree, with these below it."""
-    since = run.started_at_ms or run.created_at_ms
+    since = run.times.started_at_ms or run.times.created_at_ms
     verdict = verification(run)
-    claim = run.report or (run.attempts[-1].report if run.attempts else None)
+    claim = run.report or (run.attempts[-1].reported.report if run.attempts else None)
     return wire.RunNode(
         run_id=run.id,
         label=run.resolved.label,
@@ -205,11 +207,11 @@ def node(run: Run, children: Sequence[wire.RunNode], now_ms: int) -> wire.RunNod
         phase=run.phase,
         run_status=run_status(run),
         outcome=outcome(run.outcome),
-        verification=verdict.status if verdict else run.verification_state,
+        verification=verdict.status if verdict else run.verification.state,
         completion=None
         if claim is None
         else wire.Completion(status=claim.status, confidence=claim.confidence),
-        latest_progress=messages.progress(run.progress),
+        latest_progress=messages.progress(run.progress.latest),
         pending_request_count=len(run.pending_requests),
         usage=usage(spending.total_usage(run)),
         subtree_usage=subtree_usage(run),
@@ -225,7 +227,7 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
     tools = run.resolved.effective_tools
     return wire.SpawnReceipt(
         run_id=run.id,
-        child_session_key=run.first_session_key,
+        child_session_key=run.session.first_key,
         mode=run.resolved.mode,
         label=run.resolved.label,
         phase=run.phase,
@@ -236,7 +238,7 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
         tools_deny=list(run.resolved.tools_deny),
         cwd=run.resolved.cwd,
         workspace=workspace_of(run),
-        continues=None if run.continues is None else run.continues.run_id,
+        continues=None if run.session.continues is None else run.session.continues.run_id,
         thread_id=thread_id(run),
         warnings=list(warnings),
         note=f"this idempotencyKey made run {run.id} before; nothing new was started"
@@ -256,7 +258,7 @@ def sent(found: Sent) -> wire.SentMessage:
         label=run.resolved.label,
         phase=run.phase,
         is_new=found.is_new,
-        continues=None if run.continues is None else run.continues.run_id,
+        continues=None if run.session.continues is None else run.session.continues.run_id,
         thread_id=thread_id(run),
         repeated=found.repeated,
         warnings=list(found.warnings),
@@ -298,7 +300,7 @@ def verification(run: Run) -> wire.Verification | None:
 
     While a run with a contract is not settled it is None too: nothing is known yet.
     """
-    found = run.verification
+    found = run.verification.result
     if found is None:
         if run.spec.verification is None or run.outcome is None:
             return None
@@ -333,11 +335,8 @@ def check(value: domain.Check) -> wire.Check:
 
 def artifacts(run: Run) -> list[wire.Artifact]:
     """The contract's files, then those the worker reported; ``verified`` = a check passed."""
-    passed = (
-        {each.target for each in run.verification.checks if each.passed}
-        if run.verification
-        else set()
-    )
+    found = run.verification.result
+    passed = {each.target for each in found.checks if each.passed} if found else set()
     claimed = {each.path: each.description for each in (run.report.artifacts if run.report else ())}
     required = run.spec.verification.artifacts if run.spec.verification else ()
     paths = dict.fromkeys([*(each.path for each in required), *claimed])
@@ -347,31 +346,37 @@ def artifacts(run: Run) -> list[wire.Artifact]:
     ]
 
 
+def _report_from(value: Attempt) -> str | None:
+    if value.reported.report is None:
+        return None
+    return "text" if value.reported.is_text else "tool"
+
+
 def attempt(run: Run, value: Attempt) -> wire.Attempt:
     evidence = value.evidence
     return wire.Attempt(
         attempt_id=attempt_id(run.id, value.number),
         number=value.number,
-        session_key=value.session_key,
-        retry_of=value.retry_of,
-        retry_reason=value.retry_reason,
-        verification_retry=value.verification_retry,
-        requested_at=iso(value.requested_at_ms),
-        started_at=iso_or_none(value.started_at_ms),
-        ended_at=iso_or_none(value.ended_at_ms),
-        deadline_at=iso_or_none(value.deadline_ms),
-        turns=value.turns,
-        resumes=value.resumes,
-        pid=value.pid,
+        session_key=value.session.key,
+        retry_of=attempt_before(run.id, value.number),
+        retry_reason=value.retry.reason,
+        verification_retry=value.retry.verifies,
+        requested_at=iso(value.times.requested_at_ms),
+        started_at=iso_or_none(value.times.started_at_ms),
+        ended_at=iso_or_none(value.times.ended_at_ms),
+        deadline_at=iso_or_none(value.times.deadline_ms),
+        turns=value.turn.number,
+        resumes=value.session.resumes,
+        pid=value.turn.pid,
         outcome=outcome(value.outcome),
         exit_code=evidence.exit.code if evidence.exit else None,
         exit_signal=evidence.exit.signal if evidence.exit else None,
         stop_cause=evidence.stop,
         stderr_tail=evidence.stderr_tail,
         usage=usage(value.usage),
-        report=report(value.report),
-        report_from=None if value.report is None else "text" if value.report_is_text else "tool",
-        report_problem=value.report_problem,
+        report=report(value.reported.report),
+        report_from=_report_from(value),
+        report_problem=value.reported.problem,
     )
 
 
@@ -420,7 +425,7 @@ def without_secrets(value: Mapping[str, object]) -> Document:
 
 def result_bytes(run: Run) -> int:
     """Size of the whole result, also when the stored one had to be cut."""
-    return run.result_bytes or len((run.result or "").encode())
+    return 0 if run.conclusion is None else run.conclusion.bytes_total
 
 
 def _with_defaults(value: RunSpec | Resolved) -> Document:

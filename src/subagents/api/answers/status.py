@@ -31,8 +31,8 @@ async def status(services: Services, run: Run) -> RunStatus:
     usage = total_usage(run)
     is_over = run.ended_at_ms is not None
     took_ms = None
-    if run.started_at_ms is not None:
-        took_ms = max((run.ended_at_ms or now_ms) - run.started_at_ms, 0)
+    if run.times.started_at_ms is not None:
+        took_ms = max((run.ended_at_ms or now_ms) - run.times.started_at_ms, 0)
     silent_ms = None if watch.last_at_ms is None else max(now_ms - watch.last_at_ms, 0)
     row |= {"runtime": None if took_ms is None else duration(took_ms)}
     return RunStatus(
@@ -54,11 +54,11 @@ async def status(services: Services, run: Run) -> RunStatus:
         pending_requests=[_pending(each) for each in run.pending_requests],
         children_active=len(run.active_children),
         children_total=len(run.children),
-        requester_run=run.requester_run,
-        deadline=iso_or_none(run.attempts[-1].deadline_ms)
+        requester_run=run.lineage.requester_run,
+        deadline=iso_or_none(run.attempts[-1].times.deadline_ms)
         if run.attempts and not is_over
         else None,
-        paused=run.paused,
+        paused=run.control.paused,
         waiting=lane.limit or services.engine.backing_off(run),
         budget=run_building.budget(run, now_ms),
     )

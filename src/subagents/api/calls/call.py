@@ -115,9 +115,9 @@ async def require_own(services: Services, run: Run, caller: Caller) -> None:
     for _ in range(DEPTH_MAX):
         if caller.session == current.requester or caller.session in current.session_keys:
             return
-        if current.requester_run is None:
+        if current.lineage.requester_run is None:
             break
-        current = await services.queries.run(current.requester_run)
+        current = await services.queries.run(current.lineage.requester_run)
     raise Forbidden(
         f"run {run.id} belongs to another session; {caller.session} can read and touch only the"
         " runs below it",

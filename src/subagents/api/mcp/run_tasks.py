@@ -207,7 +207,7 @@ class RunTasks:
     def _standing(self, task_id: str, named: _Named, runs: Sequence[Run]) -> Task:
         created = named.created_at_ms
         if created is None:
-            created = min(run.created_at_ms for run in runs)
+            created = min(run.times.created_at_ms for run in runs)
         now_ms = self._services.now_ms()
         return Task(
             id=task_id,
@@ -244,7 +244,7 @@ class RunTasks:
     async def _told_of_cancel(self, ctx: Context, named: _Named, runs: Sequence[Run]) -> None:
         """Who cancelled a run and reads that it is over need not find it in its inbox, too."""
         exchange = Exchange.of(ctx.request)
-        by = {run.cancel.by if run.cancel is not None else None for run in runs}
+        by = {run.control.cancel.by if run.control.cancel is not None else None for run in runs}
         if named.is_wait or by != {exchange.caller.session}:
             return
         asked = {"runIds": list(named.run_ids), "timeoutSeconds": 0}
@@ -366,7 +366,8 @@ def _is_cancelled(run: Run) -> bool:
 
 
 def _updated(run: Run) -> int:
-    return max(run.phase_since_ms, run.progress.updated_at_ms if run.progress is not None else 0)
+    latest = run.progress.latest
+    return max(run.times.phase_since_ms, latest.updated_at_ms if latest is not None else 0)
 
 
 def _message(named: _Named, runs: Sequence[Run]) -> str:
@@ -382,10 +383,10 @@ def _message(named: _Named, runs: Sequence[Run]) -> str:
 def _told(run: Run) -> str:
     """``run r-… "label": running, writing tests 40 %, asks: …``"""
     said = [str(run.outcome.status if run.outcome is not None else run.phase)]
-    if run.outcome is None and run.progress is not None:
-        percent = run.progress.percent_complete
+    if run.outcome is None and run.progress.latest is not None:
+        percent = run.progress.latest.percent_complete
         done = "" if percent is None else f" {percent:g} %"
-        said.append(f"{one_line(run.progress.phase)}{done}")
+        said.append(f"{one_line(run.progress.latest.phase)}{done}")
     if run.outcome is None and run.pending_requests:
         request = run.pending_requests[0]
         said.append(f"asks ({request.id}): {one_line(request.question)}")

@@ -217,7 +217,7 @@ async def progress_of(request: Request) -> Response:
     return answer(
         ProgressLog(
             run_id=run.id,
-            latest=message_building.progress(run.progress),
+            latest=message_building.progress(run.progress.latest),
             updates=[message_building.progress_update(each) for each in found],
         )
     )

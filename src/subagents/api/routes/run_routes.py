@@ -116,7 +116,7 @@ def _fits(run: Run, where: RunFilter) -> bool:
         and (where.phases is None or run.phase in where.phases)
         and (where.label is None or run.resolved.label == where.label)
         and (where.agent_id is None or run.resolved.agent_id == where.agent_id)
-        and (where.archived or run.archived_at_ms is None)
+        and (where.archived or run.times.archived_at_ms is None)
     )
 
 

@@ -125,7 +125,7 @@ async def status(session: SupervisorSession, params: Mapping[str, object]) -> Do
         return Done(await _status(session, await _run(session, asked.agent_id)))
     published = session.services.queries.open_runs
     open_runs = [run for run in published if not run.is_settled]
-    open_runs.sort(key=lambda run: run.created_at_ms, reverse=True)
+    open_runs.sort(key=lambda run: run.times.created_at_ms, reverse=True)
     shown = [await _status(session, run) for run in open_runs[:LISTED_MAX]]
     return Done({"agents": shown, "total": len(open_runs)})
 

@@ -177,14 +177,14 @@ def _said_in(
 ) -> Said:
     """A message in the session of that attempt, the newest when None."""
     number = attempt or max(len(run.attempts), 1)
-    key = run.attempts[number - 1].session_key if run.attempts else run.first_session_key
+    key = run.attempts[number - 1].session.key if run.attempts else run.session.first_key
     return Said(role, kind, at_ms, number, key, text)
 
 
 def _answers(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
     """Questions settled by this event: by an answer, a deadline, or the end of their run."""
     open_before = {request.id for request in before.pending_requests}
-    for request in after.requests:
+    for request in after.questions.requests:
         given = request.answer
         if given is None or request.id not in open_before:
             continue
@@ -199,12 +199,12 @@ def _answers(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
 
 def _follow_up(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
     """One more turn, with the results of the worker's own children."""
-    if before.followed_up or not after.followed_up:
+    if before.is_follow_up_asked or not after.is_follow_up_asked:
         return
     untold = {child.run_id for child in before.children if not child.told}
     children = tuple(child for child in after.children if child.run_id in untold)
     yield _said_in(
-        after, SYSTEM, "followup", at_ms, announcement.follow_up(children, before.steers)
+        after, SYSTEM, "followup", at_ms, announcement.follow_up(children, before.control.steers)
     )
 
 

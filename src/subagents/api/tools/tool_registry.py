@@ -31,7 +31,7 @@ def visible(services: Services, caller: Caller) -> tuple[Tool, ...]:
     if not caller.is_worker:
         return tuple(tool for tool in TOOLS.values() if tool.audience is Audience.REQUESTER)
     run = _run_of(services, caller)
-    may_spawn = run is not None and run.depth < run.resolved.max_spawn_depth
+    may_spawn = run is not None and run.lineage.depth < run.resolved.max_spawn_depth
     shown = tuple(TOOLS.values()) if may_spawn else WORKER_TOOLS
     return tuple(sorted(shown, key=lambda tool: tool.audience is Audience.REQUESTER))
 
@@ -115,11 +115,11 @@ def _require_visible(tool: Tool, call: Call) -> None:
     run = _run_of(call.services, caller)
     if run is None:
         raise Forbidden(f"session {caller.session} has ended", guardrail="session")
-    if run.depth >= run.resolved.max_spawn_depth:
+    if run.lineage.depth >= run.resolved.max_spawn_depth:
         if tool.name == "sessions_spawn":
-            admission.check_depth(run.depth, run.resolved.max_spawn_depth)
+            admission.check_depth(run.lineage.depth, run.resolved.max_spawn_depth)
         raise Forbidden(
-            f"{tool.name} is for agents that may spawn (current depth: {run.depth}, max: "
+            f"{tool.name} is for agents that may spawn (current depth: {run.lineage.depth}, max: "
             f"{run.resolved.max_spawn_depth}; agents.defaults.subagents.max_spawn_depth)",
             guardrail="depth",
         )

@@ -187,10 +187,11 @@ def line(run: Run) -> str:
     """One run on one line of a list: ``r-… "label" quick running 40 % (writing tests)``."""
     parts = [run.id, f'"{one_line(run.resolved.label)}"', run.resolved.agent_id]
     parts.append(run_building.run_status(run))
-    if run.progress is not None and run.outcome is None:
-        percent = run.progress.percent_complete
+    latest = run.progress.latest
+    if latest is not None and run.outcome is None:
+        percent = latest.percent_complete
         done = "" if percent is None else f"{percent:g} % "
-        parts.append(f"{done}({one_line(run.progress.phase)})")
+        parts.append(f"{done}({one_line(latest.phase)})")
     if run.outcome is not None and run.outcome.error:
         parts.append(f"({one_line(run.outcome.error)})")
     return " ".join(parts)

@@ -164,7 +164,7 @@ def _own_request(run: Run, request_id: str) -> RequestId:
     Raises:
         NotFound: It asked none of that id.
     """
-    for request in run.requests:
+    for request in run.questions.requests:
         if request.id == request_id:
             return request.id
     raise NotFound(

@@ -61,7 +61,7 @@ def _used_alike(before: Run, run: Run) -> bool:
 
 def tell_spent(step: Transition) -> Transition:
     """First of all: what else is told may settle the run that hears of it."""
-    if step.run.requester_run is None:
+    if step.run.lineage.requester_run is None:
         return step
     account = spending.account(step.run)
     told = TellSpent(spent=account.spent, committed=account.committed)

@@ -25,7 +25,7 @@ from subagents.domain.run.effects import (
 )
 from subagents.domain.run.events import AnnouncementConsumed, DeliverySettled
 from subagents.domain.run.outcome import Outcome, Reason, Status
-from subagents.domain.run.run import Delivery, Phase, Run
+from subagents.domain.run.run import Conclusion, Delivery, Phase, Run
 from subagents.domain.run.spec import Cleanup
 from subagents.domain.run.values import announcement_id, replace
 from subagents.domain.text import announcement
@@ -38,16 +38,17 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     last = run.attempts[-1] if run.attempts else None
     run = replace(
         enter(run, P.ANNOUNCING, at_ms),
-        outcome=outcome,
-        ended_at_ms=at_ms,
-        settled_seq=run.seq,
-        result=last.evidence.result if last else None,
-        result_bytes=last.evidence.result_bytes if last else 0,
-        report=last.report if last else None,
-        retry_due_ms=None,
-        wait_deadline_ms=None,
-        paused=False,
-        steers=(),
+        conclusion=Conclusion(
+            outcome=outcome,
+            ended_at_ms=at_ms,
+            seq=run.seq,
+            result=last.evidence.result if last else None,
+            result_bytes=last.evidence.result_bytes if last else 0,
+            report=last.reported.report if last else None,
+        ),
+        retry=replace(run.retry, due_ms=None),
+        waiting=replace(run.waiting, deadline_ms=None),
+        control=replace(run.control, paused=False, steers=()),
         delivery=Delivery(target=run.requester, tries_total=0),
     )
     quiet = outcome.reason is Reason.PARENT_ENDED
@@ -55,7 +56,7 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     followups: tuple[FollowUp, ...] = (
         TellDependants(outcome=outcome, result=announcement.result_for_others(run)),
     )
-    if run.requester_run is not None:
+    if run.lineage.requester_run is not None:
         result = announcement.result_for_others(run)
         followups += (TellParent(outcome=outcome, result=result),)
     if run.children:
@@ -63,7 +64,7 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         told = tuple(c.run_id for c in run.children if not c.told and c.outcome is not None)
         if told and outcome.status is not Status.CANCELLED:
             followups += (ConsumeChildren(children=told),)
-        followups += (MoveInbox(source=run.first_session_key),)
+        followups += (MoveInbox(source=run.session.first_key),)
     return Transition(
         run,
         effects=(Announce(delivery_id=announcement_id(run.id), number=1),),
@@ -112,8 +113,9 @@ def consumed(run: Run, event: AnnouncementConsumed) -> Transition:
     """Somebody has the announcement: no door hands it over again."""
     if run.announcement_consumed_ms is not None:
         return Transition(run, stale=True)
-    run = replace(run, announcement_consumed_ms=event.at_ms)
-    known: tuple[FollowUp, ...] = (MarkTold(),) if run.requester_run is not None else ()
+    delivery = run.delivery or Delivery(target=run.requester)
+    run = replace(run, delivery=replace(delivery, consumed_at_ms=event.at_ms))
+    known: tuple[FollowUp, ...] = (MarkTold(),) if run.lineage.requester_run is not None else ()
     if run.alerts.number:
         known += (OutdateAlerts(reader=event.reader),)
     if run.phase in {P.ANNOUNCING, P.ANNOUNCE_DEFERRED}:

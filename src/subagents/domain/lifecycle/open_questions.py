@@ -11,9 +11,9 @@ def answer(run: Run, request_id: str, given: Answer) -> Run:
     """The run with its question answered."""
     requests = tuple(
         replace(request, answer=given) if request.id == request_id else request
-        for request in run.requests
+        for request in run.questions.requests
     )
-    return replace(run, requests=requests)
+    return replace(run, questions=replace(run.questions, requests=requests))
 
 
 def expire(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:

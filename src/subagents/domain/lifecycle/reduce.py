@@ -26,6 +26,7 @@ from subagents.domain.lifecycle.conclusion import (
 from subagents.domain.lifecycle.steps import (
     enter,
     join,
+    steered,
     told,
     with_attempt,
 )
@@ -98,24 +99,32 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import (
     Answer,
     Attempt,
+    AttemptSession,
+    AttemptTimes,
     BudgetStop,
     Cancel,
     Child,
     Decision,
+    Lineage,
     Message,
     Phase,
     Priority,
+    ProgressLog,
     Request,
+    RetryCause,
     Run,
+    RunSession,
+    RunTimes,
     Steer,
     StopCause,
+    VerificationRecord,
+    Waiting,
 )
 from subagents.domain.run.signals import ProgressSeen
 from subagents.domain.run.spec import OnDependencyFailure, OnFailure
 from subagents.domain.run.values import (
     MessageId,
     RequestId,
-    attempt_id,
     replace,
 )
 from subagents.domain.text import announcement
@@ -176,7 +185,7 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
         case CancelRequested():
             return _cancel_requested(run, event)
         case Paused():
-            return Transition(replace(run, paused=True))
+            return Transition(replace(run, control=replace(run.control, paused=True)))
         case Resumed():
             return _resumed(run, event.at_ms)
         case SteerRequested():
@@ -186,7 +195,8 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
         case InterruptRequested():
             return _interrupt_requested(run, event)
         case Continued(run_id=run_id):
-            return Transition(replace(run, continued_by=run_id))
+            session = replace(run.session, continued_by=run_id)
+            return Transition(replace(run, session=session))
         case ChildSpawned(child=child):
             return Transition(replace(run, children=(*run.children, child)))
         case ChildSettled():
@@ -202,7 +212,7 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
         case BudgetExhausted(at_ms=at_ms, stop=stop):
             return _stop_for_budget(run, stop, at_ms)
         case RequestAsked(request=request):
-            asked = replace(run, requests=(*run.requests, request))
+            asked = _with_request(run, request)
             return Transition(asked, messages=(announcement.question(asked, request),))
         case RequestAnswered():
             return _request_answered(run, event)
@@ -223,7 +233,7 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
         case CleanedUp(at_ms=at_ms):
             return Transition(enter(run, P.COMPLETED, at_ms))
         case Archived(at_ms=at_ms):
-            return Transition(replace(run, archived_at_ms=at_ms))
+            return Transition(replace(run, times=replace(run.times, archived_at_ms=at_ms)))
         case Spawned():
             raise IllegalTransition(run.id, run.phase, "Spawned")
         case _:
@@ -240,20 +250,22 @@ def _spawned(event: Spawned) -> Transition:
         spec=event.spec,
         resolved=event.resolved,
         requester=event.requester,
-        requester_run=event.requester_run,
-        retry_from=event.retry_from,
-        continues=event.continues,
-        depth=event.depth,
-        created_at_ms=event.at_ms,
-        first_session_key=event.session_key,
-        dependencies=event.dependencies,
+        lineage=Lineage(
+            requester_run=event.requester_run, retry_from=event.retry_from, depth=event.depth
+        ),
         phase=P.WAITING if unsettled else P.QUEUED,
-        phase_since_ms=event.at_ms,
-        vacuous=event.vacuous,
-        verification_state=VerificationState.PENDING if event.spec.verification else None,
-        wait_deadline_ms=event.at_ms + int(event.spec.dependency_timeout_seconds * 1000)
-        if unsettled
-        else None,
+        times=RunTimes(created_at_ms=event.at_ms, phase_since_ms=event.at_ms),
+        waiting=Waiting(
+            dependencies=event.dependencies,
+            deadline_ms=event.at_ms + int(event.spec.dependency_timeout_seconds * 1000)
+            if unsettled
+            else None,
+        ),
+        session=RunSession(first_key=event.session_key, continues=event.continues),
+        verification=VerificationRecord(
+            state=VerificationState.PENDING if event.spec.verification else None,
+            vacuous=event.vacuous,
+        ),
     )
     step = _check_dependencies(run, event.at_ms)
     return accounting.tell_spent(step) if step.run.is_settled else step
@@ -264,15 +276,16 @@ def _dependency_settled(run: Run, event: DependencySettled) -> Transition:
         replace(dependency, outcome=event.outcome, result=event.result)
         if dependency.run_id == event.run_id and dependency.outcome is None
         else dependency
-        for dependency in run.dependencies
+        for dependency in run.waiting.dependencies
     )
-    return _check_dependencies(replace(run, dependencies=settled), event.at_ms)
+    run = replace(run, waiting=replace(run.waiting, dependencies=settled))
+    return _check_dependencies(run, event.at_ms)
 
 
 def _check_dependencies(run: Run, at_ms: int) -> Transition:
     """Cancel on a failed dependency, queue when all are settled, else go on waiting."""
     if run.spec.on_dependency_failure is OnDependencyFailure.CANCEL:
-        for dependency in run.dependencies:
+        for dependency in run.waiting.dependencies:
             outcome = dependency.outcome
             if outcome is None or _is_usable(run, outcome):
                 continue
@@ -283,10 +296,11 @@ def _check_dependencies(run: Run, at_ms: int) -> Transition:
                 Outcome(status=Status.ERROR, reason=Reason.DEPENDENCY_FAILED, error=text),
                 at_ms,
             )
-    if any(dependency.outcome is None for dependency in run.dependencies):
+    if any(dependency.outcome is None for dependency in run.waiting.dependencies):
         return Transition(run)
     if run.phase is P.WAITING:
-        run = enter(replace(run, wait_deadline_ms=None), P.QUEUED, at_ms)
+        waiting = replace(run.waiting, deadline_ms=None)
+        run = enter(replace(run, waiting=waiting), P.QUEUED, at_ms)
     return Transition(run)
 
 
@@ -302,23 +316,21 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
     untold = tuple(child for child in run.children if not child.told) if session else ()
     attempt = Attempt(
         number=number,
-        session_key=event.session_key,
-        requested_at_ms=event.at_ms,
-        retry_of=attempt_id(run.id, number - 1) if number > 1 else None,
-        retry_reason=run.next_attempt_reason,
-        verification_retry=run.next_attempt_verifies,
+        session=AttemptSession(
+            key=event.session_key,
+            resumes=session,
+            opening=limits.going_on(untold, run.control.steers) if session else None,
+        ),
+        times=AttemptTimes(requested_at_ms=event.at_ms),
+        retry=run.retry.cause,
         token_hashes=(event.token_hash,) if event.token_hash else (),
-        resumes=session,
-        opening=limits.going_on(untold, run.steers) if session else None,
     )
     run = replace(
         run,
         attempts=(*run.attempts, attempt),
         children=told(run) if untold else run.children,
-        started_at_ms=run.started_at_ms or event.at_ms,
-        next_attempt_reason=None,
-        next_attempt_verifies=False,
-        followed_up=False,
+        times=replace(run.times, started_at_ms=run.times.started_at_ms or event.at_ms),
+        retry=replace(run.retry, cause=RetryCause()),
     )
     followups: tuple[FollowUp, ...] = (
         (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
@@ -349,7 +361,7 @@ def can_speak(run: Run, number: int) -> bool:
 def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
     attempt = run.attempt
     is_first_turn = event.turn == 1
-    expected_turn = 1 if run.phase is P.SPAWNING else attempt.turns + 1
+    expected_turn = 1 if run.phase is P.SPAWNING else attempt.turn.number + 1
     if event.attempt != attempt.number or event.turn != expected_turn:
         return Transition(run, stale=True)
     if run.phase is P.ENDING and not _awaits_turn(run):
@@ -359,15 +371,20 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
     run = enter(
         replace(
             with_attempt(run, attempt),
-            vacuous=run.vacuous or event.vacuous,
-            followed_up=False,
+            verification=replace(
+                run.verification, vacuous=run.verification.vacuous or event.vacuous
+            ),
         ),
         P.RUNNING,
         event.at_ms,
     )
     # Messages from before the start were part of the prompt (or of the turn); later ones go in now.
-    pending = tuple(s for s in run.steers if s.at_ms > attempt.requested_at_ms or not is_first_turn)
-    run = replace(run, steers=pending)
+    pending = tuple(
+        s
+        for s in run.control.steers
+        if s.at_ms > attempt.times.requested_at_ms or not is_first_turn
+    )
+    run = steered(run, pending)
     effects: tuple[Effect, ...] = tuple(
         SteerAttempt(attempt=attempt.number, number=steer.number, message=steer.message)
         for steer in pending
@@ -382,9 +399,9 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
 
 def _ends(run: Run) -> StopCause | None:
     """Why a turn that starts now is stopped at once."""
-    if run.cancel is not None:
-        return _stop_cause(run.cancel)
-    return StopCause.BUDGET if run.budget_stop is not None else None
+    if run.control.cancel is not None:
+        return _stop_cause(run.control.cancel)
+    return StopCause.BUDGET if run.budget.stop is not None else None
 
 
 def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
@@ -398,21 +415,21 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
         untold = tuple(replace(child, told=False) for child in run.children)
         run = _append_children(replace(run, children=untold))
         ended = attempt.outcome
-        if run.cancel is not None:
-            ended = _cancelled(run.cancel)
-        elif run.budget_stop is not None:
-            ended = budgets.stopped(run, run.budget_stop)
+        if run.control.cancel is not None:
+            ended = _cancelled(run.control.cancel)
+        elif run.budget.stop is not None:
+            ended = budgets.stopped(run, run.budget.stop)
         return _conclude(run, ended, event.at_ms)
     outcome = Outcome(status=Status.ERROR, reason=Reason.START_FAILED, error=event.error)
-    if run.budget_stop is not None and attempt.evidence.stop is StopCause.BUDGET:
+    if run.budget.stop is not None and attempt.evidence.stop is StopCause.BUDGET:
         # It came first; a cancellation behind it changes nothing.
-        outcome = budgets.not_started(run, run.budget_stop)
-    elif run.cancel is not None:
-        outcome = _cancelled(run.cancel)
+        outcome = budgets.not_started(run, run.budget.stop)
+    elif run.control.cancel is not None:
+        outcome = _cancelled(run.control.cancel)
     elif attempt.evidence.stop is StopCause.INTERRUPT:
         text = "interrupted before it was started"
         outcome = Outcome(status=Status.PARTIAL, reason=Reason.INTERRUPTED, error=text)
-    attempt = replace(attempt, ended_at_ms=event.at_ms, outcome=outcome)
+    attempt = _ended(attempt, outcome, event.at_ms)
     # It can have asked: started before a crash, and impossible to start again after it.
     run, resolved = questions.close(with_attempt(run, attempt), event.at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
@@ -428,10 +445,10 @@ def _signal_received(run: Run, event: SignalReceived) -> Transition:
         return Transition(run, stale=True)
     if isinstance(event.signal, ProgressSeen):
         progress = replace(event.signal.progress, updated_at_ms=event.at_ms)
-        lines = max(run.progress_lines, progress.number)
-        paced_ms = event.at_ms if event.signal.is_paced else run.progress_paced_ms
-        shown = replace(run, progress=progress, progress_lines=lines, progress_paced_ms=paced_ms)
-        return Transition(shown)
+        lines = max(run.progress.lines, progress.number)
+        paced_ms = event.at_ms if event.signal.is_paced else run.progress.paced_at_ms
+        log = ProgressLog(latest=progress, lines=lines, paced_at_ms=paced_ms)
+        return Transition(replace(run, progress=log))
     attempt = merge(run.attempt, event.signal, at_ms=event.at_ms)
     return _weigh(with_attempt(run, attempt), event.at_ms)
 
@@ -453,11 +470,11 @@ def _weigh(run: Run, at_ms: int) -> Transition:
         return Transition(enter(run, P.ENDING, at_ms) if settling else run)
     attempt = with_report_from_text(attempt)
     outcome = decide(attempt, at_ms=at_ms) or outcome
-    if outcome.status is Status.CANCELLED and run.cancel is not None:
-        outcome = _cancelled(run.cancel)
-    elif outcome.reason is Reason.BUDGET and run.budget_stop is not None:
-        outcome = budgets.stopped(run, run.budget_stop)
-    run = with_attempt(run, replace(attempt, ended_at_ms=at_ms, outcome=outcome))
+    if outcome.status is Status.CANCELLED and run.control.cancel is not None:
+        outcome = _cancelled(run.control.cancel)
+    elif outcome.reason is Reason.BUDGET and run.budget.stop is not None:
+        outcome = budgets.stopped(run, run.budget.stop)
+    run = with_attempt(run, _ended(attempt, outcome, at_ms))
     run, resolved = questions.close(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     is_interrupted = outcome.reason is Reason.INTERRUPTED
@@ -473,6 +490,10 @@ def _weigh(run: Run, at_ms: int) -> Transition:
     return step
 
 
+def _ended(attempt: Attempt, outcome: Outcome, at_ms: int) -> Attempt:
+    return replace(attempt, outcome=outcome, times=replace(attempt.times, ended_at_ms=at_ms))
+
+
 def _end_word(outcome: Outcome) -> str:
     return "interrupted" if outcome.reason is Reason.INTERRUPTED else str(outcome.status)
 
@@ -482,18 +503,22 @@ def _after_children(run: Run, at_ms: int) -> Transition:
     outcome = run.attempt.outcome
     if outcome is None or run.active_children:
         return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
-    if run.cancel is not None and outcome.status is not Status.CANCELLED:
-        outcome = _cancelled(run.cancel)
+    if run.control.cancel is not None and outcome.status is not Status.CANCELLED:
+        outcome = _cancelled(run.control.cancel)
     untold = tuple(child for child in run.children if not child.told)
     # Whoever interrupted it wants no further turn, but for what was said to it since.
-    news = run.steers if outcome.reason is Reason.INTERRUPTED else (*untold, *run.steers)
+    news = (
+        run.control.steers
+        if outcome.reason is Reason.INTERRUPTED
+        else (*untold, *run.control.steers)
+    )
     wants_turn = bool(news) and outcome.status in {Status.OK, Status.PARTIAL}
     may_follow_up = wants_turn and _may_follow_up(run, at_ms)
-    if run.budget_stop is not None and wants_turn and (untold or may_follow_up):
+    if run.budget.stop is not None and wants_turn and (untold or may_follow_up):
         # Its agent cannot be told of them any more: what there is goes up as it is.
-        return _conclude(_append_children(run), budgets.stopped(run, run.budget_stop), at_ms)
+        return _conclude(_append_children(run), budgets.stopped(run, run.budget.stop), at_ms)
     if may_follow_up:
-        if run.paused:
+        if run.control.paused:
             return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
         return _follow_up(run, untold, at_ms)
     return _conclude(_append_children(run), outcome, at_ms)
@@ -501,31 +526,33 @@ def _after_children(run: Run, at_ms: int) -> Transition:
 
 def _may_follow_up(run: Run, at_ms: int) -> bool:
     """Where the session can be resumed, and not only to be stopped at its deadline."""
-    deadline_ms = run.attempt.deadline_ms
+    deadline_ms = run.attempt.times.deadline_ms
     in_time = deadline_ms is None or at_ms < deadline_ms
-    is_left = run.attempt.turns <= FOLLOW_UPS_MAX
+    is_left = run.attempt.turn.number <= FOLLOW_UPS_MAX
     return run.resolved.abilities.resume and is_left and in_time
 
 
 def _awaits_turn(run: Run) -> bool:
     """A follow-up turn was asked for and neither started nor failed yet."""
-    return run.followed_up and run.attempt.outcome is not None and not run.active_children
+    attempt = run.attempt
+    return attempt.turn.next_asked and attempt.outcome is not None and not run.active_children
 
 
 def _resumed(run: Run, at_ms: int) -> Transition:
-    if not run.paused:
+    if not run.control.paused:
         return Transition(run, stale=True)
-    run = replace(run, paused=False)
+    run = replace(run, control=replace(run.control, paused=False))
     is_held = run.phase is P.ENDING and run.attempt.outcome is not None
     return _after_children(run, at_ms) if is_held else Transition(run)
 
 
 def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
     """One more turn in the same session, with all the children's results and waiting messages."""
-    message = announcement.follow_up(untold, run.steers)
-    run = replace(enter(run, P.ENDING, at_ms), followed_up=True, steers=(), children=told(run))
-    attempt = run.attempt
-    effect = ResumeAttempt(attempt=attempt.number, turn=attempt.turns + 1, message=message)
+    message = announcement.follow_up(untold, run.control.steers)
+    attempt = replace(run.attempt, turn=replace(run.attempt.turn, next_asked=True))
+    run = with_attempt(steered(enter(run, P.ENDING, at_ms), ()), attempt)
+    run = replace(run, children=told(run))
+    effect = ResumeAttempt(attempt=attempt.number, turn=attempt.turn.number + 1, message=message)
     consumed: tuple[FollowUp, ...] = (
         (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
     )
@@ -549,26 +576,28 @@ def _append_children(run: Run) -> Run:
 
 def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     """The attempt came to ``outcome``: try again, verify, or settle the run."""
-    if outcome.reason is Reason.PROVIDER_LIMIT and run.cancel is None:
+    if outcome.reason is Reason.PROVIDER_LIMIT and run.control.cancel is None:
         return _provider_refused(run, outcome, at_ms)
-    if run.limited is not None:
-        run = replace(run, limited=None)
+    if run.retry.limited is not None:
+        run = replace(run, retry=replace(run.retry, limited=None))
     delay = retry_delay_ms(
         run.spec,
         outcome,
-        retries_used=run.retries_used,
-        first_start_ms=run.started_at_ms or run.created_at_ms,
+        retries_used=run.retry.used,
+        first_start_ms=run.times.started_at_ms or run.times.created_at_ms,
         now_ms=at_ms,
     )
-    if delay is not None and run.cancel is None:
-        run = replace(run, next_attempt_reason=outcome.error or str(outcome.reason))
-        used = run.retries_used + 1
+    if delay is not None and run.control.cancel is None:
+        cause = replace(run.retry.cause, reason=outcome.error or str(outcome.reason))
+        run = replace(run, retry=replace(run.retry, cause=cause))
+        used = run.retry.used + 1
         return _try_again(run, at_ms, due_ms=at_ms + delay, retries_used=used)
     is_checkable = outcome.status in {Status.OK, Status.PARTIAL} and (
         outcome.reason not in {Reason.BUDGET, Reason.INTERRUPTED}
     )
     if run.spec.verification is not None and is_checkable:
-        run = replace(enter(run, P.VERIFYING, at_ms), verification_state=VerificationState.RUNNING)
+        record = replace(run.verification, state=VerificationState.RUNNING)
+        run = replace(enter(run, P.VERIFYING, at_ms), verification=record)
         return Transition(run, effects=(Verify(attempt=run.attempt.number),))
     return settle(run, outcome, at_ms)
 
@@ -584,14 +613,14 @@ def _provider_refused(run: Run, outcome: Outcome, at_ms: int) -> Transition:
 
 def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = None) -> Transition:
     """One more attempt at ``due_ms``: it needs budget, not only a count."""
-    if run.budget_stop is not None:
-        return _settle_unstarted(run, run.budget_stop, at_ms)
-    if run.next_attempt_verifies:
-        pending = VerificationState.PENDING
-        run = replace(run, retry_attempted_at_ms=at_ms, verification_state=pending)
-    if retries_used is not None:
-        run = replace(run, retries_used=retries_used)
-    return Transition(replace(enter(run, P.RETRY_WAIT, at_ms), retry_due_ms=due_ms))
+    if run.budget.stop is not None:
+        return _settle_unstarted(run, run.budget.stop, at_ms)
+    if run.retry.cause.verifies:
+        record = replace(run.verification, retried_at_ms=at_ms, state=VerificationState.PENDING)
+        run = replace(run, verification=record)
+    used = run.retry.used if retries_used is None else retries_used
+    retry = replace(run.retry, used=used, due_ms=due_ms)
+    return Transition(replace(enter(run, P.RETRY_WAIT, at_ms), retry=retry))
 
 
 def _timer_fired(run: Run, at_ms: int) -> Transition:
@@ -601,9 +630,10 @@ def _timer_fired(run: Run, at_ms: int) -> Transition:
         case P.RETRY_WAIT | P.QUEUED if (late := limits.past_deadline(run, at_ms)) is not None:
             return settle(run, late, at_ms)
         case P.RETRY_WAIT:
-            if run.paused or run.retry_due_ms is None or at_ms < run.retry_due_ms:
+            if run.control.paused or run.retry.due_ms is None or at_ms < run.retry.due_ms:
                 return Transition(run, stale=True)
-            return Transition(enter(replace(run, retry_due_ms=None), P.QUEUED, at_ms))
+            retry = replace(run.retry, due_ms=None)
+            return Transition(enter(replace(run, retry=retry), P.QUEUED, at_ms))
         case P.ANNOUNCE_DEFERRED:
             due = run.delivery.due_ms if run.delivery else None
             if due is None or at_ms < due:
@@ -620,9 +650,9 @@ def _timer_fired(run: Run, at_ms: int) -> Transition:
 
 
 def _wait_timed_out(run: Run, at_ms: int) -> Transition:
-    if run.wait_deadline_ms is None or at_ms < run.wait_deadline_ms:
+    if run.waiting.deadline_ms is None or at_ms < run.waiting.deadline_ms:
         return Transition(run, stale=True)
-    late = next(d for d in run.dependencies if d.outcome is None)
+    late = next(d for d in run.waiting.dependencies if d.outcome is None)
     waited_ms = int(run.spec.dependency_timeout_seconds * 1000)
     text = f"Timed out after {waited_ms}ms waiting for run {late.run_id}"
     outcome = Outcome(status=Status.TIMEOUT, reason=Reason.DEPENDENCY_TIMEOUT, error=text)
@@ -635,15 +665,15 @@ def _live_timer(run: Run, at_ms: int) -> Transition:
     attempt = run.attempt
     effects: tuple[Effect, ...] = ()
     warn = warn_at_ms(run, attempt)
-    deadline = attempt.deadline_ms
+    deadline = attempt.times.deadline_ms
     if deadline is not None and attempt.evidence.stop is None:
         if at_ms >= deadline:
             attempt, effects = _stop(run, StopCause.DEADLINE, at_ms)
         elif warn is not None and at_ms >= warn:
             text = announcement.deadline_warning(deadline - at_ms)
-            attempt = replace(attempt, warned=True)
-            number = run.steers_total + 1
-            run = replace(run, steers_total=number)
+            attempt = replace(attempt, times=replace(attempt.times, warned=True))
+            number = run.control.steers_total + 1
+            run = replace(run, control=replace(run.control, steers_total=number))
             effects = (SteerAttempt(attempt=attempt.number, number=number, message=text),)
     run, digest = noise.roll(with_attempt(run, attempt), at_ms=at_ms)
     followups += _passed_on(run, digest)
@@ -661,9 +691,9 @@ def _stop(run: Run, cause: StopCause, at_ms: int) -> tuple[Attempt, tuple[Effect
 
 def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
     cancel = Cancel(at_ms=event.at_ms, by=event.by, reason=event.reason, cascaded=event.cascaded)
-    if run.cancel is not None:
+    if run.control.cancel is not None:
         return Transition(run, stale=True)
-    run = replace(run, cancel=cancel)
+    run = replace(run, control=replace(run.control, cancel=cancel))
     followups: tuple[FollowUp, ...] = ()
     if run.active_children:
         reason = event.reason or "parent run cancelled"
@@ -674,7 +704,7 @@ def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
         attempt, effects = _stop(run, _stop_cause(cancel), event.at_ms)
         return Transition(with_attempt(run, attempt), effects=effects, followups=followups)
     if run.phase is P.ENDING:
-        if run.paused and run.attempt.outcome is not None:
+        if run.control.paused and run.attempt.outcome is not None:
             return join(_after_children(run, event.at_ms), followups)
         # The worker is gone; only its descendants (or a stream's last words) are awaited.
         return Transition(run, followups=followups)
@@ -701,7 +731,7 @@ def _cancelled(cancel: Cancel) -> Outcome:
 
 def _steer_requested(run: Run, event: SteerRequested) -> Transition:
     """Whoever writes to the worker has heard its notices: the message answers them all."""
-    run = replace(run, last_steer_ms=event.at_ms)
+    run = replace(run, control=replace(run.control, last_steer_ms=event.at_ms))
     notices = tuple(each for each in run.pending_requests if each.priority is not None)
     given = Answer(decision=Decision.ANSWER, text=event.message, by=event.by, at_ms=event.at_ms)
     for notice in notices:
@@ -713,9 +743,10 @@ def _steer_requested(run: Run, event: SteerRequested) -> Transition:
 
 def _send(run: Run, message: str, *, by: str, at_ms: int, next_turn: bool = False) -> Transition:
     """A message for the worker: into the live attempt where its runtime can, else kept."""
-    number = run.steers_total + 1
+    number = run.control.steers_total + 1
     steer = Steer(number=number, message=message, by=by, at_ms=at_ms, next_turn=next_turn)
-    run = replace(run, steers=(*run.steers, steer), steers_total=number)
+    control = replace(run.control, steers=(*run.control.steers, steer), steers_total=number)
+    run = replace(run, control=control)
     if run.phase is P.RUNNING and run.resolved.abilities.steer and not next_turn:
         effect = SteerAttempt(attempt=run.attempt.number, number=number, message=message)
         return Transition(run, effects=(effect,))
@@ -725,7 +756,8 @@ def _send(run: Run, message: str, *, by: str, at_ms: int, next_turn: bool = Fals
 def _steer_settled(run: Run, event: SteerSettled) -> Transition:
     if not event.taken:
         return Transition(run)
-    return Transition(replace(run, steers=tuple(s for s in run.steers if s.number != event.number)))
+    left = tuple(steer for steer in run.control.steers if steer.number != event.number)
+    return Transition(steered(run, left))
 
 
 def _child_settled(run: Run, event: ChildSettled) -> Transition:
@@ -746,9 +778,9 @@ def _child_settled(run: Run, event: ChildSettled) -> Transition:
 
 def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
     """End the run with what it has so far; what is being verified or announced goes on."""
-    if run.budget_stop is not None:
+    if run.budget.stop is not None:
         return Transition(run, stale=True)
-    run = replace(run, budget_stop=stop)
+    run = replace(run, budget=replace(run.budget, stop=stop))
     below: tuple[FollowUp, ...] = (StopChildren(stop=stop),) if run.active_children else ()
     if run.phase in _LIVE:
         if run.attempt.evidence.stop is not None:
@@ -756,7 +788,7 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
         attempt, effects = _stop(run, StopCause.BUDGET, at_ms)
         return Transition(with_attempt(run, attempt), effects=effects, followups=below)
     if run.phase is P.ENDING:
-        is_held = run.paused and run.attempt.outcome is not None
+        is_held = run.control.paused and run.attempt.outcome is not None
         return (
             join(_after_children(run, at_ms), below)
             if is_held
@@ -769,8 +801,9 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
 
 def _settle_unstarted(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
     outcome = budgets.not_started(run, stop)
-    if run.next_attempt_verifies:
-        run = replace(run, verification_state=VerificationState.FAILED)
+    if run.retry.cause.verifies:
+        record = replace(run.verification, state=VerificationState.FAILED)
+        run = replace(run, verification=record)
     return settle(run, outcome, at_ms)
 
 
@@ -793,7 +826,7 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
 
 
 def _parent_notified(run: Run, event: ParentNotified) -> Transition:
-    run = replace(run, notices=run.notices + 1)
+    run = replace(run, questions=replace(run.questions, notices=run.questions.notices + 1))
     message = announcement.notice(run, event)
     if event.priority is not Priority.INFO:
         request = Request(
@@ -804,8 +837,13 @@ def _parent_notified(run: Run, event: ParentNotified) -> Transition:
             deadline_ms=None,
             priority=event.priority,
         )
-        run = replace(run, requests=(*run.requests, request))
+        run = _with_request(run, request)
     return Transition(run, messages=(message,))
+
+
+def _with_request(run: Run, request: Request) -> Run:
+    requests = (*run.questions.requests, request)
+    return replace(run, questions=replace(run.questions, requests=requests))
 
 
 def _alerted(run: Run, event: Alerted) -> Transition:
@@ -818,7 +856,7 @@ def _alerted(run: Run, event: Alerted) -> Transition:
 
 def _passed_on(run: Run, messages: tuple[Message, ...]) -> tuple[FollowUp, ...]:
     """A requester that is a run hears of them where it works, not only in its inbox."""
-    if run.requester_run is None:
+    if run.lineage.requester_run is None:
         return ()
     return tuple(PassOn(message=each.id, text=each.text) for each in messages)
 
@@ -833,11 +871,12 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
     contract = run.spec.verification
     verification = event.verification
     passed = verification.verdict is Verdict.PASSED
-    run = replace(
-        run,
-        verification=verification,
-        verification_state=VerificationState.PASSED if passed else VerificationState.FAILED,
+    record = replace(
+        run.verification,
+        result=verification,
+        state=VerificationState.PASSED if passed else VerificationState.FAILED,
     )
+    run = replace(run, verification=record)
     if passed or contract is None:
         return settle(run, attempt_outcome, event.at_ms)
     text = "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
@@ -845,8 +884,9 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
         # Says nothing about the work, so the worker is not paid to do it again.
         outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)
         return settle(run, outcome, event.at_ms)
-    if contract.on_failure is OnFailure.RETRY_ONCE and run.retry_attempted_at_ms is None:
-        run = replace(run, next_attempt_reason=text, next_attempt_verifies=True)
+    if contract.on_failure is OnFailure.RETRY_ONCE and run.verification.retried_at_ms is None:
+        retry = replace(run.retry, cause=RetryCause(reason=text, verifies=True))
+        run = replace(run, retry=retry)
         return _try_again(run, event.at_ms, due_ms=event.at_ms)
     outcome = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=text)
     step = settle(run, outcome, event.at_ms)

@@ -6,18 +6,24 @@ from subagents.domain.run.run import (
     Child,
     Phase,
     Run,
+    Steer,
 )
 from subagents.domain.run.values import replace
 
 
 def enter(run: Run, phase: Phase, at_ms: int) -> Run:
     """The run in ``phase`` since now."""
-    return replace(run, phase=phase, phase_since_ms=at_ms)
+    return replace(run, phase=phase, times=replace(run.times, phase_since_ms=at_ms))
 
 
 def with_attempt(run: Run, attempt: Attempt) -> Run:
     """The run with its newest attempt replaced."""
     return replace(run, attempts=(*run.attempts[:-1], attempt))
+
+
+def steered(run: Run, steers: tuple[Steer, ...]) -> Run:
+    """The run with these messages left for its worker."""
+    return replace(run, control=replace(run.control, steers=steers))
 
 
 def told(run: Run) -> tuple[Child, ...]:

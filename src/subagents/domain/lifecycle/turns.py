@@ -2,7 +2,7 @@
 
 from subagents.domain.rules import provider_limits as limits
 from subagents.domain.run.events import AttemptStarted
-from subagents.domain.run.run import Attempt, Run, StopCause
+from subagents.domain.run.run import Attempt, Run, StopCause, Turn
 from subagents.domain.run.values import replace
 
 
@@ -12,10 +12,13 @@ def first(run: Run, event: AttemptStarted) -> Attempt:
     deadline = event.at_ms + timeout_ms if timeout_ms else None
     return replace(
         attempt,
-        started_at_ms=event.at_ms,
-        pid=event.pid,
-        deadline_ms=limits.inherited_deadline_ms(run.attempts) or deadline,
-        native_session=event.native_session or attempt.native_session,
+        times=replace(
+            attempt.times,
+            started_at_ms=event.at_ms,
+            deadline_ms=limits.inherited_deadline_ms(run.attempts) or deadline,
+        ),
+        turn=Turn(pid=event.pid),
+        session=replace(attempt.session, native=event.native_session or attempt.session.native),
     )
 
 
@@ -37,9 +40,8 @@ def further(run: Run, event: AttemptStarted) -> Attempt:
     )
     return replace(
         attempt,
-        turns=event.turn,
-        pid=event.pid,
+        turn=Turn(number=event.turn, pid=event.pid),
         evidence=evidence,
         outcome=None,
-        ended_at_ms=None,
+        times=replace(attempt.times, ended_at_ms=None),
     )

@@ -177,7 +177,7 @@ def check_request(run: Run, *, pending_at_requester: int, now_ms: int) -> None:
     """
     recent = [
         question.asked_at_ms
-        for question in _questions(run.requests)
+        for question in _questions(run.questions.requests)
         if 0 <= now_ms - question.asked_at_ms < MINUTE_MS
     ]
     if len(recent) >= REQUESTS_PER_MINUTE_MAX:
@@ -199,7 +199,7 @@ def check_notice(run: Run, priority: Priority) -> None:
     Raises:
         RateLimited: Names the limit; nothing was stored.
     """
-    if run.notices >= NOTICES_MAX:
+    if run.questions.notices >= NOTICES_MAX:
         raise RateLimited(f"at most {NOTICES_MAX} notices per run")
     unanswered = len(run.pending_requests) - len(_questions(run.pending_requests))
     if priority is not Priority.INFO and unanswered >= NOTICES_PENDING_MAX:
@@ -214,8 +214,8 @@ def progress_wait_s(run: Run, now_ms: int) -> int:
     One per 30 s and worker: a new attempt does not wait for the one before, and a clock that was
     set back makes nobody wait longer.
     """
-    last_ms = run.progress_paced_ms
-    if last_ms is None or last_ms < run.attempt.requested_at_ms:
+    last_ms = run.progress.paced_at_ms
+    if last_ms is None or last_ms < run.attempt.times.requested_at_ms:
         return 0
     passed_ms = now_ms - last_ms
     return _seconds(PROGRESS_INTERVAL_MS - passed_ms) if passed_ms >= 0 else 0
@@ -227,7 +227,7 @@ def repeated_question(run: Run, asked: Request) -> Request | None:
     A worker, or its bridge, that died while it waited asks again; its requester is asked once. A
     call that is repeated finds its question also when the answer came meanwhile.
     """
-    for known in _questions(run.requests):
+    for known in _questions(run.questions.requests):
         is_same_call = asked.call_id is not None and known.call_id == asked.call_id
         if is_same_call and known.attempt == asked.attempt:
             return known
@@ -263,8 +263,11 @@ def check_steer(run: Run, message: str, *, by: str, now_ms: int) -> None:
         raise UsageError(f"message has {len(message)} characters, at most {STEER_CHARS_MAX}")
     if by in {run.id, run.session_key}:
         raise Forbidden("a run cannot steer itself", guardrail="steer")
-    if run.last_steer_ms is not None and now_ms - run.last_steer_ms < STEER_INTERVAL_MS:
-        left_ms = STEER_INTERVAL_MS - (now_ms - run.last_steer_ms)
+    if (
+        run.control.last_steer_ms is not None
+        and now_ms - run.control.last_steer_ms < STEER_INTERVAL_MS
+    ):
+        left_ms = STEER_INTERVAL_MS - (now_ms - run.control.last_steer_ms)
         raise RateLimited("one message per 2 seconds", retry_after_s=_seconds(left_ms))
 
 
@@ -281,7 +284,7 @@ def pending_requests(runs: Iterable[Run]) -> tuple[tuple[Run, Request], ...]:
 
 def queue_order(run: Run) -> tuple[int, int, str]:
     """Higher priority first, then whoever has waited longest."""
-    return (-run.spec.priority, run.phase_since_ms, run.id)
+    return (-run.spec.priority, run.times.phase_since_ms, run.id)
 
 
 def holds_slot(run: Run) -> bool:
@@ -307,4 +310,4 @@ def lane_key(run: Run) -> tuple[str, int]:
     A child never waits for a slot that its own ancestor holds while it waits for the child:
     with one shared pool a lane of 1 would deadlock at the first nested spawn.
     """
-    return (run.resolved.lane, run.depth)
+    return (run.resolved.lane, run.lineage.depth)

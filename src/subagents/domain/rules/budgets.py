@@ -74,8 +74,8 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
                 is_cost=True,
             )
         )
-    if (limit_ms := limit_ms_of(budget)) is not None and run.started_at_ms is not None:
-        passed_ms = max(now_ms - run.started_at_ms, 0)
+    if (limit_ms := limit_ms_of(budget)) is not None and run.times.started_at_ms is not None:
+        passed_ms = max(now_ms - run.times.started_at_ms, 0)
         text = f"{duration(passed_ms)} of {duration(limit_ms)}"
         is_late = passed_ms >= part_ms(limit_ms, 100 - RESERVE)
         found.append(Share(_percent(passed_ms, limit_ms), is_late, text))
@@ -123,16 +123,16 @@ def due_ms(run: Run) -> int | None:
     waits and retries.
     """
     budget = run.spec.budget
-    if budget is None or run.started_at_ms is None or run.budget_stop is not None:
+    if budget is None or run.times.started_at_ms is None or run.budget.stop is not None:
         return None
     limit_ms = limit_ms_of(budget)
     if limit_ms is None:
         return None
     edges = [100]
-    if run.reserve is None:
+    if run.budget.reserve is None:
         edges.append(100 - RESERVE)
-    edges += [edge for edge in run.resolved.alerts.budget_percent if run.budget_mark < edge < 100]
-    return run.started_at_ms + part_ms(limit_ms, min(edges))
+    edges += [edge for edge in run.resolved.alerts.budget_percent if run.budget.mark < edge < 100]
+    return run.times.started_at_ms + part_ms(limit_ms, min(edges))
 
 
 # -- what follows -------------------------------------------------------------------------------
@@ -162,12 +162,13 @@ def weigh(before: Run, run: Run, at_ms: int) -> Weighed:
     if budget is None or not is_used(budget):
         return _weigh_cost(run)
     found = shares(run, at_ms)
-    if not found or run.budget_stop is not None:
+    if not found or run.budget.stop is not None:
         return Weighed(run)
     late = next((share for share in found if share.is_below_reserve), None)
-    is_new = late is not None and run.reserve is None
+    is_new = late is not None and run.budget.reserve is None
     if is_new:
-        run = replace(run, reserve=_reserve(budget, before, run, at_ms))
+        reserve = _reserve(budget, before, run, at_ms)
+        run = replace(run, budget=replace(run.budget, reserve=reserve))
     is_over = _is_over(budget, run, at_ms)
     run, alerts = _alert(run, found[0], is_over=is_over)
     if late is None or not (is_new or is_over):
@@ -203,7 +204,7 @@ def _cost_below(run: Run) -> float:
 
 def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
     """Whether the holder itself must end: nothing is left, not even for its report."""
-    own, reserve = spending.total_usage(run), run.reserve
+    own, reserve = spending.total_usage(run), run.budget.reserve
     if reserve is None:
         return False
     limit, most, limit_ms = budget.max_tokens, budget.max_cost_usd, limit_ms_of(budget)
@@ -212,8 +213,8 @@ def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
         or (most is not None and (own.cost_usd or 0) + reserve.cost_usd >= most - DUST)
         or (
             limit_ms is not None
-            and run.started_at_ms is not None
-            and at_ms - run.started_at_ms >= limit_ms
+            and run.times.started_at_ms is not None
+            and at_ms - run.times.started_at_ms >= limit_ms
         )
     )
 
@@ -221,7 +222,7 @@ def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
 def _alert(run: Run, most: Share, *, is_over: bool) -> tuple[Run, tuple[Alert, ...]]:
     """One alert for the highest threshold passed since the last one."""
     rules = run.resolved.alerts
-    passed = [mark for mark in rules.budget_percent if run.budget_mark < mark <= most.percent]
+    passed = [mark for mark in rules.budget_percent if run.budget.mark < mark <= most.percent]
     if not passed:
         return run, ()
     used, of = most.text.split(" of ", 1)
@@ -234,14 +235,14 @@ def _alert(run: Run, most: Share, *, is_over: bool) -> tuple[Run, tuple[Alert, .
         key=f"budget:{max(passed)}",
         fields={**_fields(run), "percent": most.percent},
     )
-    return replace(run, budget_mark=max(passed)), (alert,)
+    return _marked(run, max(passed)), (alert,)
 
 
 def _weigh_cost(run: Run) -> Weighed:
     """Without a budget the requester hears what the run and all below it cost."""
     cost = spending.spent(run).cost_usd
     marks = run.resolved.alerts.cost_usd
-    passed = [mark for mark in marks if run.budget_mark < mark <= (cost or 0) + DUST]
+    passed = [mark for mark in marks if run.budget.mark < mark <= (cost or 0) + DUST]
     if cost is None or not passed:
         return Weighed(run)
     alert = Alert(
@@ -250,7 +251,11 @@ def _weigh_cost(run: Run) -> Weighed:
         key=f"budget:${max(passed):g}",
         fields=_fields(run),
     )
-    return Weighed(replace(run, budget_mark=max(passed)), (alert,))
+    return Weighed(_marked(run, max(passed)), (alert,))
+
+
+def _marked(run: Run, mark: float) -> Run:
+    return replace(run, budget=replace(run.budget, mark=mark))
 
 
 def _fields(run: Run) -> dict[str, str | int | float | bool | None]:
@@ -282,8 +287,8 @@ def not_started(run: Run, stop: BudgetStop) -> Outcome:
     """
     because = why(run, stop)
     attempt = run.attempts[-1] if run.attempts else None
-    before = run.next_attempt_reason or (attempt.retry_reason if attempt is not None else None)
-    if run.next_attempt_verifies:
+    before = run.retry.cause.reason or (attempt.retry.reason if attempt is not None else None)
+    if run.retry.cause.verifies:
         error = f"{before} (not tried again: {because})"
         return Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=error)
     error = f"not started: {because}"
@@ -337,7 +342,7 @@ def view(run: Run, now_ms: int) -> BudgetView | None:
         left=_view_left(run, budget, used, at_ms),
         percent=found[0].percent if found else None,
         text=", ".join(parts),
-        exhausted=run.budget_stop is not None and run.budget_stop.by == run.id,
+        exhausted=run.budget.stop is not None and run.budget.stop.by == run.id,
     )
 
 
@@ -346,8 +351,8 @@ def _view_left(run: Run, budget: Budget, used: Spent, at_ms: int) -> Left:
     tokens = 0 if is_fresh else spending.tokens(used)
     cost = 0 if is_fresh else used.cost_usd
     seconds = budget.max_seconds
-    if seconds is not None and run.started_at_ms is not None:
-        seconds = max(seconds - (at_ms - run.started_at_ms) / 1000, 0)
+    if seconds is not None and run.times.started_at_ms is not None:
+        seconds = max(seconds - (at_ms - run.times.started_at_ms) / 1000, 0)
     return Left(
         tokens=_rest(budget.max_tokens, tokens),
         cost_usd=_rest(budget.max_cost_usd, cost),

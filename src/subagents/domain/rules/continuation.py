@@ -54,7 +54,7 @@ def inherited(spec: RunSpec, run: Run) -> RunSpec:
             details={"field": "cwd"},
         )
     takes_model = resolved.abilities.model
-    is_met = run.verification_state in {None, VerificationState.PASSED}
+    is_met = run.verification.state in {None, VerificationState.PASSED}
     return replace(
         spec,
         continues=run.id,

@@ -37,7 +37,7 @@ def concerns(run: Run, watch: Watch, *, now_ms: int) -> tuple[Concern, ...]:
     if run.phase is not Phase.RUNNING:
         return ()
     found: list[Concern] = []
-    rules, since_ms = run.resolved.alerts, run.phase_since_ms
+    rules, since_ms = run.resolved.alerts, run.times.phase_since_ms
     if watch.is_silence_told and watch.last_at_ms is not None:
         silent = duration(max(now_ms - watch.last_at_ms, 0))
         last = f" (last: {watch.last_activity})" if watch.last_activity else ""

@@ -33,12 +33,12 @@ def _deadlines(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
     """All stored deadlines that count in the run's phase; a time of None is none."""
     match run.phase:
         case P.WAITING:
-            yield run.wait_deadline_ms, TimerCause.DEPENDENCY_TIMEOUT
+            yield run.waiting.deadline_ms, TimerCause.DEPENDENCY_TIMEOUT
         case P.QUEUED | P.RETRY_WAIT:
             yield provider_limits.deadline_ms(run), TimerCause.PROVIDER_WAIT
             yield budgets.due_ms(run), TimerCause.BUDGET
-            if run.phase is P.RETRY_WAIT and not run.paused:
-                yield run.retry_due_ms, TimerCause.RETRY_DUE
+            if run.phase is P.RETRY_WAIT and not run.control.paused:
+                yield run.retry.due_ms, TimerCause.RETRY_DUE
         case P.SPAWNING | P.RUNNING:
             yield from _of_live_attempt(run)
         case P.ENDING:
@@ -59,12 +59,16 @@ def _of_live_attempt(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
     yield allowance.digest_due_ms(run), TimerCause.DIGEST
     yield budgets.due_ms(run), TimerCause.BUDGET
     if attempt.evidence.stop is None:
-        yield attempt.deadline_ms, TimerCause.DEADLINE
+        yield attempt.times.deadline_ms, TimerCause.DEADLINE
         yield warn_at_ms(run, attempt), TimerCause.DEADLINE_WARNING
 
 
 def warn_at_ms(run: Run, attempt: Attempt) -> int | None:
     """When the worker is told that its deadline comes; None = it was, or it cannot be told."""
-    if attempt.warned or attempt.deadline_ms is None or not run.resolved.abilities.steer:
+    if (
+        attempt.times.warned
+        or attempt.times.deadline_ms is None
+        or not run.resolved.abilities.steer
+    ):
         return None
-    return attempt.deadline_ms - run.resolved.timeout_ms // 10
+    return attempt.times.deadline_ms - run.resolved.timeout_ms // 10

@@ -31,7 +31,7 @@ def route(run: Run) -> Route:
     has one. What cannot be steered waits in the inbox, and the reducer's follow-up turn
     (``lifecycle._follow_up``) reads it to the agent: that turn is the direct door inside.
     """
-    if run.requester_run is not None:
+    if run.lineage.requester_run is not None:
         return Route(phases=("steer-internal", "queue-internal"), mode="internal")
     if run.spec.expects_completion_message:
         return Route(phases=("direct-primary", "steer-fallback", "queue-fallback"), mode="fallback")

@@ -22,7 +22,9 @@ from subagents.domain.run.run import (
     Attempt,
     Evidence,
     Exit,
+    LastStep,
     Report,
+    Reported,
     ReportStatus,
     StopCause,
     Usage,
@@ -70,7 +72,7 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
             return _with(attempt, lease_lost=True, error=evidence.error or signal.error)
         case ResultSeen():
             return _with(
-                replace(attempt, result_is_last=True),
+                replace(attempt, last=replace(attempt.last, is_result=True)),
                 result=signal.text,
                 result_bytes=signal.bytes_total,
                 is_error=signal.is_error,
@@ -81,15 +83,13 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
         case RemainsSeen():
             return replace(attempt, remains=signal.remains)
         case SessionSeen():
-            return replace(attempt, native_session=signal.session_id)
+            session = replace(attempt.session, native=signal.session_id)
+            return replace(attempt, session=session)
         case ReportSeen():
             return replace(
                 attempt,
-                report=signal.report,
-                report_is_last=True,
-                report_is_text=False,
-                report_problem=None,
-                last_tool=REPORT_TOOL,
+                reported=Reported(report=signal.report),
+                last=replace(attempt.last, tool=REPORT_TOOL, is_report=True),
             )
         case ToolSeen():
             return _tool_seen(attempt, signal.name)
@@ -127,13 +127,9 @@ def added(known: Usage | None, more: Usage | None) -> Usage | None:
 def _tool_seen(attempt: Attempt, name: str) -> Attempt:
     """The stream may tell of the report's own call later than the call itself did."""
     is_report = name.endswith(REPORT_TOOL)  # clients put their name of the server before it
-    by_tool = attempt.report is not None and not attempt.report_is_text
-    return replace(
-        attempt,
-        last_tool=REPORT_TOOL if is_report else name,
-        report_is_last=is_report and by_tool,
-        result_is_last=False,
-    )
+    by_tool = attempt.reported.report is not None and not attempt.reported.is_text
+    tool = REPORT_TOOL if is_report else name
+    return replace(attempt, last=LastStep(tool=tool, is_report=is_report and by_tool))
 
 
 def with_report_from_text(attempt: Attempt) -> Attempt:
@@ -144,20 +140,22 @@ def with_report_from_text(attempt: Attempt) -> Attempt:
 
     Source: 3-tools "Completion report as text".
     """
-    if attempt.report is not None and not attempt.report_is_text:
+    if attempt.reported.report is not None and not attempt.reported.is_text:
         return attempt
     match find_report(attempt.evidence.result or ""):
         case None:
             return attempt
         case Unreadable(reason=reason):
-            return replace(attempt, report=None, report_is_last=False, report_problem=reason)
+            return replace(
+                attempt,
+                reported=replace(attempt.reported, report=None, problem=reason),
+                last=replace(attempt.last, is_report=False),
+            )
         case Report() as report:
             return replace(
                 attempt,
-                report=report,
-                report_is_text=True,
-                report_is_last=attempt.result_is_last,
-                report_problem=None,
+                reported=Reported(report=report, is_text=True),
+                last=replace(attempt.last, is_report=attempt.last.is_result),
             )
 
 
@@ -180,7 +178,9 @@ def decide(attempt: Attempt, *, at_ms: int) -> Outcome | None:
     due = settle_due_ms(evidence)
     if due is not None and at_ms < due:
         return None
-    return _stopped(evidence) or _exited(evidence, evidence.exit) or _reported(attempt.report)
+    return (
+        _stopped(evidence) or _exited(evidence, evidence.exit) or _reported(attempt.reported.report)
+    )
 
 
 def _lost(evidence: Evidence) -> Outcome:

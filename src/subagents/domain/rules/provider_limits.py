@@ -52,25 +52,23 @@ def wait_ms(number: int, retry_after_ms: int | None) -> int:
 def limited(run: Run, outcome: Outcome, at_ms: int) -> tuple[Run, int] | None:
     """The run that waits for its provider, and when it tries again; None = it waited enough."""
     has_worked = run.attempt.usage is not None and bool(run.attempt.usage.tokens_out)
-    before = None if has_worked else run.limited
+    before = None if has_worked else run.retry.limited
     before = before or Limited(since_ms=at_ms, waits=0, text="")
     delay = wait_ms(before.waits + 1, run.attempt.evidence.retry_after_ms)
     if at_ms + delay > before.since_ms + TOTAL_MS_MAX:
         return None
     text = (outcome.error or "provider limit")[:TEXT_CHARS_MAX]
-    again = run.attempt
-    run = replace(
-        run,
+    retry = replace(
+        run.retry,
         limited=Limited(since_ms=before.since_ms, waits=before.waits + 1, text=text),
-        next_attempt_reason=again.retry_reason,
-        next_attempt_verifies=again.verification_retry,
+        cause=run.attempt.retry,
     )
-    return run, at_ms + delay
+    return replace(run, retry=retry), at_ms + delay
 
 
 def given_up(run: Run, outcome: Outcome, at_ms: int) -> Outcome:
     """The end of a run that its provider kept waiting for too long."""
-    since_ms = run.limited.since_ms if run.limited else at_ms
+    since_ms = run.retry.limited.since_ms if run.retry.limited else at_ms
     asked = run.attempt.evidence.retry_after_ms
     why = f"waited {duration(at_ms - since_ms)}"
     if asked is not None:
@@ -80,28 +78,28 @@ def given_up(run: Run, outcome: Outcome, at_ms: int) -> Outcome:
 
 def deadline_ms(run: Run) -> int | None:
     """The deadline of the attempt before, which holds while the run waits for its provider."""
-    if run.limited is None or not run.attempts:
+    if run.retry.limited is None or not run.attempts:
         return None
-    return run.attempt.deadline_ms
+    return run.attempt.times.deadline_ms
 
 
 def past_deadline(run: Run, at_ms: int) -> Outcome | None:
     """How a run ends whose deadline passed while it waited for its provider."""
     due = deadline_ms(run)
-    if due is None or at_ms < due or run.limited is None:
+    if due is None or at_ms < due or run.retry.limited is None:
         return None
     return Outcome(
         status=Status.TIMEOUT,
         reason=Reason.DEADLINE,
-        error=f"its deadline passed while it waited for the provider: {run.limited.text}",
+        error=f"its deadline passed while it waited for the provider: {run.retry.limited.text}",
     )
 
 
 def resumes(run: Run) -> str | None:
     """The program's own session in which the next attempt goes on; None = from the beginning."""
-    if run.limited is None or not run.attempts or not run.resolved.abilities.resume:
+    if run.retry.limited is None or not run.attempts or not run.resolved.abilities.resume:
         return None
-    return run.attempt.native_session
+    return run.attempt.session.native
 
 
 def going_on(children: tuple[Child, ...], steers: tuple[Steer, ...]) -> str:
@@ -116,7 +114,7 @@ def inherited_deadline_ms(attempts: tuple[Attempt, ...]) -> int | None:
     if before is None or before.outcome is None:
         return None
     is_limit = before.outcome.reason is Reason.PROVIDER_LIMIT
-    return before.deadline_ms if is_limit else None
+    return before.times.deadline_ms if is_limit else None
 
 
 # -- all runs of one provider and key -----------------------------------------------------------

@@ -72,13 +72,13 @@ def check(above: Sequence[Run], wanted: Sequence[Budget | None], *, now_ms: int)
     """
     if not above:
         return
-    stop = above[0].budget_stop
+    stop = above[0].budget.stop
     if stop is not None:
         raise _refused(
             f"{budgets.why(above[0], stop)}: no more sub-agents are started", holder=stop.by, left=0
         )
     for holder in above:
-        if holder.reserve is not None:
+        if holder.budget.reserve is not None:
             used = budgets.shares(holder, now_ms)[0].text
             raise _refused(
                 f"{_of(holder)} is used up but for its own report ({used}): no more sub-agents "
@@ -154,9 +154,9 @@ def _check_time(holder: Run, wanted: Iterable[Budget | None], now_ms: int) -> No
 
 def _left_ms(holder: Run, now_ms: int) -> int | None:
     limit_ms = budgets.limit_ms_of(holder.spec.budget) if holder.spec.budget is not None else None
-    if limit_ms is None or holder.started_at_ms is None:
+    if limit_ms is None or holder.times.started_at_ms is None:
         return None
-    return holder.started_at_ms + budgets.part_ms(limit_ms, 100 - budgets.RESERVE) - now_ms
+    return holder.times.started_at_ms + budgets.part_ms(limit_ms, 100 - budgets.RESERVE) - now_ms
 
 
 def _of(holder: Run) -> str:
@@ -226,7 +226,7 @@ COMMAND: Final = "command"
 def warnings(run: Run) -> tuple[str, ...]:
     """What its requester should know of a run that was just accepted: each one sentence."""
     warnings = []
-    if run.vacuous:
+    if run.verification.vacuous:
         warnings.append(
             "the verification contract is met already, before any work: it proves nothing (vacuous)"
         )

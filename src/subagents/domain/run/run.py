@@ -24,7 +24,7 @@ from subagents.domain.run.workspace import Remains
 
 
 class Phase(StrEnum):
-    """Where the run is in its life (2-lifecycle §1)."""
+    """Where the run is in its life."""
 
     __hash__ = str.__hash__  # Enum's own is written in Python; every table here is asked by phase
 
@@ -201,43 +201,85 @@ class Evidence(Value, frozen=True):
     lease_lost: bool = False
 
 
-class Attempt(Value, frozen=True):
-    """One try at the run in its runtime."""
+class RetryCause(Value, frozen=True):
+    """Why one more attempt follows; as it is, for the first one."""
 
-    number: int
-    session_key: SessionKey
+    reason: str | None = None
+    """What the attempt before ended with."""
+    verifies: bool = False
+    """That one failed its contract (not its retry policy)."""
+
+
+class AttemptTimes(Value, frozen=True):
+    """When an attempt did what, in milliseconds since 1970."""
+
     requested_at_ms: int
-    retry_of: AttemptId | None = None
-    retry_reason: str | None = None
-    verification_retry: bool = False
     started_at_ms: int | None = None
     ended_at_ms: int | None = None
     deadline_ms: int | None = None
+    """Counts from the start; None = it has none, or has not started."""
     warned: bool = False
-    turns: int = 1
-    native_session: str | None = None
-    """What the worker's program calls its session; a later attempt can go on with it."""
+    """Its worker was told that the deadline comes."""
+
+
+class AttemptSession(Value, frozen=True):
+    """The session an attempt works in: ours, and the one of the worker's program."""
+
+    key: SessionKey
+    native: str | None = None
+    """What the worker's program calls it; a later attempt can go on with it."""
     resumes: str | None = None
     """The program's own session, of the attempt before, in which this one goes on."""
     opening: str | None = None
     """What that session is told first; None = the whole prompt, in a new session."""
+
+
+class Turn(Value, frozen=True):
+    """The turn of the session that is under way, or was last."""
+
+    number: int = 1
     pid: int | None = None
+    next_asked: bool = False
+    """A follow-up turn was asked for and has not started yet."""
+
+
+class Reported(Value, frozen=True):
+    """The completion report of an attempt, and where it came from."""
+
+    report: Report | None = None
+    is_text: bool = False
+    """It was read from the result text; a report by tool beats it."""
+    problem: str | None = None
+    """Why the report in the result text is none."""
+
+
+class LastStep(Value, frozen=True):
+    """What an attempt did last: a report or a result counts as final only without a tool after."""
+
+    tool: str | None = None
+    """The last tool it used."""
+    is_report: bool = False
+    """No tool was used after the report."""
+    is_result: bool = False
+    """No tool was used after the result text."""
+
+
+class Attempt(Value, frozen=True):
+    """One try at the run in its runtime."""
+
+    number: int
+    """From 1."""
+    session: AttemptSession
+    times: AttemptTimes
+    retry: RetryCause = RetryCause()
+    turn: Turn = Turn()
     evidence: Evidence = Evidence()
-    remains: Remains | None = None
-    """What it left besides its result; None = nothing, or nobody looked."""
+    reported: Reported = Reported()
+    last: LastStep = LastStep()
     outcome: Outcome | None = None
     usage: Usage | None = None
-    report: Report | None = None
-    report_is_last: bool = False
-    """No tool was used after the report (2-lifecycle §6, ``requireCompletionReport``)."""
-    report_is_text: bool = False
-    """It was read from the result text; a report by tool beats it."""
-    report_problem: str | None = None
-    """Why the report in the result text is none."""
-    last_tool: str | None = None
-    """The last tool it used (seed 000 §4.2)."""
-    result_is_last: bool = False
-    """No tool was used after the result text."""
+    remains: Remains | None = None
+    """What it left besides its result; None = nothing, or nobody looked."""
     token_hashes: tuple[str, ...] = ()
     """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
 
@@ -352,6 +394,8 @@ class Delivery(Value, frozen=True):
     first_failure_ms: int | None = None
     failures: int = 0
     due_ms: int | None = None
+    consumed_at_ms: int | None = None
+    """When somebody had the announcement: nothing hands it over again."""
 
 
 class AlertLedger(Value, frozen=True):
@@ -385,6 +429,130 @@ class Cancel(Value, frozen=True):
     cascaded: bool = False
 
 
+class Lineage(Value, frozen=True):
+    """Where a run comes from: the run above it, and the one it repeats."""
+
+    depth: int
+    """1 for a run that no run asked for."""
+    requester_run: RunId | None = None
+    """The run that asked for it; None = a session that is no run's."""
+    retry_from: RunId | None = None
+    """The run, over by then, that this one was asked to do again."""
+
+
+class RunTimes(Value, frozen=True):
+    """When a run came where, in milliseconds since 1970; its end is in its conclusion."""
+
+    created_at_ms: int
+    phase_since_ms: int
+    started_at_ms: int | None = None
+    """When its first attempt got its slot."""
+    archived_at_ms: int | None = None
+
+
+class Waiting(Value, frozen=True):
+    """What a run waits for before its first attempt."""
+
+    dependencies: tuple[Dependency, ...] = ()
+    deadline_ms: int | None = None
+    """None once nothing is awaited any more."""
+
+
+class Retry(Value, frozen=True):
+    """The attempts after the first: how many were used, and when and why the next one comes."""
+
+    used: int = 0
+    """Of those that the spec allows after a failure."""
+    due_ms: int | None = None
+    """Of the next attempt; None = none is being waited for."""
+    cause: RetryCause = RetryCause()
+    """Of the next attempt."""
+    limited: Limited | None = None
+    """It waits for its provider; such waits are not retries."""
+
+
+class VerificationRecord(Value, frozen=True):
+    """How far the check of a run's contract has come."""
+
+    state: VerificationState | None = None
+    """None = it has no contract."""
+    result: Verification | None = None
+    """Of the newest check."""
+    vacuous: bool = False
+    """The contract was met before any work was done."""
+    retried_at_ms: int | None = None
+    """When the one retry that a contract allows was decided."""
+
+
+class ProgressLog(Value, frozen=True):
+    """What a run keeps of its progress log, which is a file."""
+
+    latest: Progress | None = None
+    lines: int = 0
+    """How many updates are in the log."""
+    paced_at_ms: int | None = None
+    """When the last update came that the next one has to keep its distance from."""
+
+
+class RunSession(Value, frozen=True):
+    """The child session of a run, and the runs before and after it in the same session."""
+
+    first_key: SessionKey = SessionKey("")
+    """Promised in the receipt; its first attempt works under it."""
+    continues: Continues | None = None
+    """The run whose session this one goes on with."""
+    continued_by: RunId | None = None
+    """The newest run known that goes on with this one's session."""
+
+
+class Questions(Value, frozen=True):
+    """What a run's worker sent up to its requester."""
+
+    requests: tuple[Request, ...] = ()
+    notices: int = 0
+    """Of ``notify_parent`` so far; they are numbered by it."""
+
+
+class Control(Value, frozen=True):
+    """What was asked of a run since its spawn: to stop, to pause, and messages for its worker."""
+
+    cancel: Cancel | None = None
+    paused: bool = False
+    steers: tuple[Steer, ...] = ()
+    """Those that no runtime took yet."""
+    steers_total: int = 0
+    """They are numbered by it."""
+    last_steer_ms: int | None = None
+
+
+class BudgetState(Value, frozen=True):
+    """What already followed from the use of a run's budget, so that it follows once."""
+
+    mark: float = 0
+    """The highest alert threshold passed: percent of its budget, or US dollars without one."""
+    reserve: Reserve | None = None
+    """Only what is kept for its own report is left of its budget."""
+    stop: BudgetStop | None = None
+
+
+class Conclusion(Value, frozen=True):
+    """The end of a run, given once."""
+
+    outcome: Outcome
+    ended_at_ms: int
+    seq: int = 0
+    """Number of the event that gave it; 0 = from before it was kept."""
+    result: str | None = None
+    result_bytes: int = 0
+    """Of the whole result; more than ``len(result)`` when it had to be cut."""
+    report: Report | None = None
+
+    @property
+    def bytes_total(self) -> int:
+        """Size of the whole result in bytes, also when the stored one had to be cut."""
+        return self.result_bytes or len((self.result or "").encode())
+
+
 class Run(Value, frozen=True):
     """One delegated task from spawn to cleanup; exactly one phase; the id never changes."""
 
@@ -392,66 +560,48 @@ class Run(Value, frozen=True):
     spec: RunSpec
     resolved: Resolved
     requester: SessionKey
-    depth: int
-    created_at_ms: int
+    lineage: Lineage
     phase: Phase
-    phase_since_ms: int
+    times: RunTimes
     seq: int = 1
-    first_session_key: SessionKey = SessionKey("")
-    requester_run: RunId | None = None
-    retry_from: RunId | None = None
-    dependencies: tuple[Dependency, ...] = ()
-    wait_deadline_ms: int | None = None
+    """Of its newest journaled event."""
+    waiting: Waiting = Waiting()
     attempts: tuple[Attempt, ...] = ()
-    started_at_ms: int | None = None
-    ended_at_ms: int | None = None
-    retries_used: int = 0
-    retry_due_ms: int | None = None
-    limited: Limited | None = None
-    """It waits for its provider; such waits are not retries."""
-    next_attempt_reason: str | None = None
-    next_attempt_verifies: bool = False
-    """The next attempt repeats one that failed its contract (not its retry policy)."""
-    outcome: Outcome | None = None
-    result: str | None = None
-    result_bytes: int = 0
-    report: Report | None = None
-    progress: Progress | None = None
-    progress_lines: int = 0
-    """How many updates are in its progress log."""
-    progress_paced_ms: int | None = None
-    """When the last update came that the next one has to keep its distance from."""
-    vacuous: bool = False
-    verification_state: VerificationState | None = None
-    verification: Verification | None = None
-    retry_attempted_at_ms: int | None = None
+    retry: Retry = Retry()
+    session: RunSession = RunSession()
     children: tuple[Child, ...] = ()
-    continues: Continues | None = None
-    """The run whose session this one goes on with."""
-    continued_by: RunId | None = None
-    """The newest run known that goes on with this one's session."""
-    followed_up: bool = False
-    """A follow-up turn was asked for and has not started yet."""
-    requests: tuple[Request, ...] = ()
-    steers: tuple[Steer, ...] = ()
-    steers_total: int = 0
-    last_steer_ms: int | None = None
-    notices: int = 0
-    paused: bool = False
-    cancel: Cancel | None = None
-    delivery: Delivery | None = None
-    announcement_consumed_ms: int | None = None
-    archived_at_ms: int | None = None
-    settled_seq: int | None = None
-    """Number of the event that gave it its outcome."""
+    questions: Questions = Questions()
+    control: Control = Control()
+    progress: ProgressLog = ProgressLog()
     alerts: AlertLedger = AlertLedger()
-    budget_mark: float = 0
-    """The highest alert threshold passed: percent of its budget, or US dollars without one."""
-    reserve: Reserve | None = None
-    """Only what is kept for its own report is left of its budget."""
-    budget_stop: BudgetStop | None = None
+    budget: BudgetState = BudgetState()
     refusals: int = 0
     """Calls in its worker's name that were refused and journaled."""
+    verification: VerificationRecord = VerificationRecord()
+    conclusion: Conclusion | None = None
+    """None until the run is settled."""
+    delivery: Delivery | None = None
+    """Of its announcement; None until the run is settled."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        return None if self.conclusion is None else self.conclusion.outcome
+
+    @property
+    def ended_at_ms(self) -> int | None:
+        return None if self.conclusion is None else self.conclusion.ended_at_ms
+
+    @property
+    def result(self) -> str | None:
+        return None if self.conclusion is None else self.conclusion.result
+
+    @property
+    def report(self) -> Report | None:
+        return None if self.conclusion is None else self.conclusion.report
+
+    @property
+    def announcement_consumed_ms(self) -> int | None:
+        return None if self.delivery is None else self.delivery.consumed_at_ms
 
     @property
     def attempt(self) -> Attempt:
@@ -465,23 +615,25 @@ class Run(Value, frozen=True):
     @property
     def session_key(self) -> SessionKey:
         """The child session of the newest attempt, or the one promised in the receipt."""
-        return self.attempts[-1].session_key if self.attempts else self.first_session_key
+        return self.attempts[-1].session.key if self.attempts else self.session.first_key
 
     @property
     def session_keys(self) -> frozenset[SessionKey]:
         """Every session that a worker of this run speaks or spoke under."""
-        return frozenset({self.first_session_key, *(each.session_key for each in self.attempts)})
+        return frozenset({self.session.first_key, *(each.session.key for each in self.attempts)})
 
     @property
     def root(self) -> RunId:
         """The first run of the session; the session's name, and that of its thread."""
-        return self.id if self.continues is None else self.continues.root
+        continues = self.session.continues
+        return self.id if continues is None else continues.root
 
     @property
     def native_session(self) -> str | None:
         """What the worker's program calls the session, as it was heard last."""
-        heard = (each.native_session for each in reversed(self.attempts))
-        before = None if self.continues is None else self.continues.native_session
+        heard = (each.session.native for each in reversed(self.attempts))
+        continues = self.session.continues
+        before = None if continues is None else continues.native_session
         return next((name for name in heard if name is not None), before)
 
     @property
@@ -490,7 +642,7 @@ class Run(Value, frozen=True):
 
     @property
     def pending_requests(self) -> tuple[Request, ...]:
-        return tuple(request for request in self.requests if request.answer is None)
+        return tuple(request for request in self.questions.requests if request.answer is None)
 
     @property
     def remains(self) -> Remains:
@@ -503,8 +655,18 @@ class Run(Value, frozen=True):
         return self.phase in SETTLED
 
     @property
+    def is_follow_up_asked(self) -> bool:
+        """Its newest attempt is to have one more turn, which has not started yet."""
+        return bool(self.attempts) and self.attempts[-1].turn.next_asked
+
+    def is_settled_by(self, seq: int) -> bool:
+        """Whether the event with this number gave it its outcome."""
+        return self.conclusion is not None and self.conclusion.seq == seq
+
+    @property
     def has_failed(self) -> bool:
-        return self.outcome is not None and self.outcome.status not in {Status.OK, Status.PARTIAL}
+        outcome = self.outcome
+        return outcome is not None and outcome.status not in {Status.OK, Status.PARTIAL}
 
 
 class MessageKind(StrEnum):

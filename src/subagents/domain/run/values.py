@@ -47,6 +47,11 @@ def attempt_id(run_id: RunId, number: int) -> AttemptId:
     return AttemptId(f"{run_id}#{number}")
 
 
+def attempt_before(run_id: RunId, number: int) -> AttemptId | None:
+    """The attempt that attempt ``number`` repeats; None for the first."""
+    return attempt_id(run_id, number - 1) if number > 1 else None
+
+
 def announcement_id(run_id: RunId) -> MessageId:
     """The id of the one announcement a run ever makes; readers dedupe by it."""
     return MessageId(f"{run_id}:announce")

@@ -125,7 +125,7 @@ def _left_behind(run: Run, outcome: Outcome, chars_max: int) -> str:
 
 def stats_line(run: Run) -> str:
     """``runtime 12s - tokens 4.2k (in 3.1k / out 1.1k) - verified: 2/2 checks``."""
-    started = run.started_at_ms or run.created_at_ms
+    started = run.times.started_at_ms or run.times.created_at_ms
     parts = [f"runtime {duration((run.ended_at_ms or started) - started)}"]
     usage = spending.total_usage(run)
     if usage.tokens_in is not None or usage.tokens_out is not None:
@@ -136,12 +136,12 @@ def stats_line(run: Run) -> str:
         parts.append(below)
     if len(run.attempts) > 1:
         parts.append(f"attempts {len(run.attempts)}")
-    if run.verification is not None:
-        passed = sum(check.passed for check in run.verification.checks)
-        parts.append(f"verified: {passed}/{len(run.verification.checks)} checks")
+    if run.verification.result is not None:
+        passed = sum(check.passed for check in run.verification.result.checks)
+        parts.append(f"verified: {passed}/{len(run.verification.result.checks)} checks")
     elif run.spec.verification is not None:
         parts.append("not verified")
-    if run.vacuous:
+    if run.verification.vacuous:
         parts.append("contract was already met before the work (vacuous)")
     return " - ".join(parts)
 
@@ -202,7 +202,7 @@ def question(run: Run, request: Request) -> Message:
 def notice(run: Run, event: ParentNotified) -> Message:
     """A worker's one-way message; a question or blocker says how it is answered."""
     is_news = event.priority is not Priority.INFO
-    notice_id = MessageId(f"{run.id}:n{run.notices}")
+    notice_id = MessageId(f"{run.id}:n{run.questions.notices}")
     how = f"\nAnswer: subagents answer {notice_id} TEXT" if is_news else ""
     return Message(
         id=notice_id,

@@ -47,7 +47,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Attempt, Run
 from subagents.domain.run.signals import ToolSeen
-from subagents.domain.run.values import Value
+from subagents.domain.run.values import Value, attempt_before
 from subagents.domain.text.event_words import span_mark
 from subagents.domain.trace import span_names as genai
 from subagents.domain.trace.trace_ids import (
@@ -260,18 +260,20 @@ def _of_attempt(
     draft = story.drafts[attempt.number]
     is_last = attempt is run.attempts[-1]
     outcome = _outcome(run, attempt, draft)
-    ended_ms = attempt.ended_at_ms or attempt.requested_at_ms
+    ended_ms = attempt.times.ended_at_ms or attempt.times.requested_at_ms
     end_ms = max(ended_ms, draft.end_ms, draft.verified_ms)
     if is_last:
         end_ms = max(end_ms, run.ended_at_ms or end_ms)
     attributes = _about(run, description=description)
     attributes[genai.ATTEMPT] = attempt.number
-    attributes[genai.CONVERSATION_ID] = attempt.session_key
+    attributes[genai.CONVERSATION_ID] = attempt.session.key
     _put_outcome(attributes, outcome)
-    if attempt.retry_of is not None:
-        attributes[genai.RETRY_OF] = attempt.retry_of
+    if (before := attempt_before(run.id, attempt.number)) is not None:
+        attributes[genai.RETRY_OF] = before
     if attempt.number == 1:
-        attributes[genai.QUEUED_MS] = max(attempt.requested_at_ms - run.created_at_ms, 0)
+        attributes[genai.QUEUED_MS] = max(
+            attempt.times.requested_at_ms - run.times.created_at_ms, 0
+        )
     usage = attempt.usage
     if usage is not None:
         counts = {
@@ -292,7 +294,7 @@ def _of_attempt(
         said = run.result if is_last else attempt.evidence.result
         attributes |= _content(run.spec.task, said, outcome)
     first = (Link(span_id=span_id(run.id, 1), kind="retry_of"),) if attempt.number > 1 else ()
-    times = (attempt.requested_at_ms, end_ms)
+    times = (attempt.times.requested_at_ms, end_ms)
     return _span(run, where, draft, attributes, outcome, times=times, links=first)
 
 
@@ -302,13 +304,13 @@ def _untried(
     """A run that ended while it waited: cancelled, or its dependencies failed."""
     attributes = _about(run, description=description)
     attributes[genai.ATTEMPT] = UNTRIED
-    attributes[genai.CONVERSATION_ID] = run.first_session_key
+    attributes[genai.CONVERSATION_ID] = run.session.first_key
     _put_outcome(attributes, run.outcome)
     if story.path is not None:
         attributes[genai.DELIVERY_PATH] = story.path
     if content:
         attributes |= _content(run.spec.task, run.result, run.outcome)
-    times = (run.created_at_ms, run.ended_at_ms or run.created_at_ms)
+    times = (run.times.created_at_ms, run.ended_at_ms or run.times.created_at_ms)
     return _span(run, where, story.drafts[UNTRIED], attributes, run.outcome, times=times)
 
 
@@ -351,16 +353,16 @@ def _about(run: Run, *, description: str | None) -> dict[str, Attribute]:
         genai.RUN_ID: run.id,
         genai.LABEL: redact(resolved.label),
         genai.RUNTIME: resolved.runtime,
-        genai.DEPTH: run.depth,
+        genai.DEPTH: run.lineage.depth,
     }
     if description:
         found[genai.AGENT_DESCRIPTION] = description
     if resolved.model is not None:
         found[genai.REQUEST_MODEL] = resolved.model
-    if run.requester_run is not None:
-        found[genai.PARENT_ID] = run.requester_run
-    if run.retry_from is not None:
-        found[genai.RETRY_OF] = run.retry_from
+    if run.lineage.requester_run is not None:
+        found[genai.PARENT_ID] = run.lineage.requester_run
+    if run.lineage.retry_from is not None:
+        found[genai.RETRY_OF] = run.lineage.retry_from
     return found
 
 
@@ -400,7 +402,7 @@ def _parent(run: Run, where: Lineage) -> tuple[str | None, tuple[Link, ...]]:
         return None, ()
     spawner = UNTRIED
     for attempt in parent.attempts:
-        if attempt.requested_at_ms <= run.created_at_ms or spawner == UNTRIED:
+        if attempt.times.requested_at_ms <= run.times.created_at_ms or spawner == UNTRIED:
             spawner = attempt.number
     found = span_id(parent.id, spawner)
     over_ms, ended_ms = parent.ended_at_ms, run.ended_at_ms
@@ -447,7 +449,7 @@ def _tools(span: Span, run: Run, number: int, draft: _Draft) -> list[Span]:
 def _verification(
     span: Span, run: Run, attempt: Attempt, draft: _Draft, found: Verification
 ) -> Span:
-    begun_ms = max(attempt.ended_at_ms or draft.verified_ms, draft.end_ms)
+    begun_ms = max(attempt.times.ended_at_ms or draft.verified_ms, draft.end_ms)
     return Span(
         trace_id=span.trace_id,
         span_id=span_id(run.id, attempt.number, "verification"),

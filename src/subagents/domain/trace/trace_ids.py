@@ -52,12 +52,12 @@ def lineage(run: Run, run_of: Callable[[RunId], Run | None]) -> Lineage:
         run: Any run.
         run_of: A run by id, None when there is none.
     """
-    above = run.requester_run
+    above = run.lineage.requester_run
     parent = run_of(above) if above is not None else None
     root, current = above or run.id, parent
     for _ in range(DEPTH_MAX):
-        if current is None or current.requester_run is None:
+        if current is None or current.lineage.requester_run is None:
             break
-        root = current.requester_run
+        root = current.lineage.requester_run
         current = run_of(root)
     return Lineage(root=root, parent=parent)

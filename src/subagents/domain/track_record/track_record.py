@@ -39,6 +39,7 @@ from subagents.domain.run.values import (
     RunId,
     SessionKey,
     Value,
+    attempt_before,
     attempt_id,
 )
 
@@ -150,10 +151,10 @@ def record_of(run: Run, number: int) -> AttemptRecord:
     """
     attempt = run.attempts[number - 1]
     outcome, passed = _judged(run, attempt)
-    started = attempt.started_at_ms or attempt.requested_at_ms
-    ended = attempt.ended_at_ms or started
+    started = attempt.times.started_at_ms or attempt.times.requested_at_ms
+    ended = attempt.times.ended_at_ms or started
     usage = attempt.usage or Usage()
-    report = attempt.report
+    report = attempt.reported.report
     return AttemptRecord(
         run_id=run.id,
         attempt=number,
@@ -173,7 +174,7 @@ def record_of(run: Run, number: int) -> AttemptRecord:
         else None,
         tokens=Tokens(input=usage.tokens_in, output=usage.tokens_out),
         cost_usd=usage.cost_usd,
-        retry_of=attempt.retry_of,
+        retry_of=attempt_before(run.id, attempt.number),
         escalated_from=None,
     )
 
@@ -201,7 +202,7 @@ def _judged(run: Run, attempt: Attempt) -> tuple[Outcome, bool | None]:
         return _of_last(run, attempt, own), None
     is_last = attempt.number == len(run.attempts)
     was_refused = (
-        run.next_attempt_verifies if is_last else run.attempts[attempt.number].verification_retry
+        run.retry.cause.verifies if is_last else run.attempts[attempt.number].retry.verifies
     )
     if was_refused:
         return Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED), False
@@ -215,10 +216,10 @@ def _of_last(run: Run, attempt: Attempt, own: Outcome) -> Outcome:
 
 
 def _verdict(run: Run) -> bool | None:
-    checked = run.verification_state in {VerificationState.PASSED, VerificationState.FAILED}
-    if not checked or run.verification is None or run.outcome is None:
+    checked = run.verification.state in {VerificationState.PASSED, VerificationState.FAILED}
+    if not checked or run.verification.result is None or run.outcome is None:
         return None
-    match run.verification.verdict:
+    match run.verification.result.verdict:
         case Verdict.PASSED:
             return True
         case Verdict.FAILED:

@@ -110,7 +110,7 @@ def digest(
         now_ms: Now.
         left_out: How many older lines of those types were not looked at.
     """
-    start_ms = run.started_at_ms or run.created_at_ms
+    start_ms = run.times.started_at_ms or run.times.created_at_ms
     calls = [
         (line, call)
         for line in lines
@@ -118,10 +118,10 @@ def digest(
     ]
     out = [_head(run, now_ms)]
     out.append(f"task: {_short(run.spec.task)}")
-    if run.progress is not None:
-        percent = run.progress.percent_complete
+    if run.progress.latest is not None:
+        percent = run.progress.latest.percent_complete
         share = "" if percent is None else f"{percent:g} % "
-        out.append(f"progress: {share}{_short(run.progress.phase)}")
+        out.append(f"progress: {share}{_short(run.progress.latest.phase)}")
     out += _tools([call for _, call in calls])
     out += _files(run, [call for _, call in calls])
     out += _commands(calls, start_ms)
@@ -153,7 +153,7 @@ def cost(usage: Usage) -> str:
 
 
 def _head(run: Run, now_ms: int) -> str:
-    start_ms = run.started_at_ms or run.created_at_ms
+    start_ms = run.times.started_at_ms or run.times.created_at_ms
     took = duration((run.ended_at_ms or now_ms) - start_ms)
     state = str(run.phase) if run.outcome is None else ending(run.outcome)
     attempts = f", attempt {len(run.attempts)}" if len(run.attempts) > 1 else ""

@@ -70,8 +70,7 @@ def _news(run: Run, event: Event, seq: int) -> tuple[str, Document] | None:
         case ParentNotified(message=message, priority=priority):
             return CC_MESSAGE, {"text": redact(message), "priority": priority}
         case _:
-            is_end = seq == run.settled_seq and run.outcome is not None
-            return (COMPLETION, _end(run)) if is_end else None
+            return (COMPLETION, _end(run)) if run.is_settled_by(seq) else None
 
 
 def _end(run: Run) -> Document:
@@ -86,7 +85,7 @@ def _end(run: Run) -> Document:
         "reason": outcome.reason,
         "error": None if outcome.error is None else redact(outcome.error),
         "result": text if text is None else text[:most],
-        "resultBytes": run.result_bytes or len((run.result or "").encode()),
+        "resultBytes": run.conclusion.bytes_total if run.conclusion is not None else 0,
     }
 
 

@@ -15,7 +15,7 @@ def journal_line(run: Run, seq: int, event: Event) -> OutputItem | None:
         event: What happened.
     """
     found = transcript_line(event, run)
-    if seq != run.settled_seq or run.outcome is None:
+    if run.outcome is None or not run.is_settled_by(seq):
         return None if found is None else OutputItem(type=found[0], text=found[1])
     ending = f"run ended: {run.outcome.status}"
     if run.outcome.reason is not None:

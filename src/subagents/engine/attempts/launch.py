@@ -14,22 +14,22 @@ def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
     attempt, resolved = run.attempt, run.resolved
     deadline = provider_limits.inherited_deadline_ms(run.attempts)
     if deadline is None and resolved.timeout_ms:
-        deadline = attempt.requested_at_ms + resolved.timeout_ms
+        deadline = attempt.times.requested_at_ms + resolved.timeout_ms
     return Launch(
         attempt_id=run.attempt_id,
         run_id=run.id,
         number=attempt.number,
-        session_key=attempt.session_key,
+        session_key=attempt.session.key,
         requester=run.requester,
         agent_id=resolved.agent_id,
         label=resolved.label,
         task=run.spec.task,
-        prompt=attempt.opening or prompt.compose(run),
+        prompt=attempt.session.opening or prompt.compose(run),
         previous_results=prompt.dependency_results(run),
         system_prompt=prompt.system_prompt(run),
         cwd=resolved.cwd,
         options=resolved.options,
-        retry_reason=attempt.retry_reason,
+        retry_reason=attempt.retry.reason,
         deadline_ms=deadline,
         model=resolved.model,
         thinking=resolved.thinking,
@@ -45,9 +45,9 @@ def _going_on(run: Run) -> str | None:
 
     A retry of a run that goes on with one does so from where the attempt before left it.
     """
-    if run.attempt.resumes is not None:
-        return run.attempt.resumes
-    return None if run.continues is None else run.native_session
+    if run.attempt.session.resumes is not None:
+        return run.attempt.session.resumes
+    return None if run.session.continues is None else run.native_session
 
 
 def ref_of(run: Run, number: int | None = None) -> AttemptRef:
@@ -58,7 +58,7 @@ def ref_of(run: Run, number: int | None = None) -> AttemptRef:
         run_id=run.id,
         number=number,
         options=run.resolved.options,
-        turns=run.attempts[number - 1].turns,
-        native_session=run.attempts[number - 1].native_session,
+        turns=run.attempts[number - 1].turn.number,
+        native_session=run.attempts[number - 1].session.native,
         usage=run.attempts[number - 1].usage,
     )

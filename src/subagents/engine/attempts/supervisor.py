@@ -137,7 +137,7 @@ class Supervisor:
     def on_commit(self, batch: Batch) -> None:
         for run in batch.runs.values():
             # A first turn of a first attempt: no transcript is looked for on the disk.
-            is_new = len(run.attempts) == 1 and run.attempt.turns == 1
+            is_new = len(run.attempts) == 1 and run.attempt.turn.number == 1
             self._look_at(run, is_new=is_new)
             if self._gone and run.id not in self._ledger.live:
                 self._gone.difference_update(attempt_id(run.id, a.number) for a in run.attempts)
@@ -151,15 +151,15 @@ class Supervisor:
         watched = self._watched.get(run.id)
         if watched is not None and (watched.attempt, watched.turns) >= (
             run.attempt.number,
-            run.attempt.turns,
+            run.attempt.turn.number,
         ):
             return None
         if run.attempt.evidence.exit is not None or self._has_ended_since(run):
             return None
-        cursor = self._cursors.pop(run.attempt_id, 0) if run.attempt.turns == 1 else 0
+        cursor = self._cursors.pop(run.attempt_id, 0) if run.attempt.turn.number == 1 else 0
         watched = _Watched(
             attempt=run.attempt.number,
-            turns=run.attempt.turns,
+            turns=run.attempt.turn.number,
             cursor=cursor,
             settled_cursor=cursor,
             seen_ms=self._clock.now_ms(),
@@ -175,7 +175,7 @@ class Supervisor:
         if live is None or not live.attempts:
             return live is None
         now, then = live.attempt, run.attempt
-        is_same = (now.number, now.turns) == (then.number, then.turns)
+        is_same = (now.number, now.turn.number) == (then.number, then.turn.number)
         return not is_same or now.outcome is not None or now.evidence.exit is not None
 
     async def stop(self) -> None:
@@ -347,7 +347,7 @@ class Supervisor:
             signal = self._paced(run.id, signal)
         event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
         # A follow-up turn ends with signals of its own under the keys of the turn before.
-        turn = "" if run.attempt.turns == 1 else f"/turn{run.attempt.turns}"
+        turn = "" if run.attempt.turn.number == 1 else f"/turn{run.attempt.turn.number}"
         self._ledger.apply_now(run.id, event, key=f"{signal.key}{turn}")
 
     def _is_live(self, run: Run) -> bool:
@@ -402,7 +402,7 @@ class Supervisor:
         """For how long nobody could see the attempt; 0 = it is being watched."""
         now = self._clock.now_ms()
         if watched is None:
-            return now - run.phase_since_ms + 1
+            return now - run.times.phase_since_ms + 1
         if watched.broken_since_ms is None:
             return 0
         if now - watched.begun_ms > WATCH_WELL_MS:

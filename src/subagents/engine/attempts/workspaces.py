@@ -226,7 +226,7 @@ def begins_afresh(attempts: tuple[Attempt, ...]) -> bool:
         return False
     newest, before = attempts[-1], attempts[-2].outcome
     is_limited = before is not None and before.reason is Reason.PROVIDER_LIMIT
-    return not (newest.verification_retry or newest.resumes or is_limited)
+    return not (newest.retry.verifies or newest.session.resumes or is_limited)
 
 
 def _ended_badly(attempt: Attempt, seen: Signal) -> bool:

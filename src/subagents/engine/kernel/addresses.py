@@ -24,7 +24,7 @@ def living_inbox(live: Runs, run: Run) -> SessionKey:
     current = run
     for parent in _ancestors(live, run):
         if not parent.is_settled:
-            return parent.first_session_key
+            return parent.session.first_key
         current = parent
     return current.requester
 
@@ -34,7 +34,7 @@ def answering_inbox(live: Runs, run: Run) -> SessionKey:
     current = run
     for parent in _ancestors(live, run):
         if parent.phase in HOLDS_SLOT:
-            return parent.first_session_key
+            return parent.session.first_key
         current = parent
     return current.requester
 
@@ -62,7 +62,7 @@ def left_open(live: Runs, ended: Run) -> Iterator[tuple[MessageId, SessionKey]]:
 
 def _ancestors(live: Runs, run: Run) -> Iterator[Run]:
     """From the nearest on."""
-    above = run.requester_run
+    above = run.lineage.requester_run
     while above is not None and (parent := live.get(above)) is not None:
         yield parent
-        above = parent.requester_run
+        above = parent.lineage.requester_run

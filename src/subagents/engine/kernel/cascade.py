@@ -107,7 +107,7 @@ def _tell_dependants(
 def _tell_parent(
     books: Books, source: Run, event: ChildSettled | ChildTold | ChildSpent
 ) -> Iterable[tuple[Run, FollowUp]]:
-    parent = books.live.get(source.requester_run) if source.requester_run else None
+    parent = books.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
     if parent is None or parent.is_settled:
         return ()
     return books.step(parent.id, event)
@@ -150,7 +150,9 @@ def _raise_alerts(
 
 def _pass_on(books: Books, source: Run, said: PassOn, at_ms: int) -> Iterable[tuple[Run, FollowUp]]:
     """Into the requester's live attempt, where its runtime takes it; its inbox row is read."""
-    requester = books.live.get(source.requester_run) if source.requester_run else None
+    requester = (
+        books.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
+    )
     if requester is None or requester.phase is not Phase.RUNNING:
         return ()
     if not requester.resolved.abilities.steer:

@@ -38,10 +38,10 @@ class Index:
         if before is None or before.phase is not after.phase:
             self._place_requester(after)
         if before is None:
-            for dependency in after.dependencies:
+            for dependency in after.waiting.dependencies:
                 if dependency.outcome is None:
                     self._dependants[dependency.run_id].append(after.id)
-            self._session[after.first_session_key] = after.id
+            self._session[after.session.first_key] = after.id
         if before is None or len(before.attempts) != len(after.attempts):
             self._session[after.session_key] = after.id
         self._place_lane(before, after)
@@ -52,7 +52,7 @@ class Index:
         if not self._active[run.requester]:
             del self._active[run.requester]
         self._dependants.pop(run.id, None)
-        for key in {run.first_session_key, *(a.session_key for a in run.attempts)}:
+        for key in {run.session.first_key, *(a.session.key for a in run.attempts)}:
             self._session.pop(key, None)
 
     def _place_requester(self, run: Run) -> None:
@@ -70,7 +70,7 @@ class Index:
         elif held and not holds:
             self._held[lane].discard(after.id)
             self._touched.add(lane)
-        waits = after.phase is Phase.QUEUED and not after.paused
+        waits = after.phase is Phase.QUEUED and not after.control.paused
         if waits and after.id not in self._waiting:
             order = queue_order(after)
             self._waiting[after.id] = (order, lane)

@@ -314,7 +314,7 @@ class Ledger:
         """
         run_id = self.index.run_of(session)
         run = self.published.get(run_id) if run_id is not None else None
-        return run.first_session_key if run is not None else session
+        return run.session.first_key if run is not None else session
 
     def fill_lanes(self) -> None:
         """Give out free slots; needed once after loading."""
@@ -326,7 +326,7 @@ class Ledger:
             session = (
                 SessionKey(f"agent:{run.resolved.agent_id}:subagent:{self._ids.session_uuid()}")
                 if run.attempts
-                else run.first_session_key
+                else run.session.first_key
             )
             hashed = self.new_token(run_id, len(run.attempts) + 1)
             granted = SlotGranted(at_ms=at_ms, session_key=session, token_hash=hashed)
@@ -406,7 +406,7 @@ class Ledger:
         """Runs that are over leave memory, a parent and its children together."""
         if run.phase not in OVER or self.live.get(run.id) is not run:
             return
-        parent = self.live.get(run.requester_run) if run.requester_run else None
+        parent = self.live.get(run.lineage.requester_run) if run.lineage.requester_run else None
         if parent is not None:
             self._evict(parent)
             return

@@ -93,7 +93,7 @@ def identify(token: str, runs: Mapping[RunId, Run]) -> Identity:
     elif not can_speak(run, number):
         reason = f"attempt {number} of run {run.id} is over"
     else:
-        return Identity(run.id, number, run.attempt.session_key)
+        return Identity(run.id, number, run.attempt.session.key)
     raise Unauthorized(reason, hint=_HINT, details={"runId": named})
 
 

@@ -63,8 +63,8 @@ class Delivering:
         return DeliveryTry(
             at_ms=self._clock.now_ms(),
             target=target,
-            requester_depth=run.depth - 1,
-            nested=run.requester_run is not None,
+            requester_depth=run.lineage.depth - 1,
+            nested=run.lineage.requester_run is not None,
             route_mode="bound" if any(p.startswith("direct") for p in tried) else route.mode,
             phases=tried,
             outcome=outcome,

@@ -89,7 +89,7 @@ class Requests:
             raise UsageError(f"timeoutSeconds must be in (0, {REQUEST_TIMEOUT_S_MAX:.0f}]")
         run = speaking(self._ledger, run_id)
         now = self._clock.now_ms()
-        number = sum(1 for each in run.requests if each.priority is None) + 1
+        number = sum(1 for each in run.questions.requests if each.priority is None) + 1
         asked = Request(
             id=RequestId(f"{run_id}:q{number}"),
             attempt=len(run.attempts),
@@ -154,7 +154,7 @@ class Requests:
         run = self._ledger.published.get(run_id)
         if run is None:
             run = await self._off_loop(lambda: self._store.run(run_id))
-        for request in run.requests if run is not None else ():
+        for request in run.questions.requests if run is not None else ():
             if request.id == request_id:
                 return request
         raise NotFound(f"request {request_id} does not exist", hint="see: subagents attention")
@@ -177,7 +177,7 @@ class Requests:
         answer = Answer(decision=decision, text=text, by=by, at_ms=now)
         event = RequestAnswered(at_ms=now, request_id=request_id, answer=answer)
         run = await self._ledger.apply(_run_of(request_id), event)
-        stored = next(r for r in run.requests if r.id == request_id)
+        stored = next(r for r in run.questions.requests if r.id == request_id)
         return stored.answer == answer
 
     async def notify(self, run_id: RunId, message: str, *, priority: str = "info") -> None:

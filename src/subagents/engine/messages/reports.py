@@ -81,7 +81,7 @@ class Reports:
         if name == REPORT_TOOL:
             return
         run = self._ledger.live.get(run_id)
-        if run is None or len(run.attempts) != attempt or not run.attempt.report_is_last:
+        if run is None or len(run.attempts) != attempt or not run.attempt.last.is_report:
             return
         await self._say(run, ToolSeen(key="", name=name))
 
@@ -100,7 +100,7 @@ class Reports:
         left_s = BUSY_S if run_id in self._writing else admission.progress_wait_s(run, now)
         if left_s > 0:
             return ProgressAnswer(stored=False, retry_after_s=left_s)
-        number = run.progress_lines + 1
+        number = run.progress.lines + 1
         if number > admission.PROGRESS_LINES_MAX:
             await self._say(run, _seen(progress), at_ms=now)
             return ProgressAnswer(stored=False)
@@ -129,7 +129,7 @@ class Reports:
             return seen
         if run_id in self._writing or admission.progress_wait_s(run, now) > 0:
             return replace(seen, is_paced=False)
-        number = run.progress_lines + 1
+        number = run.progress.lines + 1
         if number > admission.PROGRESS_LINES_MAX:
             return seen
         return replace(seen, progress=replace(seen.progress, updated_at_ms=now, number=number))

@@ -84,7 +84,7 @@ class Meter:
     def reset(self) -> None:
         """The ledger was loaded: runs that wait go on waiting since when they did."""
         self._queued = {
-            run.id: run.phase_since_ms
+            run.id: run.times.phase_since_ms
             for run in self._ledger.published.values()
             if run.phase is Phase.QUEUED
         }
@@ -109,12 +109,12 @@ class Meter:
                 self._count(entry, run)
         for run in batch.runs.values():
             if run.phase is Phase.QUEUED:
-                self._queued[run.id] = run.phase_since_ms
+                self._queued[run.id] = run.times.phase_since_ms
             elif run.is_settled:
                 self._queued.pop(run.id, None)
 
     def _count(self, entry: JournalEntry, run: Run) -> None:
-        if entry.seq == run.settled_seq:
+        if run.is_settled_by(entry.seq):
             self._ended(run)
         match entry.event:
             case Spawned():
@@ -135,8 +135,8 @@ class Meter:
         agent = self.agent(run.resolved.agent_id)
         status = run.outcome.status if run.outcome is not None else Status.LOST
         self.ended[agent, str(status)] += 1
-        if run.started_at_ms is not None and run.ended_at_ms is not None:
-            took_s = max(run.ended_at_ms - run.started_at_ms, 0) / 1000
+        if run.times.started_at_ms is not None and run.ended_at_ms is not None:
+            took_s = max(run.ended_at_ms - run.times.started_at_ms, 0) / 1000
             self.run_s.setdefault(agent, Histogram(RUNS_S)).observe(took_s)
         for attempt in run.attempts:
             self._used(agent, attempt.usage or Usage())

@@ -286,7 +286,7 @@ class Recorder:
         if opened is not None and opened.checkpoint.watch.last_at_ms is not None:
             due = detectors.next_due_ms(opened.checkpoint.watch, rules)
         else:
-            due = (run.attempt.started_at_ms or run.phase_since_ms) + rules.stuck_ms
+            due = (run.attempt.times.started_at_ms or run.times.phase_since_ms) + rules.stuck_ms
         return due is not None and self._clock.now_ms() >= due
 
     # -- steps -----------------------------------------------------------------------------

@@ -163,7 +163,7 @@ class Performance:
         if len(self._due) < DUE_MAX:
             self._due += _records_of(run, after=seen)
         else:
-            since_ms = run.attempts[seen].requested_at_ms
+            since_ms = run.attempts[seen].times.requested_at_ms
             known_ms = self._missing_since_ms
             self._missing_since_ms = since_ms if known_ms is None else min(since_ms, known_ms)
         self._has_work.set()
@@ -283,6 +283,6 @@ class Performance:
 
 def _records_of(run: Run, *, after: int) -> list[_Due]:
     return [
-        _Due(record_of(run, number), run.retry_from if number == 1 else None)
+        _Due(record_of(run, number), run.lineage.retry_from if number == 1 else None)
         for number in range(after + 1, ended_attempts(run) + 1)
     ]

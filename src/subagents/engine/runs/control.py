@@ -132,7 +132,7 @@ class Control:
             Conflict: The run has ended.
         """
         run = await self._queries.run(run_id)
-        if not run.paused:
+        if not run.control.paused:
             if run.is_settled:
                 raise Conflict(f"run {run_id} is {run.phase}")
             return run
@@ -156,7 +156,7 @@ class Control:
             Conflict: It is not over.
         """
         run = await self._queries.run(run_id)
-        if run.archived_at_ms is not None:
+        if run.times.archived_at_ms is not None:
             return run
         return await self._apply(run_id, Archived(at_ms=self._clock.now_ms()))
 

@@ -100,7 +100,7 @@ class Dependencies:
         current = parent
         while current is not None:
             ancestors.add(current.id)
-            current = self._ledger.live.get(current.requester_run or RunId(""))
+            current = self._ledger.live.get(current.lineage.requester_run or RunId(""))
         if not ancestors:
             return
 
@@ -108,7 +108,7 @@ class Dependencies:
             run = self._ledger.live.get(run_id)
             if run is None:
                 return []
-            unsettled = [d.run_id for d in run.dependencies if d.outcome is None]
+            unsettled = [d.run_id for d in run.waiting.dependencies if d.outcome is None]
             return unsettled + [child.run_id for child in run.active_children]
 
         wanted = [self.newest(found[name]) for name in draft.labels]

@@ -167,9 +167,9 @@ class Feed:
             is_theirs = is_theirs or scope.session in {current.requester, *current.session_keys}
             if is_below and is_theirs:
                 return True
-            if current.requester_run is None:
+            if current.lineage.requester_run is None:
                 return False
-            above = await self._run(current.requester_run, known)
+            above = await self._run(current.lineage.requester_run, known)
             if above is None:
                 return False
             current = above

@@ -186,7 +186,7 @@ class Queries:
             )
             page = await self.runs(where)
             for run in page:
-                if key == run.first_session_key or any(key == a.session_key for a in run.attempts):
+                if key == run.session.first_key or any(key == a.session.key for a in run.attempts):
                     return run.id
             if len(page) < SESSIONS_PAGE:
                 break
@@ -288,7 +288,7 @@ class Queries:
                 kind="undelivered",
                 run=run,
                 text="delivery was given up; the result is kept",
-                since_ms=run.phase_since_ms,
+                since_ms=run.times.phase_since_ms,
             )
             for run in await self.runs(given_up)
             if run.announcement_consumed_ms is None

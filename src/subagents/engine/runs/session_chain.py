@@ -33,8 +33,8 @@ async def newest_of(queries: Queries, run: Run) -> Run:
         current = await queries.run(run.root)
     except NotFound:
         current = run
-    while current.continued_by is not None:
-        current = await queries.run(current.continued_by)
+    while current.session.continued_by is not None:
+        current = await queries.run(current.session.continued_by)
     return current
 
 
@@ -75,9 +75,9 @@ async def _is_below(queries: Queries, run: Run, session: SessionKey) -> bool:
     for _ in range(DEPTH_MAX):
         if session == current.requester or session in current.session_keys:
             return True
-        if current.requester_run is None:
+        if current.lineage.requester_run is None:
             return False
-        current = await queries.run(current.requester_run)
+        current = await queries.run(current.lineage.requester_run)
     return False
 
 
@@ -112,7 +112,7 @@ def check_free(ledger: Ledger, drafts: Sequence[Draft]) -> None:
         if draft.previous is None:
             continue
         run = ledger.live.get(draft.previous.id, draft.previous)
-        if run.continued_by is not None or run.root in taken:
+        if run.session.continued_by is not None or run.root in taken:
             raise SessionTaken(f"the session of run {run.id} is gone on with already")
         taken.add(run.root)
 
@@ -126,7 +126,7 @@ def bound_requester(before: Previous) -> SessionKey | None:
     found = {
         run.requester
         for run in before
-        if run is not None and run.spec.thread and run.requester_run is None
+        if run is not None and run.spec.thread and run.lineage.requester_run is None
     }
     if found and len(before) > 1:
         raise UsageError("a session that is bound to a thread is gone on with alone, in no batch")
@@ -150,8 +150,8 @@ def check_same_worker(previous: Run, agent_id: str, runtime: Runtime) -> None:
 
 def depth(parent: Run | None, previous: Run | None) -> int:
     """A session does not come nearer to the top by being gone on with."""
-    above = parent.depth if parent is not None else 0
-    return max(above + 1, 0 if previous is None else previous.depth)
+    above = parent.lineage.depth if parent is not None else 0
+    return max(above + 1, 0 if previous is None else previous.lineage.depth)
 
 
 def continues(previous: Run | None) -> Continues | None:

@@ -151,7 +151,7 @@ class Spawner:
             run.spec,
             agent_id=run.resolved.agent_id,
             chain_after=None,
-            depends_on=tuple(d.run_id for d in run.dependencies),
+            depends_on=tuple(d.run_id for d in run.waiting.dependencies),
             idempotency_key=None,
         )
         receipts = await self.spawn_batch(
@@ -200,7 +200,7 @@ class Spawner:
                 hint="free disk space; runs that were accepted go on",
             )
         parent = self._parent(requester)
-        inbox = parent.first_session_key if parent is not None else requester
+        inbox = parent.session.first_key if parent is not None else requester
         keys = [spec.idempotency_key for spec in specs if spec.idempotency_key is not None]
         if len(keys) != len(set(keys)):
             raise UsageError("an idempotencyKey is used twice in this batch")
@@ -301,14 +301,14 @@ class Spawner:
             if ":subagent:" in requester:
                 raise Forbidden(f"session {requester} has ended", guardrail="session")
             return None
-        if parent.phase not in {Phase.SPAWNING, Phase.RUNNING} or parent.cancel is not None:
+        if parent.phase not in {Phase.SPAWNING, Phase.RUNNING} or parent.control.cancel is not None:
             raise Conflict(f"run {parent.id} is {parent.phase}: it can spawn no more")
         return parent
 
     def _count(
         self, parent: Run | None, requester: SessionKey, settings: Settings, asked: int
     ) -> None:
-        depth = parent.depth if parent is not None else 0
+        depth = parent.lineage.depth if parent is not None else 0
         admission.check_depth(depth, settings.defaults.max_spawn_depth)
         most = settings.defaults.max_children_per_agent
         active = self._ledger.index.active_count(requester)
@@ -405,7 +405,7 @@ class Spawner:
         """
         ancestor = parent
         while ancestor is not None and ancestor.resolved.agent_id != agent_id:
-            above = ancestor.requester_run
+            above = ancestor.lineage.requester_run
             ancestor = self._ledger.live.get(above) if above is not None else None
         return ancestor.resolved.effective_tools if ancestor is not None else None
 
@@ -546,7 +546,7 @@ class Spawner:
         found: list[Run] = []
         while parent is not None:
             found.append(parent)
-            upper = parent.requester_run
+            upper = parent.lineage.requester_run
             parent = self._ledger.live.get(upper) if upper is not None else None
         return found
 

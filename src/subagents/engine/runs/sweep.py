@@ -108,7 +108,7 @@ class Sweep:
         ids = await self._off_loop(lambda: self._store.archivable(before, ROWS_MAX))
         for run_id in ids:
             run = await self._ledger.bring(run_id)
-            if run.archived_at_ms is None:
+            if run.times.archived_at_ms is None:
                 self._ledger.apply_now(run_id, Archived(at_ms=self._clock.now_ms()))
             else:
                 self._ledger.let_go(run)

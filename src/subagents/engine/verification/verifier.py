@@ -184,16 +184,16 @@ def check_report(attempt: Attempt) -> Check:
 
     By tool it must be the last tool call; as text, only text may have come after it.
     """
-    report = attempt.report
+    report = attempt.reported.report
     reason = None
     if report is None:
-        problem = f": {attempt.report_problem}" if attempt.report_problem else ""
+        problem = f": {attempt.reported.problem}" if attempt.reported.problem else ""
         reason = f"The worker gave no completion report{problem}"
     elif report.status is ReportStatus.FAILED:
         reason = f"The worker reported failed: {report.summary[:SUMMARY_CHARS_MAX]}"
-    elif not attempt.report_is_last:
-        what = "last word" if attempt.report_is_text else "last tool call"
-        after = f": it used {attempt.last_tool} after that" if attempt.last_tool else ""
+    elif not attempt.last.is_report:
+        what = "last word" if attempt.reported.is_text else "last tool call"
+        after = f": it used {attempt.last.tool} after that" if attempt.last.tool else ""
         reason = f"The completion report was not the worker's {what}{after}"
     return Check(
         type=CheckType.COMPLETION_REPORT,
@@ -205,10 +205,10 @@ def check_report(attempt: Attempt) -> Check:
 
 
 def _evidence(attempt: Attempt) -> str | None:
-    if attempt.report is None:
+    if attempt.reported.report is None:
         return None
-    origin = "its text" if attempt.report_is_text else "tool"
-    return f"status {attempt.report.status}, by {origin}"
+    origin = "its text" if attempt.reported.is_text else "tool"
+    return f"status {attempt.reported.report.status}, by {origin}"
 
 
 def _command_environment(marker_env: Mapping[str, str]) -> dict[str, str]:

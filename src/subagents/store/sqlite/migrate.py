@@ -1,11 +1,13 @@
 """Numbered, forward-only migrations; each in one transaction with its number."""
 
 import sqlite3
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from subagents.errors import CorruptState
+from subagents.store.sqlite.migrated_state import in_values
 
 
 @cache
@@ -27,7 +29,9 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
     """Apply what is missing and return the version reached; a copy is kept before a change.
 
     Raises:
-        CorruptState: The file was written by a newer version; nothing was changed.
+        CorruptState: The file was written by a newer version, or holds a run that a step does not
+            know; nothing was changed by that step.
+        sqlite3.Error: The disk is full, or the file cannot be written.
     """
     current, steps = version_of(connection), migrations()
     newest = steps[-1][0]
@@ -36,12 +40,47 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
             f"{path} has schema {current}, this version knows {newest}",
             hint="install the newer subagents again, or restore a backup from before the upgrade",
         )
+    kept = path.with_name(f"{path.name}.schema-{current}.bak")
     if 0 < current < newest:
-        _copy(connection, path.with_name(f"{path.name}.schema-{current}.bak"))
+        _copy(connection, kept)
+    odd: list[str] = []
+    connection.create_function("in_values", 2, _reporting(odd, in_values))
     for number, _, script in steps:
         if number > current:
-            connection.executescript(f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+            try:
+                connection.executescript(
+                    f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
+                )
+            except sqlite3.Error:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                if odd:
+                    raise _not_known(path, number, odd[0], kept) from None
+                raise
     return newest
+
+
+def _reporting(odd: list[str], change: Callable[[bytes], bytes]) -> Callable[[str, bytes], bytes]:
+    """``change`` as SQL calls it; SQLite keeps nothing of an exception but that there was one."""
+
+    def changed(run_id: str, value: bytes) -> bytes:
+        try:
+            return change(value)
+        except (ValueError, TypeError) as error:
+            odd.append(f"run {run_id}: {error}")
+            raise
+
+    return changed
+
+
+def _not_known(path: Path, number: int, odd: str, kept: Path) -> CorruptState:
+    return CorruptState(
+        f"{path} cannot be brought to schema {number}: {odd}",
+        hint=(
+            f"nothing was changed, and {kept} is a copy: go on with the version of subagents from "
+            f"before, or move {path} away to start empty"
+        ),
+    )
 
 
 def _copy(connection: sqlite3.Connection, target: Path) -> None:
