@@ -135,7 +135,7 @@ class Search:
             self._turns.give()
             part = rows[at : at + ROWS_AT_ONCE]
             if self._word is None:
-                found += [row for row in part if self._matches(row.text)]
+                found += [row for row in part if self._matches(row.text.encode())]
             else:
                 found += [row for row in part if self._word in row.text]
             self.looked_at += len(part)
