@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -250,6 +250,19 @@ async def serving(
         services.stopping.set()
         async with asyncio.timeout(DEADLINE_S):
             await running
+
+
+Scenario = Callable[[Home], Awaitable[None]]
+
+
+def play(home: Path, scenario: Scenario) -> None:
+    """Play the scenario on a daemon of its own, to the end."""
+
+    async def whole() -> None:
+        async with serving(home) as daemon:
+            await scenario(daemon)
+
+    asyncio.run(whole())
 
 
 async def listening(path: Path, running: "asyncio.Task[None] | None" = None) -> None:

@@ -3,28 +3,23 @@
 import asyncio
 import json
 import os
-import stat
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from starlette.requests import Request
-from tests.api.home_daemon import Document, Home, UnixConnection, build, serving, until
+from tests.api.calls.refused_calls import events, lines, working
+from tests.api.home_daemon import Document, Home, build, play
 
-from subagents.api.calls import refusals
 from subagents.api.calls.auth import CONNECTION, Caller, Connection
 from subagents.api.calls.call import own_attempt
-from subagents.api.calls.refusals import is_refusal
 from subagents.api.server.app import create_app
-from subagents.domain.run.events import CallRefused
 from subagents.domain.run.values import AttemptId, RunId
-from subagents.engine.runs.control import REFUSALS_MAX
 from subagents.errors import (
     Conflict,
     Forbidden,
-    SubagentsError,
     Unauthorized,
     UsageError,
 )
@@ -40,34 +35,6 @@ calling = Unix("localhost")
 calling.request("GET", "/v1/runs")
 print(calling.getresponse().read().decode())
 """
-
-
-def play(home: Path, scenario: Callable[[Home], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with serving(home) as daemon:
-            await scenario(daemon)
-
-    asyncio.run(run())
-
-
-async def lines(home: Home) -> list[Document]:
-    """Everything in the file of refusals."""
-    await home.services.refusals.flush()
-    text = await asyncio.to_thread(home.services.refusals.file.read_text)
-    return [json.loads(line) for line in text.splitlines()]
-
-
-async def events(home: Home, run_id: str) -> list[CallRefused]:
-    await home.services.refusals.flush()
-    entries = await home.services.queries.journal(RunId(run_id), limit=500)
-    return [entry.event for entry in entries if isinstance(entry.event, CallRefused)]
-
-
-async def working(home: Home, label: str = "w") -> str:
-    """A run whose worker is there and hangs."""
-    run_id = str((await home.spawn("hang", label=label))["runId"])
-    await home.until_phase(run_id, "running")
-    return run_id
 
 
 def caller_of(home: Path, headers: Mapping[str, str], **scope: object) -> Caller:
@@ -300,115 +267,3 @@ def test_a_process_is_looked_at_once_per_connection() -> None:
 
 
 # -- refusals ------------------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("refusals:bounded")
-def test_a_run_keeps_at_most_fifty_refusals_and_the_file_all(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = await working(home)
-        me = home.worker(run_id)
-
-        def call_many() -> None:
-            calling = UnixConnection(home.services.paths.socket)
-            for _ in range(60):
-                calling.request("POST", "/v1/sweep", b"{}", me)
-                assert calling.getresponse().read()
-            calling.close()
-
-        await asyncio.to_thread(call_many)
-        assert len(await lines(home)) == 60
-        assert len(await events(home, run_id)) == REFUSALS_MAX
-        assert (await home.services.queries.run(RunId(run_id))).refusals == REFUSALS_MAX
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("refusals:no-secrets")
-def test_the_file_of_refusals_is_private_and_holds_no_token(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = (await home.spawn("quick"))["runId"]
-        await home.until_phase(run_id, "completed")
-        me = home.worker(run_id)
-        forged = {"Authorization": f"Bearer sa_r-9_1_{'x' * 43}"}
-        for headers in (me, forged):
-            assert (await home.call("GET", "/v1/runs?label=secret", None, headers))[0] == 401
-        found = await lines(home)
-        assert [line["runId"] for line in found] == [run_id, "r-9"]
-        text = json.dumps(found)
-        assert me["Authorization"].rpartition("_")[2] not in text
-        assert "x" * 43 not in text
-        assert "label" not in text
-        mode = (await asyncio.to_thread(home.services.refusals.file.stat)).st_mode
-        assert stat.S_IMODE(mode) == 0o600
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("refusals:bounded")
-def test_a_large_file_of_refusals_is_moved_aside_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(refusals, "FILE_BYTES_MAX", 500)
-
-    async def scenario(home: Home) -> None:
-        for _ in range(12):
-            await home.call("GET", "/v1/runs", None, {"Authorization": "Basic x"})
-            await home.services.refusals.flush()
-        file = home.services.refusals.file
-        old = file.with_name(f"{file.name}.1")
-        sizes = [each.stat().st_size for each in (file, old)]
-        assert all(0 < size <= 800 for size in sizes), sizes
-        assert sorted(each.name for each in file.parent.glob("refusals*")) == [file.name, old.name]
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("refusals:never-in-the-way")
-def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        await asyncio.to_thread(home.services.refusals.file.mkdir)
-        run_id = await working(home)
-        status, _ = await home.call("POST", "/v1/sweep", {}, home.worker(run_id))
-        assert status == 403
-        assert len(await events(home, run_id)) == 1
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("refusals:shown")
-def test_diagnostics_show_who_was_turned_away_in_the_last_day(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        assert (await home.ok("GET", "/v1/diagnostics"))["refusals"]["lastDay"] == 0
-        for number in range(7):
-            await home.call("GET", f"/v1/runs/x{number}", None, {"Authorization": "Basic x"})
-        found = (await home.ok("GET", "/v1/diagnostics"))["refusals"]
-        assert found["lastDay"] == 7
-        assert [each["call"] for each in found["newest"]] == [
-            f"GET /v1/runs/x{number}" for number in range(2, 7)
-        ]
-        assert found["file"] == str(home.services.refusals.file)
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("refusals:which")
-def test_only_who_somebody_is_makes_a_refusal(tmp_path: Path) -> None:
-    cases: list[tuple[SubagentsError, bool]] = [
-        (Unauthorized("x"), True),
-        (Forbidden("x", guardrail="ownership"), True),
-        (Forbidden("x", guardrail="role"), True),
-        (Forbidden("x", guardrail="depth"), False),
-        (UsageError("x"), False),
-    ]
-    assert [is_refusal(error) for error, _ in cases] == [expected for _, expected in cases]
-
-    async def scenario(home: Home) -> None:
-        spec = {"task": "x", "agentId": "shell"}
-        agent = {"X-Subagents-Caller": "agent"}
-        body = {"spec": spec, "cwd": home.cwd}
-        assert (await home.call("POST", "/v1/runs", body, agent))[0] == 403
-        await home.services.refusals.flush()
-        assert not await asyncio.to_thread(home.services.refusals.file.exists)
-        await until(lambda: home.services.refusals._writing is None)
-
-    play(tmp_path, scenario)

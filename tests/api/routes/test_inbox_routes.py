@@ -1,0 +1,192 @@
+"""Messages between runs and their requesters over HTTP."""
+
+import asyncio
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from tests.api.home_daemon import Document, Home, play, segment, until
+
+
+@pytest.mark.requirement("http:spawn:receipt")
+def test_a_spawned_run_is_waited_for_and_its_result_acknowledged_once(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        receipt = await home.spawn(label="first")
+        assert receipt["status"] == "accepted"
+        assert receipt["label"] == "first"
+        assert receipt["cwd"] == home.cwd
+
+        waited = await home.wait(receipt["runId"])
+        (item,) = waited["completed"]
+        assert (item["outcome"]["status"], item["result"]) == ("ok", "done")
+        assert waited["messages"] == [item["messageId"]]
+
+        body = {"messageIds": waited["messages"]}
+        assert (await home.ok("POST", "/v1/inbox/ack", body))["consumed"] == 1
+        assert (await home.ok("POST", "/v1/inbox/ack", body))["consumed"] == 0
+        assert (await home.ok("POST", "/v1/inbox", {}))["messages"] == []
+        (kept,) = (await home.ok("GET", "/v1/inbox?all=1"))["messages"]
+        assert kept["id"] == item["messageId"]
+        assert kept["consumedAt"] is not None
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:wait:timeout")
+def test_a_wait_that_times_out_is_no_error_and_unknown_runs_are_listed(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang", label="h"))["runId"]
+        body = {"runIds": [run_id, "nothing"], "timeoutSeconds": 0}
+        waited = await home.ok("POST", "/v1/wait", body)
+        assert waited["completed"] == []
+        assert [each["label"] for each in waited["pending"]] == ["h"]
+        assert waited["errors"] == [{"runId": "nothing", "error": 'no run "nothing"'}]
+        body = {"runIds": ["nothing"], "timeoutSeconds": 600}
+        assert (await home.ok("POST", "/v1/wait", body))["pending"] == []
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:wait:disconnect")
+def test_nothing_is_offered_to_a_waiter_that_hung_up(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang"))["runId"]
+        await home.until_phase(run_id, "running")
+        body = json.dumps({"runIds": [run_id], "timeoutSeconds": 600}).encode()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
+            gone.connect(str(home.services.paths.socket))
+            head = f"POST /v1/wait HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n"
+            gone.sendall(f"{head}x-subagents-reader: gone\r\n\r\n".encode() + body)
+            waiters = home.services.engine._parts.mailbox._waiters
+            await until(lambda: run_id in waiters)
+        await until(lambda: run_id not in waiters)
+
+        await home.ok("POST", f"/v1/runs/{run_id}/cancel")
+        assert (await home.wait(run_id))["messages"] == [f"{run_id}:announce"]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:worker:verbs")
+def test_a_worker_reports_asks_and_gets_its_answer(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        receipt = await home.spawn("hang", label="w")
+        run_id = receipt["runId"]
+        await home.until_phase(run_id, "running")
+        me = home.worker(run_id)
+        base = f"/v1/runs/{run_id}"
+        await home.ok("POST", f"{base}/report", {"summary": "s", "confidence": "high"}, me)
+        await home.ok("POST", f"{base}/progress", {"phase": "p", "percentComplete": 5}, me)
+        soon = await home.ok("POST", f"{base}/progress", {"phase": "p"}, me)
+        assert soon["status"] == "rate_limited"
+        assert 1 <= soon["retryAfterSeconds"] <= 30
+        await home.ok("POST", f"{base}/notify", {"message": "hi", "priority": "blocker"}, me)
+        asked = await home.ok("POST", "/v1/requests", {"runId": run_id, "question": "q?"}, me)
+        request = f"/v1/requests/{segment(asked['requestId'])}"
+        assert (await home.ok("GET", request, None, me))["status"] == "pending"
+
+        row = await home.ok("GET", f"{base}/status")
+        assert (row["runStatus"], row["blockedReason"]) == ("blocked", "hi")
+        assert row["pendingRequestCount"] == 2
+        assert row["latestProgress"]["percentComplete"] == 5
+        kinds = {item["kind"] for item in (await home.ok("GET", "/v1/attention"))["items"]}
+        assert kinds == {"question", "blocker"}
+        status, _ = await home.call("POST", f"{request}/respond", {"response": "me"}, me)
+        assert status == 403
+
+        waiting = asyncio.create_task(home.ok("GET", f"{request}?waitSeconds=15", None, me))
+        first = await home.ok("POST", f"{request}/respond", {"response": "yes"})
+        assert first["status"] == "answered"
+        again = await home.ok("POST", f"{request}/respond", {"response": "no"})
+        assert (again["status"], again["answer"]) == ("already answered", "yes")
+        found = await waiting
+        assert (found["status"], found["answer"], found["by"]) == (
+            "answered",
+            "yes",
+            "agent:main:main",
+        )
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:worker:progress", "progress:log")
+def test_progress_is_kept_in_a_log_that_can_be_read(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang", label="w"))["runId"]
+        await home.until_phase(run_id, "running")
+        me, path = home.worker(run_id), f"/v1/runs/{run_id}/progress"
+        empty = await home.ok("GET", path)
+        assert empty == {"runId": run_id, "latest": None, "updates": []}
+        update = {"phase": "p", "level": "L2_detail", "metrics": {"files": 3, "where": "src"}}
+
+        assert (await home.ok("POST", path, update, me))["status"] == "stored"
+
+        found = await home.ok("GET", path)
+        (line,) = found["updates"]
+        assert line == {
+            **update,
+            "number": 1,
+            "percentComplete": None,
+            "updatedAt": line["updatedAt"],
+        }
+        assert found["latest"] == {
+            "phase": "p",
+            "percentComplete": None,
+            "updatedAt": line["updatedAt"],
+        }
+        wrongs: tuple[Document, ...] = (
+            *({"a": True}, {"a": None}, {"a": []}, {"": 1}, {"a" * 101: 1}),
+        )
+        for wrong in wrongs:
+            status, _ = await home.call("POST", path, {"phase": "p", "metrics": wrong}, me)
+            assert status == 422
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:worker:limits", "requests:limits-typed")
+def test_a_limit_is_429_and_says_when_to_come_again(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang", label="w"))["runId"]
+        await home.until_phase(run_id, "running")
+        me = home.worker(run_id)
+        for number in range(5):
+            body = {"runId": run_id, "question": f"q{number}?"}
+            asked = await home.ok("POST", "/v1/requests", body, me)
+            path = f"/v1/requests/{segment(asked['requestId'])}/respond"
+            await home.ok("POST", path, {"response": "yes"})
+
+        body = {"runId": run_id, "question": "one more?"}
+        status, refused = await home.call("POST", "/v1/requests", body, me)
+
+        assert (status, refused["code"], refused["retryable"]) == (429, "rate_limited", True)
+        assert refused["details"]["limit"] == "at most 5 questions per minute and run"
+        assert 1 <= refused["details"]["retryAfterSeconds"] <= 60
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:worker:notices", "notices:answered")
+def test_a_notice_is_answered_by_its_id(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang", label="w"))["runId"]
+        await home.until_phase(run_id, "running")
+        me, base = home.worker(run_id), f"/v1/runs/{run_id}"
+        await home.ok("POST", f"{base}/notify", {"message": "stuck", "priority": "blocker"}, me)
+        (item,) = (await home.ok("GET", "/v1/attention"))["items"]
+        assert (item["kind"], item["requestId"]) == ("blocker", f"{run_id}:n1")
+        path = f"/v1/requests/{segment(item['requestId'])}"
+
+        said = await home.ok("POST", f"{path}/respond", {"response": "go on"})
+
+        assert (said["status"], said["priority"], said["deadlineAt"]) == (
+            "answered",
+            "blocker",
+            None,
+        )
+        row = await home.ok("GET", f"{base}/status")
+        assert (row["runStatus"], row["pendingRequestCount"]) == ("running", 0)
+        assert (await home.ok("GET", "/v1/attention"))["items"] == []
+
+    play(tmp_path, scenario)

@@ -1,0 +1,113 @@
+"""Runs over HTTP: lists, views of one run, and what callers do to it."""
+
+from pathlib import Path
+
+import pytest
+from tests.api.home_daemon import Document, Home, play, segment
+
+
+@pytest.mark.requirement("http:runs:views")
+def test_every_view_of_an_ended_run_agrees_on_what_happened(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("bad", label="a/b #1"))["runId"]
+        await home.wait(run_id)
+        await home.until_phase(run_id, "completed")
+        base = f"/v1/runs/{segment('a/b #1')}"
+
+        detail = await home.ok("GET", base)
+        assert detail["runId"] == run_id
+        assert detail["outcome"] == {
+            "status": "error",
+            "reason": "exit_code",
+            "error": "exit code 1",
+        }
+        assert detail["attempts"][0]["exitCode"] == 1
+        assert (await home.ok("GET", f"{base}/result"))["result"] == "half"
+        assert (await home.ok("GET", f"{base}/tree"))["children"] == []
+        why = await home.ok("GET", f"{base}/why")
+        assert why["why"] == "failed: exit code 1; the result waits in the inbox"
+        assert "attempt 1 exited with code 1" in [step["text"] for step in why["steps"]]
+        assert why["deliveryTries"][0]["outcome"] == {"kind": "delivered", "path": "queued"}
+        (root,) = (await home.ok("GET", "/v1/tree"))["roots"]
+        assert root["runStatus"] == "error"
+        (attention,) = (await home.ok("GET", "/v1/attention"))["items"]
+        assert (attention["kind"], attention["text"]) == ("failed", "exit code 1")
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:timeline:paged")
+def test_pages_of_the_timeline_put_together_are_the_whole_timeline(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn())["runId"]
+        await home.until_phase(run_id, "completed")
+        whole = await home.ok("GET", f"/v1/runs/{run_id}/timeline")
+        pages: list[Document] = []
+        after: int | None = 0
+        while after is not None:
+            page = await home.ok("GET", f"/v1/runs/{run_id}/timeline?afterSeq={after}&limit=2")
+            pages += page["events"]
+            after = page["nextSeq"]
+
+        assert whole["nextSeq"] is None
+        assert pages == whole["events"]
+        assert [event["seq"] for event in pages] == list(range(1, len(pages) + 1))
+        assert [event["phase"] for event in pages][:3] == ["queued", "spawning", "running"]
+        assert pages[-1]["phase"] == "completed"
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:filters")
+def test_lists_are_filtered_paged_and_counted(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        for label in ("a", "b", "c"):
+            await home.wait((await home.spawn(label=label))["runId"])
+        hanging = (await home.spawn("hang", label="h"))["runId"]
+        await home.until_phase(hanging, "running")
+
+        page = await home.ok("GET", "/v1/runs?limit=2&offset=1")
+        assert ([row["label"] for row in page["runs"]], page["total"]) == (["c", "b"], 4)
+        running = await home.ok("GET", "/v1/runs?phase=running,waiting")
+        assert [row["label"] for row in running["runs"]] == ["h"]
+        assert (await home.ok("GET", "/v1/runs?agentId=quick&label=a"))["total"] == 1
+        tree = await home.ok("GET", f"/v1/runs?tree={hanging}")
+        assert [row["runId"] for row in tree["runs"]] == [hanging]
+        assert (await home.ok("GET", "/v1/runs?requester=agent:main:other"))["total"] == 0
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:control:cancel")
+def test_cancelling_ends_a_run_and_says_so_when_it_ended_before(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang"))["runId"]
+        await home.until_phase(run_id, "running")
+        first = await home.ok("POST", f"/v1/runs/{run_id}/cancel", {"reason": "enough"})
+        assert first["status"] == "cancelling"
+        (item,) = (await home.wait(run_id))["completed"]
+        assert item["outcome"]["status"] == "cancelled"
+        again = await home.ok("POST", f"/v1/runs/{run_id}/cancel")
+        assert (again["status"], again["outcome"]["status"]) == ("already ended", "cancelled")
+        status, _ = await home.call("POST", f"/v1/runs/{run_id}/pause")
+        assert status == 409
+        assert (await home.ok("POST", f"/v1/runs/{run_id}/retry"))["runId"] != run_id
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:control:pause")
+def test_a_paused_run_waits_and_goes_on_when_resumed(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        first = (await home.spawn("hang"))["runId"]
+        run_id = (await home.spawn(chainAfter=first))["runId"]
+        paused = await home.ok("POST", f"/v1/runs/{run_id}/pause")
+        assert paused["runStatus"] == "paused"
+        why = await home.ok("GET", f"/v1/runs/{run_id}/why")
+        assert why["why"].startswith("paused by agent:main:main; ")
+        resumed = await home.ok("POST", f"/v1/runs/{run_id}/resume")
+        assert resumed["runStatus"] == "waiting"
+        steered = await home.ok("POST", f"/v1/runs/{first}/steer", {"message": "hurry"})
+        assert steered["status"] == "steered"
+
+    play(tmp_path, scenario)
