@@ -173,7 +173,13 @@ class Home:
             content_type = answered.getheader("content-type") or ""
             is_error = answered.status >= 400
             assert content_type == ("application/problem+json" if is_error else "application/json")
-            return answered.status, json.loads(answered.read())
+            document: Document = json.loads(answered.read())
+            if not is_error:
+                # Here, because this file is also run by itself, as a daemon.
+                from tests.api.answer_schemas import check_answer  # noqa: PLC0415
+
+                check_answer(method, path, document)
+            return answered.status, document
         finally:
             connection.close()
 

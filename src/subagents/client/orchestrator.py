@@ -124,8 +124,6 @@ class RunHandle:
 
         Raises:
             UsageError: A parameter is wrong, or ``grep`` takes too long.
-
-        Source: 4-observability §2.
         """
         query: Query = {
             "offset": offset,
@@ -334,8 +332,6 @@ class Orchestrator:
             tag: Only attempts of runs with this tag.
             model: Only attempts with this model.
             days: UTC days up to and with today, 1 to 30.
-
-        Source: 4-observability §6.
         """
         query = {"by": by, "agent": agent, "tag": tag, "model": model, "days": days}
         return read(await self._client.get("/v1/agents/stats", query), TrackRecords).stats
@@ -353,8 +349,6 @@ class Orchestrator:
             hint: The work in words.
             tags: What the agent should be good at.
             cost_tier: What it may cost.
-
-        Source: 4-observability §7.
         """
         query = {"hint": hint, "tags": ",".join(tags), "costTier": cost_tier, "cwd": self._cwd}
         return read(await self._client.get("/v1/agents/suggest", query), Suggestions).suggestions

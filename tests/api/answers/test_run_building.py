@@ -163,8 +163,8 @@ def test_artifacts_are_those_of_the_contract_then_those_the_worker_reported() ->
     )
 
     assert run_building.artifacts(run) == [
-        wire.Artifact(path="out", description="o", verified=True),
-        wire.Artifact(path="extra", description="e", verified=False),
+        wire.ResultFile(path="out", description="o", verified=True),
+        wire.ResultFile(path="extra", description="e", verified=False),
     ]
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,15 @@ import jsonschema_rs
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from starlette.routing import Route
-from tests.api.home_daemon import Home, serving
+from tests.api.answer_schemas import ROUTES, operation_of
+from tests.api.home_daemon import Home, segment, serving
 
 from subagents import errors
 from subagents.api.server import app as http
 from subagents.api.server import openapi
-from subagents.api.server.openapi import OPERATIONS, UNLISTED, document
+from subagents.api.server.openapi import OPERATIONS, UNLISTED, answer_schemas, document
 
 Document = dict[str, Any]
-ROUTES = [route for part in http.PARTS for route in part.ROUTES]
 
 
 def described() -> Document:
@@ -73,6 +73,101 @@ def test_every_route_of_the_application_is_described_and_no_other(tmp_path: Path
             assert given == json.loads(json.dumps(described()))
 
     asyncio.run(scenario())
+
+
+@pytest.mark.requirement("openapi:answers")
+def test_every_answer_has_the_fields_that_are_described_and_no_others(tmp_path: Path) -> None:
+    """``Home`` holds every answer against the document; here each operation answers once."""
+
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            answered = await everything(home)
+            left_out = {("GET", "/metrics"), ("POST", "/v1/shutdown")}
+            # Only of a delivery that was given up; it answers as pause and resume do.
+            left_out.add(("POST", "/v1/runs/{sel}/redeliver"))
+            assert answered == set(OPERATIONS) - left_out
+
+    asyncio.run(scenario())
+
+
+async def everything(home: Home) -> set[tuple[str, str]]:
+    """Call every operation that answers JSON and lets the daemon live."""
+    called: set[tuple[str, str]] = set()
+
+    async def ok(
+        method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
+    ) -> Document:
+        found = operation_of(method, path)
+        assert found is not None, path
+        called.add(found)
+        return await home.ok(method, path, body, headers)
+
+    spec = {"task": "work", "agentId": "hang", "budget": {"maxRuns": 3}, "thread": True}
+    contract = {"artifacts": [{"path": "none"}]}
+    plan = [{"task": "a", "agentId": "quick", "label": "a", "verification": contract}]
+    plan += [{"task": "b", "agentId": "quick", "label": "b", "dependsOn": ["a"]}]
+    run = (await ok("POST", "/v1/runs", {"spec": spec, "cwd": home.cwd}))["runId"]
+    await home.until_phase(run, "running")
+    await ok("POST", "/v1/plans", {"specs": plan, "cwd": home.cwd})
+    me, base = home.worker(run), f"/v1/runs/{run}"
+    await ok("POST", f"{base}/progress", {"phase": "p", "metrics": {"n": 1.5, "s": "x"}}, me)
+    await ok("POST", f"{base}/progress", {"phase": "too soon"}, me)
+    await ok("GET", f"{base}/progress")
+    await ok("POST", f"{base}/notify", {"message": "m", "priority": "blocker"}, me)
+    asked = await ok("POST", "/v1/requests", {"runId": run, "question": "which?"}, me)
+    request = f"/v1/requests/{segment(asked['requestId'])}"
+    for path in (request, base, f"{base}/status", f"{base}/result", f"{base}/tree"):
+        await ok("GET", path)
+    await ok("POST", f"{request}/respond", {"response": "this"})
+    await ok("POST", f"{base}/report", {"summary": "s", "artifacts": [{"path": "x"}]}, me)
+    # One message in two seconds is taken, so each goes to a run of its own.
+    others = [(await home.spawn("hang", thread=True))["runId"] for _ in range(2)]
+    for other in others:
+        await home.until_phase(other, "running")
+    await ok("POST", f"{base}/steer", {"message": "be quick"})
+    await ok("POST", f"/v1/runs/{others[0]}/send", {"message": "be quick"})
+    await ok("POST", f"/v1/threads/{others[1]}/messages", {"text": "be quick"})
+    await ok("POST", f"/v1/runs/{others[0]}/interrupt", {})
+    for path in ("/v1/runs", "/v1/tree", "/v1/inbox?all=1", "/v1/attention", "/v1/tools"):
+        await ok("GET", path)
+    for path in ("timeline", "why", "log", "log?summary=1"):
+        await ok("GET", f"{base}/{path}")
+    await ok("POST", "/v1/tools/sessions_list", {})
+    await ok("POST", f"{base}/pause")
+    await ok("POST", f"{base}/resume")
+    await ok("POST", "/v1/wait", {"timeoutSeconds": 0})
+    await ok("POST", f"{base}/cancel", {"reason": "enough"})
+    await home.wait(run)
+    read = await ok("POST", "/v1/inbox", {})
+    await ok("POST", "/v1/inbox/ack", {"messageIds": [each["id"] for each in read["messages"]]})
+    await ok("POST", f"{base}/retry")
+    for path in ("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"):
+        await ok("GET", path)
+    for path in ("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"):
+        await ok("GET", path)
+    await ok("GET", "/v1/events?after=0", headers={"Accept": "application/json"})
+    await ok("POST", "/v1/sweep")
+    return called
+
+
+@pytest.mark.requirement("openapi:answers")
+def test_every_field_of_every_answer_is_described_in_words() -> None:
+    for name, schema in answer_schemas().items():
+        for field, each in schema["properties"].items():
+            assert each.get("description"), f"{name}.{field}"
+
+
+@pytest.mark.requirement("openapi:answers")
+def test_every_point_in_time_is_named_so_and_has_the_one_format() -> None:
+    for name, schema in answer_schemas().items():
+        for field, each in schema["properties"].items():
+            kinds = each.get("anyOf", [each])
+            is_time = any(kind.get("format") == "date-time" for kind in kinds)
+            assert is_time == (
+                field.endswith("At") or (name, field) == ("RunStatus", "deadline")
+            ), f"{name}.{field}"
+            if field.endswith("Ms"):
+                assert {kind.get("type") for kind in kinds} <= {"integer", "null"}, name
 
 
 @pytest.mark.requirement("openapi:parameters")

@@ -279,10 +279,10 @@ def outcome(value: domain.Outcome | None) -> wire.Outcome | None:
     return wire.Outcome(status=value.status, reason=value.reason, error=value.error)
 
 
-def report(value: Report | None) -> wire.Report | None:
+def report(value: Report | None) -> wire.WorkerReport | None:
     if value is None:
         return None
-    return wire.Report(
+    return wire.WorkerReport(
         summary=value.summary,
         status=value.status,
         confidence=value.confidence,
@@ -333,7 +333,7 @@ def check(value: domain.Check) -> wire.Check:
     )
 
 
-def artifacts(run: Run) -> list[wire.Artifact]:
+def artifacts(run: Run) -> list[wire.ResultFile]:
     """The contract's files, then those the worker reported; ``verified`` = a check passed."""
     found = run.verification.result
     passed = {each.target for each in found.checks if each.passed} if found else set()
@@ -341,7 +341,7 @@ def artifacts(run: Run) -> list[wire.Artifact]:
     required = run.spec.verification.artifacts if run.spec.verification else ()
     paths = dict.fromkeys([*(each.path for each in required), *claimed])
     return [
-        wire.Artifact(path=path, description=claimed.get(path), verified=path in passed)
+        wire.ResultFile(path=path, description=claimed.get(path), verified=path in passed)
         for path in paths
     ]
 
@@ -457,12 +457,12 @@ def _tree_usage(value: Spent) -> usage_answers.TreeUsage:
     return usage_answers.TreeUsage(**msgspec.structs.asdict(value))
 
 
-def budget(run: Run, now_ms: int) -> usage_answers.Budget | None:
+def budget(run: Run, now_ms: int) -> usage_answers.BudgetUse | None:
     """The run's own budget; None = it has none. Limits that it does not name are null."""
     view = budgets.view(run, now_ms)
     if view is None:
         return None
-    return usage_answers.Budget(
+    return usage_answers.BudgetUse(
         **msgspec.structs.asdict(view.budget),
         spent=_tree_usage(view.spent),
         left=usage_answers.BudgetLeft(**msgspec.structs.asdict(view.left)),

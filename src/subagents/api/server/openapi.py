@@ -1,9 +1,9 @@
-"""``GET /openapi.json``: what the HTTP interface takes, as OpenAPI 3.1.
+"""``GET /openapi.json``: what the HTTP interface takes and answers, as OpenAPI 3.1.
 
-Nothing is written twice: bodies come from the structs that requests are decoded into, their bounds
-from the tables that check them, query parameters from the declarations that handlers read by
-(``parameters``), words from the handlers' docstrings. Here stands only which belong together.
-Answers are described by their kind only: they are documents that may get more fields.
+Nothing is written twice: answers come from the structs that they are made of, bodies from those
+that requests are decoded into, their bounds from the tables that check them, query parameters from
+the declarations that handlers read by (``parameters``), words from the handlers' docstrings. Here
+stands only which belong together. Answers may get more fields.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,8 +26,18 @@ from subagents.api.routes import (
     session_routes,
     tool_routes,
 )
+from subagents.api.wire import (
+    agent_answers,
+    daemon_answers,
+    event_answers,
+    log_answers,
+    message_answers,
+    run_answers,
+)
 from subagents.api.wire import requests as wire
+from subagents.api.wire.field_docs import field_docs
 from subagents.api.wire.parameters import Parameter
+from subagents.api.wire.wire_struct import WireStruct
 from subagents.domain.run.run import Decision, Report
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.errors import SubagentsError
@@ -56,67 +66,110 @@ class Operation(NamedTuple):
     status: int = 200
     headers: Sequence[str] = ()
     media: Sequence[str] = (JSON,)
+    answers: tuple[type[msgspec.Struct], ...] = ()
+    """What it answers as JSON: one of these; none = a document that describes itself."""
 
 
 OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
-    ("GET", "/healthz"): Operation(),
-    ("GET", "/readyz"): Operation(),
-    ("GET", "/version"): Operation(),
+    ("GET", "/healthz"): Operation(answers=(daemon_answers.Health,)),
+    ("GET", "/readyz"): Operation(answers=(daemon_answers.Readiness,)),
+    ("GET", "/version"): Operation(answers=(daemon_answers.DaemonVersion,)),
     ("GET", "/metrics"): Operation(media=("text/plain",)),
     ("GET", "/openapi.json"): Operation(),
-    ("POST", "/v1/runs"): Operation(body=wire.SpawnBody, status=201, headers=("Idempotency-Key",)),
-    ("POST", "/v1/plans"): Operation(body=wire.PlanBody, status=201),
-    ("POST", "/v1/runs/{sel}/retry"): Operation(status=201),
-    ("GET", "/v1/runs"): Operation(query=run_routes.LIST),
-    ("GET", "/v1/tree"): Operation(),
-    ("GET", "/v1/runs/{sel}"): Operation(),
-    ("GET", "/v1/runs/{sel}/status"): Operation(),
-    ("GET", "/v1/runs/{sel}/result"): Operation(),
-    ("GET", "/v1/runs/{sel}/tree"): Operation(),
-    ("GET", "/v1/runs/{sel}/timeline"): Operation(query=run_routes.TIMELINE),
-    ("GET", "/v1/runs/{sel}/why"): Operation(),
-    ("GET", "/v1/runs/{sel}/log"): Operation(query=log_pages.PARAMETERS),
-    ("POST", "/v1/runs/{sel}/cancel"): Operation(body=wire.CancelBody, is_body_optional=True),
-    ("POST", "/v1/runs/{sel}/steer"): Operation(body=wire.SteerBody),
-    ("POST", "/v1/runs/{sel}/send"): Operation(body=session_routes.SendBody),
+    ("POST", "/v1/runs"): Operation(
+        body=wire.SpawnBody,
+        status=201,
+        headers=("Idempotency-Key",),
+        answers=(run_answers.SpawnReceipt,),
+    ),
+    ("POST", "/v1/plans"): Operation(
+        body=wire.PlanBody, status=201, answers=(run_answers.PlanReceipt,)
+    ),
+    ("POST", "/v1/runs/{sel}/retry"): Operation(status=201, answers=(run_answers.SpawnReceipt,)),
+    ("GET", "/v1/runs"): Operation(query=run_routes.LIST, answers=(run_answers.RunPage,)),
+    ("GET", "/v1/tree"): Operation(answers=(run_answers.RunForest,)),
+    ("GET", "/v1/runs/{sel}"): Operation(answers=(run_answers.RunDetail,)),
+    ("GET", "/v1/runs/{sel}/status"): Operation(answers=(run_answers.RunStatus,)),
+    ("GET", "/v1/runs/{sel}/result"): Operation(answers=(run_answers.StoredResult,)),
+    ("GET", "/v1/runs/{sel}/tree"): Operation(answers=(run_answers.RunNode,)),
+    ("GET", "/v1/runs/{sel}/timeline"): Operation(
+        query=run_routes.TIMELINE, answers=(event_answers.Timeline,)
+    ),
+    ("GET", "/v1/runs/{sel}/why"): Operation(answers=(event_answers.Why,)),
+    ("GET", "/v1/runs/{sel}/log"): Operation(
+        query=log_pages.PARAMETERS, answers=(log_answers.LogPage, log_answers.LogSummary)
+    ),
+    ("POST", "/v1/runs/{sel}/cancel"): Operation(
+        body=wire.CancelBody, is_body_optional=True, answers=(run_answers.RunState,)
+    ),
+    ("POST", "/v1/runs/{sel}/steer"): Operation(
+        body=wire.SteerBody, answers=(run_answers.RunState,)
+    ),
+    ("POST", "/v1/runs/{sel}/send"): Operation(
+        body=session_routes.SendBody, answers=(run_answers.SentMessage,)
+    ),
     ("POST", "/v1/runs/{sel}/interrupt"): Operation(
-        body=session_routes.InterruptBody, is_body_optional=True
+        body=session_routes.InterruptBody, is_body_optional=True, answers=(run_answers.RunState,)
     ),
     ("POST", "/v1/threads/{thread}/messages"): Operation(
-        body=session_routes.ThreadBody, status=202
+        body=session_routes.ThreadBody, status=202, answers=(run_answers.SentMessage,)
     ),
-    ("POST", "/v1/runs/{sel}/pause"): Operation(),
-    ("POST", "/v1/runs/{sel}/resume"): Operation(),
-    ("POST", "/v1/runs/{sel}/redeliver"): Operation(),
-    ("POST", "/v1/wait"): Operation(body=wire.WaitBody, is_body_optional=True),
-    ("POST", "/v1/inbox"): Operation(body=wire.InboxBody, is_body_optional=True),
-    ("GET", "/v1/inbox"): Operation(query=inbox_routes.INBOX),
-    ("POST", "/v1/inbox/ack"): Operation(body=wire.AckBody),
-    ("GET", "/v1/attention"): Operation(),
-    ("POST", "/v1/requests"): Operation(body=wire.AskBody, status=201),
-    ("GET", "/v1/requests/{id}"): Operation(query=inbox_routes.ANSWER),
-    ("POST", "/v1/requests/{id}/respond"): Operation(body=wire.RespondBody),
-    ("POST", "/v1/runs/{sel}/report"): Operation(body=Report),
-    ("POST", "/v1/runs/{sel}/progress"): Operation(body=wire.ProgressBody),
-    ("GET", "/v1/runs/{sel}/progress"): Operation(),
-    ("POST", "/v1/runs/{sel}/notify"): Operation(body=wire.NotifyBody),
-    ("GET", "/v1/tools"): Operation(),
+    ("POST", "/v1/runs/{sel}/pause"): Operation(answers=(run_answers.RunRow,)),
+    ("POST", "/v1/runs/{sel}/resume"): Operation(answers=(run_answers.RunRow,)),
+    ("POST", "/v1/runs/{sel}/redeliver"): Operation(answers=(run_answers.RunRow,)),
+    ("POST", "/v1/wait"): Operation(
+        body=wire.WaitBody, is_body_optional=True, answers=(run_answers.WaitResult,)
+    ),
+    ("POST", "/v1/inbox"): Operation(
+        body=wire.InboxBody, is_body_optional=True, answers=(message_answers.Inbox,)
+    ),
+    ("GET", "/v1/inbox"): Operation(query=inbox_routes.INBOX, answers=(message_answers.InboxView,)),
+    ("POST", "/v1/inbox/ack"): Operation(
+        body=wire.AckBody, answers=(message_answers.Acknowledged,)
+    ),
+    ("GET", "/v1/attention"): Operation(answers=(message_answers.Attention,)),
+    ("POST", "/v1/requests"): Operation(
+        body=wire.AskBody, status=201, answers=(message_answers.WorkerRequest,)
+    ),
+    ("GET", "/v1/requests/{id}"): Operation(
+        query=inbox_routes.ANSWER, answers=(message_answers.WorkerRequest,)
+    ),
+    ("POST", "/v1/requests/{id}/respond"): Operation(
+        body=wire.RespondBody, answers=(message_answers.WorkerRequest,)
+    ),
+    ("POST", "/v1/runs/{sel}/report"): Operation(body=Report, answers=(message_answers.Taken,)),
+    ("POST", "/v1/runs/{sel}/progress"): Operation(
+        body=wire.ProgressBody, answers=(message_answers.Taken,)
+    ),
+    ("GET", "/v1/runs/{sel}/progress"): Operation(answers=(message_answers.ProgressLog,)),
+    ("POST", "/v1/runs/{sel}/notify"): Operation(
+        body=wire.NotifyBody, answers=(message_answers.Taken,)
+    ),
+    ("GET", "/v1/tools"): Operation(answers=(daemon_answers.ToolList,)),
     ("POST", "/v1/tools/{name}"): Operation(
         body=Anything,
         is_body_optional=True,
         headers=("X-Subagents-Ack", "X-Subagents-Call-Id"),
+        answers=(daemon_answers.ToolAnswer,),
     ),
-    ("GET", "/v1/agents"): Operation(query=daemon_routes.WHERE),
-    ("GET", "/v1/agents/stats"): Operation(query=agent_routes.STATS),
-    ("GET", "/v1/agents/suggest"): Operation(query=agent_routes.SUGGEST),
-    ("GET", "/v1/config"): Operation(query=daemon_routes.WHERE),
-    ("POST", "/v1/sweep"): Operation(),
-    ("GET", "/v1/diagnostics"): Operation(),
-    ("POST", "/v1/shutdown"): Operation(status=202),
+    ("GET", "/v1/agents"): Operation(query=daemon_routes.WHERE, answers=(agent_answers.AgentList,)),
+    ("GET", "/v1/agents/stats"): Operation(
+        query=agent_routes.STATS, answers=(agent_answers.TrackRecords,)
+    ),
+    ("GET", "/v1/agents/suggest"): Operation(
+        query=agent_routes.SUGGEST, answers=(agent_answers.Suggestions,)
+    ),
+    ("GET", "/v1/config"): Operation(
+        query=daemon_routes.WHERE, answers=(daemon_answers.EffectiveConfig,)
+    ),
+    ("POST", "/v1/sweep"): Operation(answers=(daemon_answers.SweepResult,)),
+    ("GET", "/v1/diagnostics"): Operation(answers=(daemon_answers.Diagnostics,)),
+    ("POST", "/v1/shutdown"): Operation(status=202, answers=(daemon_answers.Stopping,)),
     ("GET", "/v1/events"): Operation(
         query=event_routes.FOLLOW,
         headers=("Last-Event-ID",),
         media=(event_routes.EVENT_STREAM, JSON),
+        answers=(event_answers.EventPage,),
     ),
 }
 
@@ -239,7 +292,9 @@ def _operation(route: Route, operation: Operation) -> Schema:
         "responses": {
             str(operation.status): {
                 "description": "Done.",
-                "content": {media: {"schema": _answer(media)} for media in operation.media},
+                "content": {
+                    media: {"schema": _answer(operation, media)} for media in operation.media
+                },
             },
             "default": {"$ref": "#/components/responses/Problem"},
         },
@@ -247,7 +302,7 @@ def _operation(route: Route, operation: Operation) -> Schema:
     if route.path == "/readyz":
         found["responses"]["503"] = {
             "description": "Not ready, and why.",
-            "content": {JSON: {"schema": _answer(JSON)}},
+            "content": {JSON: {"schema": _answer(operation, JSON)}},
         }
     if rest:
         found["description"] = rest
@@ -259,8 +314,13 @@ def _operation(route: Route, operation: Operation) -> Schema:
     return found
 
 
-def _answer(media: str) -> Schema:
-    return {"type": "object"} if media == JSON else {"type": "string"}
+def _answer(operation: Operation, media: str) -> Schema:
+    if media != JSON:
+        return {"type": "string"}
+    found = [{"$ref": REF.format(name=each.__name__)} for each in operation.answers]
+    if len(found) > 1:
+        return {"anyOf": found}
+    return found[0] if found else {"type": "object"}
 
 
 def _path_parameter(name: str) -> Schema:
@@ -311,7 +371,42 @@ def _schemas() -> Schema:
         schemas[kind]["properties"][field]["enum"] = [str(each) for each in allowed]
     schemas["Anything"] = {"type": "object", "description": "See the tool's inputSchema."}
     schemas["Problem"] = _problem()
-    return schemas
+    return schemas | answer_schemas()
+
+
+def answer_schemas() -> Schema:
+    """Every struct that an answer is made of, by its name.
+
+    What the daemon always sends is required, whatever a client makes of it when it is missing.
+    """
+    answered = {kind for each in OPERATIONS.values() for kind in each.answers}
+    kinds = sorted(answered, key=lambda kind: kind.__name__)
+    _, found = msgspec.json.schema_components(kinds, schema_hook=_hook, ref_template=REF)
+    known: Schema = msgspec.json.decode(msgspec.json.encode(found))
+    structs = {each.__name__: each for each in _wire_structs(WireStruct)}
+    return {name: _answered(structs[name], _in_words(schema)) for name, schema in known.items()}
+
+
+def _wire_structs(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _wire_structs(each)
+
+
+def _answered(kind: type[msgspec.Struct], schema: Schema) -> Schema:
+    texts = field_docs(kind)
+    properties = {
+        name: {key: value for key, value in each.items() if key != "default"}
+        | {"description": texts[name]}
+        for name, each in schema["properties"].items()
+    }
+    always = [
+        field.encode_name
+        for field in msgspec.structs.fields(kind)
+        if field.default is not msgspec.UNSET and not kind.__struct_config__.omit_defaults
+    ]
+    required = always or schema.get("required", [])
+    return {**schema, "properties": properties, "required": required}
 
 
 def _hook(kind: type) -> Schema:

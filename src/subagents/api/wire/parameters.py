@@ -2,8 +2,6 @@
 document by what may stand there.
 
 A parameter *is* its name, so that ``query_of(request, PARAMETERS)`` takes a tuple of them.
-
-Source: 5-surfaces §4 (``/openapi.json``).
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """Answers about runs: a row, everything about one, its result, its node in a tree, its receipt."""
 
 from subagents.api.wire.message_answers import Progress, WorkerRequest
-from subagents.api.wire.usage_answers import Budget, BudgetState, TreeUsage, Usage
+from subagents.api.wire.usage_answers import BudgetState, BudgetUse, TreeUsage, Usage
 from subagents.api.wire.wire_struct import Time, WireStruct
 
 
@@ -115,7 +115,7 @@ class Verification(WireStruct, frozen=True, kw_only=True):
     """Of a run with a worktree, for information: what it changed."""
 
 
-class Artifact(WireStruct, frozen=True, kw_only=True):
+class ResultFile(WireStruct, frozen=True, kw_only=True):
     """A file that the contract asks for, or that the worker reported."""
 
     path: str = ""
@@ -135,7 +135,7 @@ class ReportedFile(WireStruct, frozen=True, kw_only=True):
     """In the worker's words."""
 
 
-class Report(WireStruct, frozen=True, kw_only=True):
+class WorkerReport(WireStruct, frozen=True, kw_only=True):
     """The worker's own claim of completion: evidence, never the outcome."""
 
     summary: str = ""
@@ -300,7 +300,7 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     """The end of its standard error."""
     usage: Usage | None = None
     """What it used."""
-    report: Report | None = None
+    report: WorkerReport | None = None
     """Its claim of completion."""
     report_from: str | None = None
     """`tool`, or `text` when it was read from its result."""
@@ -409,7 +409,7 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     """What the worker gave, cut."""
     result_bytes: int = 0
     """Of the whole result."""
-    artifacts: list[Artifact] = []
+    artifacts: list[ResultFile] = []
     """The contract's files, then those reported."""
     last_words: str | None = None
     """The end of what it said, when it gave no result."""
@@ -417,9 +417,9 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     """Files of its contract that exist, when it ended badly."""
     workspace: Workspace | None = None
     """Its worktree, and what it changed there."""
-    report: Report | None = None
+    report: WorkerReport | None = None
     """The worker's claim of completion."""
-    budget: Budget | None = None
+    budget: BudgetUse | None = None
     """Its own budget; null = none."""
     cancel: Cancellation | None = None
     """Who asked for its end; null = nobody."""
@@ -501,7 +501,7 @@ class RunStatus(RunRow, frozen=True, kw_only=True):
     """It does not start anything until it is resumed."""
     waiting: str | None = None
     """What it waits for of its model's provider."""
-    budget: Budget | None = None
+    budget: BudgetUse | None = None
     """Its own budget; null = none."""
 
 
@@ -580,13 +580,13 @@ class StoredResult(Leftovers, frozen=True, kw_only=True):
     """What the worker gave."""
     result_bytes: int = 0
     """Of the whole; more than `result` has when it had to be cut."""
-    report: Report | None = None
+    report: WorkerReport | None = None
     """The worker's claim of completion."""
     verification: Verification | None = None
     """What its contract found; null without a contract."""
     usage: Usage | None = None
     """What its attempts used; null when nobody reported anything."""
-    artifacts: list[Artifact] = []
+    artifacts: list[ResultFile] = []
     """The contract's files, then those reported."""
 
 

@@ -45,7 +45,7 @@ class BudgetState(WireStruct, frozen=True, kw_only=True):
     """Nothing of the run may start any more."""
 
 
-class Budget(BudgetState, frozen=True, kw_only=True):
+class BudgetUse(BudgetState, frozen=True, kw_only=True):
     """A run's own budget; a limit that it does not name is null."""
 
     max_tokens: int | None = None
