@@ -12,11 +12,24 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.parameter import NAME_CHARS_MAX, Parameter, parameters
-from subagents.domain.run.spec import PATH_BYTES_MAX, TASK_BYTES_MAX, Contract, RunSpec
+from subagents.domain.run.spec import PATH_BYTES_MAX, TASK_BYTES_MAX, RunSpec
 from subagents.errors import UsageError
 
 PRINTABLE_MAX: Final = 10**30
 """Tens of thousands of digits would fill the message, and Python refuses to print them."""
+
+
+def _bounded(declared: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Those whose values can be wrong though their types are right."""
+    return tuple(
+        msgspec.structs.replace(each, inner=_bounded(each.inner))
+        for each in declared
+        if each.name != "verification"
+        and (each.inner or each.form or {each.low, each.chars_max, each.items_max} != {None})
+    )
+
+
+_BOUNDED: Final = _bounded(parameters(RunSpec))
 
 
 def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
@@ -29,7 +42,7 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
     Raises:
         UsageError: Names the first wrong field and what is allowed.
     """
-    _check_struct(spec, parameters(RunSpec), field)
+    _check_struct(spec, _BOUNDED, field)
 
 
 def _check_struct(
@@ -37,11 +50,10 @@ def _check_struct(
 ) -> None:
     for each in declared:
         value = getattr(struct, each.attribute)
-        if value == each.default and not each.is_required:
+        if value is each.default or value == each.default:
             continue
-        if isinstance(value, msgspec.Struct):
-            if not isinstance(value, Contract):
-                _check_struct(value, each.inner, field)
+        if each.inner:
+            _check_struct(value, each.inner, field)
         else:
             _check_value(value, each, field(each))
 
