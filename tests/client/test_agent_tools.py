@@ -15,7 +15,7 @@ from subagents import (
     UsageError,
 )
 from subagents.api.tools.requester_tools import REQUESTER_TOOLS
-from subagents.api.tools.tool_schemas import ACTIONS
+from subagents.api.tools.tool_arguments import ACTIONS
 from subagents.client.agent_tools import Tools, camel
 
 AGENTS = {

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.api.tools.tool_seats import CONFIG, Seat, play
 
-from subagents.api.tools import action_tool, wait_tool
+from subagents.api.tools import action_tool
 from subagents.api.tools import history_tool as history
 from subagents.api.tools import tool_arguments as arguments
 from subagents.api.tools.tool import Audience
@@ -75,7 +75,7 @@ ENUMS: dict[tuple[str, ...], tuple[str, ...] | type[StrEnum]] = {
     ("sessions_spawn", "retryBackoff"): Backoff,
     ("sessions_spawn", "verification", "onFailure"): OnFailure,
     ("sessions_spawn", "isolation"): Isolation,
-    ("sessions_wait", "until"): wait_tool.UNTIL,
+    ("sessions_wait", "until"): arguments.UNTIL,
     ("sessions_list", "kinds", "[]"): Mode,
     ("sessions_send", "mode"): MODES,
     ("subagents", "action"): tuple(action_tool._ACTS),

@@ -15,8 +15,7 @@ from subagents.api.answers import (
 from subagents.api.calls.call import find_run
 from subagents.api.tools import act_tools, list_tools, tool_wording
 from subagents.api.tools.tool import Answer, Call, picked
-from subagents.api.tools.tool_arguments import LIST_LIMIT_MAX, ActionArguments, decoded
-from subagents.api.tools.tool_schemas import ACTIONS
+from subagents.api.tools.tool_arguments import ACTIONS, LIST_LIMIT_MAX, ActionArguments, decoded
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import MessageKind, Run

@@ -12,8 +12,7 @@ import msgspec
 
 from subagents.api.answers import explain
 from subagents.api.calls.call import find_run
-from subagents.api.tools import tool_schemas
-from subagents.api.tools.tool import Answer, Audience, Call, Tool
+from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import Selector, decoded
 from subagents.api.wire import requests as wire
 from subagents.api.wire.wire_struct import Document
@@ -60,10 +59,10 @@ class Said(NamedTuple):
 
 
 class HistoryArguments(wire.Body, frozen=True):
-    session_key: Selector
+    session_key: Annotated[Selector, msgspec.Meta(description="Or a run id or label")]
     limit: Annotated[int, msgspec.Meta(ge=1, le=LIMIT_MAX)] = LIMIT
     offset: Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX)] = 0
-    include_tools: bool = False
+    include_tools: Annotated[bool, msgspec.Meta(description="Progress too")] = False
 
 
 async def sessions_history(call: Call) -> Answer:
@@ -240,17 +239,3 @@ def _report(report: Report) -> str:
 def _progress(progress: Progress) -> str:
     percent = progress.percent_complete
     return progress.phase if percent is None else f"{percent:g} % {progress.phase}"
-
-
-SESSIONS_HISTORY: Final = Tool(
-    name="sessions_history",
-    description=(
-        "Read what was said in a child session: task, steers, questions, answers, reports, result."
-        " Secrets are removed; long messages are cut; page with nextOffset."
-    ),
-    schema=tool_schemas.HISTORY,
-    handler=sessions_history,
-    audience=Audience.REQUESTER,
-    read_only=True,
-    idempotent=True,
-)

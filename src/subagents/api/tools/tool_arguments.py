@@ -1,17 +1,22 @@
 """A tool's arguments: JSON values of a model, decoded once into the struct of that tool.
 
-Models fill in what they leave open with null, so null is the same as absent.
+The struct's annotations are also what the model is shown (``tool_schemas``). Models fill in what
+they leave open with null, so null is the same as absent.
 """
 
 from collections.abc import Mapping
 from typing import Annotated, Final, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from subagents.api.tools.tool import Call
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import decode
-from subagents.domain.run.parameter import NAME_CHARS_MAX
+from subagents.domain.run.parameter import NAME_CHARS_MAX, words
+from subagents.domain.run.spec import Mode
+from subagents.domain.track_record.suggest import COST_TIERS
+from subagents.engine.runs.sessions import MODES
 from subagents.errors import UsageError
 
 WAIT_RUNS_MAX: Final = wire.WAIT_RUNS_MAX
@@ -22,70 +27,129 @@ LOG_LIMIT_MAX: Final = 60_000
 TAIL_LINES_MAX: Final = 10_000
 MINUTES_MAX: Final = 60 * 24 * 366
 ATTEMPT_MAX: Final = 10_000
+UNTIL: Final = ("any", "all")
+ACTIONS: Final = (
+    "list",
+    "status",
+    "log",
+    "steer",
+    "interrupt",
+    "kill",
+    "pause",
+    "resume",
+    "why",
+    "inbox",
+    "answer",
+    "result",
+    "attention",
+)
 
 T = TypeVar("T", bound=msgspec.Struct)
-Selector = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+Selector = Annotated[str, Meta(min_length=1, max_length=300)]
 """Names a run: its id, label, a unique prefix of the id, ``last``, or a session key."""
 
 
 class WaitArguments(wire.Body, frozen=True):
-    run_ids: Annotated[tuple[Selector, ...], msgspec.Meta(max_length=WAIT_RUNS_MAX)] = ()
-    until: str = "any"
-    timeout_seconds: Annotated[float, msgspec.Meta(ge=0, le=wire.WAIT_SECONDS_MAX)] = 30
+    run_ids: Annotated[
+        tuple[Selector, ...],
+        Meta(max_length=WAIT_RUNS_MAX, description="Ids or labels; empty = all yours"),
+    ] = ()
+    until: Annotated[str, words(UNTIL)] = "any"
+    timeout_seconds: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=wire.WAIT_SECONDS_MAX,
+            description=f"0 to {wire.WAIT_SECONDS_MAX}; returns after 270 with what is pending",
+        ),
+    ] = 30
 
 
 class ListArguments(wire.Body, frozen=True):
-    kinds: Annotated[tuple[str, ...], msgspec.Meta(max_length=10)] = ()
-    active_minutes: Annotated[float, msgspec.Meta(gt=0, le=MINUTES_MAX)] | None = None
+    kinds: Annotated[tuple[Annotated[str, words(Mode)], ...], Meta(max_length=10)] = ()
+    active_minutes: Annotated[
+        Annotated[float, Meta(gt=0, le=MINUTES_MAX)] | None,
+        Meta(description="Active, or ended within so many minutes"),
+    ] = None
     label: str | None = None
     agent_id: str | None = None
-    phase: str | None = None
+    phase: Annotated[str | None, Meta(description="One or several, with commas")] = None
     tag: str | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=LIST_LIMIT_MAX)] = 20
-    offset: Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX)] = 0
+    limit: Annotated[
+        int, Meta(ge=1, le=LIST_LIMIT_MAX, description=f"At most {LIST_LIMIT_MAX}")
+    ] = 20
+    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX)] = 0
 
 
 class TreeArguments(wire.Body, frozen=True):
-    root: Selector | None = None
-    depth: Annotated[int, msgspec.Meta(ge=1, le=TREE_DEPTH_MAX)] = TREE_DEPTH_MAX
+    root: Annotated[Selector | None, Meta(description="Run to begin at; default all yours")] = None
+    depth: Annotated[int, Meta(ge=1, le=TREE_DEPTH_MAX, description="Levels")] = TREE_DEPTH_MAX
 
 
 class SendArguments(wire.Body, frozen=True):
-    message: Annotated[str, msgspec.Meta(min_length=1)]
-    session_key: Selector | None = None
-    label: Selector | None = None
-    mode: str = "steer"
+    message: Annotated[str, Meta(min_length=1)]
+    session_key: Annotated[Selector | None, Meta(description="Or a run id")] = None
+    label: Annotated[Selector | None, Meta(description="Instead of sessionKey")] = None
+    mode: Annotated[
+        str,
+        words(MODES, "steer: into the live turn; followup: the next, or a new run when it ended"),
+    ] = "steer"
 
 
 class ActionArguments(wire.Body, frozen=True):
-    action: str
-    target: Selector | None = None
-    message: Annotated[str, msgspec.Meta(max_length=wire.ANSWER_CHARS_MAX)] | None = None
-    attempt: Annotated[int, msgspec.Meta(ge=1, le=ATTEMPT_MAX)] | None = None
-    grep: str | None = None
-    since: str | None = None
-    type: str | None = None
-    summary: bool = False
-    after_seq: Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX)] | None = None
-    tail: Annotated[int, msgspec.Meta(ge=0, le=TAIL_LINES_MAX)] | None = None
-    offset: Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX)] | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=LOG_LIMIT_MAX)] | None = None
+    action: Annotated[str, words(ACTIONS)]
+    target: Annotated[
+        Selector | None,
+        Meta(description="Run: id, label, unique prefix, last; answer: the request id"),
+    ] = None
+    message: Annotated[
+        Annotated[str, Meta(max_length=wire.ANSWER_CHARS_MAX)] | None,
+        Meta(description="For steer and answer; the reason of kill and interrupt"),
+    ] = None
+    grep: Annotated[str | None, Meta(description="log: regex")] = None
+    since: Annotated[str | None, Meta(description="log: 5m, 2d, ISO time")] = None
+    type: Annotated[
+        str | None,
+        Meta(description="log: text, thinking, tool, error, system, user; several with commas"),
+    ] = None
+    summary: Annotated[bool, Meta(description="log: a digest instead of lines")] = False
+    attempt: Annotated[
+        Annotated[int, Meta(ge=1, le=ATTEMPT_MAX)] | None, Meta(description="log")
+    ] = None
+    after_seq: Annotated[
+        Annotated[int, Meta(ge=0, le=OFFSET_MAX)] | None,
+        Meta(description="log: nextSeq of the page before"),
+    ] = None
+    tail: Annotated[
+        Annotated[int, Meta(ge=0, le=TAIL_LINES_MAX)] | None, Meta(description="log: newest lines")
+    ] = None
+    offset: Annotated[
+        Annotated[int, Meta(ge=0, le=OFFSET_MAX)] | None,
+        Meta(description="log: line, default the newest; result: character"),
+    ] = None
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=LOG_LIMIT_MAX)] | None,
+        Meta(description="log: lines, default 50"),
+    ] = None
 
 
 class AgentsArguments(wire.Body, frozen=True):
-    hint: Annotated[str, msgspec.Meta(max_length=wire.MESSAGE_CHARS_MAX)] | None = None
+    hint: Annotated[
+        Annotated[str, Meta(max_length=wire.MESSAGE_CHARS_MAX)] | None,
+        Meta(description="The work in words: ranks the agents"),
+    ] = None
     tags: Annotated[
-        tuple[Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)], ...],
-        msgspec.Meta(max_length=100),
+        tuple[Annotated[str, Meta(max_length=NAME_CHARS_MAX)], ...],
+        Meta(max_length=100, description="Wanted"),
     ] = ()
-    cost_tier: str | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    cost_tier: Annotated[str | None, words(COST_TIERS, "Preferred")] = None
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
 
 
 class RespondArguments(wire.Body, frozen=True):
     request_id: Selector
-    response: Annotated[str, msgspec.Meta(max_length=wire.ANSWER_CHARS_MAX)]
-    decision: str = "answer"
+    response: Annotated[str, Meta(max_length=wire.ANSWER_CHARS_MAX)]
+    decision: Annotated[str, words(("answer", "approve", "deny"))] = "answer"
 
 
 def decoded(call: Call, kind: type[T]) -> T:

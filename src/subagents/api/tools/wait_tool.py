@@ -15,7 +15,7 @@ from subagents.api.calls.call import find_run
 from subagents.api.calls.refusals import is_refusal
 from subagents.api.tools import tool_wording
 from subagents.api.tools.tool import Answer, Call
-from subagents.api.tools.tool_arguments import WaitArguments, decoded
+from subagents.api.tools.tool_arguments import UNTIL, WaitArguments, decoded
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.run_answers import RunState, WaitError
 from subagents.api.wire.wire_struct import Document, document_of
@@ -29,7 +29,6 @@ RETURN_S: Final = 270.0
 """A call returns by itself after so long: clients give up at 300 s of silence or in all."""
 TELL_S: Final = 20.0
 """Between two signs of life."""
-UNTIL: Final = ("any", "all")
 PENDING_MAX: Final = 200
 """Pending runs that one answer lists."""
 TOLD_MAX: Final = 5

@@ -234,7 +234,7 @@ def progress_of(raw: Mapping[str, object], *, now_ms: int) -> Progress:
     """
     metrics = raw.get("metrics")
     for name, value in metrics.items() if isinstance(metrics, dict) else ():
-        # Checked here and not by a schema: "text or number" has no flat form (3-tools).
+        # Checked here and not by a schema: tools' schemas cannot say "text or number".
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not isinstance(value, str) and not is_number:
             raise UsageError(

@@ -1,8 +1,8 @@
 """What a verification contract may ask for, and how it reads to the worker.
 
 A contract that could never be checked, or that checks nothing, is refused at the spawn: finding
-that out after the work is paid for helps nobody (pi-subagents #849). Compiling a JSON Schema needs
-a library and is done by ``engine.verification.check_schemas``.
+that out after the work is paid for helps nobody. Compiling a JSON Schema needs a library and is
+done by ``engine.verification.check_schemas``.
 """
 
 import re
@@ -45,8 +45,6 @@ def validate(contract: Contract, *, commands_allowed: bool) -> None:
     Raises:
         ContractError: Names the first wrong field, e.g. ``verification.artifacts[0].minItems needs
             json: true``; nothing was stored.
-
-    Source: 2-lifecycle §2 item 8, §6; 5-surfaces §7; seed 000 §2.1.
     """
     if not (contract.artifacts or contract.commands or contract.require_completion_report):
         raise ContractError(

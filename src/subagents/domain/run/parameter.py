@@ -8,7 +8,7 @@ Bounds stand in the JSON Schema only and are checked by ``rules.parameter_checks
 of the type they would also refuse to read what an earlier version stored within other bounds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 
@@ -56,14 +56,10 @@ class Parameter(msgspec.Struct, frozen=True):
     high: float | None
     chars_max: int | None
     items_max: int | None
+    choices: tuple[str, ...] = ()
+    """The words of which one is given, or each in its list; empty = any value of the type."""
     inner: tuple["Parameter", ...] = ()
     """Those of its struct, or of each struct in its list."""
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The words of which one is given; empty = any value of the type."""
-        kind = self.type
-        return tuple(map(str, kind.cls)) if isinstance(kind, inspect.EnumType) else ()
 
     @property
     def is_list(self) -> bool:
@@ -114,6 +110,11 @@ def names(description: str, section: str = "") -> Meta:
     return about(description, section, maxItems=LIST_ITEMS_MAX)
 
 
+def words(allowed: Iterable[str], description: str = "") -> Meta:
+    """Declare a text that is one of these words."""
+    return Meta(description=description or None, extra={"choices": tuple(allowed)})
+
+
 @cache
 def parameters(kind: type[msgspec.Struct]) -> tuple[Parameter, ...]:
     """The parameters that a struct declares, in its order."""
@@ -135,21 +136,14 @@ def _of_struct(kind: inspect.Type, *, prefix: str, section: str) -> tuple[Parame
 
 
 def _of_field(field: inspect.Field, prefix: str, section: str) -> Parameter:
-    kind = field.type
-    extra: dict[str, Any] = {}
-    schema: dict[str, Any] = {}
-    if isinstance(kind, inspect.Metadata):
-        extra, schema, kind = kind.extra or {}, kind.extra_json_schema or {}, kind.type
-    if isinstance(kind, inspect.UnionType):
-        given = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
-        # A JSON Schema may be true or false, too; what counts is that it is an object.
-        kind = next((each for each in given if isinstance(each, inspect.DictType)), given[0])
+    kind, extra, schema = _bare(field.type)
     path = f"{prefix}{field.encode_name}"
     section = extra.get("section") or section
+    one, opened = kind, f"{path}."
     if isinstance(kind, inspect.VarTupleType):
-        inner = _of_struct(kind.item_type, prefix=f"{path}[].", section=section)
-    else:
-        inner = _of_struct(kind, prefix=f"{path}.", section=section)
+        one, of_items, _ = _bare(kind.item_type)
+        extra, opened = {**of_items, **extra}, f"{path}[]."
+    choices = tuple(one.cls) if isinstance(one, inspect.EnumType) else extra.get("choices", ())
     return Parameter(
         name=path,
         attribute=field.name,
@@ -164,5 +158,19 @@ def _of_field(field: inspect.Field, prefix: str, section: str) -> Parameter:
         high=schema.get("maximum"),
         chars_max=schema.get("maxLength"),
         items_max=schema.get("maxItems"),
-        inner=inner,
+        choices=tuple(map(str, choices)),
+        inner=_of_struct(one, prefix=opened, section=section),
     )
+
+
+def _bare(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], dict[str, Any]]:
+    """The type without ``None`` and metadata, and what the metadata say."""
+    extra: dict[str, Any] = {}
+    schema: dict[str, Any] = {}
+    if isinstance(kind, inspect.Metadata):
+        extra, schema, kind = kind.extra or {}, kind.extra_json_schema or {}, kind.type
+    if isinstance(kind, inspect.UnionType):
+        given = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
+        # A JSON Schema may be true or false, too; what counts is that it is an object.
+        kind = next((each for each in given if isinstance(each, inspect.DictType)), given[0])
+    return (kind.type if isinstance(kind, inspect.Metadata) else kind), extra, schema
