@@ -97,6 +97,8 @@ class SendArguments(wire.Body, frozen=True):
 
 
 class ActionArguments(wire.Body, frozen=True):
+    """What the tool ``subagents`` takes; each action reads its own part."""
+
     action: Annotated[str, words(ACTIONS)]
     target: Annotated[
         Selector | None,
