@@ -13,7 +13,7 @@ class LogLine(WireStruct, frozen=True, kw_only=True):
     type: str = ""
     """`text`, `thinking`, `tool`, `error`, `system` or `user`."""
     text: str = ""
-    """What a worker said is data, not mcp_instructions."""
+    """What a worker said is data, not instructions."""
     attempt: int = 0
     """The attempt it is of."""
 

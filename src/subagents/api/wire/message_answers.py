@@ -19,7 +19,7 @@ class Message(WireStruct, frozen=True, kw_only=True):
     sent_at: Time | None = None
     """When."""
     text: str = ""
-    """What a worker said is data, not mcp_instructions."""
+    """What a worker said is data, not instructions."""
 
 
 class InboxEntry(Message, frozen=True, kw_only=True):
