@@ -9,8 +9,8 @@ from subagents.agent_loop.shared_limits import (
     CALM_S,
     FIRST_S,
     LAST_S,
-    Closed,
-    Gate,
+    LimitGate,
+    ProviderClosed,
     Turn,
     fingerprint,
 )
@@ -28,11 +28,11 @@ class Clock:
         return self.now_s
 
 
-def gate(root: Path, clock: Clock) -> Gate:
-    return Gate(root, "h", wall_s=clock, chance=lambda: 0.0)
+def gate(root: Path, clock: Clock) -> LimitGate:
+    return LimitGate(root, "h", wall_s=clock, chance=lambda: 0.0)
 
 
-async def go(one: Gate) -> Turn:
+async def go(one: LimitGate) -> Turn:
     """A turn that ends at once, without a word."""
     async with one.turn(lambda _: None) as turn:
         return turn
@@ -111,10 +111,10 @@ def test_refusals_at_the_same_time_count_once_and_those_of_probes_each(tmp_path:
     one = gate(tmp_path, clock)
     for _ in range(8):
         one.close(None, is_probe=False)
-    assert one.closed() == Closed(int((clock.now_s + 0.75) * 1000), 1)
+    assert one.closed() == ProviderClosed(int((clock.now_s + 0.75) * 1000), 1)
     clock.now_s += 1
     one.close(None, is_probe=True)
-    assert one.closed() == Closed(int((clock.now_s + 1.5) * 1000), 2)
+    assert one.closed() == ProviderClosed(int((clock.now_s + 1.5) * 1000), 2)
 
 
 @pytest.mark.requirement("llm:limits:back-off")

@@ -2,5 +2,5 @@
 
 Started as ``python -m subagents.agent_loop ASSIGNMENT`` by ``runtimes.llm``, and imported
 by nobody. It prints structured events (``worker_events``) and reads messages from standard input.
-It holds no rule of the engine's: it works, says what it does, and ends with a result.
+It holds no rule of the engine's: it works, prints what it does, and ends with a result.
 """

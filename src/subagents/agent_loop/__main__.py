@@ -11,15 +11,15 @@ import msgspec
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from subagents.agent_loop.daemon_tools import Team
-from subagents.agent_loop.event_output import Printed, Tell
-from subagents.agent_loop.incoming import Inbox
-from subagents.agent_loop.loop import Work, session_of
-from subagents.agent_loop.loop_tools import Tool, own_tools
-from subagents.agent_loop.model_request import Asker
+from subagents.agent_loop.daemon_tools import DaemonTools
+from subagents.agent_loop.event_output import EventSink, PrintedEvents
+from subagents.agent_loop.incoming import Incoming
+from subagents.agent_loop.loop import AgentTurn, conversation_of
+from subagents.agent_loop.loop_tools import LoopTool, own_tools
+from subagents.agent_loop.model_request import ModelClient
 from subagents.agent_loop.models import key_of, model_of, settings_of
-from subagents.agent_loop.path_bounds import Bounds
-from subagents.agent_loop.shared_limits import Gate, fingerprint
+from subagents.agent_loop.path_bounds import PathBounds
+from subagents.agent_loop.shared_limits import LimitGate, fingerprint
 from subagents.agent_loop.shell_tool import Shell
 from subagents.errors import SubagentsError
 from subagents.runtimes.llm.llm_assignment import Assignment
@@ -27,58 +27,58 @@ from subagents.runtimes.llm.llm_assignment import Assignment
 EXIT_TERMINATED: Final = 128 + signal.SIGTERM
 
 
-async def work(assignment: Assignment, tell: Tell) -> None:
+async def work(assignment: Assignment, emit: EventSink) -> None:
     """Do one turn and print it."""
-    tell("session", sessionId=assignment.session_id)
+    emit("session", sessionId=assignment.session_id)
     try:
-        session = session_of(assignment)
+        conversation = conversation_of(assignment)
     except ValueError as error:
-        tell("result", text="", isError=True, error=str(error))
+        emit("result", text="", isError=True, error=str(error))
         return
-    inbox = Inbox()
+    incoming = Incoming()
     key = key_of(assignment)
     hidden = () if assignment.key_env is None else (assignment.key_env,)
     shell = Shell(assignment.cwd, hidden)
-    team = Team(assignment.tools_deny, lambda: inbox.has_messages)
+    daemon_tools = DaemonTools(assignment.tools_deny, lambda: incoming.has_messages)
     try:
         tools = own_tools(
             assignment.tools,
-            Bounds(assignment.cwd),
+            PathBounds(assignment.cwd),
             shell,
             shell_timeout_s=assignment.shell_timeout_s,
         )
-        tools += await team.tools()
-        asker = Asker(
+        tools += await daemon_tools.tools()
+        model_client = ModelClient(
             model_of(assignment),
             provider=assignment.provider,
             settings=settings_of(assignment),
             parameters=ModelRequestParameters(function_tools=[_definition(tool) for tool in tools]),
-            gate=Gate(
+            gate=LimitGate(
                 Path(assignment.limits_dir),
                 fingerprint(assignment.provider, assignment.base_url, key),
             ),
-            tell=tell,
+            emit=emit,
             request_timeout_s=assignment.request_timeout_s,
             patience_s=assignment.limit_patience_s,
         )
-        turn = Work(
+        turn = AgentTurn(
             assignment,
-            session=session,
-            asker=asker,
+            conversation=conversation,
+            model_client=model_client,
             tools=tools,
-            team=team,
-            inbox=inbox,
-            tell=tell,
+            daemon_tools=daemon_tools,
+            incoming=incoming,
+            emit=emit,
         )
         await turn.run()
     except SubagentsError as error:
-        tell("result", text="", isError=True, error=error.message)
+        emit("result", text="", isError=True, error=error.message)
     finally:
-        inbox.close()
+        incoming.close()
         await shell.end_leftovers()
 
 
-def _definition(tool: Tool) -> ToolDefinition:
+def _definition(tool: LoopTool) -> ToolDefinition:
     return ToolDefinition(
         name=tool.name, description=tool.description, parameters_json_schema=tool.schema
     )
@@ -86,7 +86,7 @@ def _definition(tool: Tool) -> ToolDefinition:
 
 async def _main(assignment: Assignment) -> int:
     loop = asyncio.get_running_loop()
-    task = asyncio.create_task(work(assignment, Printed()))
+    task = asyncio.create_task(work(assignment, PrintedEvents()))
     # What is under way is stopped, the commands of the shell as well; the conversation is kept.
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
     try:

@@ -38,7 +38,7 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     messages: msgspec.Raw
 
 
-class Session:
+class Conversation:
     """Messages so far, and what the attempt used for them.
 
     Args:
@@ -53,28 +53,28 @@ class Session:
         self.usage = Usage()
 
     @classmethod
-    def opened(cls, path: Path, attempt_id: str, history: Path | None) -> "Session":
+    def opened(cls, path: Path, attempt_id: str, history: Path | None) -> "Conversation":
         """What goes on from ``history``: at ``path`` when it was there before; None = an empty one.
 
         Raises:
             ValueError: What is there cannot be read; ``history`` is not there.
         """
-        session = cls(path, attempt_id)
+        conversation = cls(path, attempt_id)
         if history is None:
-            return session
+            return conversation
         source = path if path.exists() else history
         try:
             kept = msgspec.json.decode(source.read_bytes(), type=_Kept)
-            session.messages = repaired(
+            conversation.messages = repaired(
                 ModelMessagesTypeAdapter.validate_json(bytes(kept.messages))
             )
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
             raise ValueError(f"the conversation in {source} cannot be read: {error}") from error
         if kept.attempt_id == attempt_id:
-            session.usage = Usage(
+            conversation.usage = Usage(
                 tokens_in=kept.tokens_in, tokens_out=kept.tokens_out, cost_usd=kept.cost_usd
             )
-        return session
+        return conversation
 
     def ask(self, parts: Sequence[ModelRequestPart], *, instructions: str) -> None:
         """Add what goes to the model next, and keep it."""
@@ -87,7 +87,7 @@ class Session:
         self.save()
 
     def answered(self, response: ModelResponse, cost_usd: float | None) -> None:
-        """Add what the model said, and keep it.
+        """Add the model's answer, and keep it.
 
         Args:
             response: The answer.
@@ -150,7 +150,7 @@ def unknown(call: ToolCallPart, why: str = UNKNOWN) -> ToolReturnPart:
 
 
 def user(text: str) -> UserPromptPart:
-    """What somebody says to the model."""
+    """A user's message to the model."""
     return UserPromptPart(content=text)
 
 

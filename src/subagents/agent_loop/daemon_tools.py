@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Final, cast
 
-from subagents.agent_loop.loop_tools import Returned, Tool
-from subagents.agent_loop.path_bounds import Refused
+from subagents.agent_loop.loop_tools import LoopTool, Returned
+from subagents.agent_loop.path_bounds import ToolRefused
 from subagents.client.client import AsyncClient, segment
 from subagents.errors import DaemonUnreachable, SubagentsError
 
@@ -20,7 +20,7 @@ CALL_S: Final = 660.0
 """The longest that a tool waits, and more."""
 AWAY_S: Final = 120.0
 """So long a daemon may be away."""
-LOOK_S: Final = 0.25
+POLL_S: Final = 0.25
 ASK: Final = "request_orchestrator"
 CALL_ID: Final = "x-subagents-call-id"
 KEYED: Final = frozenset({"sessions_spawn", ASK})
@@ -29,8 +29,8 @@ KEYED: Final = frozenset({"sessions_spawn", ASK})
 Document = Mapping[str, object]
 
 
-class Team:
-    """Who the worker works with.
+class DaemonTools:
+    """The tools of the daemon, as the worker may use them.
 
     Args:
         deny: Tools that it is not to have, in lower case.
@@ -45,7 +45,7 @@ class Team:
         self._deny = deny
         self._has_news = has_news
 
-    async def tools(self) -> list[Tool]:
+    async def tools(self) -> list[LoopTool]:
         """Those that the daemon shows to this worker; none where there is no daemon.
 
         Raises:
@@ -61,17 +61,17 @@ class Team:
         ]
 
     async def consumed(self, messages: Collection[str]) -> None:
-        """What was handed over is kept: it need not come again. Left undone it comes again."""
+        """Acknowledge messages of the inbox that are kept now; unacknowledged ones come again."""
         if messages:
             async with self._client() as client:
                 call = partial(client.post, "/v1/inbox/ack", {"messageIds": list(messages)})
                 await self._persistently(call)
 
-    def _tool(self, described: Document) -> Tool:
+    def _tool(self, described: Document) -> LoopTool:
         name = str(described["name"])
         hints = cast("Document", described.get("annotations") or {})
         may_repeat = bool(name in KEYED or hints.get("readOnlyHint") or hints.get("idempotentHint"))
-        return Tool(
+        return LoopTool(
             name,
             str(described["description"]),
             cast("dict[str, object]", described["inputSchema"]),
@@ -109,9 +109,11 @@ class Team:
                     await self._persistently(partial(client.get, "/healthz"))
                     answer = await post()
             except DaemonUnreachable as error:
-                raise Refused(f"{error.message} Whether it heard the call is unknown.") from error
+                raise ToolRefused(
+                    f"{error.message} Whether it received the call is unknown."
+                ) from error
             except SubagentsError as error:
-                raise Refused(
+                raise ToolRefused(
                     f"{error.message}{f' ({error.hint})' if error.hint else ''}"
                 ) from error
         offered = cast("list[str]", answer.get("offered") or [])
@@ -134,4 +136,4 @@ class Team:
             except DaemonUnreachable:
                 if time.monotonic() >= due:
                     raise
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)

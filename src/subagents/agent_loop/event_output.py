@@ -7,13 +7,13 @@ from typing import BinaryIO, Protocol
 import msgspec
 
 
-class Tell(Protocol):
+class EventSink(Protocol):
     """Prints one event; fields that are None are left out."""
 
     def __call__(self, kind: str, /, **fields: object) -> None: ...
 
 
-class Printed:
+class PrintedEvents:
     """Events on a stream, standard output by default."""
 
     def __init__(self, stream: BinaryIO | None = None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from subagents.agent_loop.path_bounds import Bounds, Refused
+from subagents.agent_loop.path_bounds import PathBounds, ToolRefused
 
 READ_LINES_MAX: Final = 2_000
 READ_CHARS_MAX: Final = 60_000
@@ -19,7 +19,7 @@ HIDDEN: Final = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 PROBE_BYTES: Final = 8_192
 
 
-def read(bounds: Bounds, path: str, *, offset: int, limit: int) -> str:
+def read(bounds: PathBounds, path: str, *, offset: int, limit: int) -> str:
     """Numbered lines of a text file.
 
     Args:
@@ -48,7 +48,7 @@ def read(bounds: Bounds, path: str, *, offset: int, limit: int) -> str:
     return "\n".join(taken) or "(no lines)"
 
 
-def write(bounds: Bounds, path: str, content: str) -> str:
+def write(bounds: PathBounds, path: str, content: str) -> str:
     """Make a file of this content, with the directories it needs; replaces one that is there.
 
     Raises:
@@ -56,14 +56,14 @@ def write(bounds: Bounds, path: str, content: str) -> str:
     """
     found = bounds.inside(path)
     if found.is_dir():
-        raise Refused(f"path: {path} is a directory")
+        raise ToolRefused(f"path: {path} is a directory")
     found.parent.mkdir(parents=True, exist_ok=True)
     data = content.encode("utf-8", "replace")
     _replace(bounds, found, data)
     return f"{bounds.shown(found)}: {len(data)} bytes written"
 
 
-def edit(bounds: Bounds, path: str, old: str, new: str, *, is_all: bool) -> str:
+def edit(bounds: PathBounds, path: str, old: str, new: str, *, is_all: bool) -> str:
     """Put ``new`` where ``old`` is, which must be there exactly once without ``is_all``.
 
     Raises:
@@ -71,21 +71,23 @@ def edit(bounds: Bounds, path: str, old: str, new: str, *, is_all: bool) -> str:
     """
     found = _text_file(bounds, path)
     if not old:
-        raise Refused("old: say the text to replace; use write to make a new file")
+        raise ToolRefused("old: give the text to replace; use write to make a new file")
     try:
         text = found.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refused(f"path: {path} is not UTF-8 text") from error
+        raise ToolRefused(f"path: {path} is not UTF-8 text") from error
     count = text.count(old)
     if count == 0:
-        raise Refused(f"old: {path} does not hold that text; read it and copy the text exactly")
+        raise ToolRefused(f"old: {path} does not hold that text; read it and copy the text exactly")
     if count > 1 and not is_all:
-        raise Refused(f"old: it is {count} times in {path}; give more of its surroundings, or all")
+        raise ToolRefused(
+            f"old: it is {count} times in {path}; give more of its surroundings, or all"
+        )
     _replace(bounds, found, text.replace(old, new).encode("utf-8", "replace"))
     return f"{bounds.shown(found)}: {count} replaced"
 
 
-def listed(bounds: Bounds, path: str, *, is_deep: bool) -> str:
+def listed(bounds: PathBounds, path: str, *, is_deep: bool) -> str:
     """Names below a directory, directories with a slash, files with their size.
 
     Raises:
@@ -93,7 +95,7 @@ def listed(bounds: Bounds, path: str, *, is_deep: bool) -> str:
     """
     found = bounds.existing(path)
     if not found.is_dir():
-        raise Refused(f"path: {path} is no directory; read it")
+        raise ToolRefused(f"path: {path} is no directory; read it")
     names: list[str] = []
     for entry in walked(bounds, found, is_deep=is_deep):
         if len(names) == LIST_MAX:
@@ -103,7 +105,7 @@ def listed(bounds: Bounds, path: str, *, is_deep: bool) -> str:
     return "\n".join(names) or "(empty)"
 
 
-def walked(bounds: Bounds, directory: Path, *, is_deep: bool) -> Iterator[Path]:
+def walked(bounds: PathBounds, directory: Path, *, is_deep: bool) -> Iterator[Path]:
     """Entries below a directory, by name; links to directories are not followed."""
     with contextlib.suppress(PermissionError):
         for entry in sorted(directory.iterdir()):
@@ -119,7 +121,7 @@ def is_text(path: Path) -> bool:
         return b"\0" not in file.read(PROBE_BYTES)
 
 
-def _row(bounds: Bounds, entry: Path) -> str:
+def _row(bounds: PathBounds, entry: Path) -> str:
     name = bounds.shown(entry)
     if entry.is_symlink():
         return f"{name} -> {os.readlink(entry)}"  # noqa: PTH115  Path.readlink cannot take odd bytes
@@ -130,26 +132,26 @@ def _row(bounds: Bounds, entry: Path) -> str:
     return name
 
 
-def _text_file(bounds: Bounds, path: str) -> Path:
+def _text_file(bounds: PathBounds, path: str) -> Path:
     found = bounds.existing(path)
     if found.is_dir():
-        raise Refused(f"path: {path} is a directory; list it")
+        raise ToolRefused(f"path: {path} is a directory; list it")
     status = found.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise Refused(f"path: {path} is no regular file")
+        raise ToolRefused(f"path: {path} is no regular file")
     if status.st_size > FILE_BYTES_MAX:
-        raise Refused(f"path: {path} has more than {FILE_BYTES_MAX // 2**20} MiB; use grep")
+        raise ToolRefused(f"path: {path} has more than {FILE_BYTES_MAX // 2**20} MiB; use grep")
     if not is_text(found):
-        raise Refused(f"path: {path} is not text")
+        raise ToolRefused(f"path: {path} is not text")
     return found
 
 
-def _replace(bounds: Bounds, path: Path, data: bytes) -> None:
+def _replace(bounds: PathBounds, path: Path, data: bytes) -> None:
     """Whole or not at all, with the permissions of the file before."""
     if path.exists() and not path.is_file():
-        raise Refused(f"path: {bounds.shown(path)} is no regular file")
+        raise ToolRefused(f"path: {bounds.shown(path)} is no regular file")
     if not bounds.holds(path.parent):
-        raise Refused(f"path: {path} is outside of the working directory {bounds.root}")
+        raise ToolRefused(f"path: {path} is outside of the working directory {bounds.root}")
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
     number, draft = tempfile.mkstemp(prefix=".write-", dir=path.parent)
     try:

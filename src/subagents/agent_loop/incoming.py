@@ -16,8 +16,8 @@ import msgspec
 CHUNK_BYTES: Final = 64 * 1024
 
 
-class Message(msgspec.Struct, frozen=True, tag="message"):
-    """For the conversation; its key is said back when it is in."""
+class IncomingMessage(msgspec.Struct, frozen=True, tag="message"):
+    """For the conversation; its key is printed when it is in."""
 
     key: str
     text: str
@@ -27,12 +27,12 @@ class Interrupt(msgspec.Struct, frozen=True, tag="interrupt"):
     """End the turn."""
 
 
-_DECODER: Final[msgspec.json.Decoder[Message | Interrupt]] = msgspec.json.Decoder(
-    Message | Interrupt
+_DECODER: Final[msgspec.json.Decoder[IncomingMessage | Interrupt]] = msgspec.json.Decoder(
+    IncomingMessage | Interrupt
 )
 
 
-class Inbox:
+class Incoming:
     """Reads a descriptor from within the running loop.
 
     Args:
@@ -42,7 +42,7 @@ class Inbox:
     def __init__(self, descriptor: int = 0) -> None:
         self.interrupted = asyncio.Event()
         self._descriptor = descriptor
-        self._messages: deque[Message] = deque()
+        self._messages: deque[IncomingMessage] = deque()
         self._keys: set[str] = set()
         self._rest = b""
         self._is_open = True
@@ -57,15 +57,15 @@ class Inbox:
     def has_messages(self) -> bool:
         return bool(self._messages)
 
-    def look(self) -> bool:
+    def has_new(self) -> bool:
         """Whether a message came that was not taken, also one that is only just readable."""
         while self._is_open and select.select([self._descriptor], [], [], 0)[0]:
             self._read()
         return bool(self._messages)
 
-    def take(self) -> list[Message]:
+    def take(self) -> list[IncomingMessage]:
         """Every message that came and was not taken."""
-        self.look()
+        self.has_new()
         found = list(self._messages)
         self._messages.clear()
         return found
@@ -86,19 +86,19 @@ class Inbox:
             self.close()
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            self._hear(line)
+            self._add(line)
 
     def _read_all(self) -> None:
         while self._is_open:
             self._read()
 
-    def _hear(self, line: bytes) -> None:
+    def _add(self, line: bytes) -> None:
         try:
-            heard = _DECODER.decode(line)
+            found = _DECODER.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return
-        if isinstance(heard, Interrupt):
+        if isinstance(found, Interrupt):
             self.interrupted.set()
-        elif heard.key not in self._keys:
-            self._keys.add(heard.key)
-            self._messages.append(heard)
+        elif found.key not in self._keys:
+            self._keys.add(found.key)
+            self._messages.append(found)

@@ -1,4 +1,4 @@
-"""One turn: ask the model, do what it asks for, until it says that it is done.
+"""One turn: ask the model, run the tools it calls, until it calls none.
 
 The conversation is kept after each step, and messages that came meanwhile go into it before the
 next request. Whatever happens, the turn ends with one ``result`` event.
@@ -27,14 +27,14 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-from subagents.agent_loop.conversation_file import Session, unknown, user
-from subagents.agent_loop.daemon_tools import Team
-from subagents.agent_loop.event_output import Tell
-from subagents.agent_loop.incoming import Inbox
-from subagents.agent_loop.loop_tools import Returned, Tool
-from subagents.agent_loop.model_request import Asker, Limited, words
+from subagents.agent_loop.conversation_file import Conversation, unknown, user
+from subagents.agent_loop.daemon_tools import DaemonTools
+from subagents.agent_loop.event_output import EventSink
+from subagents.agent_loop.incoming import Incoming
+from subagents.agent_loop.loop_tools import LoopTool, Returned
+from subagents.agent_loop.model_request import ModelClient, ProviderLimited, error_text
 from subagents.agent_loop.models import cost_usd
-from subagents.agent_loop.path_bounds import Refused
+from subagents.agent_loop.path_bounds import ToolRefused
 from subagents.runtimes.llm.llm_assignment import Assignment
 from subagents.text import cut_middle
 
@@ -54,39 +54,39 @@ class Interrupted(Exception):
     """The turn is to end."""
 
 
-class Work:
+class AgentTurn:
     """One turn of one attempt.
 
     Args:
         assignment: What to do.
-        session: The conversation so far.
-        asker: Asks the model.
+        conversation: The conversation so far.
+        model_client: Asks the model.
         tools: All that the model may use.
-        team: To say what of the inbox was taken.
-        inbox: What comes in meanwhile.
-        tell: Prints events.
+        daemon_tools: Acknowledges what was kept of the inbox.
+        incoming: What comes in meanwhile.
+        emit: Prints events.
     """
 
     def __init__(
         self,
         assignment: Assignment,
         *,
-        session: Session,
-        asker: Asker,
-        tools: Sequence[Tool],
-        team: Team,
-        inbox: Inbox,
-        tell: Tell,
+        conversation: Conversation,
+        model_client: ModelClient,
+        tools: Sequence[LoopTool],
+        daemon_tools: DaemonTools,
+        incoming: Incoming,
+        emit: EventSink,
     ) -> None:
         self._assignment = assignment
-        self._session = session
-        self._asker = asker
+        self._conversation = conversation
+        self._model_client = model_client
         self._tools = {tool.name: tool for tool in tools}
-        self._team = team
-        self._inbox = inbox
-        self._tell = tell
+        self._daemon_tools = daemon_tools
+        self._incoming = incoming
+        self._emit = emit
         self._alone = asyncio.Lock()
-        self._said = ""
+        self._last_text = ""
         """The last text of the model in this turn."""
 
     async def run(self) -> None:
@@ -95,30 +95,30 @@ class Work:
             text = await self._turns()
         except Interrupted:
             self._fail("interrupted")
-        except Limited as error:
+        except ProviderLimited as error:
             wait_ms = round(error.retry_after_s * 1000)
             self._fail(str(error), isLimit=True, retryAfterMs=wait_ms)
         except (ModelAPIError, UnexpectedModelBehavior, TimeoutError, OSError) as error:
             status = getattr(error, "status_code", None)
-            text = f"{self._assignment.provider}: {words(error)}"
-            self._tell("error", text=text, api=True, status=status)
+            text = f"{self._assignment.provider}: {error_text(error)}"
+            self._emit("error", text=text, api=True, status=status)
             self._fail(text)
         else:
             if text is not None:
-                self._tell("result", text=cut_middle(text, TEXT_CHARS_MAX))
+                self._emit("result", text=cut_middle(text, TEXT_CHARS_MAX))
 
     async def _turns(self) -> str | None:
-        """The result, or None when a failure was told already."""
+        """The result, or None when a failure was printed already."""
         parts: list[ModelRequestPart] = [user(self._assignment.message)]
         for _ in range(self._assignment.max_turns):
             self._put(parts)
             response = await self._until_interrupted(self._answer())
-            self._hear(response)
+            self._record(response)
             if response.tool_calls:
                 parts = [*await self._use(response.tool_calls)]
                 continue
             parts = []
-            if self._inbox.look():
+            if self._incoming.has_new():
                 continue
             return self._ended(response)
         limit = self._assignment.max_turns
@@ -127,41 +127,41 @@ class Work:
         return None
 
     def _put(self, parts: list[ModelRequestPart], *, is_last: bool = False) -> None:
-        """Keep what goes to the model next, with the messages that came; and say which they are."""
-        messages = [] if is_last else self._inbox.take()
+        """Keep what goes to the model next, and print the keys of the messages in it."""
+        messages = [] if is_last else self._incoming.take()
         asked = [*parts, *(user(each.text) for each in messages)]
         if asked:
-            self._session.ask(asked, instructions=self._assignment.system_prompt)
+            self._conversation.ask(asked, instructions=self._assignment.system_prompt)
         for each in messages:
-            self._tell("taken", key=each.key)
+            self._emit("taken", key=each.key)
 
     async def _answer(self) -> ModelResponse:
         while True:
             try:
-                return await self._asker.ask(self._session.messages)
+                return await self._model_client.ask(self._conversation.messages)
             except ModelContextWindowExceededError:
-                if not self._session.shrink():
+                if not self._conversation.shrink():
                     raise
-                self._tell("system", text="the window is full: old outputs of tools are shortened")
+                self._emit("system", text="the window is full: old outputs of tools are shortened")
 
-    def _hear(self, response: ModelResponse) -> None:
-        """Keep an answer, and print what it says and what it cost."""
-        self._session.answered(response, cost_usd(response, self._assignment))
+    def _record(self, response: ModelResponse) -> None:
+        """Keep an answer, and print its text and what it cost."""
+        self._conversation.answered(response, cost_usd(response, self._assignment))
         for part in response.parts:
             match part:
                 case ThinkingPart(content=str(text)) if text.strip():
-                    self._tell("thinking", text=cut_middle(text, TEXT_CHARS_MAX))
+                    self._emit("thinking", text=cut_middle(text, TEXT_CHARS_MAX))
                 case TextPart(content=text) if text.strip():
-                    self._tell("text", text=cut_middle(text, TEXT_CHARS_MAX))
+                    self._emit("text", text=cut_middle(text, TEXT_CHARS_MAX))
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-        self._said = text if text.strip() else self._said
-        used = self._session.usage
-        self._tell(
+        self._last_text = text if text.strip() else self._last_text
+        used = self._conversation.usage
+        self._emit(
             "usage", tokensIn=used.tokens_in, tokensOut=used.tokens_out, costUsd=used.cost_usd
         )
         window, model = self._assignment.context_window, self._assignment.model
         tokens = response.usage.input_tokens + response.usage.output_tokens
-        self._tell("context", tokens=tokens, window=window, model=model)
+        self._emit("context", tokens=tokens, window=window, model=model)
 
     def _ended(self, response: ModelResponse) -> str | None:
         match response.finish_reason:
@@ -169,21 +169,21 @@ class Work:
                 self._fail("the answer was cut off: raise runtime_options.max_tokens")
             case "content_filter":
                 self._fail("the provider's filter stopped the answer")
-            case _ if not self._said:
+            case _ if not self._last_text:
                 self._fail("the model ended without a word")
             case _:
-                return self._said
+                return self._last_text
         return None
 
     def _fail(self, error: str, **more: object) -> None:
-        said = cut_middle(self._said, TEXT_CHARS_MAX)
-        self._tell("result", text=said, isError=True, error=error, **more)
+        text = cut_middle(self._last_text, TEXT_CHARS_MAX)
+        self._emit("result", text=text, isError=True, error=error, **more)
 
     # -- tools -----------------------------------------------------------------------------------
 
     async def _use(self, calls: Sequence[ToolCallPart]) -> list[ToolReturnPart]:
         """Run the calls of one answer, those side by side that may be; keep their results."""
-        step = len(self._session.messages)
+        step = len(self._conversation.messages)
         under_way = [asyncio.create_task(self._call(each, step)) for each in calls]
         try:
             returned = await self._until_interrupted(asyncio.gather(*under_way))
@@ -193,18 +193,18 @@ class Work:
                 unknown(call, INTERRUPTED) if task.cancelled() else task.result()[0]
                 for call, task in zip(calls, under_way, strict=True)
             ]
-            self._session.ask(parts, instructions=self._assignment.system_prompt)
+            self._conversation.ask(parts, instructions=self._assignment.system_prompt)
             raise
         parts = [part for part, _ in returned]
         handed_over = [message for _, messages in returned for message in messages]
         if handed_over:
-            self._session.ask(parts, instructions=self._assignment.system_prompt)
-            await self._team.consumed(handed_over)
+            self._conversation.ask(parts, instructions=self._assignment.system_prompt)
+            await self._daemon_tools.consumed(handed_over)
             return []
         return parts
 
     async def _call(self, call: ToolCallPart, step: int) -> tuple[ToolReturnPart, Collection[str]]:
-        told = {"name": call.tool_name, "id": call.tool_call_id}
+        identity = {"name": call.tool_name, "id": call.tool_call_id}
         began_s = time.monotonic()
         given: object = call.args
         try:
@@ -213,27 +213,27 @@ class Work:
             call_id = f"{step}:{call.tool_call_id}".encode()
             name = hashlib.sha256(call_id).hexdigest()[:ID_CHARS]
             async with self._alone if tool.is_alone else contextlib.nullcontext():
-                self._tell("tool", **told, status="started", input=_shown(given))
+                self._emit("tool", **identity, status="started", input=_shown(given))
                 began_s = time.monotonic()
                 returned = await tool.run(given, name)
-        except Refused as refusal:
+        except ToolRefused as refusal:
             returned = Returned(str(refusal), is_error=True)
         except asyncio.CancelledError:
-            self._told_end(told, given, Returned(INTERRUPTED, is_error=True), began_s)
+            self._emit_end(identity, given, Returned(INTERRUPTED, is_error=True), began_s)
             raise
         except Exception as error:  # noqa: BLE001  the model can go on without one tool
             returned = Returned(f"{type(error).__name__}: {error}", is_error=True)
-        self._told_end(told, given, returned, began_s)
+        self._emit_end(identity, given, returned, began_s)
         part = ToolReturnPart(
             tool_name=call.tool_name,
             content=cut_middle(returned.text, OUTPUT_CHARS_MAX),
             tool_call_id=call.tool_call_id,
-            # An exit code is told in the text; as a failure the whole output would be quoted.
+            # An exit code is in the text; as a failure the whole output would be quoted.
             outcome="failed" if returned.is_error and returned.exit_code is None else "success",
         )
         return part, returned.handed_over
 
-    def _tool(self, call: ToolCallPart) -> tuple[Tool, dict[str, object]]:
+    def _tool(self, call: ToolCallPart) -> tuple[LoopTool, dict[str, object]]:
         """The tool and its arguments.
 
         Raises:
@@ -241,23 +241,25 @@ class Work:
         """
         tool = self._tools.get(call.tool_name)
         if tool is None:
-            raise Refused(f"there is no tool {call.tool_name}; there are {', '.join(self._tools)}")
+            raise ToolRefused(
+                f"there is no tool {call.tool_name}; there are {', '.join(self._tools)}"
+            )
         given = call.args if call.args is not None else {}
         if isinstance(given, str):
             try:
                 given = msgspec.json.decode(given or "{}")
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise Refused(f"arguments: {error}") from error
+                raise ToolRefused(f"arguments: {error}") from error
         if not isinstance(given, dict):
-            raise Refused("arguments: they must be an object")
+            raise ToolRefused("arguments: they must be an object")
         return tool, given
 
-    def _told_end(
-        self, told: dict[str, str], given: object, returned: Returned, began_s: float
+    def _emit_end(
+        self, identity: dict[str, str], given: object, returned: Returned, began_s: float
     ) -> None:
-        self._tell(
+        self._emit(
             "tool",
-            **told,
+            **identity,
             status="ended",
             input=_shown(given),
             output=cut_middle(returned.text, OUTPUT_CHARS_MAX),
@@ -273,7 +275,7 @@ class Work:
             Interrupted: Somebody wants the turn to end; the work is cancelled.
         """
         task = asyncio.ensure_future(work)
-        asked = asyncio.create_task(self._inbox.interrupted.wait())
+        asked = asyncio.create_task(self._incoming.interrupted.wait())
         try:
             await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
@@ -297,14 +299,14 @@ def _shown(given: object) -> object:
     return given
 
 
-def session_of(assignment: Assignment) -> Session:
+def conversation_of(assignment: Assignment) -> Conversation:
     """The conversation that the assignment goes on with.
 
     Raises:
         ValueError: It cannot be read.
     """
     history = assignment.history_file
-    return Session.opened(
+    return Conversation.opened(
         Path(assignment.session_file),
         assignment.attempt_id,
         None if history is None else Path(history),

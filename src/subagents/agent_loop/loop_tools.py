@@ -12,7 +12,7 @@ import msgspec
 
 from subagents.agent_loop import file_tools as files
 from subagents.agent_loop import search_tool as search
-from subagents.agent_loop.path_bounds import Bounds, Refused
+from subagents.agent_loop.path_bounds import PathBounds, ToolRefused
 from subagents.agent_loop.shell_tool import Shell
 
 SHELL_S_MAX: Final = 3600.0
@@ -31,7 +31,7 @@ class Returned(NamedTuple):
     """Messages of the inbox that are consumed once this is kept."""
 
 
-class Tool(NamedTuple):
+class LoopTool(NamedTuple):
     """One tool, as the model sees it and as it is run."""
 
     name: str
@@ -82,8 +82,8 @@ class _Shell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def own_tools(
-    names: Iterable[str], bounds: Bounds, shell: Shell, *, shell_timeout_s: float
-) -> list[Tool]:
+    names: Iterable[str], bounds: PathBounds, shell: Shell, *, shell_timeout_s: float
+) -> list[LoopTool]:
     """The tools of these names, and no others.
 
     Args:
@@ -93,19 +93,19 @@ def own_tools(
         shell_timeout_s: Of a command that asks for no other.
     """
     made = {
-        "read": Tool(
+        "read": LoopTool(
             "read",
             "Read a text file in the working directory; lines are numbered.",
             _schema({"path": "string", "offset": "integer", "limit": "integer"}, "path"),
             _blocking(_Read, partial(_read, bounds)),
         ),
-        "write": Tool(
+        "write": LoopTool(
             "write",
             "Write a whole file in the working directory, with the directories it needs.",
             _schema({"path": "string", "content": "string"}, "path", "content"),
             _blocking(_Write, partial(_write, bounds)),
         ),
-        "edit": Tool(
+        "edit": LoopTool(
             "edit",
             "Replace text in a file. old must be there exactly, and once unless all is true.",
             _schema(
@@ -114,13 +114,13 @@ def own_tools(
             ),
             _blocking(_Edit, partial(_edit, bounds)),
         ),
-        "list": Tool(
+        "list": LoopTool(
             "list",
             "List a directory.",
             _schema({"path": "string", "recursive": "boolean"}),
             _blocking(_List, partial(_list, bounds)),
         ),
-        "grep": Tool(
+        "grep": LoopTool(
             "grep",
             "Search files for a regular expression; gives file:line:text.",
             _schema(
@@ -129,7 +129,7 @@ def own_tools(
             ),
             _blocking(_Grep, partial(_grep, bounds)),
         ),
-        "shell": Tool(
+        "shell": LoopTool(
             "shell",
             "Run a command line in the working directory; gives its output and exit code. It gets"
             f" no input and is killed after timeout_seconds (default {shell_timeout_s:g}).",
@@ -158,7 +158,7 @@ def _blocking(
         try:
             return Returned(await asyncio.to_thread(work, asked))
         except OSError as error:
-            raise Refused(f"{type(error).__name__}: {error}") from error
+            raise ToolRefused(f"{type(error).__name__}: {error}") from error
 
     return run
 
@@ -168,26 +168,26 @@ def _asked(arguments: Mapping[str, object], kind: type[T]) -> T:
         # Models write numbers and booleans as text at times.
         return msgspec.convert(dict(arguments), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise Refused(f"arguments: {error}") from error
+        raise ToolRefused(f"arguments: {error}") from error
 
 
-def _read(bounds: Bounds, asked: _Read) -> str:
+def _read(bounds: PathBounds, asked: _Read) -> str:
     return files.read(bounds, asked.path, offset=asked.offset, limit=asked.limit)
 
 
-def _write(bounds: Bounds, asked: _Write) -> str:
+def _write(bounds: PathBounds, asked: _Write) -> str:
     return files.write(bounds, asked.path, asked.content)
 
 
-def _edit(bounds: Bounds, asked: _Edit) -> str:
+def _edit(bounds: PathBounds, asked: _Edit) -> str:
     return files.edit(bounds, asked.path, asked.old, asked.new, is_all=asked.all)
 
 
-def _list(bounds: Bounds, asked: _List) -> str:
+def _list(bounds: PathBounds, asked: _List) -> str:
     return files.listed(bounds, asked.path, is_deep=asked.recursive)
 
 
-def _grep(bounds: Bounds, asked: _Grep) -> str:
+def _grep(bounds: PathBounds, asked: _Grep) -> str:
     return search.grep(
         bounds, asked.pattern, path=asked.path, glob=asked.glob, ignore_case=asked.ignore_case
     )
@@ -199,11 +199,11 @@ async def _shell(
     del call_id
     asked = _asked(arguments, _Shell)
     if "\0" in asked.command:
-        raise Refused("command: no command holds a NUL character")
+        raise ToolRefused("command: no command holds a NUL character")
     try:
         ran = await shell.run(asked.command, timeout_s=asked.timeout_seconds or timeout_s)
     except OSError as error:
-        raise Refused(f"command: {error}") from error
+        raise ToolRefused(f"command: {error}") from error
     notes = [f"[{ran.note}]"] if ran.note else []
     notes += [f"[exit code {ran.exit_code}]"] if ran.exit_code else []
     # Before the output: the end of it is what people are shown.

@@ -23,8 +23,8 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from subagents.agent_loop.event_output import Tell
-from subagents.agent_loop.shared_limits import Gate
+from subagents.agent_loop.event_output import EventSink
+from subagents.agent_loop.shared_limits import LimitGate
 
 RETRIES: Final = 3
 """After a fault of the provider or the network; waiting for a limit is not counted."""
@@ -36,7 +36,7 @@ FAULTS: Final = frozenset({408, 409, 425})
 MESSAGE_CHARS_MAX: Final = 500
 
 
-class Limited(Exception):
+class ProviderLimited(Exception):
     """The provider takes no more, for longer than the worker has patience."""
 
     def __init__(self, message: str, *, retry_after_s: float) -> None:
@@ -44,16 +44,16 @@ class Limited(Exception):
         self.retry_after_s = retry_after_s
 
 
-class Asker:
+class ModelClient:
     """Asks one model.
 
     Args:
         model: Whom.
         provider: Its name, for people.
         settings: Of each request.
-        parameters: The tools it is told of.
+        parameters: The tools it may call.
         gate: When requests may be sent.
-        tell: Prints events.
+        emit: Prints events.
         request_timeout_s: Of one try.
         patience_s: Of all waiting for limits in one request.
     """
@@ -65,8 +65,8 @@ class Asker:
         provider: str,
         settings: ModelSettings,
         parameters: ModelRequestParameters,
-        gate: Gate,
-        tell: Tell,
+        gate: LimitGate,
+        emit: EventSink,
         request_timeout_s: float,
         patience_s: float,
     ) -> None:
@@ -75,17 +75,17 @@ class Asker:
         self._settings = settings
         self._parameters = parameters
         self._gate = gate
-        self._tell = tell
+        self._emit = emit
         self._request_timeout_s = request_timeout_s
         self._patience_s = patience_s
-        self._refused_by_us = False
-        """The wait that follows was told already, as an error."""
+        self._refused_us = False
+        """The wait that follows was printed already, as an error."""
 
     async def ask(self, messages: list[ModelMessage]) -> ModelResponse:
         """The answer.
 
         Raises:
-            Limited: The provider takes no more, for longer than there is patience.
+            ProviderLimited: The provider takes no more, for longer than there is patience.
             ModelAPIError: It refuses this request, or failed four times.
             UnexpectedModelBehavior: Its answers make no sense.
             TimeoutError: It did not answer in time, four times.
@@ -124,20 +124,20 @@ class Asker:
             async for _ in stream:
                 if time.monotonic() - alive_s > ALIVE_S:
                     alive_s = time.monotonic()
-                    self._tell("text", text="")
+                    self._emit("text", text="")
             return stream.get()
 
     def _limited(self, error: Exception, wait_s: float, began_s: float) -> None:
-        """Say that the provider refused.
+        """Print that the provider refused.
 
         Raises:
-            Limited: Waiting would take longer than there is patience.
+            ProviderLimited: Waiting would take longer than there is patience.
         """
-        text = f"{self._provider} takes no more for now: {words(error)}"
+        text = f"{self._provider} takes no more for now: {error_text(error)}"
         if time.monotonic() - began_s + wait_s > self._patience_s:
-            raise Limited(text, retry_after_s=wait_s) from error
-        self._refused_by_us = True
-        self._tell(
+            raise ProviderLimited(text, retry_after_s=wait_s) from error
+        self._refused_us = True
+        self._emit(
             "error",
             text=text,
             api=True,
@@ -146,9 +146,9 @@ class Asker:
         )
 
     def _faulted(self, error: Exception, wait_s: float, retry: str) -> None:
-        self._tell(
+        self._emit(
             "error",
-            text=f"{self._provider}: {words(error)}",
+            text=f"{self._provider}: {error_text(error)}",
             api=True,
             retry=retry,
             status=getattr(error, "status_code", None),
@@ -156,10 +156,10 @@ class Asker:
         )
 
     def _on_wait(self, wait_s: float) -> None:
-        whose = "" if self._refused_by_us else " (another worker was told)"
-        self._refused_by_us = False
+        whose = "" if self._refused_us else " (it refused another worker)"
+        self._refused_us = False
         text = f"waiting {wait_s:.1f} s for {self._provider}{whose}"
-        self._tell("system", text=text, waitsMs=round(wait_s * 1000))
+        self._emit("system", text=text, waitsMs=round(wait_s * 1000))
 
 
 def is_limit(error: BaseException) -> bool:
@@ -191,13 +191,13 @@ def is_fault(error: BaseException) -> bool:
     return isinstance(error, kinds)
 
 
-def words(error: BaseException) -> str:
-    """What a provider's error says, with its status, for people."""
+def error_text(error: BaseException) -> str:
+    """A provider's error, with its status, for people."""
     if isinstance(error, TimeoutError) and not str(error):
         return "no answer in time"
     status = f"{error.status_code}: " if isinstance(error, ModelHTTPError) else ""
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, dict) else body
     message = inner.get("message") if isinstance(inner, dict) else None
-    told = message if isinstance(message, str) and message else str(error) or type(error).__name__
-    return f"{status}{told}"[:MESSAGE_CHARS_MAX]
+    text = message if isinstance(message, str) and message else str(error) or type(error).__name__
+    return f"{status}{text}"[:MESSAGE_CHARS_MAX]

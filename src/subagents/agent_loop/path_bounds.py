@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 
 
-class Refused(Exception):
-    """What a tool says to the model instead of doing it; the text says the way out."""
+class ToolRefused(Exception):
+    """A tool call is refused; the text goes to the model and names the way out."""
 
 
-class Bounds:
+class PathBounds:
     """The working directory.
 
     Args:
@@ -27,10 +27,10 @@ class Bounds:
             Refused: It is outside, or no path.
         """
         if "\0" in path:
-            raise Refused("path: a path holds no NUL character")
+            raise ToolRefused("path: a path holds no NUL character")
         found = Path(os.path.realpath(self.root / path))
         if found != self.root and self.root not in found.parents:
-            raise Refused(f"path: {path} is outside of the working directory {self.root}")
+            raise ToolRefused(f"path: {path} is outside of the working directory {self.root}")
         return found
 
     def existing(self, path: str) -> Path:
@@ -41,7 +41,7 @@ class Bounds:
         """
         found = self.inside(path)
         if not found.exists():
-            raise Refused(f"path: there is no {path}")
+            raise ToolRefused(f"path: there is no {path}")
         return found
 
     def holds(self, path: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import re2  # type: ignore[import-untyped]  # it ships no types
 
 from subagents.agent_loop.file_tools import is_text, walked
-from subagents.agent_loop.path_bounds import Bounds, Refused
+from subagents.agent_loop.path_bounds import PathBounds, ToolRefused
 
 MATCHES_MAX: Final = 200
 LINE_CHARS_MAX: Final = 300
@@ -18,7 +18,9 @@ FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 SEARCH_S: Final = 20.0
 
 
-def grep(bounds: Bounds, pattern: str, *, path: str, glob: str | None, ignore_case: bool) -> str:
+def grep(
+    bounds: PathBounds, pattern: str, *, path: str, glob: str | None, ignore_case: bool
+) -> str:
     """Lines that match, as ``file:line:text``.
 
     Args:
@@ -37,9 +39,9 @@ def grep(bounds: Bounds, pattern: str, *, path: str, glob: str | None, ignore_ca
     try:
         expression: Any = re2.compile(pattern, options)
     except re2.error as error:
-        raise Refused(f"pattern: {bytes(error.args[0]).decode('utf-8', 'replace')}") from error
+        raise ToolRefused(f"pattern: {bytes(error.args[0]).decode('utf-8', 'replace')}") from error
     except UnicodeEncodeError as error:
-        raise Refused(f"pattern: {error}") from error
+        raise ToolRefused(f"pattern: {error}") from error
     found: list[str] = []
     due = time.monotonic() + SEARCH_S
     for file in _files(bounds, bounds.existing(path), glob):
@@ -53,7 +55,7 @@ def grep(bounds: Bounds, pattern: str, *, path: str, glob: str | None, ignore_ca
     return "\n".join(found) or "(no match)"
 
 
-def _files(bounds: Bounds, start: Path, glob: str | None) -> Iterator[Path]:
+def _files(bounds: PathBounds, start: Path, glob: str | None) -> Iterator[Path]:
     each = iter([start]) if start.is_file() else walked(bounds, start, is_deep=True)
     for file in each:
         names = (file.name, bounds.shown(file))
@@ -64,7 +66,7 @@ def _files(bounds: Bounds, start: Path, glob: str | None) -> Iterator[Path]:
             yield file
 
 
-def _in_file(bounds: Bounds, expression: Any, file: Path, most: int, due: float) -> list[str]:
+def _in_file(bounds: PathBounds, expression: Any, file: Path, most: int, due: float) -> list[str]:
     try:
         if file.stat().st_size > FILE_BYTES_MAX or not is_text(file):
             return []

@@ -1,4 +1,4 @@
-"""What a provider said about coming again, shared by all workers that use the same key.
+"""When a provider may be asked again, shared by all workers that use the same key.
 
 Two small files per provider, address and key, named by a hash: ``H.json`` holds until when nobody
 asks, and how often in a row the provider refused; the lock ``H.probe`` is held by the one worker
@@ -22,18 +22,18 @@ import msgspec
 
 FIRST_S: Final = 1.0
 LAST_S: Final = 60.0
-"""Without a word of the provider: 1, 2, 4, … seconds, at most this."""
+"""Without a ``Retry-After``: 1, 2, 4, … seconds, at most this."""
 LEAST_S: Final = 0.2
-"""Also when it says "at once"."""
+"""Also when the provider asks for no wait."""
 CALM_S: Final = 300.0
 """After so long without a refusal the count begins anew."""
 ODD_S: Final = 48 * 3600.0
 """A time so far ahead is a clock that was set back."""
-LOOK_S: Final = 0.5
-PROBE_LOOK_S: Final = 0.1
+POLL_S: Final = 0.5
+PROBE_POLL_S: Final = 0.1
 
 
-class Closed(msgspec.Struct, frozen=True, rename="camel"):
+class ProviderClosed(msgspec.Struct, frozen=True, rename="camel"):
     """The provider takes no more."""
 
     until_ms: int
@@ -43,14 +43,14 @@ class Closed(msgspec.Struct, frozen=True, rename="camel"):
 
 def fingerprint(provider: str, base_url: str | None, key: str) -> str:
     """Names who shares a limit; the key cannot be found from it."""
-    told = "\0".join((provider, base_url or "", key))
-    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
+    shared = "\0".join((provider, base_url or "", key))
+    return hashlib.sha256(shared.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class Turn:
-    """One request that is allowed now; say how it went."""
+    """One request that is allowed now; its caller reports how it went."""
 
-    def __init__(self, gate: "Gate", *, is_probe: bool) -> None:
+    def __init__(self, gate: "LimitGate", *, is_probe: bool) -> None:
         self._gate = gate
         self.is_probe = is_probe
 
@@ -71,7 +71,7 @@ class Turn:
         return self._gate.close(retry_after_s, is_probe=self.is_probe)
 
 
-class Gate:
+class LimitGate:
     """Lets requests through as the provider allows.
 
     Args:
@@ -100,9 +100,9 @@ class Gate:
         """Wait until a request may be sent.
 
         Args:
-            on_wait: Told once each time that a wait begins, with its seconds.
+            on_wait: Called once each time that a wait begins, with its seconds.
         """
-        told_until = 0
+        reported_until = 0
         while True:
             closed = self.closed()
             if closed is None:
@@ -110,14 +110,14 @@ class Gate:
                 return
             left = closed.until_ms / 1000 - self._wall_s()
             if left > 0:
-                if closed.until_ms != told_until:
-                    told_until = closed.until_ms
+                if closed.until_ms != reported_until:
+                    reported_until = closed.until_ms
                     on_wait(left)
-                await asyncio.sleep(min(left, LOOK_S))
+                await asyncio.sleep(min(left, POLL_S))
                 continue
             probe = _lock_now(self._probe)
             if probe is None:
-                await asyncio.sleep(PROBE_LOOK_S)
+                await asyncio.sleep(PROBE_POLL_S)
                 continue
             try:
                 if self.closed() != closed:
@@ -127,10 +127,10 @@ class Gate:
             finally:
                 os.close(probe)
 
-    def closed(self) -> Closed | None:
+    def closed(self) -> ProviderClosed | None:
         """What is known of the provider now; None = nothing against asking."""
         try:
-            found = msgspec.json.decode(self._state.read_bytes(), type=Closed)
+            found = msgspec.json.decode(self._state.read_bytes(), type=ProviderClosed)
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         ahead_s = found.until_ms / 1000 - self._wall_s()
@@ -152,13 +152,13 @@ class Gate:
             if before is not None:
                 until_ms = max(until_ms, before.until_ms)
             draft = self._state.with_suffix(".draft")
-            draft.write_bytes(msgspec.json.encode(Closed(until_ms, level)))
+            draft.write_bytes(msgspec.json.encode(ProviderClosed(until_ms, level)))
             draft.replace(self._state)
         return until_ms / 1000 - self._wall_s()
 
     def _wait_s(self, level: int, retry_after_s: float | None) -> float:
         if retry_after_s is not None:
-            # A little later than all the others that were told the same.
+            # Spread out: all the others got the same time.
             return max(retry_after_s, LEAST_S) + min(0.1 * retry_after_s, 1.0) * self._chance()
         most = min(FIRST_S * 2.0 ** min(level - 1, 30), LAST_S)
         return most * (0.75 + 0.25 * self._chance())
