@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.couriers.courier_places import CommandPlace, SteeredPlace
+from tests.couriers.courier_places import CommandPlace
+from tests.couriers.courier_suites import each_with_its_requirement
 
 from subagents.domain.run.outcome import Delivered, DeliveryOutcome, DeliveryPath
 from subagents.domain.run.run import Message, Run
@@ -11,20 +12,10 @@ from subagents.domain.run.values import SessionKey
 from subagents.testing.conformance import Behaviour, Broken, CourierPlace
 from subagents.testing.courier_suite import SUITE
 
-each_with_its_requirement = [
-    pytest.param(each, id=each.name, marks=pytest.mark.requirement(each.requirement))
-    for each in SUITE.behaviours
-]
-
 
 @pytest.mark.parametrize("behaviour", each_with_its_requirement)
 def test_a_command_keeps_this_promise(behaviour: Behaviour[CourierPlace], tmp_path: Path) -> None:
     behaviour.check(CommandPlace(tmp_path))
-
-
-@pytest.mark.parametrize("behaviour", each_with_its_requirement)
-def test_steering_keeps_this_promise(behaviour: Behaviour[CourierPlace], tmp_path: Path) -> None:
-    behaviour.check(SteeredPlace(tmp_path))
 
 
 class Liar(CommandPlace):

@@ -2,10 +2,7 @@
 
 import json
 import logging
-import os
 import stat
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +11,6 @@ import pytest
 from tests.builders import Life, a_resolved
 from tests.otlp_receiver import Receiver, receiver
 
-from subagents.config.layers import load
-from subagents.config.paths import Paths
 from subagents.domain.run.outcome import DeliveryFailed
 from subagents.domain.run.run import Run
 from subagents.domain.run.signals import ToolSeen
@@ -23,13 +18,11 @@ from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId
 from subagents.domain.trace.spans import spans_of
 from subagents.domain.trace.trace_ids import Lineage
-from subagents.errors import ConfigError
 from subagents.ports import Batch, JournalEntry
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.telemetry import span_export as export
-from subagents.telemetry.otlp import OtlpSender, traces_url
+from subagents.telemetry.otlp import OtlpSender
 from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
-from subagents.wiring import build_node
 
 BOUND_S = 20.0
 
@@ -327,59 +320,3 @@ def test_with_content_the_task_and_the_result_are_sent_too(place: Place) -> None
     (span,) = place.receiver.spans
     assert "secret plan" in span.attributes["gen_ai.input.messages"]
     assert "secret result" in span.attributes["gen_ai.output.messages"]
-
-
-@pytest.mark.requirement("telemetry:otlp")
-@pytest.mark.parametrize(
-    ("endpoint", "url"),
-    [
-        ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),
-        ("http://127.0.0.1:4318/", "http://127.0.0.1:4318/v1/traces"),
-        ("https://x.example/api/otel", "https://x.example/api/otel/v1/traces"),
-        ("https://x.example/otlp/v1/traces", "https://x.example/otlp/v1/traces"),
-    ],
-)
-def test_a_base_address_gets_the_path_of_traces(endpoint: str, url: str) -> None:
-    assert traces_url(endpoint) == url
-
-
-@pytest.mark.requirement("telemetry:extra")
-def test_an_endpoint_without_the_extra_is_a_wrong_configuration_that_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    environ = {
-        "SUBAGENTS_HOME": str(tmp_path),
-        "SUBAGENTS_TELEMETRY__OTLP_ENDPOINT": "http://127.0.0.1:4318",
-    }
-    paths = Paths.resolve(environ)
-    config = load(None, environ, paths=paths)
-    # As Python has it for a module that cannot be imported.
-    monkeypatch.setitem(sys.modules, "subagents.telemetry.otlp", None)
-
-    with pytest.raises(ConfigError, match=r"telemetry\.otlp_endpoint is set, but") as refused:
-        build_node(paths, config)
-
-    assert refused.value.hint == "install subagents[otel], or remove telemetry.otlp_endpoint"
-
-
-@pytest.mark.requirement("telemetry:extra")
-def test_a_daemon_that_sends_nothing_loads_nothing_of_opentelemetrys_exporter(
-    tmp_path: Path,
-) -> None:
-    code = (
-        "import os, sys\n"
-        "from subagents.config.layers import load\n"
-        "from subagents.config.paths import Paths\n"
-        "from subagents.wiring import build_node\n"
-        "import subagents.api.server.daemon\n"
-        "paths = Paths.resolve(os.environ)\n"
-        "build_node(paths, load(None, os.environ, paths=paths))\n"
-        "heavy = {'opentelemetry.sdk', 'requests', 'google.protobuf', 'prometheus_client'}\n"
-        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)\n"
-    )
-    environ = {"PATH": os.environ["PATH"], "SUBAGENTS_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")

@@ -20,8 +20,6 @@ from subagents.errors import RuntimeUnavailable
 from subagents.ports import AttemptRef, Launch
 from subagents.runtimes.conversation import conversation, turn_reader
 from subagents.runtimes.conversation.conversation import ConversationRuntime
-from subagents.runtimes.conversation.dialect import InputLine
-from subagents.runtimes.conversation.worker_input import WorkerInput, first_input
 from subagents.runtimes.process.shim import ProcessAttempts
 
 
@@ -330,29 +328,3 @@ def test_a_killed_program_leaves_no_feeder_behind(tmp_path: Path) -> None:
         assert ended.exited.exit == Exit(signal=9)
         assert ended.result.is_error
         assert not bench.carriers()
-
-
-@pytest.mark.requirement("conversation:post:crash")
-@pytest.mark.parametrize("cut", [0, 1, 5, 9])
-def test_a_line_that_a_crash_cut_is_completed_and_never_doubled(tmp_path: Path, cut: int) -> None:
-    for name, data in first_input([InputLine("a", b"first")]).items():
-        (tmp_path / name).write_bytes(data)
-    WorkerInput(tmp_path).send([InputLine("b", b"second \xc3\xa9")])
-    whole = (tmp_path / "in").read_bytes()
-    os.truncate(tmp_path / "in", len(whole) - cut)
-
-    WorkerInput(tmp_path).send([InputLine("b", b"second \xc3\xa9"), InputLine("c", b"third")])
-
-    assert (tmp_path / "in").read_bytes() == b"first\nsecond \xc3\xa9\nthird\n"
-
-
-@pytest.mark.requirement("conversation:post:torn-log")
-def test_a_line_whose_log_entry_was_cut_was_never_sent_and_is_sent_anew(tmp_path: Path) -> None:
-    for name, data in first_input([InputLine("a", b"first")]).items():
-        (tmp_path / name).write_bytes(data)
-    with (tmp_path / "sent").open("ab") as log:
-        log.write(b'{"key":"b","te')
-
-    WorkerInput(tmp_path).send([InputLine("b", b"second")])
-
-    assert (tmp_path / "in").read_bytes() == b"first\nsecond\n"

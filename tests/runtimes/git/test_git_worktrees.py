@@ -1,71 +1,20 @@
 """Worktrees of real git repositories: made, looked at, set aside, removed, after any crash."""
 
 import asyncio
-import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from tests.repository import a_repository, branches, commit, git
+from tests.runtimes.git.worktree_bench import ME, Bench
 
 from subagents.domain.run.values import RunId
 from subagents.domain.run.workspace import (
-    ChangeKind,
     Changes,
     Worktree,
-    summary,
 )
-from subagents.engine.kernel.threads import DaemonThreads
 from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
-from subagents.ports import Planned
-from subagents.runtimes.git.git import Git, GitFailed
 from subagents.runtimes.git.git_worktrees import GitWorktrees
-
-T = TypeVar("T")
-ME = RunId("r-abcdefghjk")
-
-
-class Bench:
-    """Worktrees below a temporary directory; every call is a loop of its own."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.home = root / "worktrees"
-
-    def do(self, work: Callable[[GitWorktrees], Awaitable[T]]) -> T:
-        async def play() -> T:
-            threads = DaemonThreads("git")
-            try:
-                return await work(GitWorktrees(self.home, threads, os.environ))
-            finally:
-                threads.close()
-
-        return asyncio.run(play())
-
-    def plan(self, cwd: Path, *, run_id: RunId = ME, label: str = "fix it") -> Planned:
-        return self.do(lambda trees: trees.plan(str(cwd), run_id=run_id, label=label))
-
-    def prepare(self, tree: Worktree, *, attempt: int = 1, afresh: bool = False) -> None:
-        self.do(lambda trees: trees.prepare(ME, tree, attempt=attempt, afresh=afresh))
-
-    def changes(self, tree: Worktree) -> Changes:
-        found = self.do(lambda trees: trees.changes(ME, tree))
-        assert found is not None
-        return found
-
-    def remove(self, tree: Worktree) -> bool:
-        return self.do(lambda trees: trees.remove_clean(ME, tree))
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    return a_repository(tmp_path / "repository")
 
 
 @pytest.mark.requirement("worktree:made:same-subdirectory", "worktree:plan:changes-nothing")
@@ -124,61 +73,6 @@ def test_a_worktree_that_somebody_removed_comes_back_with_its_commits(
     assert bench.changes(tree).error == "the worktree is gone"
     bench.prepare(tree)
     assert (Path(tree.path) / "new.txt").exists()
-
-
-@pytest.mark.requirement("worktree:changes:deleted", "field:out-of-scope-edits")
-def test_changes_name_deleted_files_first_whether_committed_or_not(
-    bench: Bench, repository: Path
-) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
-    root = Path(tree.path)
-    (root / "sub" / "a.txt").write_text("one\nthree\nfour\n")
-    (root / "tests" / "test_a.py").unlink()
-    commit(root, "work")
-    (root / "new file.txt").write_text("x\ny")
-    (root / "picture.bin").write_bytes(b"\0\1")
-    os.mkfifo(root / "pipe")
-    found = bench.changes(tree)
-
-    assert [(each.path, each.kind) for each in found.changed] == [
-        ("tests/test_a.py", ChangeKind.DELETED),
-        ("sub/a.txt", ChangeKind.MODIFIED),
-        ("new file.txt", ChangeKind.ADDED),
-        ("picture.bin", ChangeKind.ADDED),
-    ]
-    assert (found.files, found.insertions, found.deletions) == (4, 4, 2)
-    assert (found.deleted, found.commits, found.is_clean) == (1, 1, False)
-    assert summary(found) == "4 files changed, +4 -2, 1 commit; deleted: tests/test_a.py"
-
-
-@pytest.mark.requirement("worktree:changes:names")
-def test_a_file_with_any_name_is_counted_and_can_be_sent_as_text(
-    bench: Bench, repository: Path
-) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
-    (Path(tree.path) / "two\nlines").write_text("x\n")
-    (Path(tree.path) / os.fsdecode(b"bad\xff")).write_text("x\n")
-    found = bench.changes(tree)
-    assert [each.path for each in found.changed] == ["bad�", "two\nlines"]
-    assert "\n" not in summary(found)
-
-
-@pytest.mark.requirement("worktree:changes:ignored")
-def test_files_that_git_ignores_keep_a_worktree_but_caches_of_tools_do_not(
-    bench: Bench, repository: Path
-) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
-    cache = Path(tree.path) / "sub" / "__pycache__"
-    cache.mkdir()
-    (cache / "a.pyc").write_bytes(b"x")
-    assert bench.changes(tree).is_clean
-    (Path(tree.path) / "out").mkdir()
-    (Path(tree.path) / "out" / "report.json").write_text("{}")
-    assert bench.changes(tree).ignored == 1
-    assert not bench.remove(tree)
 
 
 @pytest.mark.requirement("worktree:removed:clean")
@@ -372,45 +266,6 @@ def test_nothing_that_lies_in_the_way_is_overwritten(bench: Bench, repository: P
     with pytest.raises(UsageError, match="in the way"):
         bench.prepare(tree)
     assert (Path(tree.path) / "precious").exists()
-
-
-@pytest.mark.requirement("git:no-hooks", "git:own-environment")
-def test_a_repositorys_hooks_and_our_environment_do_not_reach_git(
-    bench: Bench, repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    hook = repository / ".git" / "hooks" / "post-checkout"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
-    hook.chmod(0o755)
-    monkeypatch.setenv("GIT_DIR", "/nowhere")
-    bench.prepare(bench.plan(repository).tree)
-    assert not (tmp_path / "hooked").exists()
-
-
-@pytest.mark.requirement("git:bounded")
-def test_git_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
-    program = tmp_path / "bin" / "git"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\nsleep 1000\n")
-    program.chmod(0o755)
-    slow = Git(tmp_path, {"PATH": f"{program.parent}:{os.environ['PATH']}"})
-    with pytest.raises(GitFailed, match=r"git status did not end within 0 s"):
-        slow("status", timeout_s=0.2)
-
-
-@pytest.mark.requirement("git:missing")
-def test_a_machine_without_git_refuses_the_worktree_and_says_so(tmp_path: Path) -> None:
-    async def play() -> None:
-        threads = DaemonThreads("git")
-        trees = GitWorktrees(tmp_path / "trees", threads, {"PATH": str(tmp_path)})
-        try:
-            await trees.plan(str(tmp_path), run_id=ME, label="x")
-        finally:
-            threads.close()
-
-    with pytest.raises(UsageError, match="there is no git") as refused:
-        asyncio.run(play())
-    assert (refused.value.hint or "").startswith("install git")
 
 
 @pytest.mark.requirement("worktree:repository-gone")

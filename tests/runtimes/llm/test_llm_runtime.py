@@ -1,15 +1,14 @@
 """What the runtime ``llm`` makes of its options, its scope and the worker's events."""
 
 import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtimes.llm.llm_folds import KEY, LLM, assigned, opening
 
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
@@ -20,18 +19,16 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
-from subagents.errors import ConfigError, Forbidden, UsageError
-from subagents.runtimes.conversation.dialect import Opening, TurnStep
-from subagents.runtimes.llm import llm_options
+from subagents.errors import Forbidden, UsageError
+from subagents.runtimes.conversation.dialect import TurnStep
 from subagents.runtimes.llm import llm_runtime as llm
-from subagents.runtimes.llm.llm_assignment import FILE, OWN_TOOLS, Assignment
-from subagents.runtimes.llm.llm_runtime import LlmDialect, LlmState
-from subagents.runtimes.output.tool_kinds import KINDS
+from subagents.runtimes.llm.llm_assignment import FILE
+from subagents.runtimes.llm.llm_runtime import LlmState
 
 STREAMS: Final = Path(__file__).parents[2] / "data" / "streams" / "llm"
+
+
 NAMES: Final = sorted(path.stem for path in STREAMS.glob("*.jsonl"))
-LLM: Final = LlmDialect()
-KEY: Final = "sk-test-planted-0123456789"
 
 
 class Folded(NamedTuple):
@@ -45,21 +42,6 @@ class Folded(NamedTuple):
     def result(self) -> ResultSeen:
         (found,) = [each for each in self.signals if isinstance(each, ResultSeen)]
         return found
-
-
-def opening(**changes: Any) -> Opening:
-    facts: dict[str, Any] = {
-        "attempt_id": "r-abcdefghij#2",
-        "run_id": "r-abcdefghij",
-        "number": 2,
-        "turn": 1,
-        "message": "Do it.",
-        "system_prompt": "You are a worker.",
-        "cwd": "/home/ada/project",
-        "session_uuid": "11111111-2222-4333-8444-555555555555",
-        "model": "anthropic:claude-sonnet-4-5",
-    }
-    return Opening(**(facts | changes))
 
 
 def folded(lines: Iterable[bytes]) -> Folded:
@@ -76,67 +58,6 @@ def _more(found: Folded, step: TurnStep[LlmState]) -> Folded:
 
 def lines_of(name: str) -> list[bytes]:
     return (STREAMS / f"{name}.jsonl").read_bytes().splitlines()
-
-
-def assigned(tmp_path: Path, **changes: Any) -> Assignment:
-    directory = tmp_path / "attempts" / "r-abcdefghij" / "2"
-    directory.mkdir(parents=True, exist_ok=True)
-    made = LLM.invocation(opening(**changes), directory=str(directory), path="")
-    assert made.argv[:4] == (sys.executable, "-P", "-m", "subagents.agent_loop")
-    assert made.argv[4] == str(directory / FILE)
-    return msgspec.json.decode(made.files[FILE], type=Assignment)
-
-
-# -- what is configured -------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("llm:options")
-@pytest.mark.parametrize(
-    ("options", "output"),
-    [
-        ({"max_turn": 3}, "did you mean `max_turns`?"),
-        ({"max_turns": 0}, "$.max_turns"),
-        ({"provider": "antropic"}, "$.provider"),
-        ({"base_url": "localhost"}, "$.base_url"),
-        ({"temperature": "hot"}, "$.temperature"),
-        ({"env": {"SUBAGENTS_TOKEN": "x"}}, "SUBAGENTS_"),
-    ],
-)
-def test_an_option_that_could_never_work_is_refused_by_name(
-    options: dict[str, object], output: str
-) -> None:
-    with pytest.raises(ConfigError) as refused:
-        LLM.check(options)
-    assert output in str(refused.value)
-
-
-@pytest.mark.requirement("llm:model")
-@pytest.mark.parametrize(
-    ("model", "provider", "named"),
-    [
-        ("anthropic:claude-x", None, ("anthropic", "claude-x")),
-        ("openai:gpt", None, ("openai", "gpt")),
-        ("openai-responses:gpt", None, ("openai-responses", "gpt")),
-        ("qwen3:8b", "openai", ("openai", "qwen3:8b")),
-        ("openai:gpt", "openai", ("openai", "gpt")),
-    ],
-)
-def test_a_model_names_its_provider_or_the_options_do(
-    model: str, provider: str | None, named: tuple[str, str]
-) -> None:
-    options = llm_options.parse_options({} if provider is None else {"provider": provider})
-    assert llm_options.named_model(model, options) == named
-
-
-@pytest.mark.requirement("llm:model")
-@pytest.mark.parametrize(
-    ("model", "output"),
-    [(None, "needs a model"), ("antropic:x", "did you mean `anthropic:`?"), ("gpt", "no provider")],
-)
-def test_a_model_of_nobody_is_refused_with_an_example(model: str | None, output: str) -> None:
-    with pytest.raises(UsageError, match="anthropic:claude") as refused:
-        llm_options.named_model(model, llm_options.parse_options({}))
-    assert output in str(refused.value)
 
 
 @pytest.mark.requirement("llm:key:one")
@@ -194,42 +115,11 @@ def test_a_conversation_is_a_file_of_its_attempt_and_another_attempts_is_copied(
     assert Path(later.limits_dir).is_dir()
 
 
-@pytest.mark.requirement("llm:thinking")
-def test_a_thinking_level_is_one_that_providers_share(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    assert assigned(tmp_path, thinking="high").thinking == "high"
-    with pytest.raises(UsageError, match="knows off, minimal"):
-        assigned(tmp_path, thinking="ultra")
-
-
-# -- scope --------------------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("llm:scope:kinds")
-@pytest.mark.parametrize("name", sorted(KINDS["shell"]))
-def test_a_shell_is_denied_under_every_name_it_has(name: str) -> None:
-    assert "shell" not in llm_options.scoped(None, (name,))
-    assert "shell" not in llm_options.scoped(None, (name.upper(),))
-    assert llm_options.scoped(None, (name,)) == tuple(each for each in OWN_TOOLS if each != "shell")
-
-
-@pytest.mark.requirement("llm:scope:kinds")
-def test_an_allow_list_holds_with_the_names_of_other_programs_and_a_deny_beats_it() -> None:
-    assert llm_options.scoped(("Read", "Bash(git:*)"), ()) == ("read", "shell")
-    assert llm_options.scoped(("Read", "Bash"), ("exec_command",)) == ("read",)
-    assert llm_options.scoped((), ()) == ()
-
-
 @pytest.mark.requirement("llm:scope:unknown")
 def test_a_tool_that_it_does_not_have_cannot_be_allowed() -> None:
     LLM.check_scope({}, ("read", "Bash"), ("anything",))
     with pytest.raises(Forbidden, match=r"has no tool WebFetch, nonsense; it has read"):
         LLM.check_scope({}, ("read", "WebFetch", "nonsense"), ())
-
-
-# -- what it prints -----------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("llm:stream")

@@ -1,0 +1,58 @@
+"""Items and results have one form, whichever program they are of."""
+
+import pytest
+
+from subagents.domain.run.worker_output import LINE_CHARS_MAX, LineType
+from subagents.runtimes.output.output_items import (
+    RESULT_BYTES_MAX,
+    provider_message,
+    result_signal,
+    system_item,
+    tool_item,
+)
+from subagents.runtimes.output.tool_lines import tool_use
+
+
+@pytest.mark.requirement("transcript:structured-events-are-said")
+def test_an_item_is_shown_without_escapes_and_cut_with_a_note() -> None:
+    item = system_item("\x1b[31mred\x1b[0m\n")
+    long = system_item("x" * 2 * LINE_CHARS_MAX)
+
+    assert (item.type, item.text) == (LineType.SYSTEM, "red")
+    assert len(long.text) <= LINE_CHARS_MAX
+    assert long.text.endswith("more characters)")
+
+
+@pytest.mark.requirement("transcript:structured-events-are-said")
+def test_a_tool_is_shown_by_its_line_behind_a_mark() -> None:
+    item = tool_item(tool_use("Bash", given={"command": "ls"}, is_end=False), mark="↳ ")
+
+    assert (item.type, item.text) == (LineType.TOOL, "↳ ▶ Bash\nls")
+    assert item.tool is not None
+    assert item.tool.command == "ls"
+
+
+@pytest.mark.requirement("runtimes:result-bounded")
+def test_of_a_long_result_the_end_is_kept_and_its_size_told() -> None:
+    whole, long = result_signal("done"), result_signal("é" * RESULT_BYTES_MAX, error="cut off")
+
+    assert (whole.text, whole.bytes_total, whole.is_error) == ("done", 0, False)
+    assert long.bytes_total == 2 * RESULT_BYTES_MAX
+    assert len(long.text.encode()) <= RESULT_BYTES_MAX
+    assert (long.is_error, long.error) == (True, "cut off")
+
+
+@pytest.mark.requirement("runtimes:provider-words")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("plain", "plain"),
+        ('{"error":{"message":"no key"}}', "no key"),
+        ('{"error":"no key"}', "no key"),
+        ('{"message":"no key"}', "no key"),
+        ('{"other":1}', '{"other":1}'),
+        ("{broken", "{broken"),
+    ],
+)
+def test_a_providers_own_words_are_taken_out_of_its_answer(text: str, message: str) -> None:
+    assert provider_message(text) == message
