@@ -1,6 +1,6 @@
 """What an event changed of a subtree's spending: told upwards and weighed, in the same commit.
 
-Source: 2-lifecycle §9, §12 item 2; docs/decisions/0020.
+See docs/decisions/0020.
 """
 
 from collections.abc import Callable

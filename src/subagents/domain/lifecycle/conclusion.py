@@ -1,6 +1,6 @@
 """The end of a run: its one outcome, its one announcement, and what becomes of that.
 
-A part of the reducer (``lifecycle``). Source: 2-lifecycle §7; seed 004 "V2 Plan" 2, 4 and 5.
+A part of the reducer (``lifecycle``).
 """
 
 from subagents.domain.lifecycle.steps import enter, join

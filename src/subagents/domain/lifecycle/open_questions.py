@@ -1,7 +1,4 @@
-"""The questions of a run as they are answered, run out of time, or end with their attempt.
-
-Source: 2-lifecycle §10; seed 000 §1.
-"""
+"""The questions of a run as they are answered, run out of time, or end with their attempt."""
 
 from subagents.domain.run.run import Answer, Decision, Run
 from subagents.domain.run.values import MessageId, replace

@@ -8,8 +8,6 @@ The rules, in the order they matter:
 - Time and ids come inside events. Nothing here waits, reads a clock or does anything: what must
   be done leaves as effects (after the commit) and follow-ups (in the same commit).
 - A run gets its outcome once, in ``settle``, and with it exactly one announcement.
-
-Source: 2-lifecycle §1–§8, §10; seed 004 "V2 Plan" 1, 3 and 5.
 """
 
 from typing import Final, assert_never
@@ -351,7 +349,7 @@ def _token_issued(run: Run, event: TokenIssued) -> Transition:
 
 
 def can_speak(run: Run, number: int) -> bool:
-    """Whether the worker of that attempt is one whose words count (3-tools "Who is calling")."""
+    """Whether the worker of that attempt is one whose calls still count."""
     if run.is_settled or number != len(run.attempts):
         return False
     # The process of a next turn may speak before its start is on record.

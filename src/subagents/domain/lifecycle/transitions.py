@@ -2,8 +2,6 @@
 
 docs/lifecycle.md is drawn from ``TRANSITIONS``; the tests walk it. A pair in ``STALE`` is a late
 or doubled fact. A pair in neither is a broken promise and raises.
-
-Source: 2-lifecycle §1.
 """
 
 from collections.abc import Mapping

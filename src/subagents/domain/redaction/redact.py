@@ -11,8 +11,6 @@ Redacting twice changes nothing, so each door may do it without knowing of the o
 
 Most text holds nothing of the kind, and ``may_hold_secret`` says so at a tenth of the price: each
 pattern can only find something in a text that passes it.
-
-Source: 3-tools ``sessions_history``; 4-observability (secrets are redacted when written).
 """
 
 import re

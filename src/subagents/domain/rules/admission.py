@@ -1,4 +1,4 @@
-"""May this spawn happen? Pure answers; the engine asks them in the order of 2-lifecycle §2."""
+"""May this spawn happen? Pure answers; the engine asks them in one fixed order."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
@@ -29,7 +29,7 @@ STEER_INTERVAL_MS: Final = 2_000
 
 
 def resolve_mode(spec: RunSpec) -> Mode:
-    """Explicit wins; else ``thread: true`` means session; else run (seed 001 "Two Spawn Modes").
+    """Explicit wins; else ``thread: true`` means session; else run.
 
     Raises:
         UsageError: A session without a thread to stay bound to.
@@ -73,7 +73,7 @@ def check_children(active: int, max_children: int) -> None:
 
 
 def check_allowed(agent_id: str, *, requester_agent: str, allow_agents: Iterable[str]) -> None:
-    """An agent may always spawn itself; others must be on its list (seed 001 "Agent Allowlist").
+    """An agent may always spawn itself; others must be on its list.
 
     Raises:
         Forbidden: Guardrail ``allow_agents``; names what is allowed.
@@ -126,7 +126,7 @@ def effective_tools(
 
 
 def check_usable(spec: RunSpec, runtime: str, abilities: Abilities) -> None:
-    """Refuse what this runtime, or this version, could only ignore (2-lifecycle §2 item 6)."""
+    """Refuse what this runtime, or this version, could only ignore."""
     for name, value in (("model", spec.model), ("thinking", spec.thinking)):
         if value is not None and not abilities.model:
             raise UsageError(f'runtime "{runtime}" takes no {name}')
@@ -165,7 +165,7 @@ def circular(path: Iterable[str]) -> UsageError:
 
 
 def check_request(run: Run, *, pending_at_requester: int, now_ms: int) -> None:
-    """The limits of ``request_orchestrator`` (seed 000 §1; 3-tools).
+    """The limits of ``request_orchestrator``.
 
     Args:
         run: Whose worker asks.
@@ -250,7 +250,7 @@ def _seconds(milliseconds: int) -> int:
 
 
 def check_steer(run: Run, message: str, *, by: str, now_ms: int) -> None:
-    """At most 4,000 characters, one per 2 s, never by the run itself (2-lifecycle §10).
+    """At most 4,000 characters, one per 2 s, never by the run itself.
 
     Raises:
         UsageError: Too long or empty.

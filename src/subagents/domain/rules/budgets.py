@@ -9,7 +9,7 @@
   What a run without a budget uses is bounded by the stop, not by a reservation.
 - What nobody reports cannot be bounded; unknown is never taken for 0.
 
-Source: 2-lifecycle §9; 4-observability §4 (``budget_alert``); docs/decisions/0020.
+See docs/decisions/0020.
 """
 
 from typing import Final, NamedTuple, TypeVar
@@ -259,7 +259,7 @@ def _marked(run: Run, mark: float) -> Run:
 
 
 def _fields(run: Run) -> dict[str, str | int | float | bool | None]:
-    """As in seed 003 §1, and the same of tokens."""
+    """Spent and granted, of dollars and of tokens."""
     used, budget = spending.spent(run), run.spec.budget or Budget()
     return {
         "costUsd": used.cost_usd,

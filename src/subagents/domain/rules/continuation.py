@@ -3,7 +3,7 @@
 A session is a conversation that can be resumed, not a live process: each message to one that nobody
 works in starts a run of its own, with its own result. It is never wider than the run before it.
 
-Source: 2-lifecycle §2, §8; seed 001 "Two Spawn Modes"; docs/decisions/0024.
+See docs/decisions/0024.
 """
 
 from subagents.domain.run.outcome import VerificationState

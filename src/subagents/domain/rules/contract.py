@@ -1,4 +1,4 @@
-"""What a verification contract may ask for, and how it reads to the worker.
+"""What a verification contract may ask for.
 
 A contract that could never be checked, or that checks nothing, is refused at the spawn: finding
 that out after the work is paid for helps nobody. Compiling a JSON Schema needs a library and is
@@ -24,15 +24,8 @@ from subagents.errors import ContractError
 COMMAND_BYTES_MAX: Final = 64 * 1024
 """Half of what Linux takes as one argument, so ``/bin/sh -c`` can always be started."""
 SCHEMA_BYTES_MAX: Final = 256 * 1024
-DESCRIBED_SCHEMA_BYTES_MAX: Final = 4096
-"""A longer schema is named but not spelled out in the prompt."""
 
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}\Z")
-
-
-def parses_json(artifact: Artifact) -> bool:
-    """Whether the file must be JSON: ``json`` says so, and a ``schema`` implies it."""
-    return artifact.json or artifact.schema is not None
 
 
 def validate(contract: Contract, *, commands_allowed: bool) -> None:
@@ -75,7 +68,7 @@ def _validate_artifact(field: str, artifact: Artifact) -> None:
     for name, value in (("minItems", artifact.min_items), ("minBytes", artifact.min_bytes)):
         if value is not None and value < 0:
             raise ContractError(f"{field}.{name} must be 0 or more, not {value}")
-    if not parses_json(artifact):
+    if not artifact.is_json:
         if artifact.min_items is not None:
             raise ContractError(f"{field}.minItems needs json: true")
         if artifact.required_keys:
@@ -107,45 +100,3 @@ def _validate_text(field: str, text: str, *, bytes_max: int) -> None:
 def _at_most(field: str, count: int, most: int) -> None:
     if count > most:
         raise ContractError(f"{field} must have at most {most} entries, not {count}")
-
-
-def describe(contract: Contract) -> list[str]:
-    """Say in one line each what the work must leave behind, for the worker's prompt.
-
-    Names and values of the contract are quoted as JSON, so that none can break out of its line.
-    """
-    lines = [_describe_artifact(artifact) for artifact in contract.artifacts]
-    lines += [
-        f"the command {_quote(command)} must exit with 0 in the working directory"
-        for command in contract.commands
-    ]
-    if contract.require_completion_report:
-        lines.append(
-            "your last tool call must be report_completion, or your last message must hold that"
-            ' report as text; its status must not be "failed"'
-        )
-    return lines
-
-
-def _describe_artifact(artifact: Artifact) -> str:
-    parts: list[str] = []
-    if artifact.min_bytes:
-        parts.append(f"at least {artifact.min_bytes} bytes")
-    if parses_json(artifact):
-        parts.append("valid JSON")
-    if artifact.min_items is not None:
-        parts.append(f"a top-level array of at least {artifact.min_items} items")
-    if artifact.required_keys:
-        keys = ", ".join(_quote(key) for key in artifact.required_keys)
-        parts.append(f"every item (or the top-level object) has the keys {keys}")
-    if artifact.schema is not None:
-        schema = msgspec.json.encode(artifact.schema)
-        fits = len(schema) <= DESCRIBED_SCHEMA_BYTES_MAX
-        parts.append(f"matches the JSON Schema {schema.decode()}" if fits else "matches its schema")
-    if artifact.sha256 is not None:
-        parts.append(f"SHA-256 {artifact.sha256.lower()}")
-    return f"the file {_quote(artifact.path)} must exist" + "".join(f"; {part}" for part in parts)
-
-
-def _quote(text: str) -> str:
-    return msgspec.json.encode(text).decode()

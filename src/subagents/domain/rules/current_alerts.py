@@ -2,8 +2,6 @@
 
 An alert is news and stays in the inbox; this is the present. A worker that speaks again, a tool
 that succeeds, take it away.
-
-Source: 4-observability §4; 5-surfaces §2 (``attention``).
 """
 
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""What one delivery outcome means for the run; separate from transport (seed 004 part 5)."""
+"""What one delivery outcome means for the run; separate from transport."""
 
 from typing import assert_never
 

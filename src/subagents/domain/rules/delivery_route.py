@@ -1,4 +1,4 @@
-"""Who hears of a run's end, and by which doors in which order (seed 004 "Delivery arbitration")."""
+"""Who is notified of a run's end, and over which routes in which order."""
 
 from subagents.domain.run.outcome import Reason, Skipped, SkipReason
 from subagents.domain.run.run import Run

@@ -1,4 +1,4 @@
-"""Many signals of one attempt → one terminal outcome (2-lifecycle §5; seed 004 part 3).
+"""Many signals of one attempt → one terminal outcome.
 
 Signals may come late, doubled or in any order. They are merged into ``Evidence``, and ``decide``
 looks only at the merged evidence, so their order cannot matter. Rules, strongest first:
@@ -137,8 +137,6 @@ def with_report_from_text(attempt: Attempt) -> Attempt:
 
     For an attempt that is over: before that, the text may not be its last message. A worker that
     gives its next turn's message no report keeps the one of the turn before.
-
-    Source: 3-tools "Completion report as text".
     """
     if attempt.reported.report is not None and not attempt.reported.is_text:
         return attempt

@@ -7,8 +7,6 @@ budgets hold meanwhile. The first wait is 15 s, each further one in a row twice 
 
 ``Gate`` is the other half: what all runs of one provider and key have learned together. While it
 is closed none of them starts; when it opens one goes first, and the others after it got through.
-
-Source: 8-field-failures "provider limits"; 7-runtimes (``llm``: wait, not failure).
 """
 
 from typing import Final

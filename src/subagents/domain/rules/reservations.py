@@ -4,7 +4,7 @@ What a child's own budget names is taken from the nearest run above that limits 
 no run above that one: there it is part of what was reserved before. What a child does not name is
 not reserved, but something must be left. Each run counts as one, or as its own ``maxRuns``.
 
-Source: 2-lifecycle §2 item 9, §9; docs/decisions/0020.
+See docs/decisions/0020.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""When to try again (2-lifecycle §4; seed 002 "Retry Policies")."""
+"""Which failures are tried again, and when."""
 
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.spec import RETRY_DELAY_MS_MAX, Backoff, RunSpec

@@ -2,8 +2,6 @@
 
 What finds them is in ``detectors`` (lines) and ``budgets`` (usage); what keeps them from flooding
 the requester's context is in ``noise``.
-
-Source: 4-observability §4; seed 003 §1.
 """
 
 from enum import StrEnum
@@ -13,7 +11,7 @@ from subagents.domain.run.values import Value
 
 
 class AlertKind(StrEnum):
-    """The structured events of seed 003 §1 that are alerts.
+    """The structured events that are alerts.
 
     ``completion`` is the announcement and ``cc_message`` a worker's notice: both have messages of
     their own.
@@ -42,7 +40,7 @@ class Alert(Value, frozen=True):
     key: str
     """Unique within the run, and the same when the same lines are looked at again."""
     fields: dict[str, Field] = {}
-    """As in seed 003 §1, in camelCase, without ``type``, ``event`` and ``agentId``."""
+    """Of the structured event, in camelCase, without ``type``, ``event`` and ``agentId``."""
 
 
 class AlertRules(Value, frozen=True):

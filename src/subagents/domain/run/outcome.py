@@ -60,7 +60,7 @@ class CheckType(StrEnum):
 
 
 class Check(Value, frozen=True):
-    """One test of a contract against the evidence (seed 000 §2.3)."""
+    """One test of a contract against the evidence."""
 
     type: CheckType
     target: str
@@ -139,4 +139,4 @@ class DeliveryFailed(Value, frozen=True, tag="failed", tag_field="kind"):
 
 
 DeliveryOutcome: TypeAlias = Delivered | Deferred | Skipped | DeliveryFailed
-"""What one delivery try came to (seed 004 part 2)."""
+"""What one delivery try came to."""

@@ -90,6 +90,11 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
     schema: Annotated[dict[str, object] | bool | None, about("JSON Schema it fits")] = None
     sha256: Annotated[str | None, about("SHA-256 of the file, in hexadecimal")] = None
 
+    @property
+    def is_json(self) -> bool:
+        """Whether the file must be JSON: ``json`` says so, and a ``schema`` implies it."""
+        return self.json or self.schema is not None
+
 
 class Contract(Value, frozen=True, forbid_unknown_fields=True):
     """What must be true of the output before anybody is told "done"."""

@@ -2,8 +2,6 @@
 
 A run's children tell their totals in the same commit that changed them (``TellSpent``), so the
 sums of one run are those of its whole subtree, without looking at any other run.
-
-Source: 2-lifecycle §9 ("kept per attempt and rolled up the tree in the store").
 """
 
 from collections.abc import Iterable

@@ -58,6 +58,6 @@ def announcement_id(run_id: RunId) -> MessageId:
 
 
 def agent_of(session_key: SessionKey) -> str:
-    """The agent id in a session key, else ``main`` (seed 001 "Session Key Format")."""
+    """The agent id in a session key, else ``main``."""
     parts = session_key.split(":", 2)
     return parts[1] if len(parts) >= 2 and parts[0] == "agent" and parts[1] else "main"

@@ -3,8 +3,6 @@
 A worktree is planned at the spawn (its path and branch are in the receipt), made before the first
 attempt, and looked at when an attempt ends: before the end is journaled, so that whoever hears of
 it hears of what was changed, too.
-
-Source: 7-runtimes (``isolation``); 8-field-failures (a delegate that silently deleted tests).
 """
 
 from collections.abc import Sequence

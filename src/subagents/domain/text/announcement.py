@@ -1,8 +1,7 @@
 """What agents read: announcements, questions, follow-up turns and prompts.
 
 Worker texts are quoted as data from somebody untrusted: fenced, with a fence longer than any run
-of backticks inside, and never merged into instructions (2-lifecycle §7; seed 001 "Result
-Announcement").
+of backticks inside, and never merged into instructions.
 """
 
 from typing import Final
@@ -63,7 +62,7 @@ def announcement(run: Run, *, consumed: bool) -> Message:
 
 
 def announcement_text(run: Run, *, chars_max: int | None = None, by_tool: bool = False) -> str:
-    """The text of seed 001 "Result Announcement", with the result cut on display only.
+    """What the requester reads of a run's end; the result is cut here only, never in the store.
 
     Args:
         run: A settled one.
@@ -255,7 +254,7 @@ def _child_block(child: Child) -> str:
 def result_for_others(run: Run) -> str | None:
     """What dependants and the parent get: the result, or the report's summary and artifacts.
 
-    Longer than 32 KiB is cut with a pointer to the rest (2-lifecycle §3).
+    Longer than 32 KiB is cut with a pointer to the rest.
     """
     text = run.result
     if text is None and run.report is not None:

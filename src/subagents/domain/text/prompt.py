@@ -1,17 +1,17 @@
-"""The first message a worker gets, and the facts its system prompt conveys.
-
-Source: 2-lifecycle §3, §4; 3-tools "System prompt given to a worker"; seed 001 "Sub-agent
-System Prompt"; seed 002 step 3; seed 000 §2.5.
-"""
+"""The first message a worker gets, and the facts its system prompt conveys."""
 
 from typing import Final
 
-from subagents.domain.rules.contract import describe
+import msgspec
+
 from subagents.domain.run.outcome import Outcome, Status
 from subagents.domain.run.run import Dependency, Run
-from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.spec import Artifact, Budget, Contract, RunSpec
 from subagents.domain.text.report_text import FORM
 from subagents.text import duration
+
+DESCRIBED_SCHEMA_BYTES_MAX: Final = 4096
+"""A longer schema is named but not spelled out."""
 
 
 def dependency_results(run: Run) -> str:
@@ -87,7 +87,7 @@ def system_prompt(run: Run) -> str:
     if run.resolved.fleet:
         parts.append("\n".join(["## Agents you may name as agentId", *run.resolved.fleet]))
     if run.spec.verification is not None:
-        checks = (f"- {line}" for line in describe(run.spec.verification))
+        checks = (f"- {line}" for line in deliverables(run.spec.verification))
         parts.append("\n".join(["## Checked before anybody is told that you are done", *checks]))
     parts += _reporting(run.spec)
     parts.append(_ASKING)
@@ -178,3 +178,45 @@ _ASKING: Final = (
     " ask QUESTION. Tell it something without waiting with notify_parent; in a shell: subagents"
     " notify TEXT."
 )
+
+
+def deliverables(contract: Contract) -> list[str]:
+    """What the work must leave behind, one line each.
+
+    Names and values of the contract are quoted as JSON, so that none can break out of its line.
+    """
+    lines = [_describe_artifact(artifact) for artifact in contract.artifacts]
+    lines += [
+        f"the command {_quote(command)} must exit with 0 in the working directory"
+        for command in contract.commands
+    ]
+    if contract.require_completion_report:
+        lines.append(
+            "your last tool call must be report_completion, or your last message must hold that"
+            ' report as text; its status must not be "failed"'
+        )
+    return lines
+
+
+def _describe_artifact(artifact: Artifact) -> str:
+    parts: list[str] = []
+    if artifact.min_bytes:
+        parts.append(f"at least {artifact.min_bytes} bytes")
+    if artifact.is_json:
+        parts.append("valid JSON")
+    if artifact.min_items is not None:
+        parts.append(f"a top-level array of at least {artifact.min_items} items")
+    if artifact.required_keys:
+        keys = ", ".join(_quote(key) for key in artifact.required_keys)
+        parts.append(f"every item (or the top-level object) has the keys {keys}")
+    if artifact.schema is not None:
+        schema = msgspec.json.encode(artifact.schema)
+        fits = len(schema) <= DESCRIBED_SCHEMA_BYTES_MAX
+        parts.append(f"matches the JSON Schema {schema.decode()}" if fits else "matches its schema")
+    if artifact.sha256 is not None:
+        parts.append(f"SHA-256 {artifact.sha256.lower()}")
+    return f"the file {_quote(artifact.path)} must exist" + "".join(f"; {part}" for part in parts)
+
+
+def _quote(text: str) -> str:
+    return msgspec.json.encode(text).decode()

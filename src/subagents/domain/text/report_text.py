@@ -18,8 +18,6 @@ since a worker may quote the form before it fills it in; only without any comple
 of the text taken for a block whose end was forgotten or cut off.
 
 Every step looks at each line a fixed number of times, whatever a worker writes.
-
-Source: 3-tools "Completion report as text"; seed 000 §4.3.
 """
 
 import re

@@ -3,8 +3,6 @@
 The conventions are still in development and have moved between packages, so the strings stand
 here, as they were in ``open-telemetry/semantic-conventions-genai`` in ``SCHEMA_DATE``. Nothing else
 in this package spells one.
-
-Source: 4-observability §9.
 """
 
 from typing import Final

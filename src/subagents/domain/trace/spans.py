@@ -11,8 +11,6 @@ Ids are hashes (``trace``): what is sent twice has the same ones. Content is lef
 asked for.
 
 Pure. Who sends them: ``telemetry``. Why so: docs/decisions/0022.
-
-Source: 4-observability §9; notes on OpenTelemetry's GenAI conventions (names: ``genai``).
 """
 
 from collections.abc import Iterable, Mapping

@@ -2,8 +2,6 @@
 
 Ids are hashes of the run's: a worker can be told its span before it starts, and every telling of
 the same run has the same ids. Why so: docs/decisions/0022.
-
-Source: 4-observability §9; w3.org/TR/trace-context (``traceparent``).
 """
 
 import hashlib

@@ -2,8 +2,6 @@
 
 Every point given is said in words, so that whoever asked can disagree. Agents without a
 capability card take part with what is known of them.
-
-Source: 4-observability §6, §7; 3-tools ``agents_list``; seed 000 §3.3.
 """
 
 import re

@@ -6,8 +6,6 @@ has its outcome. It is made from the run alone, so that whoever makes it later m
 Success counts only what was verified where there was a contract; a worker's own word never does.
 Cancelled attempts say something of their caller, and checks that could not be made say something
 of the checker: both are kept, and are in no rate.
-
-Source: 4-observability §6; seed 000 §7.
 """
 
 import math
@@ -63,7 +61,7 @@ _WAITS: Final = frozenset({Phase.RETRY_WAIT, Phase.QUEUED})
 
 
 class Result(StrEnum):
-    """What an attempt came to (seed 000 §7.1)."""
+    """What an attempt came to."""
 
     SUCCESS = "success"
     PARTIAL = "partial"

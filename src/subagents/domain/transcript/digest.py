@@ -2,8 +2,6 @@
 
 It reads lines as people do: the sign and the name on a tool's first line, below them what it was
 asked. What a transcript does not say (a file written by a shell command) is not in here.
-
-Source: 4-observability §2 ``summary``; seed 003 §2 ``--summary``.
 """
 
 import re
@@ -63,7 +61,7 @@ class ToolLine(NamedTuple):
 
 
 def tool_line(text: str) -> ToolLine | None:
-    """Read a tool's line (seed 003 §2); None = our own tools' lines, which have no sign.
+    """Read a tool's line; None = our own tools' lines, which have no sign.
 
     Args:
         text: ``❌ Bash (0.3s, exit 1)`` with the command on the next line.

@@ -1,11 +1,10 @@
 """What those who follow the runs are shown of an event.
 
-Two kinds of document: the *structured events* of seed 003 §1, with exactly its fields, for callers
-that act on news; and one generic ``run`` event per journal entry, for dashboards. Beside the seed's
-fields stand ``seq`` (the number in the order of all runs, by which a follower goes on), ``runId``,
-``label`` and ``ts``. ``agentId`` is the name by which the caller knows the worker: the run's label.
-
-Source: 4-observability §4, §8, §9; seed 003 §1.
+Two kinds of document: the *structured events*, whose names and fields callers rely on to act on
+news (``docs/alerts.md``); and one generic ``run`` event per journal entry, for dashboards. Beside
+a structured event's own fields stand ``seq`` (the number in the order of all runs, by which a
+follower goes on), ``runId``, ``label`` and ``ts``. ``agentId`` is the name by which the caller
+knows the worker: the run's label.
 """
 
 from typing import Final
@@ -63,7 +62,7 @@ def told(
 
 
 def _news(run: Run, event: Event, seq: int) -> tuple[str, Document] | None:
-    """The name and the seed's own fields of the structured event; None for all other events."""
+    """The name and the own fields of the structured event; None for all other events."""
     match event:
         case Alerted(alert=alert):
             return str(alert.kind), dict(alert.fields)

@@ -1,7 +1,4 @@
-"""A run's transcript: its lines, what may be asked of them, and where recording goes on.
-
-Source: 4-observability §1, §2; seed 003 §2.
-"""
+"""A run's transcript: its lines, what may be asked of them, and where recording goes on."""
 
 from typing import Final
 
@@ -44,7 +41,7 @@ class LogQuery(Value, frozen=True):
 
 
 class LogPage(Value, frozen=True):
-    """The answer (4-observability §2)."""
+    """The lines that fit a query, and where they stand in the whole."""
 
     total_lines: int
     """That pass the filters; without filters also those that were dropped."""

@@ -21,7 +21,6 @@ from typing import BinaryIO, Final, NoReturn
 import jsonschema_rs
 import msgspec
 
-from subagents.domain.rules.contract import parses_json
 from subagents.domain.run.outcome import Check, CheckType
 from subagents.domain.run.spec import Artifact
 from subagents.errors import ContractError
@@ -193,7 +192,7 @@ def _examine(
         findings.evidence.append(f"sha256 {digest[:12]}…")
         if digest != artifact.sha256.lower():
             findings.problems.append(f"has SHA-256 {digest}, expected {artifact.sha256.lower()}")
-    if not parses_json(artifact):
+    if not artifact.is_json:
         return
     try:
         document = _decode(file, size, abandoned)
