@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from tests.simulation.bills import look_at_spending
 from tests.simulation.session_talk import broken_links, shared_sessions
 
-from subagents.domain.lifecycle.reduce import can_speak, reduce
+from subagents.domain.lifecycle.reduce import may_call, reduce
 from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.rules.admission import lane_key
 from subagents.domain.run.effects import (
@@ -306,7 +306,7 @@ class Judge:
     def handed_over(self, run_id: RunId, number: int, env: Mapping[str, str]) -> None:
         """A runtime was given what its worker will carry."""
         run = self.view.get(run_id)
-        if run is None or not can_speak(run, number):
+        if run is None or not may_call(run, number):
             return
         try:
             known = identify(env.get(TOKEN_VARIABLE, ""), self.view)

@@ -131,7 +131,7 @@ def tells_no_dependants(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def tells_its_requester_no_totals(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(accounting, "tell_spent", lambda step: step)
+    patch.setattr(accounting, "report_spending", lambda step: step)
 
 
 @mutation

@@ -19,7 +19,7 @@ from subagents.api.server.daemon import run_daemon
 from subagents.api.supervisor import supervisor_socket as door
 from subagents.api.supervisor.bounded_lines import lines
 from subagents.api.supervisor.supervisor_stream import Stream, Subscription
-from subagents.domain.transcript.feed_entry import Told
+from subagents.domain.transcript.feed_entry import FeedDocument
 from subagents.engine.runs.feed import Page, Scope
 from subagents.errors import AlreadyRunning
 
@@ -637,7 +637,7 @@ def test_a_subscription_made_while_events_are_being_sent_loses_none_of_its_own(
             newest = await home.services.engine.feed.newest()
             began, may_go, told = asyncio.Event(), asyncio.Event(), list[tuple[int, str]]()
 
-            async def send(each: Told) -> None:
+            async def send(each: FeedDocument) -> None:
                 told.append((each.number, each.name))
                 if each.number == newest:
                     began.set()
@@ -682,7 +682,7 @@ def test_while_a_supervisor_does_not_read_nothing_more_is_read_for_it(
                 pages.append(after)
                 return await read(after)
 
-            async def send(each: Told) -> None:
+            async def send(each: FeedDocument) -> None:
                 told.append(each.number)
                 await may_go.wait()
 

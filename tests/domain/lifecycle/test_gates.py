@@ -2,7 +2,7 @@
 
 import pytest
 
-from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules import provider_limits
 from subagents.domain.rules.provider_limits import Gate
 from subagents.domain.run.values import RunId, replace
 
@@ -12,7 +12,9 @@ AT = 1_000_000
 def refused(
     gate: Gate | None, now_ms: int, *, status: int | None = 429, after_ms: int | None = None
 ) -> Gate:
-    return limits.refused(gate, provider="x", now_ms=now_ms, status=status, retry_after_ms=after_ms)
+    return provider_limits.refused(
+        gate, provider="x", now_ms=now_ms, status=status, retry_after_ms=after_ms
+    )
 
 
 @pytest.mark.requirement("limits:gate:one-series")
@@ -41,10 +43,10 @@ def test_a_refusal_after_the_wait_is_the_next_of_the_series() -> None:
 @pytest.mark.requirement("limits:gate:bounded")
 def test_no_provider_closes_a_gate_for_longer_than_a_run_would_wait() -> None:
     gate = refused(None, AT, after_ms=10**12)
-    assert gate.until_ms - AT == limits.TOTAL_MS_MAX
+    assert gate.until_ms - AT == provider_limits.TOTAL_MS_MAX
 
 
 @pytest.mark.requirement("limits:words")
 def test_a_refusal_names_its_provider_and_status() -> None:
-    assert limits.refusal_text("anthropic", 529) == "anthropic: 529"
-    assert limits.refusal_text("anthropic", None) == "anthropic: refused"
+    assert provider_limits.refusal_text("anthropic", 529) == "anthropic: 529"
+    assert provider_limits.refusal_text("anthropic", None) == "anthropic: refused"

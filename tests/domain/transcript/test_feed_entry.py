@@ -23,8 +23,8 @@ from subagents.domain.transcript.feed_entry import (
     NAMES,
     NEWS,
     RUN,
-    Told,
-    told,
+    FeedDocument,
+    feed_documents,
 )
 
 SEED_003: tuple[str, ...] = (
@@ -103,7 +103,7 @@ def a_run(**changes: Any) -> Run:
 
 
 def documents(run: Run, event: Event, *, names: tuple[str, ...] = NEWS) -> list[dict[str, object]]:
-    found = told(run, event, number=17, seq=run.seq, names=frozenset(names))
+    found = feed_documents(run, event, number=17, seq=run.seq, names=frozenset(names))
     return [each.document for each in found]
 
 
@@ -167,7 +167,7 @@ def test_the_event_that_gave_the_outcome_is_the_completion_and_no_other_is() -> 
         "resultBytes": 8,
         **ABOUT,
     }
-    assert told(run, event, number=17, seq=run.seq - 1, names=frozenset(NEWS)) == ()
+    assert feed_documents(run, event, number=17, seq=run.seq - 1, names=frozenset(NEWS)) == ()
     assert (
         documents(reduce(run, e.CallRefused(at_ms=6000, call="x", reason="y", by="z")).run, event)
         == []
@@ -199,10 +199,10 @@ def test_secrets_in_what_workers_say_are_not_pushed() -> None:
 @pytest.mark.requirement("feed:run-event")
 def test_every_event_has_one_generic_document_without_any_text_of_task_or_worker() -> None:
     run, event = ended("the secret result")
-    found = told(run, event, number=17, seq=run.seq, names=frozenset(NAMES))
+    found = feed_documents(run, event, number=17, seq=run.seq, names=frozenset(NAMES))
 
     assert [each.name for each in found] == ["completion", RUN]
-    assert found[1] == Told(
+    assert found[1] == FeedDocument(
         number=17,
         name=RUN,
         document={
@@ -216,7 +216,7 @@ def test_every_event_has_one_generic_document_without_any_text_of_task_or_worker
             "phase": "announcing",
         },
     )
-    assert len(told(run, event, number=17, seq=run.seq, names=frozenset({RUN}))) == 1
+    assert len(feed_documents(run, event, number=17, seq=run.seq, names=frozenset({RUN}))) == 1
 
 
 @pytest.mark.requirement("feed:exact-fields")

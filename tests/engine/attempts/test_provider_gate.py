@@ -8,7 +8,7 @@ from tests.engine.world import World, in_world
 
 from subagents.api.answers.explain import steps
 from subagents.config.settings import Agent, Settings
-from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules import provider_limits
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, replace
@@ -59,8 +59,8 @@ def test_a_refused_run_waits_uncounted_and_goes_on_in_its_own_session(tmp_path: 
         assert run.attempts[0].outcome.reason is Reason.PROVIDER_LIMIT
         assert (run.retry.used, run.retry.limited) == (0, None)
         again = world.runtime.launches[-1]
-        assert (again.native_session, again.prompt) == (f"{run.id}#1", limits.GO_ON)
-        assert world.clock.now_ms() - begun >= limits.FIRST_WAIT_MS
+        assert (again.native_session, again.prompt) == (f"{run.id}#1", provider_limits.RESUME_TEXT)
+        assert world.clock.now_ms() - begun >= provider_limits.FIRST_WAIT_MS
         assert await world.folded(run.id) == run
 
     in_world(tmp_path, scenario)
@@ -116,7 +116,7 @@ def test_after_six_hours_of_refusals_the_run_ends_and_says_so(tmp_path: Path) ->
         assert run.outcome is not None
         assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.PROVIDER_LIMIT)
         assert "429: rate limited (waited 5h" in (run.outcome.error or "")
-        assert world.clock.now_ms() - begun <= limits.TOTAL_MS_MAX
+        assert world.clock.now_ms() - begun <= provider_limits.TOTAL_MS_MAX
         assert run.retry.used == 0
 
     in_world(tmp_path, scenario)
@@ -208,7 +208,7 @@ def test_while_one_run_is_refused_no_other_starts_and_then_one_goes_first(tmp_pa
         await world.clock.advance(21)
         started = [world.runtime.starts_of(run_id) for run_id in (first, *others)]
         assert sum(started) == 2, "the refused one before, and one that goes first now"
-        await world.clock.advance(limits.PROBE_MS / 1000)
+        await world.clock.advance(provider_limits.PROBE_MS / 1000)
         for run_id in (first, *others):
             assert (await world.until(run_id)).outcome is not None
 

@@ -12,7 +12,7 @@ from subagents.domain.transcript.feed_entry import (
     COMPLETION,
     NEWS,
     RUN,
-    Told,
+    FeedDocument,
 )
 from subagents.engine.runs.feed import (
     ALL,
@@ -30,15 +30,15 @@ def follower(world: World, *, after: int = 0, scope: Scope = ALL, **names: bool)
     return Follower(world.engine.feed, after=after, scope=scope, names=wanted)
 
 
-async def read(world: World, one: Follower) -> list[Told]:
+async def read(world: World, one: Follower) -> list[FeedDocument]:
     """Everything that is there for it now."""
-    found: list[Told] = []
+    found: list[FeedDocument] = []
     while more := await world.clock.result(one.more(0)):
         found += more
     return found
 
 
-def runs_in(found: list[Told]) -> set[object]:
+def runs_in(found: list[FeedDocument]) -> set[object]:
     return {each.document["runId"] for each in found}
 
 

@@ -9,7 +9,7 @@ from subagents.api.answers.explain import Folded, Step
 from subagents.api.answers.run_building import without_secrets
 from subagents.api.wire import event_answers as wire
 from subagents.api.wire.wire_struct import document_of
-from subagents.domain.transcript.feed_entry import Told
+from subagents.domain.transcript.feed_entry import FeedDocument
 from subagents.text import iso, shortened
 
 TEXT_CHARS_MAX: Final = 2000
@@ -42,7 +42,7 @@ def why_step(value: Step) -> wire.WhyStep:
     return wire.WhyStep(occurred_at=iso(value.at_ms), text=value.text)
 
 
-def stream_event(told: Told) -> wire.StreamEvent:
+def stream_event(told: FeedDocument) -> wire.StreamEvent:
     """One event for a follower."""
     return msgspec.convert(told.document, wire.StreamEvent)
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, assert_never
 
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.rules import budgets
-from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules import budgets, provider_limits
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.rules.deadlines import timer_event
 from subagents.domain.run import events as e
@@ -212,7 +211,7 @@ def _retry_wait(run: Run, now_ms: int) -> str:
     limited = run.retry.limited
     if limited is not None:
         times = f" (wait {limited.waits})" if limited.waits > 1 else ""
-        going = "goes on" if limits.resumes(run) is not None else "one more attempt"
+        going = "goes on" if provider_limits.resumes(run) is not None else "one more attempt"
         return f"waiting for its model's provider: {brief(limited.text)}; {going}, {due}{times}"
     reason = brief(run.retry.cause.reason or "the attempt before failed")
     if run.retry.cause.verifies:

@@ -28,7 +28,7 @@ from subagents.api.wire.parameters import (
     number,
     word,
 )
-from subagents.domain.transcript.feed_entry import NAMES, NEWS, Told
+from subagents.domain.transcript.feed_entry import NAMES, NEWS, FeedDocument
 from subagents.engine.runs.feed import Follower, Scope
 from subagents.errors import Unavailable, UsageError
 
@@ -130,7 +130,7 @@ async def _frames(
         yield frames(found) if found else f": still here\nid: {follower.number}\n\n".encode()
 
 
-def frames(found: Sequence[Told]) -> bytes:
+def frames(found: Sequence[FeedDocument]) -> bytes:
     """The documents as server-sent events.
 
     Two of one number: only the last names it. A client cut off between them asks for both again.

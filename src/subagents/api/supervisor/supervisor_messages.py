@@ -10,7 +10,7 @@ from subagents.api.supervisor.bounded_lines import LINE_BYTES_MAX
 from subagents.api.wire.decoding import as_object, one_of, shown
 from subagents.api.wire.wire_struct import Document
 from subagents.domain.run.values import SessionKey
-from subagents.domain.transcript.feed_entry import RUN, Told
+from subagents.domain.transcript.feed_entry import RUN, FeedDocument
 from subagents.errors import SubagentsError, UsageError
 
 REQUEST_ID_CHARS_MAX: Final = 255
@@ -119,7 +119,7 @@ def failure(request_id: str | int | None, error: SubagentsError) -> Document:
     return {"type": "response", "requestId": request_id, "error": told}
 
 
-def pushed(told: Told) -> Document:
+def pushed(told: FeedDocument) -> Document:
     """An event as supervisors get it: every one has ``type`` "event" and its name."""
     if told.name != RUN:
         return told.document

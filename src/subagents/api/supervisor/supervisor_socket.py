@@ -30,7 +30,7 @@ from subagents.api.supervisor.supervisor_actions import SupervisorSession
 from subagents.api.supervisor.supervisor_messages import Command, Register, Unreadable
 from subagents.api.supervisor.supervisor_stream import Stream
 from subagents.api.wire.wire_struct import Document
-from subagents.domain.transcript.feed_entry import Told
+from subagents.domain.transcript.feed_entry import FeedDocument
 from subagents.errors import (
     Conflict,
     RateLimited,
@@ -146,7 +146,7 @@ class Conversation:
             self._writer.write(line)
             await self._writer.drain()
 
-    async def _push(self, told: Told) -> None:
+    async def _push(self, told: FeedDocument) -> None:
         await self.say(supervisor_messages.pushed(told))
 
     async def _answer_all(self, reader: asyncio.StreamReader) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from subagents.domain.transcript.feed_entry import Told
+from subagents.domain.transcript.feed_entry import FeedDocument
 from subagents.engine.runs.feed import (
     PACE_S,
     Feed,
@@ -46,7 +46,7 @@ class Stream:
         send: Returns when there is room for more.
     """
 
-    def __init__(self, feed: Feed, send: Callable[[Told], Awaitable[None]]) -> None:
+    def __init__(self, feed: Feed, send: Callable[[FeedDocument], Awaitable[None]]) -> None:
         self._feed = feed
         self._send = send
         self._wanted: dict[str, Subscription] = {}
@@ -96,7 +96,7 @@ class Stream:
         for each in page.happened:
             number = each.found.number
             names = await self._names(each, page, served)
-            for told in each.told(names) if names else ():
+            for told in each.documents(names) if names else ():
                 await self._send(told)
             for subscription in served.values():
                 subscription.after = max(subscription.after, number)

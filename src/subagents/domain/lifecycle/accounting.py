@@ -1,4 +1,4 @@
-"""What an event changed of a subtree's spending: told upwards and weighed, in the same commit.
+"""What an event changed of a subtree's spending: told upwards and assessed, in the same commit.
 
 See docs/decisions/0020.
 """
@@ -43,8 +43,8 @@ def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Tra
         return step
     known = spending.account(before)
     if not run.is_settled and (is_timed or spending.account(run) != known):
-        step = _look_at_budget(before, step, event.at_ms, stop)
-    return step if spending.account(step.run) == known else tell_spent(step)
+        step = _check_budget(before, step, event.at_ms, stop)
+    return step if spending.account(step.run) == known else report_spending(step)
 
 
 def _used_alike(before: Run, run: Run) -> bool:
@@ -59,7 +59,7 @@ def _used_alike(before: Run, run: Run) -> bool:
     return spending.total_usage(run) == spending.total_usage(before)
 
 
-def tell_spent(step: Transition) -> Transition:
+def report_spending(step: Transition) -> Transition:
     """First of all: what else is told may settle the run that hears of it."""
     if step.run.lineage.requester_run is None:
         return step
@@ -68,19 +68,19 @@ def tell_spent(step: Transition) -> Transition:
     return step._replace(followups=(told, *step.followups))
 
 
-def _look_at_budget(before: Run, step: Transition, at_ms: int, stop: Stop) -> Transition:
-    weighed = budgets.weigh(before, step.run, at_ms)
-    if weighed == budgets.Weighed(step.run):
+def _check_budget(before: Run, step: Transition, at_ms: int, stop: Stop) -> Transition:
+    assessed = budgets.assess(before, step.run, at_ms)
+    if assessed == budgets.Assessment(step.run):
         return step
-    run, followups = weighed.run, step.followups
-    if weighed.alerts:
-        followups += (Raise(alerts=weighed.alerts),)
-    if weighed.stop_below is not None and run.active_children:
-        followups += (StopChildren(stop=weighed.stop_below),)
+    run, followups = assessed.run, step.followups
+    if assessed.alerts:
+        followups += (Raise(alerts=assessed.alerts),)
+    if assessed.stop_below is not None and run.active_children:
+        followups += (StopChildren(stop=assessed.stop_below),)
     step = step._replace(run=run, followups=followups, stale=False)
-    if weighed.stop is None:
+    if assessed.stop is None:
         return step
-    more = stop(run, weighed.stop, at_ms)
+    more = stop(run, assessed.stop, at_ms)
     return Transition(
         more.run,
         effects=(*step.effects, *more.effects),

@@ -12,9 +12,8 @@ The rules, in the order they matter:
 
 from typing import Final, assert_never
 
-from subagents.domain.alerts import allowance as noise
-from subagents.domain.lifecycle import accounting, turns
-from subagents.domain.lifecycle import open_questions as questions
+from subagents.domain.alerts import allowance
+from subagents.domain.lifecycle import accounting, open_questions, turns
 from subagents.domain.lifecycle.conclusion import (
     announce_again,
     consumed,
@@ -24,13 +23,12 @@ from subagents.domain.lifecycle.conclusion import (
 from subagents.domain.lifecycle.steps import (
     enter,
     join,
+    notified_children,
     steered,
-    told,
     with_attempt,
 )
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
-from subagents.domain.rules import budgets
-from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules import budgets, provider_limits
 from subagents.domain.rules.deadlines import warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
 from subagents.domain.rules.retry import retry_delay_ms
@@ -266,7 +264,7 @@ def _spawned(event: Spawned) -> Transition:
         ),
     )
     step = _check_dependencies(run, event.at_ms)
-    return accounting.tell_spent(step) if step.run.is_settled else step
+    return accounting.report_spending(step) if step.run.is_settled else step
 
 
 def _dependency_settled(run: Run, event: DependencySettled) -> Transition:
@@ -310,14 +308,14 @@ def _is_usable(run: Run, outcome: Outcome) -> bool:
 
 def _slot_granted(run: Run, event: SlotGranted) -> Transition:
     number = len(run.attempts) + 1
-    session = limits.resumes(run)
+    session = provider_limits.resumes(run)
     untold = tuple(child for child in run.children if not child.told) if session else ()
     attempt = Attempt(
         number=number,
         session=AttemptSession(
             key=event.session_key,
             resumes=session,
-            opening=limits.going_on(untold, run.control.steers) if session else None,
+            opening=provider_limits.resume_message(untold, run.control.steers) if session else None,
         ),
         times=AttemptTimes(requested_at_ms=event.at_ms),
         retry=run.retry.cause,
@@ -326,7 +324,7 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
     run = replace(
         run,
         attempts=(*run.attempts, attempt),
-        children=told(run) if untold else run.children,
+        children=notified_children(run) if untold else run.children,
         times=replace(run.times, started_at_ms=run.times.started_at_ms or event.at_ms),
         retry=replace(run.retry, cause=RetryCause()),
     )
@@ -348,7 +346,7 @@ def _token_issued(run: Run, event: TokenIssued) -> Transition:
     return Transition(with_attempt(run, replace(attempt, token_hashes=hashes)))
 
 
-def can_speak(run: Run, number: int) -> bool:
+def may_call(run: Run, number: int) -> bool:
     """Whether the worker of that attempt is one whose calls still count."""
     if run.is_settled or number != len(run.attempts):
         return False
@@ -429,7 +427,7 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
         outcome = Outcome(status=Status.PARTIAL, reason=Reason.INTERRUPTED, error=text)
     attempt = _ended(attempt, outcome, event.at_ms)
     # It can have asked: started before a crash, and impossible to start again after it.
-    run, resolved = questions.close(with_attempt(run, attempt), event.at_ms)
+    run, resolved = open_questions.close(with_attempt(run, attempt), event.at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     if run.active_children:
         # Nor does it announce before what it spawned then.
@@ -448,7 +446,7 @@ def _signal_received(run: Run, event: SignalReceived) -> Transition:
         log = ProgressLog(latest=progress, lines=lines, paced_at_ms=paced_ms)
         return Transition(replace(run, progress=log))
     attempt = merge(run.attempt, event.signal, at_ms=event.at_ms)
-    return _weigh(with_attempt(run, attempt), event.at_ms)
+    return _reconcile(with_attempt(run, attempt), event.at_ms)
 
 
 def _lease_expired(run: Run, event: LeaseExpired) -> Transition:
@@ -456,10 +454,10 @@ def _lease_expired(run: Run, event: LeaseExpired) -> Transition:
     if event.attempt != attempt.number or attempt.outcome is not None:
         return Transition(run, stale=True)
     evidence = replace(attempt.evidence, lease_lost=True)
-    return _weigh(with_attempt(run, replace(attempt, evidence=evidence)), event.at_ms)
+    return _reconcile(with_attempt(run, replace(attempt, evidence=evidence)), event.at_ms)
 
 
-def _weigh(run: Run, at_ms: int) -> Transition:
+def _reconcile(run: Run, at_ms: int) -> Transition:
     """Ask the reconciler whether the attempt is over, and go on from there."""
     attempt = run.attempt
     outcome = decide(attempt, at_ms=at_ms)
@@ -473,7 +471,7 @@ def _weigh(run: Run, at_ms: int) -> Transition:
     elif outcome.reason is Reason.BUDGET and run.budget.stop is not None:
         outcome = budgets.stopped(run, run.budget.stop)
     run = with_attempt(run, _ended(attempt, outcome, at_ms))
-    run, resolved = questions.close(run, at_ms)
+    run, resolved = open_questions.close(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     is_interrupted = outcome.reason is Reason.INTERRUPTED
     ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT} or is_interrupted
@@ -549,7 +547,7 @@ def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
     message = announcement.follow_up(untold, run.control.steers)
     attempt = replace(run.attempt, turn=replace(run.attempt.turn, next_asked=True))
     run = with_attempt(steered(enter(run, P.ENDING, at_ms), ()), attempt)
-    run = replace(run, children=told(run))
+    run = replace(run, children=notified_children(run))
     effect = ResumeAttempt(attempt=attempt.number, turn=attempt.turn.number + 1, message=message)
     consumed: tuple[FollowUp, ...] = (
         (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
@@ -602,9 +600,9 @@ def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
 
 def _provider_refused(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     """Waiting is not failing: no retry is counted, and none is needed in its policy."""
-    waits = limits.limited(run, outcome, at_ms)
+    waits = provider_limits.limited(run, outcome, at_ms)
     if waits is None:
-        return settle(run, limits.given_up(run, outcome, at_ms), at_ms)
+        return settle(run, provider_limits.given_up(run, outcome, at_ms), at_ms)
     run, due_ms = waits
     return _try_again(run, at_ms, due_ms=due_ms)
 
@@ -625,7 +623,9 @@ def _timer_fired(run: Run, at_ms: int) -> Transition:
     match run.phase:
         case P.WAITING:
             return _wait_timed_out(run, at_ms)
-        case P.RETRY_WAIT | P.QUEUED if (late := limits.past_deadline(run, at_ms)) is not None:
+        case P.RETRY_WAIT | P.QUEUED if (
+            late := provider_limits.past_deadline(run, at_ms)
+        ) is not None:
             return settle(run, late, at_ms)
         case P.RETRY_WAIT:
             if run.control.paused or run.retry.due_ms is None or at_ms < run.retry.due_ms:
@@ -642,7 +642,7 @@ def _timer_fired(run: Run, at_ms: int) -> Transition:
         case P.ENDING:
             if run.attempt.outcome is not None:
                 return Transition(run, stale=True)
-            return _weigh(run, at_ms)
+            return _reconcile(run, at_ms)
         case _:
             return _live_timer(run, at_ms)
 
@@ -658,7 +658,7 @@ def _wait_timed_out(run: Run, at_ms: int) -> Transition:
 
 
 def _live_timer(run: Run, at_ms: int) -> Transition:
-    run, resolved = questions.expire(run, at_ms)
+    run, resolved = open_questions.expire(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     attempt = run.attempt
     effects: tuple[Effect, ...] = ()
@@ -673,10 +673,10 @@ def _live_timer(run: Run, at_ms: int) -> Transition:
             number = run.control.steers_total + 1
             run = replace(run, control=replace(run.control, steers_total=number))
             effects = (SteerAttempt(attempt=attempt.number, number=number, message=text),)
-    run, digest = noise.roll(with_attempt(run, attempt), at_ms=at_ms)
+    run, digest = allowance.roll(with_attempt(run, attempt), at_ms=at_ms)
     followups += _passed_on(run, digest)
     if attempt.evidence.exit is not None:
-        step = join(_weigh(run, at_ms), followups)
+        step = join(_reconcile(run, at_ms), followups)
         return step._replace(messages=(*digest, *step.messages))
     return Transition(run, effects=effects, followups=followups, messages=digest)
 
@@ -733,7 +733,7 @@ def _steer_requested(run: Run, event: SteerRequested) -> Transition:
     notices = tuple(each for each in run.pending_requests if each.priority is not None)
     given = Answer(decision=Decision.ANSWER, text=event.message, by=event.by, at_ms=event.at_ms)
     for notice in notices:
-        run = questions.answer(run, notice.id, given)
+        run = open_questions.answer(run, notice.id, given)
     step = _send(run, event.message, by=event.by, at_ms=event.at_ms, next_turn=event.next_turn)
     heard = tuple(MessageId(notice.id) for notice in notices)
     return join(step, (ResolveMessages(messages=heard),) if heard else ())
@@ -813,7 +813,7 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
     request = asked.get(event.request_id)  # type: ignore[call-overload]  # str on the wire, RequestId here
     if request is None:
         return Transition(run, stale=True)
-    run = questions.answer(run, request.id, event.answer)
+    run = open_questions.answer(run, request.id, event.answer)
     step = Transition(run)
     abilities = run.resolved.abilities
     if request.priority is not None and (abilities.steer or abilities.resume):
@@ -848,7 +848,7 @@ def _alerted(run: Run, event: Alerted) -> Transition:
     if run.is_settled:
         # The announcement is out: what comes behind it is for the record.
         return Transition(run)
-    run, messages = noise.admit(run, event.alert, at_ms=event.at_ms)
+    run, messages = allowance.admit(run, event.alert, at_ms=event.at_ms)
     return Transition(run, followups=_passed_on(run, messages), messages=messages)
 
 

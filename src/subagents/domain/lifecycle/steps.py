@@ -26,7 +26,7 @@ def steered(run: Run, steers: tuple[Steer, ...]) -> Run:
     return replace(run, control=replace(run.control, steers=steers))
 
 
-def told(run: Run) -> tuple[Child, ...]:
+def notified_children(run: Run) -> tuple[Child, ...]:
     """Its children, as those whose results reached it."""
     return tuple(replace(child, told=True) for child in run.children)
 

@@ -1,6 +1,6 @@
 """An attempt as its turns begin; a part of the reducer (``lifecycle``)."""
 
-from subagents.domain.rules import provider_limits as limits
+from subagents.domain.rules import provider_limits
 from subagents.domain.run.events import AttemptStarted
 from subagents.domain.run.run import Attempt, Run, StopCause, Turn
 from subagents.domain.run.values import replace
@@ -15,7 +15,7 @@ def first(run: Run, event: AttemptStarted) -> Attempt:
         times=replace(
             attempt.times,
             started_at_ms=event.at_ms,
-            deadline_ms=limits.inherited_deadline_ms(run.attempts) or deadline,
+            deadline_ms=provider_limits.inherited_deadline_ms(run.attempts) or deadline,
         ),
         turn=Turn(pid=event.pid),
         session=replace(attempt.session, native=event.native_session or attempt.session.native),

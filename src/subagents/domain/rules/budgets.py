@@ -138,7 +138,7 @@ def due_ms(run: Run) -> int | None:
 # -- what follows -------------------------------------------------------------------------------
 
 
-class Weighed(NamedTuple):
+class Assessment(NamedTuple):
     """What a change of a subtree's spending leads to."""
 
     run: Run
@@ -150,7 +150,7 @@ class Weighed(NamedTuple):
     """What is left is kept for the run's own report: everything below it ends."""
 
 
-def weigh(before: Run, run: Run, at_ms: int) -> Weighed:
+def assess(before: Run, run: Run, at_ms: int) -> Assessment:
     """Look at the budget of an open run after something was used, or time passed.
 
     Args:
@@ -160,10 +160,10 @@ def weigh(before: Run, run: Run, at_ms: int) -> Weighed:
     """
     budget = run.spec.budget
     if budget is None or not is_used(budget):
-        return _weigh_cost(run)
+        return _assess_cost(run)
     found = shares(run, at_ms)
     if not found or run.budget.stop is not None:
-        return Weighed(run)
+        return Assessment(run)
     late = next((share for share in found if share.is_below_reserve), None)
     is_new = late is not None and run.budget.reserve is None
     if is_new:
@@ -172,12 +172,12 @@ def weigh(before: Run, run: Run, at_ms: int) -> Weighed:
     is_over = _is_over(budget, run, at_ms)
     run, alerts = _alert(run, found[0], is_over=is_over)
     if late is None or not (is_new or is_over):
-        return Weighed(run, alerts)
+        return Assessment(run, alerts)
     stop = BudgetStop(by=run.id, label=run.resolved.label, used=found[0].text, at_ms=at_ms)
     if is_over:
-        return Weighed(run, alerts, stop)
+        return Assessment(run, alerts, stop)
     stop = replace(stop, used=f"{late.text}, the rest is kept for its own report")
-    return Weighed(run, alerts, stop_below=stop)
+    return Assessment(run, alerts, stop_below=stop)
 
 
 def _reserve(budget: Budget, before: Run, run: Run, at_ms: int) -> Reserve:
@@ -238,20 +238,20 @@ def _alert(run: Run, most: Share, *, is_over: bool) -> tuple[Run, tuple[Alert, .
     return _marked(run, max(passed)), (alert,)
 
 
-def _weigh_cost(run: Run) -> Weighed:
+def _assess_cost(run: Run) -> Assessment:
     """Without a budget the requester hears what the run and all below it cost."""
     cost = spending.spent(run).cost_usd
     marks = run.resolved.alerts.cost_usd
     passed = [mark for mark in marks if run.budget.mark < mark <= (cost or 0) + DUST]
     if cost is None or not passed:
-        return Weighed(run)
+        return Assessment(run)
     alert = Alert(
         kind=AlertKind.BUDGET_ALERT,
         text=f"💰 {money(cost)} spent (no budget)",
         key=f"budget:${max(passed):g}",
         fields=_fields(run),
     )
-    return Weighed(_marked(run, max(passed)), (alert,))
+    return Assessment(_marked(run, max(passed)), (alert,))
 
 
 def _marked(run: Run, mark: float) -> Run:

@@ -31,7 +31,7 @@ PROBE_MS: Final = 30_000
 LIMIT_STATUSES: Final = frozenset({429, 529})
 TEXT_CHARS_MAX: Final = 300
 
-GO_ON: Final = (
+RESUME_TEXT: Final = (
     "[System Message] The model's provider refused for a while and takes requests again. "
     "Go on where you stopped."
 )
@@ -100,10 +100,10 @@ def resumes(run: Run) -> str | None:
     return run.attempt.session.native
 
 
-def going_on(children: tuple[Child, ...], steers: tuple[Steer, ...]) -> str:
-    """What the session is told when it goes on: that, and what came for it meanwhile."""
+def resume_message(children: tuple[Child, ...], steers: tuple[Steer, ...]) -> str:
+    """The message that resumes the session: that it may continue, and what came in meanwhile."""
     news = follow_up(children, steers) if children or steers else ""
-    return f"{GO_ON}\n\n{news}" if news else GO_ON
+    return f"{RESUME_TEXT}\n\n{news}" if news else RESUME_TEXT
 
 
 def inherited_deadline_ms(attempts: tuple[Attempt, ...]) -> int | None:

@@ -88,10 +88,10 @@ class Remains(Value, frozen=True):
 
 def branch_of(run_id: RunId, label: str) -> str:
     """``subagents/<label>-<short id>``: unique, and readable in ``git branch``."""
-    return f"subagents/{place_of(run_id, label)}"
+    return f"subagents/{worktree_name(run_id, label)}"
 
 
-def place_of(run_id: RunId, label: str) -> str:
+def worktree_name(run_id: RunId, label: str) -> str:
     """The last part of the worktree's path and branch."""
     letters = (c if c.isascii() and c.isalnum() else "-" for c in label.lower())
     words = "-".join(filter(None, "".join(letters).split("-")))[:LABEL_CHARS_MAX].strip("-")

@@ -27,7 +27,7 @@ NEWS: Final = (*(str(kind) for kind in AlertKind), CC_MESSAGE, COMPLETION)
 NAMES: Final = (*NEWS, RUN)
 
 
-class Told(Value, frozen=True):
+class FeedDocument(Value, frozen=True):
     """One document for a follower."""
 
     number: int
@@ -37,9 +37,9 @@ class Told(Value, frozen=True):
     document: Document
 
 
-def told(
+def feed_documents(
     run: Run, event: Event, *, number: int, seq: int, names: frozenset[str]
-) -> tuple[Told, ...]:
+) -> tuple[FeedDocument, ...]:
     """The documents of one journal entry that are wanted; the structured one comes first.
 
     Args:
@@ -55,9 +55,11 @@ def told(
         name, fields = news
         document = {"type": "event", "event": name, "agentId": run.resolved.label, **fields}
         about = {"runId": run.id, "label": run.resolved.label, "occurredAt": iso(event.at_ms)}
-        found.append(Told(number=number, name=name, document={**document, "seq": number, **about}))
+        found.append(
+            FeedDocument(number=number, name=name, document={**document, "seq": number, **about})
+        )
     if RUN in names:
-        found.append(Told(number=number, name=RUN, document=_step(run, event, number)))
+        found.append(FeedDocument(number=number, name=RUN, document=_step(run, event, number)))
     return tuple(found)
 
 

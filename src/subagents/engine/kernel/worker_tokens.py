@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from subagents.domain.lifecycle.reduce import can_speak
+from subagents.domain.lifecycle.reduce import may_call
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import Unauthorized
@@ -90,7 +90,7 @@ def identify(token: str, runs: Mapping[RunId, Run]) -> Identity:
             f"the token belongs to attempt {number} of run {run.id};"
             f" attempt {len(run.attempts)} is under way"
         )
-    elif not can_speak(run, number):
+    elif not may_call(run, number):
         reason = f"attempt {number} of run {run.id} is over"
     else:
         return Identity(run.id, number, run.attempt.session.key)

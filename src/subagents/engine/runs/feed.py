@@ -14,7 +14,7 @@ from typing import Final
 
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey, Value
-from subagents.domain.transcript.feed_entry import Told, told
+from subagents.domain.transcript.feed_entry import FeedDocument, feed_documents
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import (
@@ -55,10 +55,12 @@ class Happened(Value, frozen=True):
     found: FeedEntry
     run: Run
 
-    def told(self, names: frozenset[str]) -> tuple[Told, ...]:
+    def documents(self, names: frozenset[str]) -> tuple[FeedDocument, ...]:
         """See ``domain.transcript.feed_entry``."""
         entry = self.found.entry
-        return told(self.run, entry.event, number=self.found.number, seq=entry.seq, names=names)
+        return feed_documents(
+            self.run, entry.event, number=self.found.number, seq=entry.seq, names=names
+        )
 
 
 class Page(Value, frozen=True):
@@ -192,7 +194,7 @@ class Follower:
         self._names = names
         self.number = after
 
-    async def more(self, wait_s: float) -> Sequence[Told]:
+    async def more(self, wait_s: float) -> Sequence[FeedDocument]:
         """What came, in order; empty when nothing did within ``wait_s`` seconds.
 
         Safe to cancel: what was not returned comes again.
@@ -217,10 +219,10 @@ class Follower:
                     if woken.is_set():
                         await clock.sleep(PACE_S)
 
-    async def _wanted(self, page: Page) -> list[Told]:
-        found: list[Told] = []
+    async def _wanted(self, page: Page) -> list[FeedDocument]:
+        found: list[FeedDocument] = []
         for each in page.happened:
-            documents = each.told(self._names)
+            documents = each.documents(self._names)
             if documents and await self._feed.fits(each.run, self._scope, page.known):
                 found += documents
         return found

@@ -23,7 +23,7 @@ from subagents.domain.run.workspace import (
     Changes,
     Worktree,
     branch_of,
-    place_of,
+    worktree_name,
 )
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import Kept, OffLoop, Planned
@@ -113,7 +113,7 @@ class GitWorktrees:
         if prefix and git.says("cat-file", "-t", f"HEAD:{prefix.rstrip('/')}") != "tree":
             text = f"{prefix} is not in the last commit of {root}"
             raise _refused(text, f"commit it, give {root} as cwd, {_INSTEAD}")
-        path = self._directory / place_of(run_id, label)
+        path = self._directory / worktree_name(run_id, label)
         tree = Worktree(
             repository=root, path=str(path), branch=branch_of(run_id, label), origin=cwd
         )
