@@ -8,7 +8,7 @@ from subagents.api.answers.explain import fold
 from subagents.domain.run import events as e
 from subagents.domain.run.run import Request
 from subagents.domain.run.values import RequestId
-from subagents.domain.transcript.feed_entry import NAMES, told
+from subagents.domain.transcript.feed_entry import NAMES, feed_documents
 from subagents.text import iso
 
 
@@ -32,7 +32,7 @@ def test_times_inside_an_event_are_iso_8601_and_durations_stay_numbers() -> None
 @pytest.mark.requirement("feed:exact-fields")
 def test_an_event_of_the_stream_loses_no_field_in_its_struct() -> None:
     *_, last = fold(journal(spawned(), slot(), started()))
-    found = told(last.run, last.entry.event, number=7, seq=3, names=frozenset(NAMES))
+    found = feed_documents(last.run, last.entry.event, number=7, seq=3, names=frozenset(NAMES))
 
     (event,) = [stream_event(each) for each in found]
 
