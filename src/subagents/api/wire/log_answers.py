@@ -1,6 +1,6 @@
 """Answers about a run's transcript."""
 
-from subagents.api.wire.wire_struct import WireStruct
+from subagents.api.wire.wire_struct import OfRun, WireStruct
 
 
 class LogLine(WireStruct, frozen=True, kw_only=True):
@@ -18,13 +18,9 @@ class LogLine(WireStruct, frozen=True, kw_only=True):
     """The attempt it is of."""
 
 
-class LogPage(WireStruct, frozen=True, kw_only=True):
+class LogPage(OfRun, frozen=True, kw_only=True):
     """A page of a run's transcript."""
 
-    run_id: str = ""
-    """Whose."""
-    label: str = ""
-    """Of the run."""
     total_lines: int = 0
     """So many pass the filters."""
     returned_lines: int = 0
@@ -41,13 +37,9 @@ class LogPage(WireStruct, frozen=True, kw_only=True):
     """There will be no more."""
 
 
-class LogSummary(WireStruct, frozen=True, kw_only=True):
+class LogSummary(OfRun, frozen=True, kw_only=True):
     """What a run did, in at most 40 lines."""
 
-    run_id: str
-    """Whose."""
-    label: str = ""
-    """Of the run."""
     summary: str = ""
     """The text."""
     written_by: str = ""

@@ -1,6 +1,6 @@
 """Answers about what workers and requesters say to each other: inbox, questions, progress."""
 
-from subagents.api.wire.wire_struct import Time, WireStruct
+from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
 
 
 class Message(WireStruct, frozen=True, kw_only=True):
@@ -54,15 +54,11 @@ class Acknowledged(WireStruct, frozen=True, kw_only=True):
     """So many messages were unread until now."""
 
 
-class AttentionItem(WireStruct, frozen=True, kw_only=True):
+class AttentionItem(OfRun, frozen=True, kw_only=True):
     """Something that needs somebody."""
 
     kind: str = ""
     """`question`, `blocker`, `failed`, `undelivered`, `unread`, `quarantined`, or of an alert."""
-    run_id: str = ""
-    """Whose."""
-    label: str = ""
-    """Of the run."""
     text: str = ""
     """What it is about."""
     request_id: str | None = None
@@ -78,15 +74,11 @@ class Attention(WireStruct, frozen=True, kw_only=True):
     """The most urgent first."""
 
 
-class WorkerRequest(WireStruct, frozen=True, kw_only=True):
+class WorkerRequest(OfRun, frozen=True, kw_only=True):
     """A worker's question."""
 
     request_id: str = ""
     """`<runId>:q<n>`."""
-    run_id: str = ""
-    """The run that asks."""
-    label: str = ""
-    """Of the run."""
     priority: str | None = None
     """Of a notice; null = a question, whose worker waits."""
     question: str = ""

@@ -2,7 +2,7 @@
 
 from subagents.api.wire.message_answers import Progress, WorkerRequest
 from subagents.api.wire.usage_answers import BudgetState, BudgetUse, TreeUsage, Usage
-from subagents.api.wire.wire_struct import Time, WireStruct
+from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
 
 
 class Outcome(WireStruct, frozen=True, kw_only=True):
@@ -152,29 +152,26 @@ class WorkerReport(WireStruct, frozen=True, kw_only=True):
     """What the requester should look at."""
 
 
-class RunLink(WireStruct, frozen=True, kw_only=True):
+class InPhase(OfRun, frozen=True, kw_only=True):
+    """A run, and where it is."""
+
+    phase: str = ""
+    """Its place in the life of a run: `queued`, `running`, `completed`, …"""
+
+
+class RunLink(OfRun, frozen=True, kw_only=True):
     """A run that another one waits for, or spawned."""
 
-    run_id: str = ""
-    """Its id."""
-    label: str = ""
-    """Its label."""
     outcome: Outcome | None = None
     """How it ended; null while it is active."""
 
 
-class RunState(WireStruct, frozen=True, kw_only=True, omit_defaults=True):
+class RunState(InPhase, frozen=True, kw_only=True, omit_defaults=True):
     """Where a run is, in short: the answer to a change of it, or one that a wait still waits for.
 
     What does not apply is left out.
     """
 
-    run_id: str
-    """Its id."""
-    label: str = ""
-    """Its label."""
-    phase: str = ""
-    """Its place in the life of a run: `queued`, `running`, `completed`, …"""
     outcome: Outcome | None = None
     """How it ended; null until then."""
     status: str | None = None
@@ -190,43 +187,49 @@ def state_of(outcome: Outcome | None, phase: str, pending_requests: int) -> str:
     return "blocked" if pending_requests else phase
 
 
-class RunRow(WireStruct, frozen=True, kw_only=True):
-    """A run in a list."""
+class RunHead(InPhase, frozen=True, kw_only=True):
+    """What a run in a list and one in a tree both show."""
 
-    run_id: str
-    """Its id; it never changes."""
-    label: str = ""
-    """The name it was given, or one made from its task."""
     agent_id: str = ""
     """The configured agent."""
-    runtime: str | None = None
-    """The runtime that runs it."""
     session_key: str = ""
     """The session its newest attempt works in."""
-    requester: str = ""
-    """The session that asked for it."""
-    depth: int = 0
-    """1 = spawned by a top-level session."""
-    phase: str = ""
-    """Its place in the life of a run: `queued`, `running`, `completed`, …"""
     run_status: str = ""
     """One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase."""
     outcome: Outcome | None = None
     """How it ended; null until then."""
-    attempt: int = 0
-    """The newest attempt's number; 0 before the first."""
-    attempts_max: int = 1
-    """So many it has at most, the retry after a failed verification not counted."""
-    pending_request_count: int = 0
-    """Open questions of its worker."""
-    blocked_reason: str | None = None
-    """The oldest of them."""
     latest_progress: Progress | None = None
     """What its worker said last of how far it is."""
+    pending_request_count: int = 0
+    """Open questions of its worker."""
     usage: Usage | None = None
     """What its own attempts used; null when nobody reported anything."""
     subtree_usage: TreeUsage | None = None
     """What it and everything below it used; null for a run without children."""
+    why: str | None = None
+    """Why it is where it is, in one sentence."""
+
+    @property
+    def shown_state(self) -> str:
+        """One word: its outcome once there is one, else its phase."""
+        return state_of(self.outcome, self.phase, self.pending_request_count)
+
+
+class RunRow(RunHead, frozen=True, kw_only=True):
+    """A run in a list."""
+
+    runtime: str | None = None
+    """The runtime that runs it."""
+    requester: str = ""
+    """The session that asked for it."""
+    depth: int = 0
+    """1 = spawned by a top-level session."""
+    attempt: int = 0
+    """The newest attempt's number; 0 before the first."""
+    attempts_max: int = 1
+    """So many it has at most, the retry after a failed verification not counted."""
+    blocked_reason: str | None = None
+    """The oldest of them."""
     created_at: Time | None = None
     """When it was spawned."""
     started_at: Time | None = None
@@ -235,15 +238,8 @@ class RunRow(WireStruct, frozen=True, kw_only=True):
     """When its outcome was known."""
     phase_since_at: Time | None = None
     """When it entered its phase."""
-    why: str | None = None
-    """Why it is where it is, in one sentence."""
     task: str | None = None
     """At most 500 characters of it."""
-
-    @property
-    def shown_state(self) -> str:
-        """One word: its outcome once there is one, else its phase."""
-        return state_of(self.outcome, self.phase, self.pending_request_count)
 
 
 class RunPage(WireStruct, frozen=True, kw_only=True):
@@ -355,7 +351,7 @@ class Cancellation(WireStruct, frozen=True, kw_only=True):
     """When."""
 
 
-class Leftovers(WireStruct, frozen=True, kw_only=True):
+class Leftovers(InPhase, frozen=True, kw_only=True):
     """What a run leaves besides its result."""
 
     last_words: str | None = None
@@ -514,48 +510,19 @@ class Completion(WireStruct, frozen=True, kw_only=True):
     """`high`, `medium` or `low`."""
 
 
-class RunNode(WireStruct, frozen=True, kw_only=True):
+class RunNode(RunHead, frozen=True, kw_only=True):
     """A run in a tree, with those it spawned."""
 
-    run_id: str
-    """Its id."""
-    label: str = ""
-    """Its label."""
-    agent_id: str = ""
-    """The configured agent."""
-    session_key: str = ""
-    """The session its newest attempt works in."""
-    phase: str = ""
-    """Its place in the life of a run."""
-    run_status: str = ""
-    """One word for people."""
-    outcome: Outcome | None = None
-    """How it ended; null until then."""
     verification: str | None = None
     """`passed`, `failed` or `skipped`, or where verifying stands."""
     completion: Completion | None = None
     """Its worker's claim."""
-    latest_progress: Progress | None = None
-    """What its worker said last of how far it is."""
-    pending_request_count: int = 0
-    """Open questions of its worker."""
-    usage: Usage | None = None
-    """What its own attempts used."""
-    subtree_usage: TreeUsage | None = None
-    """What it and everything below it used; null without children."""
     budget: BudgetState | None = None
     """How it stands to its own budget."""
     elapsed_ms: int | None = None
     """Since it began, until it ended."""
-    why: str | None = None
-    """Why it is where it is, in one sentence."""
     children: list["RunNode"] = []
     """The runs it spawned."""
-
-    @property
-    def shown_state(self) -> str:
-        """One word: its outcome once there is one, else its phase."""
-        return state_of(self.outcome, self.phase, self.pending_request_count)
 
 
 class RunForest(WireStruct, frozen=True, kw_only=True):
@@ -568,12 +535,6 @@ class RunForest(WireStruct, frozen=True, kw_only=True):
 class StoredResult(Leftovers, frozen=True, kw_only=True):
     """The whole stored result of a run, and what proves it."""
 
-    run_id: str
-    """Its id."""
-    label: str = ""
-    """Its label."""
-    phase: str = ""
-    """Its place in the life of a run."""
     outcome: Outcome | None = None
     """How it ended; null until then."""
     result: str | None = None
@@ -628,21 +589,15 @@ class WaitResult(WireStruct, frozen=True, kw_only=True):
     """Messages that are offered by this answer, to be acknowledged."""
 
 
-class SpawnReceipt(WireStruct, frozen=True, kw_only=True):
+class SpawnReceipt(InPhase, frozen=True, kw_only=True):
     """What a spawn came to; the run is stored before this is answered."""
 
     status: str = "accepted"
     """Always `accepted`."""
-    run_id: str
-    """Its id."""
     child_session_key: str = ""
     """The session of its first attempt."""
     mode: str = ""
     """`run` or `session`."""
-    label: str = ""
-    """The name it was given, or one made from its task."""
-    phase: str = ""
-    """`queued`, or `waiting` for other runs."""
     agent_id: str = ""
     """The configured agent."""
     runtime: str = ""
@@ -676,19 +631,13 @@ class PlanReceipt(WireStruct, frozen=True, kw_only=True):
     """In the order of the plan."""
 
 
-class SentMessage(WireStruct, frozen=True, kw_only=True):
+class SentMessage(InPhase, frozen=True, kw_only=True):
     """What became of a message to a session: which run has it, and whether it started that run."""
 
-    run_id: str
-    """The run that has it."""
     status: str = ""
     """`steered` into its live turn, `queued` for its next one, or `accepted`."""
     session_key: str = ""
     """The session of that run."""
-    label: str = ""
-    """Of that run."""
-    phase: str = ""
-    """Of that run."""
     is_new: bool = False
     """The message started it."""
     continues: str | None = None

@@ -38,6 +38,15 @@ class WireStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
 
 
+class OfRun(WireStruct, frozen=True, kw_only=True):
+    """Part of an answer that is about one run."""
+
+    run_id: str
+    """Its id; it never changes."""
+    label: str = ""
+    """The name it was given, or one made from its task."""
+
+
 def read(document: object, kind: type[T]) -> T:
     """An answer as its struct.
 
