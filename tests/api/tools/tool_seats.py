@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 from tests.api.home_daemon import Home, serving, until
 
 from subagents.api.calls.auth import Caller
 from subagents.api.tools import tool_registry as registry
+from subagents.api.tools.output_schemas import OUTPUTS
 from subagents.api.tools.tool import Answer, Call
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
@@ -80,6 +82,15 @@ slots = 1
 LONG_CHARS = 30_000
 
 
+def check_output(name: str, answer: Answer) -> None:
+    """Fail when an answer is not as the tool's output schema has it, or has a field it lacks."""
+    jsonschema_rs.validator_for(dict(OUTPUTS[name])).validate(answer.structured)
+    if not answer.is_error and "properties" in OUTPUTS[name]:
+        properties = OUTPUTS[name]["properties"]
+        assert isinstance(properties, dict)
+        assert set(answer.structured) <= {*properties, "inbox"}, name
+
+
 @dataclass
 class Seat:
     """One caller, as a door would make it out."""
@@ -90,7 +101,9 @@ class Seat:
     """Signs of life of calls that wait."""
 
     async def call(self, name: str, /, call_id: str | None = None, **arguments: Any) -> Answer:
-        return await registry.call_tool(name, self.make(call_id, arguments))
+        answer = await registry.call_tool(name, self.make(call_id, arguments))
+        check_output(name, answer)
+        return answer
 
     def make(self, call_id: str | None, arguments: dict[str, Any]) -> Call:
         async def tell(text: str) -> None:

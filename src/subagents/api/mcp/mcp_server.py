@@ -25,6 +25,7 @@ from subagents.api.mcp.mcp_calls import (
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.mcp.run_tasks import RunTasks
 from subagents.api.mcp.task_extension import EXTENSION, serve_tasks
+from subagents.api.tools.output_schemas import OUTPUTS
 from subagents.api.tools.tool import Tool
 from subagents.api.tools.tool_registry import TOOLS, visible
 from subagents.version import __version__
@@ -119,15 +120,13 @@ def _offset(cursor: str | None) -> int:
 
 
 def described(tool: Tool) -> types.Tool:
-    """A tool as clients are shown it.
-
-    There is no output schema: it would cost the context more than the answers explain.
-    """
+    """A tool as clients are shown it."""
     return types.Tool(
         name=tool.name,
         title=_TITLES.get(tool.name),
         description=tool.description,
         input_schema=dict(tool.schema),
+        output_schema=dict(OUTPUTS[tool.name]),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.read_only,
             destructive_hint=tool.destructive,

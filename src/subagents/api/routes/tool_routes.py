@@ -31,6 +31,7 @@ from subagents.api.calls.call import (
     while_connected,
 )
 from subagents.api.calls.services import Services, services_of
+from subagents.api.tools.output_schemas import OUTPUTS
 from subagents.api.tools.tool import Call, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
 from subagents.api.wire.daemon_answers import ToolAnswer, ToolDescription, ToolList
@@ -62,6 +63,7 @@ def _described(tool: Tool) -> ToolDescription:
         description=tool.description,
         audience=tool.audience,
         input_schema=dict(tool.schema),
+        output_schema=dict(OUTPUTS[tool.name]),
         annotations={
             "readOnlyHint": tool.read_only,
             "destructiveHint": tool.destructive,

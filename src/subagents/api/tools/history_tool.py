@@ -15,7 +15,8 @@ from subagents.api.calls.call import find_run
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import Selector, decoded
 from subagents.api.wire import requests as wire
-from subagents.api.wire.wire_struct import Document
+from subagents.api.wire.message_answers import History, HistoryMessage
+from subagents.api.wire.wire_struct import document_of
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run import events as e
 from subagents.domain.run import signals as s
@@ -80,20 +81,18 @@ async def sessions_history(call: Call) -> Answer:
     end = asked.offset + len(shown)
     next_offset = end if end < len(said) else None
     lines = [f"{run.resolved.label}: {len(shown)} of {len(said)} messages"]
-    lines += [f"{each['role']} {each['kind']}: {_line(str(each['text']))}" for each in shown]
+    lines += [f"{each.role} {each.kind}: {_line(each.text)}" for each in shown]
     if next_offset is not None:
         lines.append(f"more: offset={next_offset}")
-    return Answer(
-        text="\n".join(lines),
-        structured={
-            "sessionKey": key or run.session_key,
-            "runId": run.id,
-            "label": run.resolved.label,
-            "messages": shown,
-            "total": len(said),
-            "nextOffset": next_offset,
-        },
+    found = History(
+        run_id=run.id,
+        label=run.resolved.label,
+        session_key=key or run.session_key,
+        messages=shown,
+        total=len(said),
+        next_offset=next_offset,
     )
+    return Answer(text="\n".join(lines), structured=document_of(found))
 
 
 async def _said(call: Call, run: Run) -> list[Said]:
@@ -109,25 +108,25 @@ async def _said(call: Call, run: Run) -> list[Said]:
     return found
 
 
-def _fitting(said: Sequence[Said]) -> list[Document]:
+def _fitting(said: Sequence[Said]) -> list[HistoryMessage]:
     """As many as fit into one answer, at least one; redacted before they are cut.
 
     The other way round a key that the cut goes through would lose its shape and be shown.
     """
-    shown: list[Document] = []
+    shown: list[HistoryMessage] = []
     size = 0
     for each in said:
-        document: Document = {
-            "role": each.role,
-            "kind": each.kind,
-            "saidAt": iso(each.at_ms),
-            "attempt": each.attempt,
-            "text": shortened(redact(each.text), MESSAGE_CHARS_MAX),
-        }
-        size += len(msgspec.json.encode(document)) + 1
+        message = HistoryMessage(
+            role=each.role,
+            kind=each.kind,
+            said_at=iso(each.at_ms),
+            attempt=each.attempt,
+            text=shortened(redact(each.text), MESSAGE_CHARS_MAX),
+        )
+        size += len(msgspec.json.encode(message)) + 1
         if shown and size > ANSWER_BYTES_MAX:
             break
-        shown.append(document)
+        shown.append(message)
     return shown
 
 

@@ -207,6 +207,8 @@ class ToolDescription(WireStruct, frozen=True, kw_only=True):
     """`requester` or `worker`."""
     input_schema: dict[str, object] = {}
     """JSON Schema of its arguments."""
+    output_schema: dict[str, object] = {}
+    """JSON Schema of its answer as data."""
     annotations: dict[str, bool] = {}
     """Hints: `readOnlyHint`, `destructiveHint`, `idempotentHint`."""
 
