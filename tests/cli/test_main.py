@@ -15,7 +15,7 @@ from subagents.cli.main import (
     overview,
     target_of,
 )
-from subagents.cli.setup import setup_commands as setup
+from subagents.cli.setup import service_commands
 from subagents.cli.topics import TOPICS
 from subagents.errors import (
     EXIT_DENIED,
@@ -42,10 +42,10 @@ NAMED_IN_THE_SPEC += ["service install", "service uninstall"]
 NAMED_IN_THE_SPEC += ["mcp", "mcp install", "mcp uninstall", "mcp config", "mcp plugin"]
 NAMED_IN_THE_SPEC += ["hook stop", "hook session-start"]
 NAMED_IN_THE_SPEC += ["config trust"]  # not there, but in docs/decisions/0012
-NAMED_IN_THE_SPEC += ["events"]  # the stream of 4-observability §9, at the command line
+NAMED_IN_THE_SPEC += ["events"]
 NAMED_IN_THE_SPEC += ["attach"]
 NAMED_IN_THE_SPEC += ["continue", "interrupt"]  # not there, but in docs/decisions/0024
-NAMED_IN_THE_SPEC += ["watch"]  # 4-observability §5, at the command line
+NAMED_IN_THE_SPEC += ["watch"]
 CODES = [
     EXIT_OK,
     EXIT_FAILED,
@@ -169,6 +169,6 @@ def test_a_path_with_blanks_and_percent_signs_survives_the_unit_file(
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/opt/my py%/python")
     monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path / 'a "b" %c'))
-    unit = setup.unit_text()
+    unit = service_commands.unit_text()
     assert 'ExecStart="/opt/my py%%/python" -m subagents serve\n' in unit
     assert f'Environment="SUBAGENTS_HOME={tmp_path}/a \\"b\\" %%c"\n' in unit

@@ -142,5 +142,5 @@ def test_a_row_is_its_outcome_once_there_is_one() -> None:
 def test_without_a_terminal_nothing_destructive_happens_unasked() -> None:
     with pytest.raises(UsageError, match="Cancel 3 runs") as caught:
         output.is_confirmed("Cancel 3 runs?", yes=False)
-    assert caught.value.hint == "say so: --yes"
+    assert caught.value.hint == "confirm with --yes"
     assert output.is_confirmed("Cancel 3 runs?", yes=True)

@@ -68,7 +68,7 @@ def _start(home: Paths, *, starts: bool) -> bool:
     if not starts and not had_crashed:
         return False
     if ensure_daemon(home) and had_crashed:
-        note("The daemon had gone; it is started again. The runs went on.")
+        note("The daemon had crashed and was restarted. Runs were not affected.")
     return True
 
 
@@ -111,7 +111,7 @@ def caller_cwd() -> str:
         return str(Path.cwd())
     except FileNotFoundError as error:
         raise UsageError(
-            "the working directory does not exist any more", hint="cd to another one"
+            "the working directory no longer exists", hint="cd to another directory"
         ) from error
 
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-Json = Annotated[bool, Parameter(name="--json", help="One JSON document on stdout.")]
-Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Ask nothing.")]
-Run = Annotated[str, Parameter(help="Id, unique prefix of it, label, or `last`.", metavar="RUN")]
+Json = Annotated[bool, Parameter(name="--json", help="Print one JSON document on stdout.")]
+Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Do not ask for confirmation.")]
+Run = Annotated[str, Parameter(help="Id, unique prefix of an id, label or `last`.", metavar="RUN")]
 Runs = Annotated[
     str,
     Parameter(help="Ids, prefixes, labels, `last`, `tree:RUN` or `phase:NAME`.", metavar="RUN"),

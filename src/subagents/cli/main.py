@@ -2,8 +2,6 @@
 
 Commands are named by import strings and imported when they are called, so that ``--help`` and
 ``status`` start quickly; the overview is printed from the table here without any parser.
-
-Source: 5-surfaces §2.
 """
 
 import contextlib
@@ -45,144 +43,84 @@ class Command(NamedTuple):
 
 GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     "Delegate": (
-        Command("run", "runs.run_commands:run", "Hand a task over, wait, print its result"),
-        Command("spawn", "runs.run_commands:spawn", "Hand a task over, print the run's id"),
-        Command("plan run", "runs.run_commands:plan", "Submit a file of runs, all or none"),
-        Command(
-            "continue",
-            "runs.session_commands:continue_",
-            "Go on with an ended run's session",
-        ),
-        Command("attach", "runs.attach:attach", "Follow a session and write into it"),
+        Command("run", "runs.run_commands:run", "Run a task, wait for it and print its result"),
+        Command("spawn", "runs.run_commands:spawn", "Start a run and print its id"),
+        Command("plan run", "runs.run_commands:plan", "Start all runs of a file, or none"),
+        Command("continue", "runs.session_commands:continue_", "Continue an ended run's session"),
+        Command("attach", "runs.attach:attach", "Follow a session and type into it"),
         Command("wait", "runs.wait_commands:wait", "Wait for runs and print their results"),
-        Command("inbox", "runs.wait_commands:inbox", "Messages for you, each once"),
+        Command("inbox", "runs.wait_commands:inbox", "Show new messages and mark them as read"),
         Command("answer", "runs.control_commands:answer", "Answer a worker's question"),
     ),
     "Look": (
-        Command("list", "show.show_commands:list_", "Runs, newest first"),
-        Command("tree", "show.show_commands:tree", "Runs with the runs they spawned"),
-        Command("status", "show.status_command:status", "How runs are doing now"),
-        Command("watch", "show.watch_command:watch", "The same, live, until they are over"),
-        Command("show", "show.show_commands:show", "Everything about one run"),
-        Command("result", "show.show_commands:result", "The whole result of a run"),
-        Command("log", "show.log_command:log", "What its worker said and did"),
-        Command("timeline", "show.show_commands:timeline", "Every event of a run"),
-        Command(
-            "events",
-            "show.events_command:events",
-            "What happens to all runs, in order",
-        ),
-        Command("why", "show.show_commands:why", "Why a run is where it is"),
-        Command("attention", "show.show_commands:attention", "What needs a person"),
-        Command("agents list", "setup.agent_commands:list_", "Agents configured here"),
-        Command("agents show", "setup.agent_commands:show", "One agent's card and record"),
-        Command("agents stats", "setup.agent_commands:stats", "How attempts ended"),
-        Command(
-            "agents suggest",
-            "setup.agent_commands:suggest",
-            "Who fits this work, and why",
-        ),
+        Command("list", "show.show_commands:list_", "List runs, newest first"),
+        Command("tree", "show.show_commands:tree", "Show runs and the runs they spawned"),
+        Command("status", "show.status_command:status", "Show what runs are doing now"),
+        Command("watch", "show.watch_command:watch", "Watch runs live until they end"),
+        Command("show", "show.show_commands:show", "Show everything about a run"),
+        Command("result", "show.show_commands:result", "Print the full result of a run"),
+        Command("log", "show.log_command:log", "Show what a worker said and did"),
+        Command("timeline", "show.show_commands:timeline", "List every event of a run"),
+        Command("events", "show.events_command:events", "Stream the events of all runs"),
+        Command("why", "show.show_commands:why", "Explain why a run is in its current state"),
+        Command("attention", "show.show_commands:attention", "List what needs a person"),
+        Command("agents list", "setup.agent_commands:list_", "List the configured agents"),
+        Command("agents show", "setup.agent_commands:show", "Show an agent's card and record"),
+        Command("agents stats", "setup.agent_commands:stats", "Show how attempts ended"),
+        Command("agents suggest", "setup.agent_commands:suggest", "Suggest agents for a task"),
     ),
     "Act": (
-        Command("steer", "runs.control_commands:steer", "Tell a live worker something"),
-        Command(
-            "interrupt",
-            "runs.session_commands:interrupt",
-            "End a worker's turn, keep it",
-        ),
-        Command("pause", "runs.control_commands:pause", "Hold runs"),
-        Command("resume", "runs.control_commands:resume", "Let paused runs go on"),
-        Command("cancel", "runs.control_commands:cancel", "Stop runs and all they spawned"),
-        Command("retry", "runs.control_commands:retry", "A new run from stored parameters"),
+        Command("steer", "runs.control_commands:steer", "Send a message to a live worker"),
+        Command("interrupt", "runs.session_commands:interrupt", "End a turn, keep the session"),
+        Command("pause", "runs.control_commands:pause", "Pause runs"),
+        Command("resume", "runs.control_commands:resume", "Resume paused runs"),
+        Command("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
+        Command("retry", "runs.control_commands:retry", "Start a run again"),
     ),
     "Set up": (
-        Command("demo", "demo.demo:demo", "Real work by a small fleet, no key needed"),
-        Command(
-            "init",
-            "setup.setup_commands:init",
-            "Write a subagents.toml for this machine",
-        ),
-        Command("doctor", "setup.doctor:doctor", "Check everything, say how to mend it"),
-        Command(
-            "config show",
-            "setup.setup_commands:config_show",
-            "The configuration that holds",
-        ),
-        Command(
-            "config validate",
-            "setup.setup_commands:config_validate",
-            "Check the files",
-        ),
-        Command(
-            "config trust",
-            "setup.setup_commands:config_trust",
-            "Let agents use a file whole",
-        ),
-        Command("config schema", "setup.setup_commands:config_schema", "Its JSON Schema"),
+        Command("demo", "demo.demo:demo", "See a small fleet at work; needs no API key"),
+        Command("init", "setup.init_command:init", "Create a subagents.toml for this machine"),
+        Command("doctor", "setup.doctor:doctor", "Check the installation and suggest fixes"),
+        Command("config show", "setup.config_commands:show", "Show the effective configuration"),
+        Command("config validate", "setup.config_commands:validate", "Check configuration files"),
+        Command("config trust", "setup.config_commands:trust", "Trust a project's file"),
+        Command("config schema", "setup.config_commands:schema", "Print the JSON Schema"),
         Command("serve", "setup.daemon_commands:serve", "Run the daemon in the foreground"),
         Command("up", "setup.daemon_commands:up", "Start the daemon in the background"),
-        Command("down", "setup.daemon_commands:down", "Stop it; workers go on"),
-        Command("db check", "setup.setup_commands:db_check", "Check the database"),
-        Command("db backup", "setup.setup_commands:db_backup", "Copy the database"),
-        Command(
-            "service install",
-            "setup.setup_commands:service_install",
-            "Run under systemd",
-        ),
-        Command(
-            "service uninstall",
-            "setup.setup_commands:service_uninstall",
-            "Take it away",
-        ),
-        Command(
-            "mcp",
-            "bridge.mcp_command:mcp",
-            "Speak MCP on stdin and stdout, for clients",
-        ),
+        Command("down", "setup.daemon_commands:down", "Stop the daemon; workers keep running"),
+        Command("db check", "setup.database_commands:check", "Check the database"),
+        Command("db backup", "setup.database_commands:backup", "Back up the database"),
+        Command("service install", "setup.service_commands:install", "Install a systemd service"),
+        Command("service uninstall", "setup.service_commands:uninstall", "Remove the service"),
+        Command("mcp", "bridge.mcp_command:mcp", "Serve MCP on stdin and stdout"),
     ),
     "For agent programs": (
-        Command(
-            "mcp install",
-            "install.mcp_install:install",
-            "Register in an agent program",
-        ),
-        Command("mcp uninstall", "install.mcp_install:uninstall", "Take that away"),
-        Command("mcp config", "install.mcp_install:config", "Print it for any MCP client"),
-        Command(
-            "mcp plugin",
-            "install.mcp_install:plugin",
-            "Where Claude Code's plugin is",
-        ),
-        Command(
-            "hook stop",
-            "install.claude_hook:stop",
-            "Claude Code's hook at a turn's end",
-        ),
+        Command("mcp install", "install.mcp_install:install", "Register with an agent program"),
+        Command("mcp uninstall", "install.mcp_install:uninstall", "Remove the registration"),
+        Command("mcp config", "install.mcp_install:config", "Print the entry for any MCP client"),
+        Command("mcp plugin", "install.mcp_install:plugin", "Print the Claude Code plugin's path"),
+        Command("hook stop", "install.claude_hook:stop", "Claude Code's hook at a turn's end"),
         Command(
             "hook session-start",
             "install.claude_hook:session_start",
-            "Its hook at a start",
+            "Claude Code's hook at a start",
         ),
     ),
     "For workers": (
-        Command("report", "runs.worker_commands:report", "Claim completion"),
-        Command("progress", "runs.worker_commands:progress", "Say how far you are"),
-        Command("notify", "runs.worker_commands:notify", "Tell the requester something"),
-        Command(
-            "ask",
-            "runs.worker_commands:ask",
-            "Ask the requester, wait for the answer",
-        ),
+        Command("report", "runs.worker_commands:report", "Report that the task is complete"),
+        Command("progress", "runs.worker_commands:progress", "Report progress"),
+        Command("notify", "runs.worker_commands:notify", "Send a message to the requester"),
+        Command("ask", "runs.worker_commands:ask", "Ask the requester and wait for the answer"),
     ),
 }
 PARENTS: Final = {
-    "plan": "Batches of runs",
-    "agents": "Configured agents",
-    "config": "The configuration",
-    "db": "The database",
-    "hook": "What the hooks of Claude Code run",
-    "service": "The daemon as a systemd user service",
-    "mcp": "For MCP clients; without a command it speaks MCP on stdin and stdout",
+    "plan": "Start many runs at once",
+    "agents": "Look at the configured agents",
+    "config": "Look at the configuration and trust project files",
+    "db": "Check and back up the database",
+    "hook": "Commands that Claude Code's hooks run",
+    "service": "Run the daemon as a systemd user service",
+    "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",
 }
 INSTALL_COMPLETION: Final = "--install-completion"
 HELP_FLAGS: Final = {"--help", "-h"}
@@ -198,8 +136,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Without the program's name; None = this process's.
 
     Returns:
-        The exit code (5-surfaces §2). Everything that went wrong was said on stderr, or with
-        ``--json`` as an error document on stdout.
+        The exit code. What went wrong was said on stderr, or with ``--json`` as an error document
+        on stdout.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = _wants_json(arguments)
@@ -276,10 +214,10 @@ def overview() -> str:
         "",
         "Examples:",
         "  subagents run 'wc -l README.md'        the result on stdout, the rest on stderr",
-        "  subagents demo                         see it all in 15 seconds",
+        "  subagents demo                         a tour in 15 seconds",
         "",
-        "Each command: subagents COMMAND --help",
-        f"Topics: subagents help {' | '.join(TOPICS)}",
+        "Help for a command: subagents COMMAND --help",
+        f"Help topics: subagents help {' | '.join(TOPICS)}",
         "Shell completion: subagents --install-completion",
         "",
     ]
@@ -298,7 +236,7 @@ def overview_of(parent: str) -> str:
         for each in _commands()
         if each.name.startswith(f"{parent} ")
     ]
-    return "\n".join([*lines, "", f"Each: subagents {parent} COMMAND --help", ""])
+    return "\n".join([*lines, "", f"Help for a command: subagents {parent} COMMAND --help", ""])
 
 
 def _text_of(command: Command) -> list[str]:

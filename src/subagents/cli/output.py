@@ -1,8 +1,6 @@
 """What goes to the terminal and how: data on stdout, everything else on stderr.
 
 Rich is imported only when stdout is a terminal, and never for one plain line.
-
-Source: 5-surfaces §2.
 """
 
 import os
@@ -181,7 +179,7 @@ def is_confirmed(question: str, *, yes: bool, flag: str = "--yes") -> bool:
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"{question} Nobody is here to be asked.", hint=f"say so: {flag}")
+        raise UsageError(f"{question} There is no terminal to ask on.", hint=f"confirm with {flag}")
     sys.stderr.write(f"{harmless(question)} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

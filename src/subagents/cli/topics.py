@@ -5,32 +5,32 @@ from typing import Final
 EXIT_CODES: Final = """\
 Exit codes
 
-   0  ok
-   1  failed: something inside, or the database cannot be trusted
-   2  usage: a flag, a value or the configuration is wrong; nothing was stored
+   0  success
+   1  internal error, or a damaged database
+   2  usage error: a flag, a value or the configuration is invalid; nothing was stored
    3  not found: no such run, message, question or agent
-   4  denied: a guardrail refused; the message names the configuration key
-   5  the run ended unsuccessfully (error, timeout, cancelled, lost, partial)
-   6  verification failed: the work ended, but its contract is not met
+   4  denied by a guardrail; the message names the configuration key
+   5  the run did not succeed (error, timeout, cancelled, lost, partial)
+   6  verification failed: the run ended, but its contract is not met
    7  the daemon cannot be reached
-   8  still pending when --timeout was over
- 130  interrupted (Ctrl-C); runs go on
+   8  still pending after --timeout
+ 130  interrupted (Ctrl-C); runs continue
 
-Of several runs the first of 3, 8, 5, 6 that applies to any of them is given.
+For several runs, the first of 3, 8, 5 and 6 that applies to any of them is used.
 """
 
 SELECTORS: Final = """\
-Selectors: how a run is named
+Selectors: how to name a run
 
   r-abcdefghij    its id
-  r-abc, abc      a beginning of the id that only one run has, three characters or more
-  tests           its label; the newest of your session with it, else of anybody
+  r-abc, abc      a unique prefix of the id, at least three characters
+  tests           its label: the newest run of your session with it, or else of any session
   last            the newest run of your session
 
-Where a command takes several runs (list, wait, status, watch, pause, resume, cancel):
+Commands that take several runs (list, wait, status, watch, pause, resume, cancel) also accept:
 
-  tree:RUN        a run and all that it spawned
-  phase:NAME      every run in a phase; phase:queued,running for two
+  tree:RUN        a run and everything it spawned
+  phase:NAME      all runs in a phase, or in several: phase:queued,running
 
 See also: subagents help phases
 """
@@ -38,7 +38,7 @@ See also: subagents help phases
 DURATIONS: Final = """\
 Durations
 
-  250ms  30s  5m  1h30m  2d    parts from large to small
+  250ms  30s  5m  1h30m  2d    units in descending order
   PT5M   P1DT12H               ISO 8601, with days, hours, minutes, seconds
   90     1.5                   seconds
 
@@ -46,26 +46,26 @@ At most 365d.
 """
 
 PHASES: Final = """\
-Phases: where a run is in its life
+Phases: the stages of a run
 
-  waiting             for the runs it depends on
-  queued              for a slot of its lane
-  spawning            its runtime was told to start
-  running             an attempt is alive
-  ending              output is drained, runs it spawned settle
-  verifying           its contract is checked
-  retry_wait          the next attempt is due at a stored time
-  announcing          it ended; its requester is being told
-  announce_deferred   telling waits, for a stored reason
-  cleanup_pending     told; files are tidied up
-  completed           over
-  completed_giveup    over; telling was given up, the result is kept (subagents attention)
+  waiting             waits for the runs it depends on
+  queued              waits for a slot in its lane
+  spawning            its worker is being started
+  running             an attempt is running
+  ending              its output is read to the end, its children settle
+  verifying           its contract is being checked
+  retry_wait          waits for the next attempt
+  announcing          ended; the result is being delivered
+  announce_deferred   ended; delivery is postponed
+  cleanup_pending     delivered; files are being cleaned up
+  completed           done
+  completed_giveup    done; delivery was given up, the result is kept (subagents attention)
 
-Why a run is where it is: subagents why RUN
+To see why a run is in its phase: subagents why RUN
 """
 
 PLANS: Final = """\
-Plan files: many runs at once, all or none (subagents plan run FILE)
+Plan files: start many runs at once, or none (subagents plan run FILE)
 
     # nightly.toml
     [[runs]]
@@ -79,21 +79,21 @@ Plan files: many runs at once, all or none (subagents plan run FILE)
     depends_on = ["count"]
     retry_count = 2
 
-The same as YAML or JSON, in snake_case or camelCase. All fields:
+YAML and JSON work as well, in snake_case or camelCase. All fields:
 
 {fields}
 
-Their types, bounds and defaults: docs/spawn-parameters.md; what they mean: subagents run --help
+For types, limits and defaults see docs/spawn-parameters.md; for their meaning, subagents run --help
 """
 
 ENVIRONMENT: Final = """\
 Environment
 
-  SUBAGENTS_HOME          holds configuration, state, cache and socket, all in one directory
+  SUBAGENTS_HOME          one directory for configuration, state, cache and socket
   SUBAGENTS_A__B=value    sets the configuration key a.b (subagents config show --origin)
-  NO_COLOR                no colours
+  NO_COLOR                disables colours
 
-For workers, set by the daemon:
+Set by the daemon for workers:
 
   SUBAGENTS_RUN_ID  SUBAGENTS_SESSION_KEY  SUBAGENTS_AGENT_ID  SUBAGENTS_SOCKET
 """

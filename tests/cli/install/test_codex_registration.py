@@ -111,6 +111,6 @@ def test_a_file_that_changed_after_it_was_shown_is_not_written(tmp_path: Path) -
     file = tmp_path / "config.toml"
     shown = change(file, ENTRY)
     file.write_text("x = 1\n")
-    with pytest.raises(Conflict, match="was changed meanwhile"):
+    with pytest.raises(Conflict, match="changed in the meantime"):
         write(shown)
     assert file.read_text() == "x = 1\n"

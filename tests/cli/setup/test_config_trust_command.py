@@ -77,7 +77,7 @@ def test_a_worker_can_neither_trust_a_file_nor_write_a_trusted_one(home: Home) -
 @pytest.mark.requirement("cli:config-trust")
 def test_a_file_that_is_not_there_or_wrong_is_not_trusted(home: Home) -> None:
     missing = home.cli("config", "trust", "--yes")
-    assert (missing.code, "no project file holds here" in missing.err) == (3, True)
+    assert (missing.code, "there is no project file here" in missing.err) == (3, True)
     named = home.cli("config", "trust", "nothing.toml", "--yes")
     assert named.code == 3
     (home.work / "subagents.toml").write_text("[agents.x]\nruntim = 1\n")

@@ -8,12 +8,12 @@ import pytest
 from tests.cli.cli_home import temporary_home, until
 
 from subagents.cli.setup import doctor_agents
-from subagents.cli.setup.doctor_agents import agent_checks
-from subagents.cli.setup.doctor_check import (
+from subagents.cli.setup.doctor_agents import (
     FAIL,
     OK,
     WARN,
     Check,
+    agent_checks,
 )
 from subagents.config import program_catalog as programs
 from subagents.config.paths import Paths

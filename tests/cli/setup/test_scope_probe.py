@@ -191,7 +191,7 @@ def test_nobody_to_ask_and_no_flag_runs_nothing(home: Home) -> None:
     done = home.cli("doctor", "--probe", "honest")
 
     assert done.code == 2
-    assert "Let honest (honest) run 2 tiny tasks with its own model and login?" in done.err
+    assert "Run 2 tiny tasks with honest (honest), using its own model and login?" in done.err
     assert "--yes" in done.err
     assert not (home.root / "where").exists()
 
@@ -200,7 +200,7 @@ def test_nobody_to_ask_and_no_flag_runs_nothing(home: Home) -> None:
 @pytest.mark.parametrize(
     ("agent", "env", "code", "text"),
     [
-        ("command", {}, 2, 'runtime "command" claims nothing that a probe could try'),
+        ("command", {}, 2, 'runtime "command" claims nothing that can be probed'),
         ("main", {}, 2, "agents.main.runtime is not set"),
         ("honets", {}, 3, "did you mean 'honest'?"),
         ("honest", {"SUBAGENTS_RUN_ID": "r-1"}, None, "a worker cannot probe an agent"),

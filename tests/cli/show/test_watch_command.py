@@ -158,7 +158,7 @@ def test_once_is_a_table_and_as_json_a_document(shared: Home) -> None:
 @pytest.mark.requirement("watch:once")
 def test_nothing_at_work_is_no_error_and_mistakes_are_named(shared: Home) -> None:
     until(lambda: not shared.ok("watch", "--once", "--json").rows("runs"), "all is over")
-    assert "No run is at work" in shared.ok("watch").err
+    assert "No active runs" in shared.ok("watch").err
     refused = shared.cli("watch", "--interval", "10ms")
     assert refused.code == 2
     assert "--interval must be 200ms or more" in refused.err

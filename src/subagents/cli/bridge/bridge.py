@@ -7,13 +7,15 @@ daemon: it starts it, finds it again, and repeats what may be repeated.
 An answer that hands messages over is acknowledged once the client took it and lives on: with its
 next line, or a moment later. Until then the connection of its request stays open, and the daemon
 takes its end, also by SIGKILL, as "nobody read this".
-
-Source: 5-surfaces §3; 2-lifecycle §7; decision 0015.
 """
 
 import contextlib
+import fcntl
 import os
+import stat
+import struct
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +42,6 @@ from subagents.cli.bridge.bridge_rpc import (
     rewritten,
     unreachable,
 )
-from subagents.cli.bridge.unread import unread_bytes
 from subagents.client.transport import Connection, Gone, request
 from subagents.errors import DaemonUnreachable
 
@@ -56,6 +57,7 @@ SILENCE_S: Final = 60.0
 """The daemon says something at least every 15 s; after so long without a byte it is taken for
 dead."""
 UNAVAILABLE: Final = 503
+_NUMBER: Final = struct.Struct("i")
 END_GRACE_S: Final = 5.0
 """When the input ends, calls that only ask have so long to be answered: a pipe ends at once."""
 
@@ -446,6 +448,25 @@ class Bridge:
             raise Gone("it cannot write now", was_sent=True)
         if said.status >= 400:
             say(f"messages could not be acknowledged: HTTP {said.status}")
+
+
+def unread_bytes(descriptor: int) -> int:
+    """Bytes in the pipe or socket ``descriptor`` that its reader has not read; 0 = all, or unknown.
+
+    Clients give their servers a pipe or a pair of sockets; both keep count. Where nobody counts (a
+    file, a terminal, another system) everything written is taken to be read.
+    """
+    try:
+        kind = os.fstat(descriptor).st_mode
+        # A pipe tells what is in it, a socket what the peer has not taken from it.
+        asked = termios.FIONREAD if stat.S_ISFIFO(kind) else termios.TIOCOUTQ
+        if not stat.S_ISFIFO(kind) and not stat.S_ISSOCK(kind):
+            return 0
+        found = fcntl.ioctl(descriptor, asked, bytes(_NUMBER.size))
+    except OSError:
+        return 0
+    (count,) = _NUMBER.unpack(found)
+    return int(count)
 
 
 def say(text: str) -> None:

@@ -190,16 +190,19 @@ def error_message(
 
 def outcome_unknown(call: Call) -> bytes:
     """For a tool that must not be called twice by us: whoever called it can look."""
-    hint = "look before you repeat it: sessions_list, or subagents action=status"
+    hint = "check before repeating it: sessions_list, or subagents action=status"
     return _failed_tool(
-        call, "outcome_unknown", "the daemon went away during this call; it may have acted", hint
+        call,
+        "outcome_unknown",
+        "the daemon went away during this call and may have carried it out",
+        hint,
     )
 
 
 def unreachable(call: Call, reason: str) -> bytes:
     """No daemon could be reached in time."""
     text = f"no daemon answers: {reason}"
-    hint = "call again; if it stays so: subagents doctor"
+    hint = "call again; if that does not help: subagents doctor"
     if call.method == "tools/call":
         return _failed_tool(call, "daemon_unreachable", text, hint)
     data = {"code": "daemon_unreachable", "message": text, "retryable": True, "hint": hint}

@@ -1,7 +1,4 @@
-"""``subagents mcp``: what MCP clients start to speak to the daemon over stdin and stdout.
-
-Source: 5-surfaces §3; 3-tools "Who is calling".
-"""
+"""``subagents mcp``: what MCP clients start to speak to the daemon over stdin and stdout."""
 
 import os
 import re
@@ -12,7 +9,6 @@ from types import FrameType
 from typing import Final
 from urllib.parse import quote
 
-from subagents.cli.bridge.ancestors import worker_variables
 from subagents.cli.bridge.bridge import Bridge, Daemon, say
 from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths, session_name
@@ -20,16 +16,19 @@ from subagents.errors import EXIT_OK, UsageError
 
 PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
 """Set by Claude Code for the servers it starts; others start them in the project."""
+TOKEN: Final = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
+NAMES: Final = ("SUBAGENTS_SOCKET", "SUBAGENTS_SESSION_KEY", TOKEN)
+ANCESTORS_MAX: Final = 32
 _NAME: Final = re.compile(r"[!-~]{1,200}")
 _KEY: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
 
 
 def mcp(*arguments: str) -> int:
-    """Speak MCP on stdin and stdout; started by clients (Claude Code, Codex, …), not by people.
+    """Serve MCP on stdin and stdout. MCP clients such as Claude Code and Codex start this.
 
-    Starts the daemon when none runs, and finds it again when it was restarted. Without
-    ``--session`` the session belongs to the project directory, so that a client that was started
-    again finds its inbox. Inside a worker it speaks for that worker's run.
+    Starts the daemon if none is running and reconnects after a restart. Without ``--session``, the
+    session is named after the project directory, so that a restarted client finds its inbox again.
+    Inside a worker, it acts for that worker's run.
 
     For example:
         subagents mcp
@@ -40,7 +39,7 @@ def mcp(*arguments: str) -> int:
     """
     wanted = _session_argument(arguments)
     if sys.stdin.isatty():
-        say("waiting for an MCP client on stdin; subagents mcp config shows how to set one up")
+        say("waiting for an MCP client on stdin; `subagents mcp config` prints how to set one up")
     daemon = daemon_of(os.environ, wanted)
     # Clients end their servers with either; both mean "done", also where SIGINT came in ignored.
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -121,3 +120,44 @@ def session_of(name: str | None) -> str:
             details={"field": "--session"},
         )
     return f"agent:main:{found}"
+
+
+def worker_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """``NAMES`` as the nearest process above us has them; empty when we have them ourselves.
+
+    Agent programs start their tool servers with a few harmless variables only. A token in an
+    argument or a file would lie about where others can read it; in the environment of the worker,
+    which is above us, it is already. Linux only: elsewhere ``/proc`` is missing.
+
+    Returns:
+        Nothing, too, when nobody above us is a worker, or may not be read.
+    """
+    if environ.get(TOKEN):
+        return {}
+    pid = os.getppid()
+    for _ in range(ANCESTORS_MAX):
+        if pid <= 1:
+            break
+        found = _variables(pid)
+        if TOKEN in found:
+            return found
+        pid = _parent(pid)
+    return {}
+
+
+def _variables(pid: int) -> dict[str, str]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:  # noqa: PTH123  starts faster
+            pairs = (os.fsdecode(each).partition("=") for each in file.read().split(b"\0"))
+            return {name: value for name, _, value in pairs if name in NAMES}
+    except OSError:
+        return {}
+
+
+def _parent(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123  starts faster
+            # The name in parentheses may hold anything, also ") ".
+            return int(file.read().rpartition(b") ")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0

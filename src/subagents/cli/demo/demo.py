@@ -2,8 +2,6 @@
 
 Everything happens in a fresh temporary directory with a daemon of its own. At the end the demo
 looks for itself whether all of it is true, and exits 0 only then.
-
-Source: 5-surfaces §1 "subagents demo".
 """
 
 import os
@@ -70,9 +68,9 @@ def demo(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Real work by a small fleet: no model, no key, nothing of yours is touched.
+    """Show a small fleet at work, without a model or an API key. Your own files are not touched.
 
-    Exit code 0 when everything that was promised really happened.
+    The exit code is 0 if everything the demo promises really happened.
 
     For example:
 

@@ -1,7 +1,4 @@
-"""What ``subagents demo`` delegates: its directory, its four agents and their runs.
-
-Source: 5-surfaces §1 "subagents demo".
-"""
+"""What ``subagents demo`` delegates: its directory, its four agents and their runs."""
 
 import json
 import os

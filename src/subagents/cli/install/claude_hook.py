@@ -10,12 +10,10 @@ a turn, because Claude Code has two kinds of sessions:
   wakes it. It leaves what is new to others for a moment, and altogether what a call under way
   waits for: the session would see it twice.
 
-Each message goes to one reader, whichever that is (2-lifecycle §7), and counts as read only after
+Each message goes to one reader, whichever that is, and counts as read only after
 it was written. A question stays unread until somebody answers it, so a file remembers for each
 session what it was told. Nothing here starts a daemon that was not running, and no failure ends
 with code 2, which would be taken for news.
-
-Source: 5-surfaces §1, §3 (the plugin); 2-lifecycle §7.
 """
 
 import contextlib
@@ -107,16 +105,18 @@ class Memory(msgspec.Struct):
 def stop(
     *,
     wait: Annotated[
-        bool, Parameter(help="In the background of an interactive session: until there is news.")
+        bool,
+        Parameter(help="Wait in the background of an interactive session until there is news."),
     ] = False,
     for_: Annotated[
-        str, Parameter(name="--for", help="With --wait: at most this long.", metavar="DURATION")
+        str,
+        Parameter(name="--for", help="With --wait, wait at most this long.", metavar="DURATION"),
     ] = "590s",
 ) -> int:
-    """At the end of a turn of Claude Code: tell the session what its workers said.
+    """Hook for the end of a Claude Code turn: pass on what the session's workers reported.
 
-    Reads the hook's input on stdin. Prints words with which the turn goes on, or
-    with --wait ends with code 2 and the news on stderr.
+    Reads the hook's input from stdin. Prints a decision that continues the turn; with
+    --wait, exits with code 2 and the news on stderr.
 
     For example:
 
@@ -141,9 +141,9 @@ def stop(
 
 
 def session_start() -> int:
-    """At the start of a session of Claude Code: say what is unread and what is still running.
+    """Hook for the start of a Claude Code session: list unread messages and active runs.
 
-    Reads the hook's input on stdin; takes nothing from the inbox.
+    Reads the hook's input from stdin. Does not mark any message as read.
 
     For example:
 
@@ -440,7 +440,7 @@ def welcome(unread: Sequence[InboxEntry], rows: Sequence[RunRow]) -> str:
     """What a new or resumed session should know, within ``CONTEXT_CHARS_MAX``; "" = nothing."""
     if not unread and not rows:
         return ""
-    lines = ["subagents: this project has work by earlier or other sessions of it."]
+    lines = ["subagents: earlier or other sessions of this project started work here."]
     if unread:
         lines.append(f"Unread ({len(unread)}); tool `subagents`, action=inbox brings them:")
         lines += _listed([_head(each) for each in unread], room=CONTEXT_CHARS_MAX // 2)

@@ -85,7 +85,7 @@ def with_entry(text: str, path: Sequence[str], entry: Entry | None) -> str:
     if _at(after, path) != entry or _others(after, path) != _others(before, path):
         raise ConfigError(
             f"[{'.'.join(path)}] is written in a form not known here",
-            hint="change it by hand; it is printed by: subagents mcp config codex",
+            hint="edit the file by hand; `subagents mcp config codex` prints the entry",
         )
     return changed
 
@@ -166,7 +166,7 @@ def write(change: Change) -> Path | None:
     file = change.file.resolve()
     if read(file) != change.before:
         raise Conflict(
-            f"{file} was changed meanwhile; nothing was written", hint="call it again to see"
+            f"{file} changed in the meantime; nothing was written", hint="run the command again"
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

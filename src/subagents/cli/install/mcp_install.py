@@ -33,10 +33,12 @@ from subagents.errors import EXIT_OK, ConfigError, NotFound
 COMMAND_TIMEOUT_S: Final = 60.0
 
 Name = Annotated[str, Parameter(help=f"One of {', '.join(NAMES)}.", metavar="PROGRAM")]
-DryRun = Annotated[bool, Parameter(name="--dry-run", help="Only show what would be done.")]
+DryRun = Annotated[
+    bool, Parameter(name="--dry-run", help="Show what would be done and change nothing.")
+]
 Project = Annotated[
     bool,
-    Parameter(help="For this directory instead of for this user.", name="--project"),
+    Parameter(help="Register for this directory instead of for your user.", name="--project"),
 ]
 
 
@@ -51,9 +53,9 @@ def install(
 ) -> int:
     """Register subagents as an MCP server of an agent program.
 
-    Shows the program's own command, asks, and runs it. Codex has no command that says
-    enough: its config.toml is edited, and the old file kept beside it as FILE.bak-<time>.
-    Repeating it changes nothing.
+    Shows the program's own command, asks and runs it. Codex has no command that can set
+    everything needed, so its config.toml is edited and the old file kept as
+    FILE.bak-<time>. Does nothing if subagents is already registered.
 
     For example:
 
@@ -81,9 +83,9 @@ def uninstall(
     yes: Yes = False,
     json: Json = False,
 ) -> int:
-    """Take subagents out of an agent program's MCP servers again.
+    """Remove subagents from the MCP servers of an agent program.
 
-    Shows the program's own command, asks, and runs it, as `mcp install` does.
+    Shows the program's own command, asks and runs it, as `mcp install` does.
 
     For example:
 
@@ -107,7 +109,7 @@ def config(
     *,
     json: Json = False,
 ) -> int:
-    """Print the entry that makes subagents an MCP server of a client.
+    """Print the configuration entry for an MCP client.
 
     For example:
 
@@ -128,7 +130,7 @@ def config(
 
 
 def plugin(*, json: Json = False) -> int:
-    """Print where the plugin for Claude Code is: tools, hooks and a skill in one folder.
+    """Print the path of the Claude Code plugin, which contains tools, hooks and a skill.
 
     For example:
 
@@ -142,7 +144,7 @@ def plugin(*, json: Json = False) -> int:
     else:
         output.line(str(folder))
     if shutil.which("subagents") is None:
-        output.note("Its tools and hooks start `subagents`, which is not on PATH here.")
+        output.note("Its tools and hooks run `subagents`, which is not on PATH.")
     return EXIT_OK
 
 
@@ -269,7 +271,7 @@ def _run(command: Sequence[str]) -> None:
     try:
         done = process_group.run(command, timeout_s=COMMAND_TIMEOUT_S)
     except subprocess.TimeoutExpired as error:
-        raise ConfigError(f"{name} did not end within {COMMAND_TIMEOUT_S:.0f} s") from error
+        raise ConfigError(f"{name} did not finish within {COMMAND_TIMEOUT_S:.0f} s") from error
     except OSError as error:
         raise ConfigError(f"cannot start {name}: {error.strerror}") from error
     if done.returncode != 0:

@@ -2,8 +2,6 @@
 
 A thread follows the transcript and prints it; this one reads what is typed. Both look at the same
 session: when a message starts a run that goes on with it, the follower goes on there.
-
-Source: 5-surfaces §2; 7-runtimes (``subagents attach``); docs/decisions/0024.
 """
 
 import os
@@ -52,16 +50,16 @@ def attach(
     /,
     *,
     tail: Annotated[
-        int, Parameter(name=["--tail", "-n"], help="Begin with the newest N lines.", metavar="N")
+        int, Parameter(name=["--tail", "-n"], help="Start with the newest N lines.", metavar="N")
     ] = LINES,
     json: Json = False,
 ) -> int:
-    """Follow a session live, and type messages into it, also when its run has ended.
+    """Follow a session live and type messages into it, even after its run has ended.
 
-    A line goes into the worker's live turn where its runtime takes it, else it starts a run that
-    goes on with the session. `/interrupt` ends the turn. Ctrl-C or Ctrl-D leaves; the work goes on.
-    From a pipe each line is a message, and at its end the session is followed until nobody works
-    in it; the exit code is then that of `run`.
+    A line you type goes into the worker's current turn if its runtime accepts input; otherwise it
+    starts a run that continues the session. `/interrupt` ends the turn. Ctrl-C or Ctrl-D detaches
+    without stopping the work. When stdin is a pipe, each line is a message, and at the end of the
+    input the session is followed until no run is active; the exit code is then that of `run`.
 
     For example:
 

@@ -1,7 +1,4 @@
-"""Commands that change a run: ``steer answer pause resume cancel retry``.
-
-Source: 5-surfaces §2.
-"""
+"""Commands that change a run: ``steer answer pause resume cancel retry``."""
 
 import re
 from collections.abc import Sequence
@@ -31,12 +28,12 @@ REQUEST: Final = re.compile(r":[qn][0-9]+$")
 
 def steer(
     run: Run,
-    message: Annotated[str, Parameter(help="What to tell it.", metavar=TEXT_METAVAR)],
+    message: Annotated[str, Parameter(help="The message.", metavar=TEXT_METAVAR)],
     /,
     *,
     json: Json = False,
 ) -> int:
-    """Tell a live worker something; where its runtime cannot listen now, it waits.
+    """Send a message to a live worker. If its runtime takes no input now, the message waits.
 
     For example:
 
@@ -53,7 +50,7 @@ def answer(
     request: Annotated[
         str,
         Parameter(
-            help="The question's id, or a run that has one question open.", metavar="REQUEST"
+            help="Id of the question, or a run with exactly one open question.", metavar="REQUEST"
         ),
     ],
     text: Annotated[str, Parameter(help="The answer.", metavar=TEXT_METAVAR)] = "",
@@ -61,11 +58,11 @@ def answer(
     *,
     decision: Annotated[
         Literal["answer", "approve", "deny"],
-        Parameter(help="Approve or deny instead of answering. Default: answer."),
+        Parameter(help="Approve or deny instead of giving an answer. Default: answer."),
     ] = "answer",
     json: Json = False,
 ) -> int:
-    """Answer a worker's question, or what it said it is blocked by.
+    """Answer a worker's question or the blocker it reported.
 
     For example:
 
@@ -98,7 +95,7 @@ def _only_question(client: Client, selector: str) -> str:
 
 
 def pause(*runs: Runs, json: Json = False) -> int:
-    """Hold runs: what has not started stays, what runs is interrupted where its runtime can.
+    """Pause runs. Queued runs do not start; live ones are interrupted if their runtime allows it.
 
     For example:
 
@@ -110,7 +107,7 @@ def pause(*runs: Runs, json: Json = False) -> int:
 
 
 def resume(*runs: Runs, json: Json = False) -> int:
-    """Let paused runs go on.
+    """Resume paused runs.
 
     For example:
 
@@ -139,13 +136,15 @@ def _each(runs: Sequence[str], verb: str, *, json: bool) -> int:
 
 def cancel(
     *runs: Runs,
-    reason: Annotated[str | None, Parameter(help="Kept on record.", metavar=TEXT_METAVAR)] = None,
+    reason: Annotated[
+        str | None, Parameter(help="The reason, for the record.", metavar=TEXT_METAVAR)
+    ] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> int:
-    """Stop runs and all they spawned; output so far is kept.
+    """Cancel runs and everything they spawned. Their output so far is kept.
 
-    More than one run is confirmed on a terminal, and needs --yes elsewhere.
+    Asks before cancelling more than one run; without a terminal, --yes is required.
 
     For example:
 
@@ -173,7 +172,7 @@ def cancel(
 
 
 def retry(run: Run, /, *, json: Json = False) -> int:
-    """Start a new run from the stored parameters of an ended one.
+    """Start a new run with the parameters of a run that ended.
 
     For example:
 
@@ -189,7 +188,7 @@ def retry(run: Run, /, *, json: Json = False) -> int:
     accepted = read(receipt, SpawnReceipt)
     output.line(accepted.run_id)
     output.note(f"{accepted.label} ({accepted.agent_id}) is {accepted.phase}")
-    output.note(f"  wait for it: subagents wait {accepted.run_id}")
+    output.note(f"  to wait for it: subagents wait {accepted.run_id}")
     return EXIT_OK
 
 

@@ -2,9 +2,6 @@
 
 Whoever waits is told of questions, too, and a daemon that dies in the middle is brought back:
 its runs go on without it, and so does the wait.
-
-Source: 5-surfaces §2 (``run``, ``wait``), 2-lifecycle §7 (waited, polled and pushed are one
-delivery).
 """
 
 import os
@@ -19,7 +16,7 @@ from subagents.api.wire.run_answers import RunDetail, RunNode, WaitResult
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
-from subagents.cli.show import leftovers, render
+from subagents.cli.show import render
 from subagents.client.client import Client, Document, segment
 from subagents.errors import (
     EXIT_NOT_FOUND,
@@ -204,7 +201,7 @@ def acknowledge(message_ids: Sequence[str]) -> None:
 
 
 def exit_code(waited: WaitResult) -> int:
-    """5-surfaces §2: unknown runs, then what is pending, then the worst outcome.
+    """Of unknown runs first, then of what is pending, then of the worst outcome.
 
     With ``any`` nothing counts as pending once a run has ended; the caller passes it so.
     """
@@ -241,7 +238,7 @@ def print_ends(waited: WaitResult, *, started: float | None = None) -> None:
             for reason in render.error_lines(item.outcome, item.verification):
                 output.note(f"  {reason}")
             output.note(f"  see: subagents why {item.run_id}")
-        leftovers.say(item, has_result=bool(result))
+        render.say_leftovers(item, has_result=bool(result))
     for pending in waited.pending:
         why = f" ({one_line(pending.why, output.CELL_CHARS_MAX)})" if pending.why else ""
         output.note(f"… {pending.label or pending.run_id}: {pending.phase}{why}")

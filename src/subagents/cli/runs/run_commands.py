@@ -27,7 +27,7 @@ Named = Callable[[RunSpec], RunSpec]
 Task = Annotated[
     str,
     Parameter(
-        help="What to do, in one argument; `-` reads it from stdin; after `--`, a command line."
+        help="The task as one argument; `-` reads it from stdin; after `--`, a command line."
     ),
 ]
 Flags = Annotated[SpawnFlags, Parameter(name="*")]
@@ -37,12 +37,14 @@ NO_FLAGS: Final = SpawnFlags()
 def run(
     *task: Task,
     flags: Flags = NO_FLAGS,
-    detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait; spawn.")] = False,
+    detach: Annotated[
+        bool, Parameter(name=["--detach", "-d"], help="Do not wait for the run, as `spawn`.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """Hand a task over, wait for its end, and print its result.
+    """Run a task, wait for it to end and print its result.
 
-    Exit code 0 when it ended ok, 5 when it did not, 6 when its verification failed.
+    The exit code is 0 if the run succeeded, 5 if it did not and 6 if its verification failed.
 
     For example:
 
@@ -63,7 +65,7 @@ def run(
 
 
 def spawn(*task: Task, flags: Flags = NO_FLAGS, json: Json = False) -> int:
-    """Hand a task over and print the run's id; its end comes to your inbox.
+    """Start a run and print its id. Its result is delivered to your inbox.
 
     For example:
 
@@ -81,7 +83,7 @@ def spawn(*task: Task, flags: Flags = NO_FLAGS, json: Json = False) -> int:
     output.line(accepted.run_id)
     sys.stdout.flush()
     _say_accepted([accepted], is_brief=False)
-    output.note(f"  wait for it: subagents wait {accepted.run_id}")
+    output.note(f"  to wait for it: subagents wait {accepted.run_id}")
     return EXIT_OK
 
 
@@ -91,9 +93,9 @@ def plan(
     detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
     json: Json = False,
 ) -> int:
-    """Submit many runs at once, all or none, and wait for them.
+    """Start all runs of a file, or none of them, and wait for them.
 
-    The file has `runs`: tables with the spawn parameters (`subagents help plans`).
+    The file lists the spawn parameters of each run under `runs` (`subagents help plans`).
 
     For example:
 
@@ -157,7 +159,9 @@ def _say_accepted(accepted: Sequence[SpawnReceipt], *, is_brief: bool) -> None:
         for warning in receipt.warnings:
             output.note(f"warning: {warning}")
         if receipt.repeated:
-            output.note(f"{receipt.run_id} was there already for this key; nothing new started")
+            output.note(
+                f"{receipt.run_id} already exists for this idempotency key; nothing was started"
+            )
         elif not is_brief:
             name = one_line(receipt.label, output.CELL_CHARS_MAX)
             output.note(f"{receipt.run_id}: {name} ({receipt.agent_id}) is {receipt.phase}")
@@ -186,8 +190,8 @@ def wait_and_print(accepted: Sequence[SpawnReceipt], *, started: float, json: bo
 
 def _interrupted(run_ids: Sequence[str]) -> int:
     shown = " ".join(run_ids[:3]) + (" …" if len(run_ids) > 3 else "")
-    goes_on = "it goes on" if len(run_ids) == 1 else "they go on"
-    output.note(f"\nNot waiting any more; {goes_on}.")
+    goes_on = "the run continues" if len(run_ids) == 1 else "the runs continue"
+    output.note(f"\nStopped waiting; {goes_on}.")
     output.note(f"  wait again: subagents wait {shown}")
     output.note(f"  stop:       subagents cancel {shown}")
     return EXIT_INTERRUPTED

@@ -1,8 +1,6 @@
 """Selectors that name several runs: ``tree:RUN`` and ``phase:NAME[,NAME]``.
 
 The daemon knows ids, prefixes, labels and ``last``; these two are spelled out here into ids.
-
-Source: 5-surfaces §2.
 """
 
 from collections.abc import Sequence
@@ -71,7 +69,7 @@ def expand(client: Client, selectors: Sequence[str]) -> list[str]:
     found: list[str] = []
     for selector in selectors:
         if not selector.strip():
-            raise UsageError("a run must be named by id, prefix, label or `last`, not by nothing")
+            raise UsageError("name the run by id, prefix, label or `last`")
         if is_several(selector):
             matched = [row.run_id for row in rows(client, selector)]
             if not matched:
@@ -90,9 +88,9 @@ def path_of(selector: str, rest: str = "") -> str:
     """
     if is_several(selector):
         raise UsageError(
-            f"{selector} may name several runs; this command takes one",
+            f"{selector} may match several runs; this command takes one",
             hint="name it by id, prefix, label or `last`",
         )
     if not selector.strip():
-        raise UsageError("a run must be named by id, prefix, label or `last`, not by nothing")
+        raise UsageError("name the run by id, prefix, label or `last`")
     return f"/v1/runs/{segment(selector)}{rest}"

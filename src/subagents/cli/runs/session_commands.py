@@ -1,7 +1,4 @@
-"""``continue`` and ``interrupt``: go on with a session, and end the turn that is under way.
-
-Source: 5-surfaces §2; 2-lifecycle §2, §10; docs/decisions/0024.
-"""
+"""``continue`` and ``interrupt``: go on with a session, and end the turn that is under way."""
 
 import time
 from typing import Annotated
@@ -24,17 +21,18 @@ def continue_(
     run: Run,
     /,
     *message: Annotated[
-        str, Parameter(help="What to say; `-` reads it from stdin.", metavar="MESSAGE")
+        str, Parameter(help="The message; `-` reads it from stdin.", metavar="MESSAGE")
     ],
     detach: Annotated[
-        bool, Parameter(name=["--detach", "-d"], help="Do not wait; print the run's id.")
+        bool, Parameter(name=["--detach", "-d"], help="Do not wait; print the id of the run.")
     ] = False,
     json: Json = False,
 ) -> int:
-    """Go on with a run's session: a new run in it, or a message to the one at work there.
+    """Continue the session of a run: start a new run in it, or message the one that is running.
 
-    However the run ended (done, interrupted, out of time or budget, cancelled, lost), its agent
-    goes on where it was, with all it knows. Then as `run`: waits and prints the result.
+    However the run ended (completed, interrupted, timed out, over budget, cancelled or lost), its
+    agent continues where it stopped, with everything it knows. Like `run`, this waits for the
+    result and prints it.
 
     For example:
 
@@ -74,12 +72,14 @@ def interrupt(
     run: Run,
     /,
     *,
-    reason: Annotated[str | None, Parameter(help="Kept on record.", metavar="TEXT")] = None,
+    reason: Annotated[
+        str | None, Parameter(help="The reason, for the record.", metavar="TEXT")
+    ] = None,
     json: Json = False,
 ) -> int:
-    """End the turn a worker is in; its session is kept, and what it spawned is cancelled.
+    """End a worker's current turn, keep its session and cancel the runs it spawned.
 
-    The run ends `partial` with what it has said so far. `subagents continue` goes on with it.
+    The run ends as `partial` with its output so far. `subagents continue` resumes the session.
 
     For example:
 
@@ -94,5 +94,5 @@ def interrupt(
         output.document(answer)
         return EXIT_OK
     output.line(f"{answer.get('runId')}: {answer.get('status')}")
-    output.note(f"  go on with it: subagents continue {answer.get('runId')} MESSAGE")
+    output.note(f"  to continue: subagents continue {answer.get('runId')} MESSAGE")
     return EXIT_OK

@@ -1,7 +1,4 @@
-"""``wait`` and ``inbox``: take what came in; it counts as read only once it is printed.
-
-Source: 5-surfaces §2, 2-lifecycle §7.
-"""
+"""``wait`` and ``inbox``: take what came in; it counts as read only once it is printed."""
 
 import sys
 import time
@@ -24,17 +21,17 @@ from subagents.text import duration, parse_duration
 def wait(
     *runs: Runs,
     any_: Annotated[
-        bool, Parameter(name="--any", help="Until the first has ended, not all.")
+        bool, Parameter(name="--any", help="Wait until one run has ended instead of all.")
     ] = False,
     timeout: Annotated[
-        str | None, Parameter(help="Give up waiting after this long.", metavar="DURATION")
+        str | None, Parameter(help="Stop waiting after this long.", metavar="DURATION")
     ] = None,
     json: Json = False,
 ) -> int:
-    """Wait for runs, all of yours when none is named, and print their results.
+    """Wait for runs and print their results. Without a run, wait for all of this session's runs.
 
-    Exit code 0 when all ended ok, 5 when one did not, 6 when its verification failed, 8 when some
-    are still pending at --timeout.
+    The exit code is 0 if all runs succeeded, 5 if one did not, 6 if its verification failed and 8
+    if some are still pending after --timeout.
 
     For example:
 
@@ -51,7 +48,7 @@ def wait(
             named, until="any" if any_ else "all", timeout_s=timeout_s, is_live=is_live, starts=True
         )
     except KeyboardInterrupt:
-        output.note("\nNot waiting any more; the runs go on.")
+        output.note("\nStopped waiting; the runs continue.")
         return EXIT_INTERRUPTED
     waited = read(waiting.document, WaitResult)
     if json:
@@ -70,12 +67,12 @@ def wait(
 def inbox(
     *,
     all_: Annotated[
-        bool, Parameter(name="--all", help="Show read ones, too, and take nothing.")
+        bool, Parameter(name="--all", help="Include read messages and mark nothing as read.")
     ] = False,
-    limit: Annotated[int, Parameter(help="At most N. Default: 50.", metavar="N")] = 50,
+    limit: Annotated[int, Parameter(help="Show at most N. Default: 50.", metavar="N")] = 50,
     json: Json = False,
 ) -> int:
-    """Messages for this session: ends of runs, questions, notices. Printed once, then read.
+    """Show new messages for this session (results, questions, notices) and mark them as read.
 
     For example:
 

@@ -2,8 +2,6 @@
 
 They speak for the run in ``SUBAGENTS_RUN_ID`` and never start a daemon: the one that started the
 worker comes back by itself, and they wait for it.
-
-Source: 3-tools "For workers"; 5-surfaces §2.
 """
 
 import math
@@ -37,30 +35,32 @@ SETTLE_S: Final = 5.0
 
 RunId = Annotated[
     str | None,
-    Parameter(name="--run", help="For this run. Default: $SUBAGENTS_RUN_ID.", metavar="RUN"),
+    Parameter(
+        name="--run", help="The run to report for. Default: $SUBAGENTS_RUN_ID.", metavar="RUN"
+    ),
 ]
 Texts = tuple[str, ...]
 
 
 def report(
-    summary: Annotated[str, Parameter(help="What was done, for the requester.")],
+    summary: Annotated[str, Parameter(help="What was done.")],
     /,
     *,
     status: Annotated[
         Literal["complete", "partial", "failed"], Parameter(help="Default: complete.")
     ] = "complete",
     confidence: Annotated[
-        Literal["high", "medium", "low"] | None, Parameter(help="How sure you are.")
+        Literal["high", "medium", "low"] | None, Parameter(help="How certain you are.")
     ] = None,
     artifact: Annotated[
-        Texts, Parameter(help="A file left behind. Repeatable.", metavar="PATH[=TEXT]")
+        Texts, Parameter(help="A file you produced. Repeatable.", metavar="PATH[=TEXT]")
     ] = (),
-    blocker: Annotated[Texts, Parameter(help="What stood in the way. Repeatable.")] = (),
-    warning: Annotated[Texts, Parameter(help="What to look at. Repeatable.")] = (),
+    blocker: Annotated[Texts, Parameter(help="Something that blocked you. Repeatable.")] = (),
+    warning: Annotated[Texts, Parameter(help="Something to look at. Repeatable.")] = (),
     run: RunId = None,
     json: Json = False,
 ) -> int:
-    """Claim completion; the last report counts, and make it your last act.
+    """Report that the task is complete. The last report counts; make it the last thing you do.
 
     For example:
 
@@ -89,15 +89,15 @@ def progress(
     *,
     level: Annotated[
         Literal["L0_operational", "L1_plan_update", "L2_detail"] | None,
-        Parameter(help="What kind of news it is.", metavar="LEVEL"),
+        Parameter(help="The level of the update.", metavar="LEVEL"),
     ] = None,
     metric: Annotated[
-        Texts, Parameter(help="A number or text to keep with it. Repeatable.", metavar="NAME=VALUE")
+        Texts, Parameter(help="A metric to store with it. Repeatable.", metavar="NAME=VALUE")
     ] = (),
     run: RunId = None,
     json: Json = False,
 ) -> int:
-    """Say how far you are; more than one in 30 seconds is not kept, and no error.
+    """Report progress. At most one update in 30 seconds is stored; others are dropped silently.
 
     For example:
 
@@ -120,7 +120,7 @@ def progress(
 
 
 def notify(
-    message: Annotated[str, Parameter(help="For the requester's inbox.", metavar="TEXT")],
+    message: Annotated[str, Parameter(help="The message.", metavar="TEXT")],
     /,
     *,
     priority: Annotated[
@@ -129,7 +129,7 @@ def notify(
     run: RunId = None,
     json: Json = False,
 ) -> int:
-    """Tell the requester something, one way.
+    """Send a message to the requester without waiting for an answer.
 
     For example:
 
@@ -141,23 +141,24 @@ def notify(
 
 
 def ask(
-    question: Annotated[str, Parameter(help="What you need to know.", metavar="TEXT")],
+    question: Annotated[str, Parameter(help="The question.", metavar="TEXT")],
     /,
     *,
     option: Annotated[Texts, Parameter(help="A possible answer. Repeatable.")] = (),
-    context: Annotated[str | None, Parameter(help="What the requester must know.")] = None,
+    context: Annotated[str | None, Parameter(help="Background for the question.")] = None,
     timeout: Annotated[
-        str, Parameter(help="Ask no longer than this. Default: 10m.", metavar="DURATION")
+        str, Parameter(help="How long to wait for an answer. Default: 10m.", metavar="DURATION")
     ] = "10m",
     default: Annotated[
-        str | None, Parameter(help="The answer when nobody answers in time.", metavar="TEXT")
+        str | None, Parameter(help="The answer to use if nobody answers in time.", metavar="TEXT")
     ] = None,
     run: RunId = None,
     json: Json = False,
 ) -> int:
-    """Ask the requester and wait; the answer comes on stdout.
+    """Ask the requester a question, wait for the answer and print it.
 
-    Exit code 0 answered (or the default), 5 cancelled, 8 nobody answered in time.
+    The exit code is 0 if there is an answer (or the default was used), 5 if the question was
+    cancelled and 8 if nobody answered in time.
 
     For example:
 
@@ -234,7 +235,7 @@ def _tell(run: str | None, verb: str, body: dict[str, object], *, json: bool) ->
     if json:
         output.document(answer)
     elif answer.get("status") == "rate_limited":
-        output.note(f"not stored: too soon, again in {answer.get('retryAfterSeconds')} s")
+        output.note(f"not stored: too soon; try again in {answer.get('retryAfterSeconds')} s")
     elif "note" in answer:
         output.note(str(answer["note"]))
     return EXIT_OK
@@ -258,7 +259,7 @@ def _run_id(given: str | None) -> str:
     if not run_id:
         raise UsageError(
             "this is for workers: SUBAGENTS_RUN_ID is not set",
-            hint="name the run with --run to speak for it",
+            hint="name the run with --run",
             details={"field": "SUBAGENTS_RUN_ID"},
         )
     return run_id

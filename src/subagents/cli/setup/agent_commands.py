@@ -1,7 +1,4 @@
-"""``agents list | show | stats | suggest``: who can work here, how they did, who fits.
-
-Source: 5-surfaces §2; 4-observability §6, §7.
-"""
+"""``agents list | show | stats | suggest``: who can work here, how they did, who fits."""
 
 import difflib
 import time
@@ -28,13 +25,13 @@ from subagents.text import duration, money, one_line
 
 REASONS_CHARS_MAX: Final = 400
 REASONS_SHOWN_MAX: Final = 3
-Agent = Annotated[str, Parameter(help="Its id.", metavar="AGENT")]
+Agent = Annotated[str, Parameter(help="Id of the agent.", metavar="AGENT")]
 By = Literal["agent", "tag", "model"]
 CostTier = Literal["free", "cheap", "medium", "expensive"]
 
 
 def list_(*, json: Json = False) -> int:
-    """Agents that are configured here, and whether this session may use them.
+    """List the agents configured here and whether this session may use them.
 
     For example:
 
@@ -65,7 +62,7 @@ def list_(*, json: Json = False) -> int:
 
 
 def show(agent: Agent, /, *, json: Json = False) -> int:
-    """One agent: its card, its limits, and how its attempts of the last 30 days ended.
+    """Show an agent's card, limits and track record of the last 30 days.
 
     For example:
 
@@ -105,7 +102,7 @@ def show(agent: Agent, /, *, json: Json = False) -> int:
     for name, value in facts.items():
         if value:
             output.line(f"{name + ':':<14}{value}")
-    for index, text in enumerate(_record_lines(known[0]) if known else ["no attempt ended yet"]):
+    for index, text in enumerate(_record_lines(known[0]) if known else ["no attempts yet"]):
         output.line(f"{'record:' if index == 0 else '':<14}{text}")
     return EXIT_OK
 
@@ -114,17 +111,18 @@ def stats(
     agent: Annotated[str | None, Parameter(help="Only this agent.", metavar="AGENT")] = None,
     /,
     *,
-    by: Annotated[By, Parameter(help="What is counted together. Default: agent.")] = "agent",
+    by: Annotated[By, Parameter(help="What to group by. Default: agent.")] = "agent",
     tag: Annotated[str | None, Parameter(help="Only runs with this tag.")] = None,
     model: Annotated[str | None, Parameter(help="Only attempts with this model.")] = None,
     days: Annotated[
-        int, Parameter(help="UTC days up to and with today, at most 30. Default: 30.", metavar="N")
+        int,
+        Parameter(help="Number of UTC days including today, at most 30. Default: 30.", metavar="N"),
     ] = 30,
     json: Json = False,
 ) -> int:
-    """How attempts ended: success counts only what was verified, where there was a contract.
+    """Show how attempts ended. Where there was a contract, only verified attempts count as success.
 
-    The interval holds the true rate with 95 %; few attempts make it wide. `-` is unknown.
+    The interval contains the true rate with a probability of 95 %. `-` means unknown.
 
     For example:
 
@@ -140,7 +138,7 @@ def stats(
         return EXIT_OK
     known = read(answer, TrackRecords).stats
     if not known:
-        output.note("No attempt ended in that time.")
+        output.note("No attempts ended in this period.")
         return EXIT_OK
     output.table(
         [by, "attempts", "success", "interval", "of", "verified", "p50", "p95", "tokens", "cost"],
@@ -189,14 +187,16 @@ def _probed(one: ConfiguredAgent) -> str:
 
 
 def suggest(
-    hint: Annotated[str, Parameter(help="The work in words.", metavar="HINT")] = "",
+    hint: Annotated[str, Parameter(help="A description of the task.", metavar="HINT")] = "",
     /,
     *,
-    tag: Annotated[tuple[str, ...], Parameter(help="What it should be good at.")] = (),
-    cost_tier: Annotated[CostTier | None, Parameter(help="What it may cost.")] = None,
+    tag: Annotated[tuple[str, ...], Parameter(help="A skill it should have. Repeatable.")] = (),
+    cost_tier: Annotated[
+        CostTier | None, Parameter(help="The highest acceptable cost tier.")
+    ] = None,
     json: Json = False,
 ) -> int:
-    """Who fits this work, best first, and why; starts nobody.
+    """Suggest agents for a task, best first, with the reasons. Starts nothing.
 
     For example:
 
@@ -212,10 +212,12 @@ def suggest(
         return EXIT_OK
     found = read(answer, Suggestions).suggestions
     if not found:
-        output.note("No agent is configured here that can work.")
+        output.note("No agent that can work is configured here.")
     for place, each in enumerate(found, 1):
         why = one_line("; ".join(each.reasons), chars_max=REASONS_CHARS_MAX)
-        output.line(f"{place:>3}. {each.id} ({each.score:.2f}): {why or 'nothing is known of it'}")
+        output.line(
+            f"{place:>3}. {each.id} ({each.score:.2f}): {why or 'nothing is known about it'}"
+        )
     return EXIT_OK
 
 

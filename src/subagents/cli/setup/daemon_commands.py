@@ -1,7 +1,4 @@
-"""The daemon's life at the command line: ``serve``, ``up``, ``down``.
-
-Source: 1-product "Ways to run it"; 5-surfaces §2.
-"""
+"""The daemon's life at the command line: ``serve``, ``up``, ``down``."""
 
 import os
 import time
@@ -26,15 +23,15 @@ STOP_POLL_S: Final = 0.05
 def serve(
     *,
     port: Annotated[
-        int | None, Parameter(help="Answer on this TCP port, too. Default: daemon.http_port.")
+        int | None, Parameter(help="Also listen on this TCP port. Default: daemon.http_port.")
     ] = None,
     host: Annotated[
         str | None,
-        Parameter(help="Loopback address of that port. Default: daemon.http_host.", metavar="HOST"),
+        Parameter(help="Loopback address to listen on. Default: daemon.http_host.", metavar="HOST"),
     ] = None,
     background_child: Annotated[bool, Parameter(name="--background-child", show=False)] = False,
 ) -> int:
-    """Run the daemon in the foreground; Ctrl-C stops it, its workers go on.
+    """Run the daemon in the foreground. Ctrl-C stops it; its workers keep running.
 
     For example:
 
@@ -53,13 +50,13 @@ def serve(
         home = paths()
         url = daemon_settings(overrides).http_url
         tcp = f" and {url} (token: {home.state_dir / 'operator.token'})" if url else ""
-        output.note(f"subagents {__version__} serves {home.socket}{tcp} (Ctrl-C stops it)")
+        output.note(f"subagents {__version__} listens on {home.socket}{tcp} (Ctrl-C to stop)")
     serve_here(overrides)
     return EXIT_OK
 
 
 def up(*, json: Json = False) -> int:
-    """Start the daemon in the background unless it runs.
+    """Start the daemon in the background unless it is already running.
 
     For example:
 
@@ -96,9 +93,9 @@ def up(*, json: Json = False) -> int:
 
 
 def down(*, yes: Yes = False, json: Json = False) -> int:
-    """Stop the daemon. Workers go on, and the next daemon takes them over.
+    """Stop the daemon. Workers keep running, and the next daemon takes them over.
 
-    With runs under way it asks on a terminal, and needs --yes elsewhere.
+    Asks first if runs are active; without a terminal, --yes is required.
 
     For example:
 
@@ -118,14 +115,14 @@ def down(*, yes: Yes = False, json: Json = False) -> int:
             found = client.get("/v1/diagnostics").get("openRuns")
             runs = found if isinstance(found, int) else 0
             if runs and not output.is_confirmed(_question(runs), yes=yes):
-                output.note("The daemon goes on.")
+                output.note("The daemon keeps running.")
                 return EXIT_OK
         pid = client.get("/version").get("pid")
         try:
             client.post("/v1/shutdown")
         except DaemonUnreachable:
-            # It was quicker than its answer; what counts is that it goes.
-            output.note("The daemon is going.")
+            # It stopped before it could answer, which is what was asked for.
+            output.note("The daemon is stopping.")
     _await_end(home.socket, pid if isinstance(pid, int) else None)
     if json:
         output.document({"stopped": True, "daemonPid": pid})
@@ -136,7 +133,7 @@ def down(*, yes: Yes = False, json: Json = False) -> int:
 
 def _question(runs: int) -> str:
     what = counted(runs, "run is", "runs are")
-    return f"{what} under way; without a daemon nothing is verified or delivered. Stop it?"
+    return f"{what} active; without a daemon nothing is verified or delivered. Stop it?"
 
 
 def _await_end(socket: Path, pid: int | None) -> None:
@@ -144,8 +141,8 @@ def _await_end(socket: Path, pid: int | None) -> None:
     while answers(socket) or (pid is not None and is_alive(pid)):
         if time.monotonic() > due:
             raise Unavailable(
-                f"the daemon (pid {pid}) was told to stop, but has not yet",
-                hint=f"look at subagents doctor; as a last resort: kill -9 {pid} (no run is lost)",
+                f"the daemon (pid {pid}) has not stopped yet",
+                hint=f"run `subagents doctor`; as a last resort, `kill -9 {pid}` (no run is lost)",
             )
         time.sleep(STOP_POLL_S)
 

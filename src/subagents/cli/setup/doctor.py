@@ -1,7 +1,4 @@
-"""``doctor``: looks at everything, changes nothing, and says how to mend what is wrong.
-
-Source: 5-surfaces §2 (``daemonPid``), §5 ("doctor validates everything and says how to mend it").
-"""
+"""``doctor``: looks at everything, changes nothing, and says how to mend what is wrong."""
 
 import os
 import resource
@@ -18,13 +15,8 @@ from cyclopts import Parameter
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.flags import Json
-from subagents.cli.setup.doctor_check import (
-    FAIL,
-    OK,
-    WARN,
-    Check,
-)
-from subagents.cli.setup.setup_commands import database_problems
+from subagents.cli.setup.database_commands import database_problems
+from subagents.cli.setup.doctor_agents import FAIL, OK, WARN, Check, agent_checks
 from subagents.client.client import Client, Document
 from subagents.client.daemon_start import log_message, log_tail
 from subagents.config.paths import Paths
@@ -51,20 +43,26 @@ def doctor(
     *,
     probe: Annotated[
         str | None,
-        Parameter(name="--probe", help="Let this agent's program try its claims.", metavar="AGENT"),
+        Parameter(
+            name="--probe",
+            help="Test what this agent's program claims to support.",
+            metavar="AGENT",
+        ),
     ] = None,
-    yes: Annotated[bool, Parameter(name=["--yes", "-y"], help="Probe without asking.")] = False,
+    yes: Annotated[
+        bool, Parameter(name=["--yes", "-y"], help="Probe without asking for confirmation.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """Check configuration, directories, daemon, database, disk, agents and workers.
+    """Check the configuration, directories, daemon, database, disk, agents and workers.
 
-    Changes nothing. Exit code 1 when a check fails.
+    Changes nothing. The exit code is 1 if a check fails.
 
-    With `--probe` an agent's own program runs a few tiny tasks with its own model
-    and login, in a temporary directory: whether a denied tool can really not be
-    used, a session be gone on with, a message reach it. What was found is kept for
-    that version of the program; where a denied tool worked, spawns with a scope of
-    tools are refused.
+    With `--probe`, an agent's program runs a few tiny tasks in a temporary directory,
+    with its own model and login, to find out whether denied tools are really blocked,
+    sessions can be continued and messages arrive. The findings are kept for that
+    version of the program. If a denied tool worked, spawns that restrict its tools are
+    refused.
 
     For example:
 
@@ -76,7 +74,7 @@ def doctor(
     """
     home = paths()
     if probe is not None:
-        from subagents.cli.setup.doctor_probe import probe_agent  # noqa: PLC0415 - the whole engine
+        from subagents.cli.setup.scope_probe import probe_agent  # noqa: PLC0415 - the whole engine
 
         return probe_agent(home, probe, yes=yes, json=json)
     version, diagnostics, silence = _ask_daemon(home)
@@ -119,9 +117,9 @@ def doctor(
         if check.fix and check.status != OK:
             output.line(f"{'':{width + 2}}→ {check.fix}")
     if found := _endpoint(diagnostics):
-        output.line(f"Spans of ended runs are sent to {found}; nothing else is sent anywhere.")
+        output.line(f"Spans of ended runs are sent to {found}; nothing else is sent.")
     else:
-        output.line("Nothing is sent anywhere: no receiver of telemetry is configured.")
+        output.line("Nothing is sent anywhere: no telemetry endpoint is configured.")
     return EXIT_FAILED if has_failed else EXIT_OK
 
 
@@ -171,10 +169,10 @@ def _config(home: Paths) -> Check:
         config = load(Path(caller_cwd()), os.environ, paths=home)
     except ConfigError as error:
         return Check("config", FAIL, error.message, error.hint or "subagents config validate")
-    files = ", ".join(map(str, config.files)) or "no file; the defaults hold (subagents init)"
+    files = ", ".join(map(str, config.files)) or "no file; the defaults apply (subagents init)"
     if config.warnings:
         text = "\n".join(config.warnings)
-        return Check("config", WARN, text, "correct the name, or leave it if you mean it")
+        return Check("config", WARN, text, "correct the name, or ignore this if it is intended")
     return Check("config", OK, files)
 
 
@@ -201,7 +199,6 @@ def _agents(home: Paths, records: Sequence[Stats]) -> Iterator[Check]:
 
 def _workers(home: Paths) -> Iterator[Check]:
     """Each agent's program, and the plugins that bring runtimes."""
-    from subagents.cli.setup.doctor_agents import agent_checks  # noqa: PLC0415
     from subagents.config.layers import load  # noqa: PLC0415
     from subagents.config.scope_probes import read_probes  # noqa: PLC0415
     from subagents.wiring import runtimes_here  # noqa: PLC0415
@@ -225,7 +222,7 @@ def _workers(home: Paths) -> Iterator[Check]:
 def _directories(home: Paths) -> Iterator[Check]:
     for name, directory in (("state", home.state_dir), ("runtime", home.socket.parent)):
         if not directory.exists():
-            yield Check(name, OK, f"{directory} (not made yet)")
+            yield Check(name, OK, f"{directory} (not created yet)")
             continue
         found = directory.stat()
         if not directory.is_dir():
@@ -279,16 +276,16 @@ def _of_daemon(found: Document | None) -> Iterator[Check]:
     )
     degraded = found.get("degraded")
     if degraded:
-        fix = "make room or mend the database; it takes new runs again by itself"
+        fix = "free disk space or repair the database; new runs are then accepted again"
         yield Check("accepting", FAIL, f"no new runs are accepted: {degraded}", fix)
     orphans = found.get("orphans")
     listed = orphans if isinstance(orphans, list) else []
     if listed:
         names = ", ".join(f"{each.get('attemptId')} (pid {each.get('pid')})" for each in listed[:5])
         pids = " ".join(str(each.get("pid")) for each in listed[:5])
-        yield Check("orphans", WARN, f"workers that belong to no run: {names}", f"kill {pids}")
+        yield Check("orphans", WARN, f"workers without a run: {names}", f"kill {pids}")
     else:
-        yield Check("orphans", OK, "no worker without a run")
+        yield Check("orphans", OK, "no workers without a run")
     yield _refusals(found)
     if found.get("log"):
         yield Check("log", OK, f"{found['log']} (lines of JSON)")
@@ -320,7 +317,7 @@ def _refusals(found: Document) -> Check:
     """Calls that were turned away for who made them."""
     refusals = found.get("refusals")
     if not isinstance(refusals, dict) or not refusals.get("lastDay"):
-        return Check("refusals", OK, "nobody was turned away in the last day")
+        return Check("refusals", OK, "no calls were refused in the last day")
     number, newest = refusals["lastDay"], refusals.get("newest") or []
     lines = [f"{each['call']} by {each['by']}: {each['reason']}" for each in newest]
     shown = "\n".join(one_line(line, chars_max=REFUSAL_CHARS_MAX) for line in lines)
@@ -331,7 +328,7 @@ def _refusals(found: Document) -> Check:
 
 def _database(home: Paths) -> Check:
     if not home.database.exists():
-        return Check("database", OK, f"{home.database} (not made yet)")
+        return Check("database", OK, f"{home.database} (not created yet)")
     try:
         problems = database_problems()
     except SubagentsError as error:
@@ -350,9 +347,9 @@ def _disk(home: Paths) -> Check:
     free = shutil.disk_usage(directory).free
     detail = f"{size(free)} free at {directory}"
     if free < FREE_BYTES_FULL:
-        return Check("disk", FAIL, detail, "make room: new runs are refused")
+        return Check("disk", FAIL, detail, "free disk space: new runs are refused")
     if free < FREE_BYTES_LOW:
-        return Check("disk", WARN, detail, "make room before new runs are refused")
+        return Check("disk", WARN, detail, "free disk space before new runs are refused")
     return Check("disk", OK, detail)
 
 

@@ -16,12 +16,6 @@ from typing import Final
 
 import msgspec
 
-from subagents.cli.setup.doctor_check import (
-    FAIL,
-    OK,
-    WARN,
-    Check,
-)
 from subagents.config import program_catalog as programs
 from subagents.config.program_catalog import (
     LLM_PACKAGE,
@@ -38,6 +32,9 @@ from subagents.ports import Runtime, abilities_of
 from subagents.process_group import run
 from subagents.text import one_line
 
+OK: Final = "ok"
+WARN: Final = "warn"
+FAIL: Final = "fail"
 VERSION_S: Final = 15.0
 """OpenClaw takes six seconds on two slow cores."""
 VERSION_CHARS_MAX: Final = 80
@@ -46,6 +43,15 @@ _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+")
 _LEAST: Final = re.compile(r">=?\s*v?(\d+(?:\.\d+)*)")
 _WITHOUT_VERSION: Final = frozenset({"command", "llm"})
 """A command may be any program: asking it for its version could do anything."""
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was looked at; ``fix`` is what to do when it is not ok."""
+
+    name: str
+    status: str
+    detail: str
+    fix: str | None = None
 
 
 def agent_checks(

@@ -3,11 +3,10 @@
 Nothing is believed that a worker says of itself where the disk can say it: a denied tool is one
 that makes no file. All of it happens in a temporary directory with a daemon of its own, inside this
 process; the program keeps its own records of a session where it always does.
-
-Source: 7-runtimes; 8-field-failures "GENesis-AGI PR #1391", "spool #121"; docs/decisions/0025.
 """
 
 import asyncio
+import os
 import secrets
 import tempfile
 import time
@@ -19,13 +18,35 @@ from typing import Final, Unpack
 import msgspec
 
 from subagents.api.wire.run_answers import RunResult
+from subagents.cli import output
+from subagents.cli.connection import caller_cwd
+from subagents.cli.setup.doctor_agents import version_of
 from subagents.client.orchestrator import Orchestrator, RunHandle
 from subagents.client.spawn_keywords import SpawnParameters
-from subagents.config.scope_probes import SCOPE, ProbedClaim, ProbeVerdict
+from subagents.config.layers import load
+from subagents.config.paths import Paths
+from subagents.config.program_catalog import installed, subject
+from subagents.config.scope_probes import (
+    SCOPE,
+    Probe,
+    ProbedClaim,
+    ProbeVerdict,
+    keep,
+)
 from subagents.config.settings import Agent
 from subagents.domain.run.spec import Abilities
-from subagents.errors import Forbidden, SubagentsError
+from subagents.errors import (
+    EXIT_FAILED,
+    EXIT_OK,
+    Forbidden,
+    SubagentsError,
+    UsageError,
+)
+from subagents.ports import Runtime, abilities_of
 from subagents.text import one_line
+
+SIGNS: Final = {ProbeVerdict.PROVEN: "✔", ProbeVerdict.OPEN: "!", ProbeVerdict.BROKEN: "✖"}
+STYLES: Final = {ProbeVerdict.PROVEN: "ok", ProbeVerdict.OPEN: "warn", ProbeVerdict.BROKEN: "fail"}
 
 PROBED: Final = "probe"
 """The agent's id in the daemon that is made for it."""
@@ -277,3 +298,105 @@ class _Tries:
 def _names() -> tuple[str, str]:
     """A file and a word that no model can have seen before."""
     return f"canary-{secrets.token_hex(6)}", f"plum{secrets.token_hex(3)}"
+
+
+# -- asking, keeping, saying ------------------------------------------------------------------
+
+
+def probe_agent(home: Paths, name: str, *, yes: bool, json: bool) -> int:
+    """Probe one configured agent.
+
+    Raises:
+        NotFound: No such agent.
+        UsageError: It claims nothing that could be tried, or nobody is there to be asked.
+        Forbidden: A worker asks; it would decide on its own scope.
+    """
+    if os.environ.get("SUBAGENTS_RUN_ID"):
+        raise Forbidden("a worker cannot probe an agent", guardrail="role")
+    settings = load(Path(caller_cwd()), os.environ, paths=home).settings
+    agent_id = name.strip().lower()
+    agent = settings.agent(agent_id)
+    runtime = _runtime(home, agent_id, agent)
+    abilities = abilities_of(runtime, agent.options)
+    found = installed(agent, os.environ)
+    if found is None or not _claims(abilities):
+        raise UsageError(
+            f'runtime "{runtime.name}" claims nothing that can be probed',
+            hint="probe an agent that supports tool scopes, sessions or messages",
+        )
+    version = version_of(found, {**os.environ, **agent.env})
+    what = f"{agent_id} ({found.name} {version or ''})".replace(" )", ")")
+    question = f"Run {_run_count(abilities)} tiny tasks with {what}, using its own model and login?"
+    if not output.is_confirmed(question, yes=yes):
+        output.note("Nothing was run.")
+        return EXIT_OK
+    findings = probe(agent, abilities, tell=lambda text: output.note(f"  {agent_id}: {text} …"))
+    kept = Probe(
+        agent_id=agent_id,
+        runtime=runtime.name,
+        program=found.name,
+        version=version,
+        at_ms=time.time_ns() // 1_000_000,
+        claims=tuple(findings.claims),
+    )
+    works = kept.claim("works")
+    if works is not None and works.verdict is ProbeVerdict.PROVEN:
+        # One that does not run at all (no login, no model) showed nothing of its adapter.
+        keep(home, subject(agent, found), kept)
+    _show(kept, findings, json=json)
+    is_broken = any(claim.verdict is ProbeVerdict.BROKEN for claim in findings.claims)
+    return EXIT_FAILED if is_broken else EXIT_OK
+
+
+def _runtime(home: Paths, agent_id: str, agent: Agent) -> Runtime:
+    from subagents.wiring import runtimes_here  # noqa: PLC0415 - the whole engine
+
+    if agent.runtime is None:
+        raise UsageError(
+            f"agents.{agent_id}.runtime is not set: the agent can call tools but cannot run tasks"
+        )
+    runtime = runtimes_here(home)[0].get(agent.runtime)
+    if runtime is None:
+        raise UsageError(
+            f'agents.{agent_id}.runtime "{agent.runtime}" cannot be used here',
+            hint="run `subagents doctor` to see why",
+        )
+    runtime.check(agent.options)
+    return runtime
+
+
+def _claims(abilities: Abilities) -> bool:
+    return abilities.scope_tools or abilities.resume or abilities.steer
+
+
+def _run_count(abilities: Abilities) -> int:
+    return 1 + abilities.scope_tools + abilities.resume + abilities.steer
+
+
+def _show(kept: Probe, findings: Findings, *, json: bool) -> None:
+    spent = findings.spent
+    if json:
+        output.document(
+            {
+                "agent": kept.agent_id,
+                "runtime": kept.runtime,
+                "program": kept.program,
+                "version": kept.version,
+                "claims": [msgspec.to_builtins(claim) for claim in kept.claims],
+                "runs": spent.runs,
+                "tokens": spent.tokens,
+                "costUsd": spent.cost_usd,
+            }
+        )
+        return
+    for claim in kept.claims:
+        sign, style = SIGNS[claim.verdict], STYLES[claim.verdict]
+        output.styled_line(f" {claim.name:<8}{claim.detail}", sign, style)
+    cost = f", ${spent.cost_usd:.4f}" if spent.cost_usd is not None else ""
+    output.line(f"{spent.runs} runs, {spent.tokens} tokens{cost}.")
+    scope = kept.claim(SCOPE)
+    if scope is not None and scope.verdict is ProbeVerdict.BROKEN:
+        output.line(
+            f"Spawns of {kept.agent_id} that restrict tools are refused as long as this version "
+            "is installed."
+        )

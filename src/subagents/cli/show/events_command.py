@@ -1,7 +1,4 @@
-"""``events``: what happens to all runs, in one order, from any number on.
-
-Source: 4-observability §9; 5-surfaces §2.
-"""
+"""``events``: what happens to all runs, in one order, from any number on."""
 
 import sys
 import time
@@ -30,19 +27,19 @@ HEAD: Final = frozenset(
 def events(
     *,
     follow: Annotated[
-        bool, Parameter(name=["--follow", "-f"], help="Go on with what happens next.")
+        bool, Parameter(name=["--follow", "-f"], help="Keep printing new events.")
     ] = False,
     after: Annotated[
         int | None,
-        Parameter(help="Only behind number N. Default: the newest 100.", metavar="N"),
+        Parameter(help="Only events after number N. Default: the newest 100.", metavar="N"),
     ] = None,
-    run: Annotated[str | None, Parameter(help="Only of this run.", metavar="RUN")] = None,
-    alerts: Annotated[bool, Parameter(help="Only news: alerts, messages, completions.")] = False,
+    run: Annotated[str | None, Parameter(help="Only events of this run.", metavar="RUN")] = None,
+    alerts: Annotated[bool, Parameter(help="Only alerts, messages and completions.")] = False,
     json: Annotated[
-        bool, Parameter(name="--json", help="One JSON document per line on stdout.")
+        bool, Parameter(name="--json", help="Print one JSON document per line on stdout.")
     ] = False,
 ) -> int:
-    """Everything that happens to any run, in one order; --follow goes on until Ctrl-C.
+    """Print the events of all runs in order; with --follow, keep printing until Ctrl-C.
 
     For example:
 
@@ -78,7 +75,7 @@ def _pages(
             lambda asked=asked: client.get("/v1/events", asked, timeout_s=wait_s)  # type: ignore[misc]  # the default binds this one
         )
         if answer.get("reset"):
-            output.note(f"there is no event {after} yet: this is another database; going on anew")
+            output.note(f"there is no event {after} yet: this is another database; starting over")
         found = cast("list[Document]", answer.get("events") or [])
         yield from found
         sys.stdout.flush()

@@ -1,8 +1,6 @@
 """Screen parts that are drawn anew: the tree on stderr, the table of ``watch`` on stdout.
 
 The only module of these commands that needs Rich.
-
-Source: 5-surfaces §2 (``run`` shows the live tree).
 """
 
 import os

@@ -1,7 +1,4 @@
-"""``log``: what a run's worker said and did, and ``--summary`` of it.
-
-Source: 5-surfaces §2; 4-observability §2; seed 003 §2.
-"""
+"""``log``: what a run's worker said and did, and ``--summary`` of it."""
 
 import sys
 import time
@@ -76,9 +73,9 @@ def log(
     ] = False,
     json: Json = False,
 ) -> int:
-    """What the worker said and did: time, sign, text.
+    """Show what the worker said and did.
 
-    Signs: `+` tool, `!` error, `-` system, `>` told to it, `~` thinking, none for its text.
+    The sign before a line: `+` tool, `!` error, `-` system, `>` input, `~` thinking, none for text.
 
     For example:
 
@@ -180,7 +177,7 @@ def _say_what_is_missing(page: LogPage, asked: Query) -> None:
         how = "--offset, --limit" if asked["offset"] is not None else "--limit, --offset"
         output.note(f"Lines {page.offset} to {last} of {page.total_lines}: {how}")
     if page.dropped_lines:
-        output.note(f"{page.dropped_lines} older lines were given up: max_transcript_mb")
+        output.note(f"{page.dropped_lines} older lines were dropped (max_transcript_mb)")
 
 
 def _print_summary(answer: Document, *, json: bool) -> None:
@@ -190,6 +187,6 @@ def _print_summary(answer: Document, *, json: bool) -> None:
     found = read(answer, LogSummary)
     output.data(harmless(found.summary))
     if found.note:
-        output.note(f"These are the facts without a model: {found.note}")
+        output.note(f"Facts only, without a model: {found.note}")
     elif found.summary_run:
         output.note(f"Written by {found.written_by}: {found.summary_run}")

@@ -1,15 +1,22 @@
-"""How runs read on a terminal: one line each, as a tree, and at their end. Pure text.
-
-Source: 5-surfaces §2; the icons are never the only sign, the word stands beside them.
-"""
+"""How runs read on a terminal: one line each, as a tree, and at their end. Pure text."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from subagents.api.wire.message_answers import Progress
-from subagents.api.wire.run_answers import Outcome, RunNode, RunResult, RunRow, Verification
+from subagents.api.wire.run_answers import (
+    Leftovers,
+    Outcome,
+    RunDetail,
+    RunNode,
+    RunResult,
+    RunRow,
+    Verification,
+    Workspace,
+)
 from subagents.api.wire.usage_answers import Usage
 from subagents.api.wire.wire_struct import milliseconds_of
+from subagents.cli import output
 from subagents.cli.output import CELL_CHARS_MAX, cells_wide
 from subagents.text import compact, duration, money, one_line
 
@@ -32,6 +39,9 @@ ICONS: Final = {
 }
 WORDS: Final = {"retry_wait": "retrying", "failed": "verification failed"}
 ACTIVE: Final = frozenset({"running", "spawning", "ending", "verifying", "retry_wait", "blocked"})
+
+DELETED_SHOWN: Final = 5
+WORDS_LINES: Final = 12
 
 
 class TreeLine(NamedTuple):
@@ -195,3 +205,44 @@ def error_lines(outcome: Outcome, verification: Verification | None) -> list[str
     if found or not outcome.error:
         return found
     return [text for text in outcome.error.strip().splitlines()[:10] if text.strip()]
+
+
+def leftover_fields(run: Leftovers | RunDetail) -> list[tuple[str, str]]:
+    """What a run leaves besides its result, by name: files, its worktree and what changed there."""
+    found: list[tuple[str, str]] = []
+    if run.workspace is not None:
+        found.append(("worktree", _where(run.workspace)))
+        found += [("", text) for text in _changed(run.workspace)]
+    if run.files_left:
+        found.append(("files left", ", ".join(run.files_left)))
+    return found
+
+
+def say_leftovers(run: Leftovers, *, has_result: bool) -> None:
+    """On stderr, behind the one line of its end."""
+    for name, text in leftover_fields(run):
+        output.note(f"  {name + ': ' if name else ''}{one_line(text, chars_max=400)}")
+    if run.last_words and not has_result:
+        output.note("  last output (it returned no result):")
+        for line in run.last_words.splitlines()[-WORDS_LINES:]:
+            output.note(f"    {one_line(line, chars_max=400)}")
+
+
+def _where(found: Workspace) -> str:
+    if found.kept is False:
+        return f"removed, nothing was changed (it was {found.path})"
+    return f"{found.path}  branch {found.branch}"
+
+
+def _changed(found: Workspace) -> list[str]:
+    changes = found.changes
+    if changes is None or found.kept is False:
+        return []
+    lines = [changes.summary]
+    if len(changes.deleted) > DELETED_SHOWN:
+        lines.append(f"deleted: {', '.join(changes.deleted)}")
+    if changes.out_of_scope:
+        lines.append(f"not named by its contract: {', '.join(changes.out_of_scope)}")
+    if changes.kept_branches:
+        lines.append(f"earlier attempts: {', '.join(changes.kept_branches)}")
+    return lines

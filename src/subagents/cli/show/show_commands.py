@@ -1,7 +1,4 @@
-"""Commands that only look: ``list tree show result timeline why attention``.
-
-Source: 5-surfaces §2.
-"""
+"""Commands that only look: ``list tree show result timeline why attention``."""
 
 import shutil
 import sys
@@ -27,7 +24,7 @@ from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Run
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.show import leftovers, render
+from subagents.cli.show import render
 from subagents.client.client import Document
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import duration, harmless, one_line
@@ -51,13 +48,13 @@ def list_(
     ] = None,
     label: Annotated[str | None, Parameter(help="Only runs with this label.")] = None,
     agent: Annotated[str | None, Parameter(help="Only runs of this agent.")] = None,
-    mine: Annotated[bool, Parameter(help="Only runs that this session spawned.")] = False,
-    archived: Annotated[bool, Parameter(help="Archived runs, too.")] = False,
-    limit: Annotated[int, Parameter(help="At most N runs. Default: 50.", metavar="N")] = 50,
+    mine: Annotated[bool, Parameter(help="Only runs spawned by this session.")] = False,
+    archived: Annotated[bool, Parameter(help="Include archived runs.")] = False,
+    limit: Annotated[int, Parameter(help="Show at most N runs. Default: 50.", metavar="N")] = 50,
     offset: Annotated[int, Parameter(help="Skip the newest N.", metavar="N")] = 0,
     json: Json = False,
 ) -> int:
-    """Runs, newest first.
+    """List runs, newest first.
 
     For example:
 
@@ -73,7 +70,7 @@ def list_(
             tree = selector.removeprefix(selectors.TREE)
         else:
             raise UsageError(
-                f"{selector!r} is no selector of several runs",
+                f"{selector!r} does not select several runs",
                 hint=f"one run: subagents show {selector}; several: tree:RUN or phase:NAME",
             )
     query = {
@@ -113,13 +110,13 @@ def _cells(row: RunRow, now_ms: float) -> list[str]:
 
 def tree(
     run: Annotated[
-        str | None, Parameter(help="The run at its root; all of yours without.", metavar="RUN")
+        str | None, Parameter(help="The root. Default: all runs of this session.", metavar="RUN")
     ] = None,
     /,
     *,
     json: Json = False,
 ) -> int:
-    """Runs with the runs they spawned.
+    """Show runs together with the runs they spawned.
 
     For example:
 
@@ -135,7 +132,7 @@ def tree(
         return EXIT_OK
     roots = read(answer, RunForest).roots if run is None else [read(answer, RunNode)]
     if not roots:
-        output.note("No runs of yours. Start one: subagents run 'echo hello'")
+        output.note("No runs in this session. Start one: subagents run 'echo hello'")
     lines = [each for root in roots for each in render.tree_lines(root)]
     for each in render.aligned(lines):
         icon = output.styled(render.icon(each.state), each.state)
@@ -145,7 +142,7 @@ def tree(
 
 
 def show(run: Run, /, *, json: Json = False) -> int:
-    """Everything about one run.
+    """Show everything about a run.
 
     For example:
 
@@ -187,7 +184,7 @@ def _show(run: RunDetail) -> None:
         _field("progress", render.progress_text(run.latest_progress))
     _show_relatives(run)
     _show_proof(run)
-    for name, text in leftovers.fields(run):
+    for name, text in render.leftover_fields(run):
         _field(name, text)
     words = None if run.result else run.last_words
     for name, long_text in (("task", run.task), ("result", run.result), ("last words", words)):
@@ -258,7 +255,7 @@ def _relative(run: RunLink) -> str:
 
 
 def result(run: Run, /, *, json: Json = False) -> int:
-    """The whole stored result of a run, as the worker gave it.
+    """Print the full result of a run, exactly as the worker returned it.
 
     For example:
 
@@ -276,16 +273,16 @@ def result(run: Run, /, *, json: Json = False) -> int:
     if text:
         output.data(text)
     else:
-        state = "has no outcome yet" if ended.outcome is None else "left no text"
+        state = "has not ended yet" if ended.outcome is None else "returned no text"
         output.note(f"{ended.label or run} {state}")
-    leftovers.say(ended, has_result=bool(text))
+    render.say_leftovers(ended, has_result=bool(text))
     if ended.result is not None and ended.result_bytes > len(ended.result.encode()):
         output.note(f"cut: the whole is {ended.result_bytes} bytes; see: subagents log {run}")
     return EXIT_OK
 
 
 def timeline(run: Run, /, *, json: Json = False) -> int:
-    """Every event of a run, from spawn to cleanup.
+    """List every event of a run, from spawn to cleanup.
 
     For example:
 
@@ -338,7 +335,7 @@ def _event_text(data: dict[str, object], prefix: str = "") -> str:
 
 
 def why(run: Run, /, *, json: Json = False) -> int:
-    """Why a run is where it is: each step, each retry, each try to deliver its end.
+    """Explain why a run is in its current state: every step, retry and delivery attempt.
 
     For example:
 
@@ -378,7 +375,7 @@ def _delivery(outcome: dict[str, object]) -> str:
 
 
 def attention(*, json: Json = False) -> int:
-    """What needs a person: questions, blockers, failures, results nobody took, stuck workers.
+    """List what needs a person: questions, blockers, failures, unread results, stuck workers.
 
     For example:
 
@@ -393,7 +390,7 @@ def attention(*, json: Json = False) -> int:
         return EXIT_OK
     items = read(answer, Attention).items
     if not items:
-        output.note("Nothing needs you.")
+        output.note("Nothing needs your attention.")
     now_ms = time.time() * 1000
     for item in items:
         since_ms = milliseconds_of(item.since_at)

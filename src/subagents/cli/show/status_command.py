@@ -1,7 +1,4 @@
-"""``status``: how runs are doing now, on two lines each.
-
-Source: 5-surfaces §2; 4-observability §3.
-"""
+"""``status``: how runs are doing now, on two lines each."""
 
 import time
 from typing import Final
@@ -23,7 +20,7 @@ PART_CHARS_MAX: Final = 120
 
 
 def status(*runs: Runs, json: Json = False) -> int:
-    """How runs are doing now: state, time, tokens, what the worker was last seen at.
+    """Show what runs are doing now: state, time, tokens and last activity.
 
     For example:
 

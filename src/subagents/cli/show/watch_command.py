@@ -2,8 +2,6 @@
 
 What needs a person stands first, then what failed: those rows never give way to others. Not the
 whole screen: the table stays where it was when it ends.
-
-Source: 5-surfaces §2; 4-observability §5; 1-product "What people see".
 """
 
 import shutil
@@ -175,14 +173,15 @@ def rows_max() -> int:
 def watch(
     *runs: Runs,
     interval: Annotated[
-        str, Parameter(help="Between two looks. Default: 1s.", metavar="DURATION")
+        str, Parameter(help="Time between two updates. Default: 1s.", metavar="DURATION")
     ] = "1s",
-    once: Annotated[bool, Parameter(help="Show it once.")] = False,
+    once: Annotated[bool, Parameter(help="Show the table once and exit.")] = False,
     json: Json = False,
 ) -> int:
-    """Runs live: who needs you, who failed, who works at what; ends when all are over.
+    """Watch runs live until all of them have ended.
 
-    Without a run: everything that is at work, and what is spawned meanwhile.
+    Runs that need you come first, then failures, then runs at work. Without a run, watch all
+    active runs and those spawned in the meantime.
 
     For example:
 
@@ -199,7 +198,7 @@ def watch(
         watched = persistently(lambda: Watched(client, runs))
         frame = persistently(lambda: watched.frame(rows_max()))
         if not frame.shown and not json:
-            output.note("No run is at work. What was: subagents list")
+            output.note("No active runs. To see ended ones: subagents list")
             return EXIT_OK
         if once:
             if json:

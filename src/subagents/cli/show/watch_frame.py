@@ -1,7 +1,4 @@
-"""One moment of ``watch``: which runs are shown in which order, and what each row says. Pure.
-
-Source: 5-surfaces §2; 4-observability §3, §5.
-"""
+"""One moment of ``watch``: which runs are shown in which order, and what each row says. Pure."""
 
 from collections.abc import Sequence
 from typing import Final

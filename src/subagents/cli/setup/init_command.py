@@ -1,0 +1,103 @@
+"""``init``: write a configuration for what is found on this machine."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import caller_cwd, paths
+from subagents.cli.flags import Json
+from subagents.errors import EXIT_OK, ConfigError, UsageError
+
+if TYPE_CHECKING:  # it looks for programs: only `init` needs it
+    from subagents.config.program_catalog import Found
+
+
+def init(
+    *,
+    yes: Annotated[
+        bool,
+        Parameter(name=["--yes", "-y", "--force"], help="Do not ask; replace an existing file."),
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Create a subagents.toml with the agent programs found on this machine.
+
+    Asks before replacing an existing file, which is kept as subagents.toml.bak. The
+    new file is trusted until it changes; after a change, run `subagents config trust`.
+
+    For example:
+
+        subagents init
+
+        subagents init --yes --json
+    """
+    from subagents.config.program_catalog import detect  # noqa: PLC0415
+    from subagents.config.starter import starter_text, usable  # noqa: PLC0415
+
+    file = Path(caller_cwd()) / "subagents.toml"
+    found = detect(os.environ)
+    allowed = usable(found)
+    kept: Path | None = None
+    if file.is_symlink() or file.exists():
+        if not file.is_file():
+            raise UsageError(f"{file} exists and is not a file")
+        if not output.is_confirmed(f"{file} exists. Replace it?", yes=yes):
+            output.note("Nothing was written.")
+            return EXIT_OK
+        kept = file.with_name("subagents.toml.bak")
+    try:
+        if kept is not None:
+            shutil.copyfile(file, kept)
+        file.write_text(starter_text(os.environ, found), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}") from error
+    if not os.environ.get("SUBAGENTS_RUN_ID"):
+        from subagents.config.trust import trust  # noqa: PLC0415
+
+        trust(paths(), file)
+    if json:
+        output.document(
+            {
+                "file": str(file),
+                "backup": None if kept is None else str(kept),
+                "found": [
+                    {
+                        "name": each.program.name,
+                        "runtime": each.program.runtime,
+                        "place": each.place,
+                        "login": each.login,
+                    }
+                    for each in found
+                ],
+                "allowed": list(allowed),
+            }
+        )
+        return EXIT_OK
+    output.line(f"Wrote {file}")
+    if kept is not None:
+        output.line(f"The previous file is {kept}")
+    _show_found(found)
+    listed = ", ".join(allowed)
+    output.line(
+        f"Agents that call over MCP may spawn: {listed}"
+        if allowed
+        else "Agents that call over MCP may spawn none; list those that may under allow_agents"
+    )
+    output.line("Next: subagents run 'echo hello' · subagents doctor · subagents mcp install NAME")
+    return EXIT_OK
+
+
+def _show_found(found: "Sequence[Found]") -> None:
+    if not found:
+        output.line("Found no agent programs; the agent `command` can run any command line")
+        return
+    output.line("Found here:")
+    for each in found:
+        is_known = each.login is not None
+        login = f"login: {each.login}" if is_known else f"log in: {each.program.login}"
+        output.line(f"  {each.program.name:<17} {each.program.title} · {each.place} · {login}")
