@@ -72,7 +72,7 @@ def test_following_goes_on_with_the_next_daemon_and_prints_nothing_twice(home: H
             said = following.stderr.read()
         following.wait(40)
     assert following.returncode == 130
-    assert said.count("it is started again") <= 1
+    assert said.count("was restarted") <= 1
     numbers = [each["seq"] for each in seen if "event" not in each]
     assert numbers == list(range(1, numbers[-1] + 1))
     assert [each["result"] for each in seen if "event" in each] == ["before", "after"]
