@@ -113,16 +113,16 @@ def test_an_acknowledgement_over_a_failed_commit_is_not_called_done(
         for run_id in runs:
             await world.until(run_id, Phase.COMPLETED)
         ids = [announcement_id(run_id) for run_id in runs]
-        bring = world.parts.ledger.bring
+        load_run = world.parts.ledger.load_run
 
         async def slowly(run_id: RunId) -> Run:
             if run_id == runs[1]:
                 # The first one is consumed in memory; its commit fails before the second is here.
                 await world.clock.until(lambda: world.engine.degraded is not None, within_s=30)
                 await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
-            return await bring(run_id)
+            return await load_run(run_id)
 
-        monkeypatch.setattr(world.parts.ledger, "bring", slowly)
+        monkeypatch.setattr(world.parts.ledger, "load_run", slowly)
         world.store.failures_left = 1
         with pytest.raises(StoreUnavailable, match="acknowledged"):
             await world.engine.acknowledge(ids, reader="r")

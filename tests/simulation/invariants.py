@@ -439,7 +439,7 @@ class Judge:
                 )
 
     def _check_memory(self, engine: Engine) -> None:
-        index = engine._parts.ledger.index
+        index = engine._parts.ledger.lanes
         if held := index.held_by_lane():
             self.fail("no slot leaks", f"held at rest: {held}")
         for session in {run.requester for run in self.view.values()}:

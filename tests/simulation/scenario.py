@@ -575,7 +575,7 @@ class Scenario:
         while True:
             await self._host.until_up()
             for run in tuple(self._judge.view.values()):
-                await self._let_go(run)
+                await self._discard(run)
             is_given_up = all(run.phase in OVER for run in self._judge.view.values())
             if not self._host.faults.courier_dead:
                 for session in sessions:
@@ -602,7 +602,7 @@ class Scenario:
             if self._rng.random() < 0.5:
                 await self._redeliver(run_id)
 
-    async def _let_go(self, run: Run) -> None:
+    async def _discard(self, run: Run) -> None:
         run_id = run.id
         if run.control.paused:
             await self._try(lambda engine: engine.resume(run_id, by="simulation"))
@@ -617,7 +617,7 @@ class Scenario:
             return False
         if life.engine._parts.ledger.live or life.engine.live_attempts:
             return False
-        if not life.engine._parts.performance.is_current:
+        if not life.engine._parts.track_records.is_current:
             return False
         unread = self._host.reader().inbox(None, unconsumed=True)
         mine = [row for row in unread if row.message.session_key in SESSIONS]

@@ -21,10 +21,10 @@ from subagents.domain.text import announcement
 from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.kernel import cascade
-from subagents.engine.kernel.lanes import Index
+from subagents.engine.kernel.lanes import Lanes
 from subagents.engine.kernel.ledger import Ledger
-from subagents.engine.messages.delivery import Delivering
-from subagents.engine.messages.leases import Offers
+from subagents.engine.messages.delivery import Deliveries
+from subagents.engine.messages.leases import MessageLeases
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.outbox import Outbox
 from subagents.engine.records import track_record_log as performance
@@ -39,7 +39,7 @@ LIKELY = {
     "cancels_no_children": 14,
     "consumes_twice": 8,
     "forgets_idempotency_keys": 9,
-    "lends_to_everybody": 3,
+    "leases_to_everybody": 3,
     "loses_attempts_that_are_watched": 4,
     "never_takes_an_offer_back": 37,
     "offers_what_a_courier_carries": 77,
@@ -126,7 +126,7 @@ def starts_workers_before_their_new_token_is_committed(patch: pytest.MonkeyPatch
 
 @mutation
 def tells_no_dependants(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(cascade, "_tell_dependants", nothing)
+    patch.setattr(cascade, "_notify_dependants", nothing)
 
 
 @mutation
@@ -177,7 +177,7 @@ def keeps_slots(patch: pytest.MonkeyPatch) -> None:
 
         return place
 
-    wrap(patch, Index, "_place_lane", make)
+    wrap(patch, Lanes, "_place_lane", make)
 
 
 @mutation
@@ -189,7 +189,7 @@ def grants_more_slots_than_there_are(patch: pytest.MonkeyPatch) -> None:
 
         return place
 
-    wrap(patch, Index, "_place_lane", make)
+    wrap(patch, Lanes, "_place_lane", make)
 
 
 @mutation
@@ -235,7 +235,7 @@ def answers_before_the_commit(patch: pytest.MonkeyPatch) -> None:
 def forgets_effects_before_they_are_done(patch: pytest.MonkeyPatch) -> None:
     async def perform(self: Any, entry: OutboxEntry) -> None:
         self._ledger.mark_performed(entry)
-        run = self._ledger.published.get(entry.run_id) or await self._ledger.bring(entry.run_id)
+        run = self._ledger.published.get(entry.run_id) or await self._ledger.load_run(entry.run_id)
         event = await self._answer(run, entry)
         if event is not None:
             self._ledger.apply_now(entry.run_id, event, key=entry.key)
@@ -330,62 +330,62 @@ def does_not_verify_after_a_restart(patch: pytest.MonkeyPatch) -> None:
 
 
 @mutation
-def lends_to_everybody(patch: pytest.MonkeyPatch) -> None:
+def leases_to_everybody(patch: pytest.MonkeyPatch) -> None:
     def anybody(self: Any, message_id: str, _reader: str) -> bool:
         return not self.is_closed(message_id)
 
-    patch.setattr(Offers, "is_free", anybody)
+    patch.setattr(MessageLeases, "is_free", anybody)
 
 
 @mutation
 def never_takes_an_offer_back(patch: pytest.MonkeyPatch) -> None:
     def for_ever(self: Any, message_id: str, reader: str) -> bool:
-        lent = self._lent.get(message_id)
-        return lent is None or lent[0] == reader
+        held = self._held.get(message_id)
+        return held is None or held[0] == reader
 
-    patch.setattr(Offers, "is_free", for_ever)
-    patch.setattr(Offers, "forget", lambda _self: 0)
+    patch.setattr(MessageLeases, "is_free", for_ever)
+    patch.setattr(MessageLeases, "forget", lambda _self: 0)
 
 
 @mutation
 def offers_what_was_consumed(patch: pytest.MonkeyPatch) -> None:
     def close(self: Any, message_id: str) -> None:
-        self._lent.pop(message_id, None)
+        self._held.pop(message_id, None)
 
-    patch.setattr(Offers, "close", close)
-    patch.setattr(Mailbox, "_is_free", lambda self, name, reader: self.offers.is_free(name, reader))
+    patch.setattr(MessageLeases, "close", close)
+    patch.setattr(Mailbox, "_is_free", lambda self, name, reader: self.leases.is_free(name, reader))
     patch.setattr(Mailbox, "_is_consumed", lambda _self, _run: False)
 
 
 @mutation
 def pushes_what_a_reader_holds(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        def lend(self: Any, message_id: str, reader: str, **named: Any) -> bool:
-            lent: bool = original(self, message_id, reader, **named)
-            return lent or reader.startswith("courier:")
+        def acquire(self: Any, message_id: str, reader: str, **named: Any) -> bool:
+            held: bool = original(self, message_id, reader, **named)
+            return held or reader.startswith("courier:")
 
-        return lend
+        return acquire
 
-    wrap(patch, Offers, "lend", make)
+    wrap(patch, MessageLeases, "acquire", make)
     patch.setattr(Mailbox, "is_awaited", lambda *_: False)
 
 
 @mutation
 def offers_what_a_courier_carries(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        def lend(self: Any, message_id: str, reader: str, **named: Any) -> bool:
+        def acquire(self: Any, message_id: str, reader: str, **named: Any) -> bool:
             if reader.startswith("courier:"):
                 return bool(self.is_free(message_id, reader))
             return bool(original(self, message_id, reader, **named))
 
-        return lend
+        return acquire
 
-    wrap(patch, Offers, "lend", make)
+    wrap(patch, MessageLeases, "acquire", make)
 
 
 @mutation
 def does_not_consume_what_a_courier_delivered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Delivering, "_consumed", nothing)
+    patch.setattr(Deliveries, "_consumed", nothing)
 
 
 @mutation
@@ -417,17 +417,17 @@ def counts_as_heard_what_it_never_kept(patch: pytest.MonkeyPatch) -> None:
 
         return hear
 
-    wrap(patch, Recorder, "hear", make)
+    wrap(patch, Recorder, "record", make)
 
 
 @mutation
 def lets_go_of_output_before_anything_is_durable(patch: pytest.MonkeyPatch) -> None:
-    async def let_go(self: Any, run: Run, watched: Any, *, ended: bool) -> None:
+    async def discard(self: Any, run: Run, watched: Any, *, ended: bool) -> None:
         positions = dict(watched.positions)
         runtime = self._runtimes[run.resolved.runtime]
         await runtime.discard(ref_of(run), cursor=watched.cursor, positions=positions, ended=ended)
 
-    patch.setattr(Supervisor, "_let_go", let_go)
+    patch.setattr(Supervisor, "_discard", discard)
 
 
 @mutation

@@ -22,14 +22,14 @@ from subagents.domain.run.worker_output import (
     ToolUse,
 )
 from subagents.domain.transcript.transcript_query import LogQuery
-from subagents.engine.attempts.supervisor import LET_GO_AFTER
+from subagents.engine.attempts.supervisor import DISCARD_AFTER
 from subagents.ports import Store, TranscriptLog
 
 PIECES_MAX: Final = 9
 SPEAKS_S: Final = 60.0
 """So long a worker has something to say, however long it lives."""
 MARK: Final = "~"
-STRIDE: Final = LET_GO_AFTER // 3
+STRIDE: Final = DISCARD_AFTER // 3
 """Between the positions of two pieces: with some of them there is enough to let go."""
 LINES_MAX: Final = 10_000
 

@@ -1,6 +1,6 @@
 """The engine: what callers may ask of it, and the life of its parts.
 
-``start`` reads the store, takes the leases over and goes on with everything; ``stop`` ends the
+``start`` reads the store, takes the leases over and resumes everything; ``stop`` ends the
 tasks and leaves workers running. When a commit fails the engine throws its memory away, waits
 until the store can be written again and starts over from the disk: see ``ledger``.
 """
@@ -50,15 +50,15 @@ class Engine:
         # To be read.
         self.queries = parts.queries
         self.feed = parts.feed
-        self.meter = parts.meter
-        self.gate_of = parts.limits.gate_of
-        self.backing_off = parts.limits.backing_off
+        self.counters = parts.counters
+        self.gate_of = parts.provider_gates.gate_of
+        self.backing_off = parts.provider_gates.backing_off
         self.read_log = parts.recorder.read
         self.new_lines = parts.recorder.listening
         self.watch_of = parts.recorder.watch_of
-        self.stats = parts.performance.stats
+        self.stats = parts.track_records.stats
         self.progress_of = parts.reports.progress_of
-        self.answer_of = parts.requests.answer_of
+        self.answer_of = parts.questions.answer_of
         self.unread_count = parts.mailbox.unread_count
         self.is_under_way = parts.mailbox.is_under_way
 
@@ -75,30 +75,30 @@ class Engine:
         self.redeliver = parts.control.redeliver
         self.archive = parts.control.archive
         self.note_refusal = parts.control.note_refusal
-        self.ask = parts.requests.ask
-        self.answer = parts.requests.answer
-        self.notify = parts.requests.notify
+        self.ask = parts.questions.ask
+        self.answer = parts.questions.answer
+        self.notify = parts.questions.notify
         self.progress = parts.reports.progress
         self.wait = parts.mailbox.wait
         self.offer_inbox = parts.mailbox.offer_inbox
         self.expect = parts.mailbox.expect
-        self.give_back = parts.mailbox.give_back
+        self.release = parts.mailbox.release
         self.acknowledge = parts.mailbox.acknowledge
         self.sweep = parts.sweep.once
 
     # -- life ------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Take the store over and go on with everything that is open.
+        """Take the store over and resume everything that is open.
 
         Raises:
             AlreadyRunning: Another process holds the store.
             CorruptState: The store cannot be trusted; nothing was changed.
         """
         self._epoch = await self._off_loop(lambda: self._store.open(self._owner))
-        await self._go_on()
+        await self._load_and_resume()
 
-    async def _go_on(self) -> None:
+    async def _load_and_resume(self) -> None:
         parts, ledger = self._parts, self._parts.ledger
         await parts.spawner.keys.load()
         outbox = await self._off_loop(self._store.load_outbox)
@@ -107,8 +107,8 @@ class Engine:
         # Last, and nothing is awaited after it: from here on calls are served again.
         await ledger.load(self._owner, self._epoch)
         parts.recorder.reset()
-        parts.meter.reset()
-        parts.performance.reset()
+        parts.counters.reset()
+        parts.track_records.reset()
         self.recoveries = decisions(ledger.published.values(), outbox, leases)
         for run in ledger.published.values():
             parts.timers.arm(run)
@@ -119,11 +119,11 @@ class Engine:
         for name, work in (
             ("ledger", ledger.run()),
             ("timers", parts.timers.run()),
-            ("limits", parts.limits.run()),
+            ("provider gates", parts.provider_gates.run()),
             ("sweep", parts.sweep.run()),
             ("silence", parts.recorder.run()),
             ("recorder", parts.recorder.write_on()),
-            ("performance", parts.performance.run()),
+            ("track records", parts.track_records.run()),
         ):
             self._tasks.start(work, name)
 
@@ -137,14 +137,14 @@ class Engine:
         except StoreUnavailable:
             log.warning("stopping with uncommitted changes: the store cannot be written")
         await self._parts.reports.stop()
-        await self._parts.performance.flush()
+        await self._parts.track_records.flush()
         await self._tasks.stop()
         await self._off_loop(self._store.close)
 
     def _failed(self, error: StoreUnavailable) -> None:
         log.error("a commit failed, starting over from the disk: %s", error)
         self._parts.mailbox.wake_all()
-        self._parts.requests.wake_all()
+        self._parts.questions.wake_all()
         self._life.start(self._recover(), "recover")
 
     async def _recover(self) -> None:
@@ -156,7 +156,7 @@ class Engine:
             await self._clock.sleep(RECOVER_S)
             try:
                 await self._off_loop(self._store.probe)
-                await self._go_on()
+                await self._load_and_resume()
             except StoreUnavailable as error:
                 log.warning("the store cannot be written yet: %s", error)
                 continue

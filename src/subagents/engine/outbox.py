@@ -44,7 +44,7 @@ from subagents.domain.run.spec import Contract
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.attempts.launch import launch_of, ref_of
 from subagents.engine.attempts.supervisor import Supervisor
-from subagents.engine.attempts.workspaces import Places
+from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.quarantine import (
     FAILURES,
@@ -53,7 +53,7 @@ from subagents.engine.kernel.quarantine import (
     Quarantined,
 )
 from subagents.engine.kernel.tasks import Tasks
-from subagents.engine.messages.delivery import Delivering
+from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import RuntimeUnavailable, StoreUnavailable, SubagentsError
 from subagents.ports import (
@@ -92,16 +92,16 @@ class Outbox:
         *,
         runtimes: Mapping[str, Runtime],
         verifier: Verifier,
-        delivering: Delivering,
+        deliveries: Deliveries,
         worker_env: Callable[[Run], Mapping[str, str]],
         quarantine: Quarantine,
         supervisor: Supervisor,
-        places: Places,
+        workspaces: Workspaces,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._runtimes = runtimes
         self._verifier = verifier
-        self._delivering = delivering
+        self._deliveries = deliveries
         self._worker_env = worker_env
         self._queues: dict[RunId, deque[OutboxEntry]] = {}
         self._ready: deque[RunId] = deque()
@@ -110,7 +110,7 @@ class Outbox:
         self._tasks = Tasks()
         self._quarantine = quarantine
         self._supervisor = supervisor
-        self._places = places
+        self._workspaces = workspaces
 
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
@@ -212,7 +212,7 @@ class Outbox:
     async def _perform(self, entry: OutboxEntry) -> None:
         run = self._ledger.published.get(entry.run_id)
         if run is None:
-            run = await self._ledger.bring(entry.run_id)
+            run = await self._ledger.load_run(entry.run_id)
         event = await self._answer(run, entry)
         if event is None:
             self._ledger.mark_performed(entry)
@@ -239,14 +239,14 @@ class Outbox:
             case Verify(attempt=number):
                 return await self._verify(run, number)
             case Announce(number=number):
-                record = await self._delivering.deliver(run, number)
+                record = await self._deliveries.deliver(run, number)
                 return DeliverySettled(at_ms=self._clock.now_ms(), record=record)
             case CleanUp(delete=delete):
                 if delete:
                     await self._delete_sessions(run)
                 else:
-                    await self._supervisor.let_go_of(run)
-                await self._places.tidy(run)
+                    await self._supervisor.discard_output(run)
+                await self._workspaces.tidy(run)
                 return CleanedUp(at_ms=self._clock.now_ms())
             case _:
                 assert_never(entry.effect)
@@ -268,7 +268,7 @@ class Outbox:
         vacuous = False
         env = await self._env(run, number)
         try:
-            await self._places.prepare(run)
+            await self._workspaces.prepare(run)
             contract = run.spec.verification
             is_later = bool(run.waiting.dependencies) or run.resolved.worktree is not None
             if contract is not None and number == 1 and is_later and not run.verification.vacuous:

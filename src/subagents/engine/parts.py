@@ -7,20 +7,20 @@ from subagents.config.settings import Settings
 from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId
-from subagents.engine.attempts.provider_gate import Limits, ProviderOf, own_provider
+from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
 from subagents.engine.attempts.supervisor import Supervisor
-from subagents.engine.attempts.workspaces import Places
+from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.ledger import CommitListener, Ledger
 from subagents.engine.kernel.quarantine import Quarantine
-from subagents.engine.messages.delivery import Delivering
+from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.messages.mailbox import Mailbox
-from subagents.engine.messages.questions import Requests
+from subagents.engine.messages.questions import Questions
 from subagents.engine.messages.reports import Reports
 from subagents.engine.outbox import Outbox
-from subagents.engine.records.counters import Meter
+from subagents.engine.records.counters import Counters
 from subagents.engine.records.recorder import Recorder
-from subagents.engine.records.track_record_log import Performance
+from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.feed import Feed
 from subagents.engine.runs.queries import Queries
@@ -100,27 +100,27 @@ class Parts:
         quarantine = Quarantine()
 
         self.mailbox = Mailbox(kernel)
-        self.requests = Requests(kernel)
+        self.questions = Questions(kernel)
         self.reports = Reports(kernel, given.progress_log)
-        self.meter = Meter(ledger)
+        self.counters = Counters(ledger)
         self.recorder = Recorder(kernel, given.transcripts)
-        self.performance = Performance(kernel, given.performance)
-        delivering = Delivering(
+        self.track_records = TrackRecords(kernel, given.performance)
+        deliveries = Deliveries(
             kernel,
             self.mailbox,
             given.couriers,
             timeout_ms=settings.defaults.announce_timeout_ms,
         )
 
-        self.limits = Limits(kernel, given.provider_of)
-        self.places = Places(kernel, self.recorder, given.worktrees)
+        self.provider_gates = ProviderGates(kernel, given.provider_of)
+        self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
         self.supervisor = Supervisor(
             kernel,
             runtimes=runtimes,
             recorder=self.recorder,
             reports=self.reports,
-            limits=self.limits,
-            places=self.places,
+            provider_gates=self.provider_gates,
+            workspaces=self.workspaces,
             lease_ms=lease_ms,
         )
 
@@ -134,7 +134,7 @@ class Parts:
             ids=given.ids,
             runtimes=runtimes,
             verifier=given.verifier,
-            places=self.places,
+            workspaces=self.workspaces,
             proof_of=given.proof_of,
         )
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
@@ -144,8 +144,8 @@ class Parts:
             mailbox=self.mailbox,
             reports=self.reports,
             recorder=self.recorder,
-            performance=self.performance,
-            places=self.places,
+            track_records=self.track_records,
+            workspaces=self.workspaces,
             runtimes=runtimes,
             settings=settings,
             orphans=given.orphans,
@@ -154,28 +154,28 @@ class Parts:
             kernel,
             runtimes=runtimes,
             verifier=given.verifier,
-            delivering=delivering,
+            deliveries=deliveries,
             worker_env=given.worker_env,
             quarantine=quarantine,
             supervisor=self.supervisor,
-            places=self.places,
+            workspaces=self.workspaces,
         )
         # Listeners take note, wake waiters and start tasks; none waits. So whoever they wake acts
         # only after all have heard, and the order is that in which tasks begin: a message that was
-        # consumed is closed, and an attempt is watched, before the outbox goes on with effects;
+        # consumed is closed, and an attempt is watched, before the outbox performs more effects;
         # followers of the feed come after every part that may be asked about what they read.
         ledger.on_commit(
-            self.meter.on_commit,
+            self.counters.on_commit,
             self.mailbox.on_commit,
-            self.requests.on_commit,
+            self.questions.on_commit,
             self.reports.on_commit,
             self.timers.on_commit,
             self.supervisor.on_commit,
-            self.limits.on_commit,
+            self.provider_gates.on_commit,
             self.recorder.on_commit,
-            self.performance.on_commit,
+            self.track_records.on_commit,
             self.outbox.on_commit,
             self.feed.on_commit,
             *given.on_commit,
         )
-        ledger.on_failure(self.meter.on_failure)
+        ledger.on_failure(self.counters.on_failure)

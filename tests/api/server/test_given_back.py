@@ -29,7 +29,7 @@ async def took_s(desk: Seat) -> float:
         await answered(exchange, Seat(desk.home, caller).make(None, {}))
         took.append(loop.time() - began_s)
         exchange.is_over = True
-        exchange.give_back()
+        exchange.release()
     return min(took)
 
 
@@ -65,13 +65,13 @@ def test_whenever_a_call_is_cancelled_again_and_again_what_it_was_offered_is_fre
                 await asyncio.sleep(0)
             in_time += not calling.cancelled()
             exchange.is_over = True
-            exchange.give_back()
+            exchange.release()
             for _ in range(100):
                 rows = await engine.offer_inbox(desk.caller.session, reader="alive")
                 if rows:
                     break
             offered = [row.message.id for row in rows]
-            engine.give_back(offered, reader="alive")
+            engine.release(offered, reader="alive")
             assert offered == [message], f"round {number}: {dying.reader} still holds it"
         # Some were cancelled before the answer and some after: both were tried.
         assert 0 < in_time < ROUNDS

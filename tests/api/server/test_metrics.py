@@ -14,8 +14,8 @@ from subagents.api.server.metrics import FAMILIES, PREFIX
 from subagents.engine.records.counters import (
     AGENTS_MAX,
     OTHER,
+    Counters,
     Histogram,
-    Meter,
 )
 
 LANE = """
@@ -114,7 +114,7 @@ def test_what_happened_is_what_is_counted(tmp_path: Path) -> None:
             assert found.value("subagents_queue_wait_seconds_count") == 5
             assert found.value("subagents_inbox_unread") == 4
             assert (found.value("subagents_commit_seconds_count") or 0) >= 6
-            events = home.services.engine.meter.commit_events
+            events = home.services.engine.counters.commit_events
             assert found.value("subagents_commit_events_sum") == events.sum
             assert found.total("subagents_deliveries_total") >= 4
 
@@ -187,7 +187,7 @@ def test_a_loop_that_was_held_up_shows(tmp_path: Path) -> None:
 def test_agents_beyond_the_bound_share_one_label(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with serving(tmp_path) as home:
-            meter = Meter(home.services.engine._parts.ledger)
+            meter = Counters(home.services.engine._parts.ledger)
             names = [meter.agent(f"agent{number}") for number in range(AGENTS_MAX + 5)]
             assert names[-5:] == [OTHER] * 5
             assert len(set(names)) == AGENTS_MAX + 1

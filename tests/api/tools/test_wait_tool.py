@@ -206,13 +206,13 @@ def test_a_wait_whose_caller_went_away_leaves_nothing_taken(tmp_path: Path) -> N
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
             if not waiting.cancelled():
-                desk.home.services.engine.give_back(waiting.result().offered, reader="desk")
+                desk.home.services.engine.release(waiting.result().offered, reader="desk")
 
             rival = await desk.home.services.engine.offer_inbox(
                 desk.caller.session, reader=f"rival-{turns}"
             )
             assert [row.message.run_id for row in rival] == [run_id]
-            desk.home.services.engine.give_back(
+            desk.home.services.engine.release(
                 [row.message.id for row in rival], reader=f"rival-{turns}"
             )
 
@@ -418,7 +418,7 @@ def test_the_inbox_hands_over_a_page_that_fits_and_keeps_the_rest(tmp_path: Path
             await desk.acknowledge(answer)
             rest = await rival_takes(desk)
             assert [row.message.run_id for row in rest] == ids[len(seen) :]
-            desk.home.services.engine.give_back([row.message.id for row in rest], reader="rival")
+            desk.home.services.engine.release([row.message.id for row in rest], reader="rival")
         assert seen == ids
 
     play(tmp_path, scenario)

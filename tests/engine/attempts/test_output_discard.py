@@ -153,7 +153,7 @@ def test_a_crash_between_the_end_and_letting_go_leaves_it_to_the_cleanup(tmp_pat
 def test_a_worker_that_talks_much_has_its_output_let_go_while_it_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervise, "LET_GO_AFTER", 5)
+    monkeypatch.setattr(supervise, "DISCARD_AFTER", 5)
 
     async def scenario(world: World) -> None:
         runtime = await _begin(world)

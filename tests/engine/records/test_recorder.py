@@ -22,7 +22,7 @@ from subagents.domain.run.worker_output import (
     ToolUse,
 )
 from subagents.domain.transcript.transcript_query import Line, LogQuery
-from subagents.engine.records.writer import Page, Scribe
+from subagents.engine.records.writer import Page, TranscriptWriter
 from subagents.errors import StoreUnavailable
 from subagents.ports import AttemptRef
 
@@ -167,7 +167,7 @@ def test_a_scribe_that_raises_holds_up_nothing(
         raise ValueError("nobody thought of this")
 
     async def scenario(world: World) -> Run:
-        monkeypatch.setattr(f"subagents.engine.records.writer.Scribe.{part}", broken)
+        monkeypatch.setattr(f"subagents.engine.records.writer.TranscriptWriter.{part}", broken)
         run_id = await talking(world, *texts(3), RATE_LIMITED, agent="quick")
         return await world.until(run_id)
 
@@ -178,16 +178,16 @@ def test_a_scribe_that_raises_holds_up_nothing(
 def test_what_cannot_be_written_for_want_of_the_journal_is_written_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, refusals = Scribe.write, [1, 2, 3]
+    write, refusals = TranscriptWriter.write, [1, 2, 3]
 
-    def write_or_refuse(scribe: Scribe, pages: Iterable[Page]) -> None:
+    def write_or_refuse(scribe: TranscriptWriter, pages: Iterable[Page]) -> None:
         if refusals:
             refusals.pop()
             raise StoreUnavailable("the database is busy")
         write(scribe, pages)
 
     async def scenario(world: World) -> None:
-        monkeypatch.setattr(Scribe, "write", write_or_refuse)
+        monkeypatch.setattr(TranscriptWriter, "write", write_or_refuse)
         run_id = await talking(world, *texts(3), agent="quick")
         run = await world.until(run_id)
 
@@ -207,7 +207,7 @@ def test_a_reader_that_goes_away_while_it_writes_takes_nothing_along(
         run = await world.run(run_id)
         recorder = world.parts.recorder
         world.hold_commits()
-        await recorder.hear(
+        await recorder.record(
             run, OutputBatch(items=(*texts(2, start=1), RATE_LIMITED), positions={})
         )
         reading = asyncio.ensure_future(recorder.read(run, LogQuery()))
@@ -238,9 +238,9 @@ def test_lines_that_could_not_be_kept_leave_no_silent_hole(
             broken.setattr(
                 "subagents.store.transcripts.transcript_files.TranscriptFiles.append", full
             )
-            await world.parts.recorder.hear(run, OutputBatch(items=tuple(texts(3))))
+            await world.parts.recorder.record(run, OutputBatch(items=tuple(texts(3))))
             await world.clock.advance(1)
-        await world.parts.recorder.hear(run, OutputBatch(items=tuple(texts(2, start=3))))
+        await world.parts.recorder.record(run, OutputBatch(items=tuple(texts(2, start=3))))
         await world.clock.advance(1)
         found = await lines(world, run_id)
 

@@ -101,7 +101,7 @@ def test_a_crash_after_any_commit_loses_no_record_and_doubles_none(
     def scenario_of(moment: int) -> Callable[[World], Awaitable[bool]]:
         async def scenario(world: World) -> bool:
             # It hears of no commit: no line is written before the crash.
-            world.parts.ledger._on_commit.remove(world.parts.performance.on_commit)
+            world.parts.ledger._on_commit.remove(world.parts.track_records.on_commit)
             begun = world.store.commits
             run_id = await world.spawn(agent, retry_count=1, retry_delay=0)
 
@@ -181,7 +181,7 @@ def test_a_log_that_cannot_be_written_holds_up_no_run_and_is_made_good(
                 await over(world, run_id)
             await world.clock.advance(4 * RETRY_S)
         assert lines(world) == []
-        assert len(world.parts.performance._due) == 2, "the others wait in the store"
+        assert len(world.parts.track_records._due) == 2, "the others wait in the store"
         warnings = [each for each in caplog.messages if "No space" in each]
         assert len(warnings) == 1, "said once"
 

@@ -98,7 +98,7 @@ async def _unless_stopping(exchange: Exchange, work: Coroutine[Any, Any, Answer]
     except BaseException:
         # It may be answered in the same moment in which nobody wants it any more. The package
         # cancels again at every await, so what must happen then happens without one.
-        working.add_done_callback(lambda done: _give_back(exchange, done))
+        working.add_done_callback(lambda done: _release(exchange, done))
         working.cancel()
         stopping.cancel()
         raise
@@ -107,9 +107,9 @@ async def _unless_stopping(exchange: Exchange, work: Coroutine[Any, Any, Answer]
     return working.result()
 
 
-def _give_back(exchange: Exchange, done: "asyncio.Task[Answer]") -> None:
+def _release(exchange: Exchange, done: "asyncio.Task[Answer]") -> None:
     if not done.cancelled() and done.exception() is None:
-        exchange.services.engine.give_back(done.result().offered, reader=exchange.caller.reader)
+        exchange.services.engine.release(done.result().offered, reader=exchange.caller.reader)
 
 
 async def _end(*tasks: "asyncio.Task[Any]") -> None:

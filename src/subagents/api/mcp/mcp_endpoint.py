@@ -143,7 +143,7 @@ async def _serve(app: App, exchange: Exchange, scope: Scope, receive: Receive, s
             await _settle(exchange, line)
     finally:
         exchange.is_over = True
-        exchange.give_back()
+        exchange.release()
         await line.end()
 
 

@@ -32,13 +32,13 @@ class Exchange:
     def hand_over(self, message_ids: Iterable[MessageId]) -> None:
         """Let the answer carry these; given back at once when there is none to carry them."""
         if self.is_over:
-            self.services.engine.give_back(message_ids, reader=self.caller.reader)
+            self.services.engine.release(message_ids, reader=self.caller.reader)
             return
         self.offered.extend(each for each in message_ids if each not in self.offered)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Whatever was offered was not read: the next who asks may have it."""
-        self.services.engine.give_back(self.offered, reader=self.caller.reader)
+        self.services.engine.release(self.offered, reader=self.caller.reader)
         self.offered.clear()
 
     def attach(self, scope: MutableMapping[str, Any]) -> None:

@@ -136,7 +136,7 @@ class RunTasks:
         receipts = [] if answer.is_error else _receipts(answer)
         if not 1 <= len(receipts) <= RUNS_MAX:
             return _answered(exchange, answer)
-        exchange.services.engine.give_back(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
         named = _Named(run_ids=_ids(receipts))
         task_id = spell(named)
         runs = [await self._services.queries.run(run_id) for run_id in named.run_ids]
@@ -163,7 +163,7 @@ class RunTasks:
         is_enough = not pending if until == "all" else bool(completed)
         if answer.is_error or is_enough or found.get("errors") or not pending:
             return _answered(exchange, answer)
-        exchange.services.engine.give_back(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
         if len(completed) + len(pending) > RUNS_MAX:
             return None
         now_ms = self._services.now_ms()
@@ -283,7 +283,7 @@ class RunTasks:
         exchange = Exchange.of(ctx.request)
         arguments = {"requestId": request_id, "response": text}
         answer = await answer_of(ctx, "respond_orchestrator_request", arguments)
-        exchange.services.engine.give_back(answer.offered, reader=exchange.caller.reader)
+        exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
         if answer.is_error:
             raise MCPError(code=types.INVALID_PARAMS, message=answer.text)
 

@@ -83,7 +83,7 @@ async def wait(request: Request) -> Response:
             timeout_s=body.timeout_seconds,
             reader=caller.reader,
         ),
-        unwanted=lambda found: services.engine.give_back(found.offered, reader=caller.reader),
+        unwanted=lambda found: services.engine.release(found.offered, reader=caller.reader),
     )
     now_ms = services.now_ms()
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]

@@ -79,7 +79,7 @@ async def interrupt(request: Request) -> Response:
 async def thread_message(request: Request) -> Response:
     """POST /v1/threads/{thread}/messages: what somebody wrote in the conversation outside.
 
-    It is put into the live turn of the thread's session, or starts the run that goes on with it.
+    It is put into the live turn of the thread's session, or starts the run that continues it.
     The answer comes by the courier that the thread's agent is bound to.
     """
     services, caller = services_of(request), Caller.of(request)

@@ -86,7 +86,7 @@ def _with_default(
 
 def _cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
     """Where specs that name no directory work; the daemon's own would be a surprise."""
-    # One that goes on with a session works where that does.
+    # One that continues a session works where that does.
     if cwd is None and any(spec.cwd is None and spec.continues is None for spec in specs):
         raise UsageError(
             "cwd is required: the caller's working directory", details={"field": "cwd"}

@@ -90,7 +90,7 @@ async def use_tool(request: Request) -> Response:
         request,
         services,
         call_tool(path_part(request, "name"), call),
-        unwanted=lambda found: services.engine.give_back(found.offered, reader=caller.reader),
+        unwanted=lambda found: services.engine.release(found.offered, reader=caller.reader),
     )
     content = msgspec.json.encode(
         ToolAnswer(
@@ -154,7 +154,7 @@ class Handover(Response):
         finally:
             leaving.cancel()
             await asyncio.gather(leaving, return_exceptions=True)
-            self._services.engine.give_back(self._offered, reader=reader)
+            self._services.engine.release(self._offered, reader=reader)
 
 
 def _piece(data: bytes, *, is_last: bool = False) -> Message:

@@ -2,7 +2,7 @@
 
 Gauges say what is so at the moment of the scrape. Counters and histograms begin at 0 with the
 process, as Prometheus expects (``rate`` knows resets): what ended before a restart is in the
-performance records, not here. Labels are bounded: agents beyond ``meter.AGENTS_MAX`` share one.
+performance records, not here. Labels are bounded: agents beyond ``counters.AGENTS_MAX`` share one.
 
 Every metric stands in one place, ``FAMILIES``, with its meaning; docs/operations.md has the table.
 """
@@ -97,28 +97,28 @@ GAUGES: Final[Mapping[Family, Callable[[Services, Scrape], Samples]]] = {
 
 COUNTERS: Final[Mapping[Family, Callable[[Services], Samples]]] = {
     Family("runs_spawned", "counter", "Runs that were spawned.", ("agent",)): lambda s: _by_one(
-        s.engine.meter.spawned
+        s.engine.counters.spawned
     ),
     Family("runs_ended", "counter", "Runs that got their outcome.", ("agent", "outcome")): (
-        lambda s: s.engine.meter.ended.items()
+        lambda s: s.engine.counters.ended.items()
     ),
     Family(
         "tokens", "counter", "Tokens of ended runs, where known.", ("agent", "direction")
-    ): lambda s: s.engine.meter.tokens.items(),
+    ): lambda s: s.engine.counters.tokens.items(),
     Family("cost_usd", "counter", "Cost of ended runs, where known.", ("agent",)): lambda s: (
-        ((agent,), cost) for agent, cost in s.engine.meter.cost_usd.items()
+        ((agent,), cost) for agent, cost in s.engine.counters.cost_usd.items()
     ),
     Family("alerts", "counter", "Alerts, pushed or not.", ("kind",)): lambda s: _by_one(
-        s.engine.meter.alerts
+        s.engine.counters.alerts
     ),
     Family("verifications", "counter", "Contracts that were checked.", ("verdict",)): (
-        lambda s: _by_one(s.engine.meter.verdicts)
+        lambda s: _by_one(s.engine.counters.verdicts)
     ),
     Family(
         "deliveries", "counter", "Tries to tell a requester of an end.", ("outcome", "path")
-    ): lambda s: s.engine.meter.deliveries.items(),
+    ): lambda s: s.engine.counters.deliveries.items(),
     Family("commit_failures", "counter", "Commits that failed; memory was thrown away."): (
-        lambda s: [((), s.engine.meter.commit_failures)]
+        lambda s: [((), s.engine.counters.commit_failures)]
     ),
     Family("refusals", "counter", "Callers turned away for who they were."): lambda s: [
         ((), s.refusals.total)
@@ -135,16 +135,16 @@ COUNTERS: Final[Mapping[Family, Callable[[Services], Samples]]] = {
 
 HISTOGRAMS: Final[Mapping[Family, Callable[[Services], Iterable[tuple[Labels, Histogram]]]]] = {
     Family("queue_wait_seconds", "histogram", "From entering a lane to a slot."): lambda s: [
-        ((), s.engine.meter.queue_wait_s)
+        ((), s.engine.counters.queue_wait_s)
     ],
     Family(
         "run_duration_seconds", "histogram", "From the first slot to the outcome.", ("agent",)
-    ): (lambda s: (((agent,), found) for agent, found in s.engine.meter.run_s.items())),
+    ): (lambda s: (((agent,), found) for agent, found in s.engine.counters.run_s.items())),
     Family("commit_seconds", "histogram", "How long commits took."): lambda s: [
-        ((), s.engine.meter.commit_s)
+        ((), s.engine.counters.commit_s)
     ],
     Family("commit_events", "histogram", "Events written in one commit."): lambda s: [
-        ((), s.engine.meter.commit_events)
+        ((), s.engine.counters.commit_events)
     ],
     Family("event_loop_lag_seconds", "histogram", "How late the loop came back."): lambda s: [
         ((), s.loop_lag_s)
@@ -155,11 +155,11 @@ FAMILIES: Final = (*GAUGES, *COUNTERS, *HISTOGRAMS)
 
 
 def _runs(services: Services) -> Samples:
-    meter = services.engine.meter
+    counters = services.engine.counters
     found: Counter[Labels] = Counter()
     for run in services.queries.open_runs:
         if run.phase not in OVER:
-            found[str(run.phase), meter.agent(run.resolved.agent_id)] += 1
+            found[str(run.phase), counters.agent(run.resolved.agent_id)] += 1
     # A phase that nobody is in says 0 and does not vanish from the graph.
     seen = {agent for _, agent in found}
     return [

@@ -168,7 +168,7 @@ async def get_log(session: SupervisorSession, params: Mapping[str, object]) -> D
 async def send_message(session: SupervisorSession, params: Mapping[str, object]) -> Done:
     """Into the live attempt where its runtime takes messages, else for its next turn.
 
-    To one that has ended: a new run of the same name goes on with its session, where it has one.
+    To one that has ended: a new run of the same name continues its session, where it has one.
     """
     asked = decode(params, ToAgent)
     run = await _run(session, asked.agent_id)
@@ -198,7 +198,7 @@ async def send_to_cc(session: SupervisorSession, params: Mapping[str, object]) -
 
 
 async def cancel_turn(session: SupervisorSession, params: Mapping[str, object]) -> Done:
-    """End its turn: it ends with what it has so far, and ``send_message`` goes on with it."""
+    """End its turn: it ends with what it has so far, and ``send_message`` continues it."""
     asked = decode(params, Ending)
     run = await _open_run(session, asked.agent_id)
     if not run.resolved.abilities.interrupt:

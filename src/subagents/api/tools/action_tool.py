@@ -225,7 +225,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
     try:
         shown = [await _shown(call, row) for row in rows]
     except BaseException:
-        engine.give_back(taken, reader=caller.reader)
+        engine.release(taken, reader=caller.reader)
         raise
     kept, used_bytes = 0, 0
     for each in shown:
@@ -233,7 +233,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
         if used_bytes > tool_wording.ANSWER_BYTES_MAX and kept:
             break
         kept += 1
-    engine.give_back(taken[kept:], reader=caller.reader)
+    engine.release(taken[kept:], reader=caller.reader)
     texts = [str(each["text"]) for each in shown[:kept]]
     return Answer(
         text=tool_wording.bounded("\n\n".join(texts) or "No new messages."),

@@ -66,7 +66,7 @@ async def call_tool(name: str, call: Call) -> Answer:
     try:
         notice = await _inbox_notice(call)
     except BaseException:
-        call.services.engine.give_back(answer.offered, reader=call.caller.reader)
+        call.services.engine.release(answer.offered, reader=call.caller.reader)
         raise
     if notice is None:
         return answer

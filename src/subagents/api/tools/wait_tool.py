@@ -83,14 +83,14 @@ async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: flo
     except BaseException:
         # Not awaited: whoever cancels may do so again at the next await, and then nobody would
         # look at what it was offered in the same moment.
-        waiting.add_done_callback(lambda done: _give_back(call, done))
+        waiting.add_done_callback(lambda done: _release(call, done))
         waiting.cancel()
         raise
 
 
-def _give_back(call: Call, done: "asyncio.Task[WaitResult]") -> None:
+def _release(call: Call, done: "asyncio.Task[WaitResult]") -> None:
     if not done.cancelled() and done.exception() is None:
-        call.services.engine.give_back(done.result().offered, reader=call.caller.reader)
+        call.services.engine.release(done.result().offered, reader=call.caller.reader)
 
 
 def _sign_of_life(call: Call, run_ids: Sequence[RunId], waited_s: int) -> str:
@@ -111,7 +111,7 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     offered = tuple(each for each in found.offered if each in carried)
     # What this answer does not carry stays unread.
     rest = [each for each in found.offered if each not in offered]
-    call.services.engine.give_back(rest, reader=call.caller.reader)
+    call.services.engine.release(rest, reader=call.caller.reader)
     now_ms = call.services.now_ms()
     pending = [run_building.pending(run, now_ms) for run in found.pending[:PENDING_MAX]]
     structured: Document = {

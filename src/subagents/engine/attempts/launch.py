@@ -41,9 +41,9 @@ def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
 
 
 def _going_on(run: Run) -> str | None:
-    """The session that this attempt goes on with; the first run of a session begins its own.
+    """The session that this attempt continues; the first run of a session begins its own.
 
-    A retry of a run that goes on with one does so from where the attempt before left it.
+    A retry of a run that continues one does so from where the attempt before left it.
     """
     if run.attempt.session.resumes is not None:
         return run.attempt.session.resumes

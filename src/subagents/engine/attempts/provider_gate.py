@@ -58,7 +58,7 @@ class _BackOff:
     until_ms: int | None
 
 
-class Limits:
+class ProviderGates:
     """One gate per provider and key.
 
     Args:
@@ -105,23 +105,23 @@ class Limits:
             case ResultSeen() | UsageSeen() | ToolSeen():
                 self._got_through(run)
 
-    def hear(self, run: Run, heard: OutputBatch) -> None:
+    def see_output(self, run: Run, output: OutputBatch) -> None:
         """Learn from what the run's newest attempt says."""
-        for said in heard.items:
-            error = said.api_error
+        for item in output.items:
+            error = item.api_error
             if error is not None and error.status in LIMIT_STATUSES:
                 now, wait_ms = self._clock.now_ms(), error.retry_after_ms
                 until_ms = None if wait_ms is None else now + wait_ms
                 self._backing_off[run.id] = _BackOff(len(run.attempts), error.status, until_ms)
                 self._refused(run, error.status, wait_ms)
-            elif said.waits_ms is not None:
+            elif item.waits_ms is not None:
                 known = self._backing_off.get(run.id)
                 status = None if known is None else known.status
-                until_ms = self._clock.now_ms() + said.waits_ms
+                until_ms = self._clock.now_ms() + item.waits_ms
                 self._backing_off[run.id] = _BackOff(len(run.attempts), status, until_ms)
-            elif error is None and said.type in _ANSWERS:
+            elif error is None and item.type in _ANSWERS:
                 self._backing_off.pop(run.id, None)
-                if said.tool is not None:
+                if item.tool is not None:
                     self._got_through(run)
 
     def on_commit(self, batch: Batch) -> None:
@@ -188,16 +188,16 @@ class Limits:
             await wait_at_most(self._clock, self._wait_ms() / 1000, self._changed)
             self._changed.clear()
             self._forget()
-            if self._ledger.failure is None and self._ledger.index.unpark():
+            if self._ledger.failure is None and self._ledger.lanes.unpark():
                 self._ledger.fill_lanes()
 
     def _wait_ms(self) -> int:
         now = self._clock.now_ms()
-        dues = [
+        deadlines = [
             gate.until_ms if gate.is_closed(now) else gate.probe_at_ms + PROBE_MS
             for gate in self._gates.values()
         ]
-        coming = [due - now for due in dues if due > now]
+        coming = [due - now for due in deadlines if due > now]
         return min([LOOK_MS_MAX, *coming])
 
     def _forget(self) -> None:

@@ -22,8 +22,8 @@ from subagents.domain.run.signals import (
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.attempts.launch import ref_of
-from subagents.engine.attempts.provider_gate import Limits
-from subagents.engine.attempts.workspaces import Places
+from subagents.engine.attempts.provider_gate import ProviderGates
+from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.messages.reports import Reports
@@ -41,9 +41,9 @@ COALESCE_S: Final = 1.0
 """Of progress, usage and results only the newest within so long becomes an event: a worker that
 prints a million progress lines costs a million reads, not a million commits."""
 
-LET_GO_AFTER: Final = 8 * 1024 * 1024
+DISCARD_AFTER: Final = 8 * 1024 * 1024
 """So much output may lie around that is kept elsewhere, in the runtime's own measure (bytes, of
-those that write files); then its runtime may let it go."""
+those that write files); then its runtime may discard it."""
 
 WATCH_AGAIN_S: Final = 1.0
 WATCH_WELL_MS: Final = 5_000
@@ -66,8 +66,8 @@ class _Watched:
     """Up to here all that was read became events; what is only held is read again after a crash."""
     positions: dict[str, int] = field(default_factory=dict)
     """Up to these positions what it said was recorded."""
-    let_go: int = 0
-    """The farthest place when its runtime was last told what it may let go."""
+    discarded: int = 0
+    """The farthest place when its runtime was last told what it may discard."""
     is_new: bool = False
     """It was started by this process just now: nothing of it can have been recorded."""
     broken_since_ms: int | None = None
@@ -89,14 +89,14 @@ class Supervisor:
         runtimes: Mapping[str, Runtime],
         recorder: Recorder,
         reports: Reports,
-        limits: Limits,
-        places: Places,
+        provider_gates: ProviderGates,
+        workspaces: Workspaces,
         lease_ms: int,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._recorder = recorder
-        self._limits = limits
-        self._remains = places.remains
+        self._provider_gates = provider_gates
+        self._remains = workspaces.remains
         self._paced = reports.paced
         self._runtimes = runtimes
         self._lease_ms = lease_ms
@@ -104,7 +104,7 @@ class Supervisor:
         self._watched: dict[RunId, _Watched] = {}
         self._cursors: dict[AttemptId, int] = {}
         self._gone: set[AttemptId] = set()
-        """Ended attempts of open runs that have let go of their output."""
+        """Ended attempts of open runs whose output was discarded."""
         self._tasks = Tasks()
 
     @property
@@ -136,7 +136,7 @@ class Supervisor:
 
     def on_commit(self, batch: Batch) -> None:
         for run in batch.runs.values():
-            # A first turn of a first attempt: no transcript is looked for on the disk.
+            # A first turn of a first attempt: no transcript can be on the disk.
             is_new = len(run.attempts) == 1 and run.attempt.turn.number == 1
             self._look_at(run, is_new=is_new)
             if self._gone and run.id not in self._ledger.live:
@@ -189,7 +189,7 @@ class Supervisor:
             while self._is_live(run) and not await self._watch_once(run, watched):
                 await self._clock.sleep(WATCH_AGAIN_S)
         except StoreUnavailable:
-            return  # the ledger failed; after it is loaded again the attempt is looked at anew
+            return  # the ledger failed; after it is loaded again the attempt is watched anew
         finally:
             if self._watched.get(run.id) is watched:
                 del self._watched[run.id]
@@ -219,8 +219,8 @@ class Supervisor:
                 watched.cursor = cursor
                 watched.seen_ms = self._clock.now_ms()
                 if isinstance(seen, OutputBatch):
-                    self._limits.hear(run, seen)
-                    await self._recorder.hear(run, seen)
+                    self._provider_gates.see_output(run, seen)
+                    await self._recorder.record(run, seen)
                     watched.positions.update(seen.positions)
                     if not watched.held:
                         watched.settled_cursor = cursor
@@ -229,10 +229,10 @@ class Supervisor:
                     self._apply(run, seen)
                     if run.resolved.abilities.survives_daemon:
                         # It has files; one that ends with us keeps nothing that could go.
-                        letting_go = self._let_go(
+                        discarding = self._discard(
                             run, watched.settled_cursor, dict(watched.positions), ended=True
                         )
-                        self._tasks.start(letting_go, f"let go of {run.attempt_id}")
+                        self._tasks.start(discarding, f"discard output of {run.attempt_id}")
                     return True
                 else:
                     self._hold(run, watched, seen)
@@ -249,7 +249,7 @@ class Supervisor:
         return True
 
     async def _look_at_remains(self, run: Run, seen: Signal) -> None:
-        """Before the end of the attempt is told: whoever hears of it hears of these, too."""
+        """Before the end of the attempt becomes an event: its readers find these beside it."""
         remains = await self._remains(self._ledger.live.get(run.id, run), seen)
         if remains is not None:
             self._apply(run, RemainsSeen(key=f"{run.attempt_id}:remains", remains=remains))
@@ -284,10 +284,10 @@ class Supervisor:
             if run is not None and watched.held and now >= watched.flush_at_ms:
                 self._flush(run, watched)
 
-    async def _let_go(
+    async def _discard(
         self, run: Run, cursor: int, positions: Mapping[str, int], *, ended: bool
     ) -> None:
-        """Tell the runtime what is durable here; what fails is told again, or when the run ends.
+        """Let the runtime drop what is durable here; what fails is tried again.
 
         Both places are those of the lease that was renewed for it: reading may be further by now.
         """
@@ -306,7 +306,7 @@ class Supervisor:
         except Exception:
             log.exception("output of %s stays where it is", run.attempt_id)
 
-    async def let_go_of(self, run: Run) -> None:
+    async def discard_output(self, run: Run) -> None:
         """Of all attempts of a run that is over; mostly that was done when each of them ended.
 
         Attempts whose end nobody saw keep their output: not all of it may have been read.
@@ -324,25 +324,25 @@ class Supervisor:
             except SubagentsError as error:
                 log.warning("output of %s#%s stays where it is: %s", run.id, number, error)
 
-    def _let_go_due(self) -> None:
-        """Where much was read since: renew the lease with its cursor, then let go."""
+    def _discard_due(self) -> None:
+        """Where much was read since: renew the lease with its cursor, then discard it."""
         for run_id, watched in tuple(self._watched.items()):
             run = self._ledger.live.get(run_id)
             if run is None or run.phase is not Phase.RUNNING or self._unseen_ms(run, watched):
                 continue
             # The cursor of a further turn is kept by nobody: it is read from its beginning.
-            if watched.turns == 1 and watched.place - watched.let_go >= LET_GO_AFTER:
-                watched.let_go = watched.place
+            if watched.turns == 1 and watched.place - watched.discarded >= DISCARD_AFTER:
+                watched.discarded = watched.place
                 self._ledger.renew_lease(run, watched.settled_cursor)
-                letting_go = self._let_go(
+                discarding = self._discard(
                     run, watched.settled_cursor, dict(watched.positions), ended=False
                 )
-                self._tasks.start(letting_go, f"let go of {run.attempt_id}")
+                self._tasks.start(discarding, f"discard output of {run.attempt_id}")
 
     def _apply(self, run: Run, signal: Signal) -> None:
         if run.id not in self._ledger.live:
             return
-        self._limits.see(run, signal)
+        self._provider_gates.see(run, signal)
         if isinstance(signal, ProgressSeen):
             signal = self._paced(run.id, signal)
         event = SignalReceived(at_ms=self._clock.now_ms(), attempt=len(run.attempts), signal=signal)
@@ -367,7 +367,7 @@ class Supervisor:
         while True:
             await self._clock.sleep(beat_s)
             self.flush_due()
-            self._let_go_due()
+            self._discard_due()
             if self._clock.now_ms() - renewed_ms >= self._lease_ms // 3:
                 renewed_ms = self._clock.now_ms()
                 self.renew()

@@ -1,7 +1,7 @@
-"""Where runs work, and what they leave there: worktrees, last words, files of a contract.
+"""Where runs work, and what they leave there: worktrees, last output, files of a contract.
 
-Nothing here decides anything of a run. What cannot be looked at is left out, and what cannot be
-tidied up stays where it is.
+Nothing here decides anything about a run. What cannot be read is left out, and what cannot be
+removed stays where it is.
 """
 
 import asyncio
@@ -35,10 +35,10 @@ from subagents.text import cut_start
 log = logging.getLogger(__name__)
 
 LOOK_S_MAX: Final = 20.0
-"""So long the end of an attempt waits for a look at what it left."""
+"""The end of an attempt waits at most so long until what it left is known."""
 LAST_LINES: Final = 60
 LOOK_AGAIN_MS: Final = 3_600_000
-"""A worktree of a pruned run that has changes is looked at again after so long."""
+"""A worktree of a pruned run that has changes is checked again after so long."""
 
 
 class Place(Value, frozen=True):
@@ -49,8 +49,8 @@ class Place(Value, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-class Places:
-    """One node's worktrees, and its looks at what attempts left.
+class Workspaces:
+    """One node's worktrees, and what attempts left in them.
 
     Args:
         kernel: Has the runs.
@@ -76,7 +76,7 @@ class Places:
             cwd: Absolute and there, unless it is in the worktree of ``previous``.
             run_id: Of the new run.
             label: Of the new run.
-            previous: The run whose session, and worktree, it goes on with.
+            previous: The run whose session, and worktree, it continues.
 
         Raises:
             UsageError: No worktree can be made of that directory; says the way out.
@@ -181,7 +181,7 @@ class Places:
             log.warning("worktree %s stays: %s", tree.path, error)
 
     def _is_used(self, tree: Worktree, *, besides: RunId | None) -> bool:
-        """A run that is not over works there: one that goes on with the session of another."""
+        """A run that is not over works there: one that continues the session of another."""
         return any(
             run.id != besides
             and not run.is_settled
@@ -220,7 +220,7 @@ def begins_afresh(attempts: tuple[Attempt, ...]) -> bool:
     """Whether the newest attempt starts where the first one did.
 
     A retry of something that failed does. One that mends what its contract found, and one that
-    goes on after a provider's limit, find their work as it was.
+    continues after a provider's limit, find their work as it was.
     """
     if len(attempts) < 2:
         return False

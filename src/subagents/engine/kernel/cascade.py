@@ -34,15 +34,15 @@ from subagents.domain.run.events import (
 from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, SessionKey, announcement_id
-from subagents.engine.kernel.lanes import Index
+from subagents.engine.kernel.lanes import Lanes
 from subagents.ports import Batch
 
 
-class Books(Protocol):
+class Changes(Protocol):
     """What follow-ups need of the ledger."""
 
     live: dict[RunId, Run]
-    index: Index
+    lanes: Lanes
     batch: Batch
 
     def step(self, run_id: RunId, event: Event) -> list[tuple[Run, FollowUp]]:
@@ -55,114 +55,118 @@ class Books(Protocol):
 
 
 def follow(  # noqa: C901, PLR0912 - one branch per follow-up
-    books: Books, source: Run, followup: FollowUp, at_ms: int
+    ledger: Changes, source: Run, followup: FollowUp, at_ms: int
 ) -> Iterable[tuple[Run, FollowUp]]:
     """Apply one follow-up and return those it causes in turn."""
     match followup:
         case TellDependants():
-            return _tell_dependants(books, source, followup, at_ms)
+            return _notify_dependants(ledger, source, followup, at_ms)
         case TellParent(outcome=outcome, result=result):
             event = ChildSettled(at_ms=at_ms, child=source.id, outcome=outcome, result=result)
-            return _tell_parent(books, source, event)
+            return _notify_parent(ledger, source, event)
         case CancelChildren():
-            return _cancel_children(books, source, followup, at_ms)
+            return _cancel_children(ledger, source, followup, at_ms)
         case ConsumeChildren():
-            return _consume_children(books, source, followup, at_ms)
+            return _consume_children(ledger, source, followup, at_ms)
         case MoveInbox(source=session):
-            books.batch.moved.append((session, books.living_inbox(source)))
+            ledger.batch.moved.append((session, ledger.living_inbox(source)))
             return ()
         case ResolveMessages(messages=messages):
-            books.batch.consumed.extend((m, at_ms, "answered") for m in messages)
+            ledger.batch.consumed.extend((m, at_ms, "answered") for m in messages)
             return ()
         case MarkTold():
-            return _tell_parent(books, source, ChildTold(at_ms=at_ms, child=source.id))
+            return _notify_parent(ledger, source, ChildTold(at_ms=at_ms, child=source.id))
         case TellSpent(spent=spent, committed=committed):
             used = ChildSpent(at_ms=at_ms, child=source.id, spent=spent, committed=committed)
-            return _tell_parent(books, source, used)
+            return _notify_parent(ledger, source, used)
         case StopChildren(stop=stop):
-            return _stop_children(books, source, BudgetExhausted(at_ms=at_ms, stop=stop))
+            return _stop_children(ledger, source, BudgetExhausted(at_ms=at_ms, stop=stop))
         case OutdateAlerts(reader=reader):
-            books.batch.outdated.append((source.id, at_ms, reader))
+            ledger.batch.outdated.append((source.id, at_ms, reader))
             return ()
         case Raise(alerts=alerts):
-            return _raise_alerts(books, source, alerts, at_ms)
+            return _raise_alerts(ledger, source, alerts, at_ms)
         case PassOn():
-            return _pass_on(books, source, followup, at_ms)
+            return _pass_on(ledger, source, followup, at_ms)
         case _:
             assert_never(followup)
 
 
-def _tell_dependants(
-    books: Books, source: Run, told: TellDependants, at_ms: int
+def _notify_dependants(
+    ledger: Changes, source: Run, followup: TellDependants, at_ms: int
 ) -> Iterator[tuple[Run, FollowUp]]:
     event = DependencySettled(
-        at_ms=at_ms, run_id=source.id, outcome=told.outcome, result=told.result
+        at_ms=at_ms, run_id=source.id, outcome=followup.outcome, result=followup.result
     )
-    for dependant in books.index.take_dependants(source.id):
+    for dependant in ledger.lanes.take_dependants(source.id):
         # One that was cancelled, or failed with another dependency, may be gone.
-        if dependant in books.live:
-            yield from books.step(dependant, event)
+        if dependant in ledger.live:
+            yield from ledger.step(dependant, event)
 
 
-def _tell_parent(
-    books: Books, source: Run, event: ChildSettled | ChildTold | ChildSpent
+def _notify_parent(
+    ledger: Changes, source: Run, event: ChildSettled | ChildTold | ChildSpent
 ) -> Iterable[tuple[Run, FollowUp]]:
-    parent = books.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
+    parent = ledger.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
     if parent is None or parent.is_settled:
         return ()
-    return books.step(parent.id, event)
+    return ledger.step(parent.id, event)
 
 
 def _cancel_children(
-    books: Books, source: Run, wanted: CancelChildren, at_ms: int
+    ledger: Changes, source: Run, wanted: CancelChildren, at_ms: int
 ) -> Iterator[tuple[Run, FollowUp]]:
     event = CancelRequested(at_ms=at_ms, by=wanted.by, reason=wanted.reason, cascaded=True)
     for child in source.active_children:
-        if child.run_id in books.live:
-            yield from books.step(child.run_id, event)
+        if child.run_id in ledger.live:
+            yield from ledger.step(child.run_id, event)
 
 
 def _stop_children(
-    books: Books, source: Run, event: BudgetExhausted
+    ledger: Changes, source: Run, event: BudgetExhausted
 ) -> Iterator[tuple[Run, FollowUp]]:
     for child in source.active_children:
-        found = books.live.get(child.run_id)
+        found = ledger.live.get(child.run_id)
         if found is not None and not found.is_settled:
-            yield from books.step(child.run_id, event)
+            yield from ledger.step(child.run_id, event)
 
 
 def _consume_children(
-    books: Books, source: Run, wanted: ConsumeChildren, at_ms: int
+    ledger: Changes, source: Run, wanted: ConsumeChildren, at_ms: int
 ) -> Iterator[tuple[Run, FollowUp]]:
     read = AnnouncementConsumed(at_ms=at_ms, reader=source.session_key, path=DeliveryPath.PULLED)
     for child_id in wanted.children:
-        child = books.live.get(child_id)
+        child = ledger.live.get(child_id)
         if child is not None and child.announcement_consumed_ms is None:
-            yield from consume(books, child, read)
+            yield from consume(ledger, child, read)
 
 
 def _raise_alerts(
-    books: Books, source: Run, alerts: Iterable[Alert], at_ms: int
+    ledger: Changes, source: Run, alerts: Iterable[Alert], at_ms: int
 ) -> Iterator[tuple[Run, FollowUp]]:
     for alert in alerts:
-        yield from books.step(source.id, Alerted(at_ms=at_ms, alert=alert))
+        yield from ledger.step(source.id, Alerted(at_ms=at_ms, alert=alert))
 
 
-def _pass_on(books: Books, source: Run, said: PassOn, at_ms: int) -> Iterable[tuple[Run, FollowUp]]:
+def _pass_on(
+    ledger: Changes, source: Run, said: PassOn, at_ms: int
+) -> Iterable[tuple[Run, FollowUp]]:
     """Into the requester's live attempt, where its runtime takes it; its inbox row is read."""
     requester = (
-        books.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
+        ledger.live.get(source.lineage.requester_run) if source.lineage.requester_run else None
     )
     if requester is None or requester.phase is not Phase.RUNNING:
         return ()
     if not requester.resolved.abilities.steer:
         return ()
-    books.batch.consumed.append((said.message, at_ms, requester.session_key))
+    ledger.batch.consumed.append((said.message, at_ms, requester.session_key))
     event = ChildAlerted(at_ms=at_ms, child=source.id, text=said.text)
-    return books.step(requester.id, event)
+    return ledger.step(requester.id, event)
 
 
-def consume(books: Books, run: Run, event: AnnouncementConsumed) -> Iterable[tuple[Run, FollowUp]]:
+def consume(
+    ledger: Changes, run: Run, event: AnnouncementConsumed
+) -> Iterable[tuple[Run, FollowUp]]:
     """The run's event and the inbox row's mark, in one commit."""
-    books.batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
-    return books.step(run.id, event)
+    ledger.batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
+    return ledger.step(run.id, event)

@@ -1,4 +1,4 @@
-"""What the open runs look like from four sides: by requester, dependency, session and lane.
+"""Indexes of the open runs: by requester, dependency, session and lane.
 
 Derived from the runs alone, in memory, kept by ``put`` at every change; the lane part answers
 who gets the next slot. One reservation rule for caps: the same pass that reduces a spawn counts
@@ -16,7 +16,7 @@ from subagents.domain.run.values import RunId, SessionKey
 LaneKey = tuple[str, int]
 
 
-class Index:
+class Lanes:
     """Secondary views of the ledger's ``live`` runs."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ Reduce in memory, commit in groups, act after the commit (docs/decisions/0002):
   ``published``, effects start from ``on_commit``.
 - What workers and programs say is redacted here, before it is reduced (``redact_facts``).
 - A failed commit means memory is ahead of the disk. Everything in memory is then thrown away:
-  ``on_failure`` hears of it once, and every call raises until somebody loads the ledger again.
+  ``on_failure`` is called once, and every call raises until somebody loads the ledger again.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import HOLDS_SLOT, OVER, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.kernel import addresses, cascade
-from subagents.engine.kernel.lanes import Index
+from subagents.engine.kernel.lanes import Lanes
 from subagents.engine.kernel.worker_tokens import Issued
 from subagents.errors import NotFound, StoreUnavailable, SubagentsError
 from subagents.ports import (
@@ -71,7 +71,7 @@ class Ledger:
         self._on_failure: list[FailureListener] = []
         self._evictions = 0
         self.may_start: Callable[[Run], bool] = lambda _run: True
-        """Whether a run may have a slot now; asked again after ``Index.unpark``."""
+        """Whether a run may have a slot now; asked again after ``Lanes.unpark``."""
         self.commit_s = 0.0
         """How long the newest commit took."""
         self.loads = 0  # grows when memory was thrown away: who acted on it before must not go on
@@ -84,7 +84,7 @@ class Ledger:
         """Reduced; may be ahead of the disk. For decisions of the engine only."""
         self.published: dict[RunId, Run] = {}
         """Committed. For everything that somebody can see."""
-        self.index = Index()
+        self.lanes = Lanes()
         self.tokens = Issued()
         self._keys: dict[RunId, set[str]] = {}
         self.batch = Batch()
@@ -96,7 +96,7 @@ class Ledger:
         self._failure: StoreUnavailable | None = None
 
     def on_commit(self, *listeners: CommitListener) -> None:
-        """Call these with every durable batch, in order, before its callers hear of it."""
+        """Call these with every durable batch, in order, before its callers return."""
         self._on_commit += listeners
 
     def on_failure(self, *listeners: FailureListener) -> None:
@@ -121,10 +121,10 @@ class Ledger:
         self.owner, self.epoch = owner, epoch
         for run in runs:
             self.live[run.id] = self.published[run.id] = run
-            self.index.put(None, run)
+            self.lanes.put(None, run)
         self._keys = {run_id: set(found) for run_id, found in keys.items()}
 
-    async def bring(self, run_id: RunId) -> Run:
+    async def load_run(self, run_id: RunId) -> Run:
         """Return the run, loading it back into memory when it was over and gone from there.
 
         Raises:
@@ -136,17 +136,13 @@ class Ledger:
             if stored is None:
                 raise NotFound(f"run {run_id} does not exist")
             keys = await self._off_loop(lambda: self._store.load_keys([run_id]))
-            # While this call waited, somebody else may have brought the run, or even brought it,
-            # changed it and let it go again: what was read is the newest only if nothing left.
+            # While this call waited, somebody else may have loaded the run, or even loaded it,
+            # changed it and evicted it again: what was read is the newest only if nothing left.
             if run_id not in self.live and self._evictions == evictions:
                 self.live[run_id] = self.published[run_id] = stored
                 self._keys[run_id] = set(keys.get(run_id, ()))
-                self.index.put(None, stored)
+                self.lanes.put(None, stored)
         return self.live[run_id]
-
-    def let_go(self, run: Run) -> None:
-        """Undo ``bring`` for a run that turned out to need no change."""
-        self._evict(run)
 
     # -- changing --------------------------------------------------------------------------
 
@@ -154,7 +150,7 @@ class Ledger:
         """Apply one event durably and return the run as it then was.
 
         Args:
-            run_id: An open run, or one that ``bring`` returned.
+            run_id: An open run, or one that ``load_run`` returned.
             event: What happened.
             key: Unique within the run; the same key again changes nothing.
 
@@ -162,11 +158,11 @@ class Ledger:
             IllegalTransition: Nothing was changed.
             StoreUnavailable: The commit failed; nothing of it is durable.
         """
-        brought = await self.bring(run_id)
+        loaded = await self.load_run(run_id)
         try:
             run = self.apply_now(run_id, event, key=key)
         except SubagentsError:
-            self.let_go(brought)
+            self.evict(loaded)
             raise
         await self.committed()
         return run
@@ -286,7 +282,7 @@ class Ledger:
             )
         batch.messages += (addresses.addressed(self.live, run, each) for each in step.messages)
         self._track_lease(before, run)
-        self.index.put(before, run)
+        self.lanes.put(before, run)
         self._has_work.set()
 
     def _track_lease(self, before: Run | None, run: Run) -> None:
@@ -312,7 +308,7 @@ class Ledger:
 
         A worker's is its run's first session, whichever attempt speaks.
         """
-        run_id = self.index.run_of(session)
+        run_id = self.lanes.run_of(session)
         run = self.published.get(run_id) if run_id is not None else None
         return run.session.first_key if run is not None else session
 
@@ -321,7 +317,7 @@ class Ledger:
         self._fill_lanes(self._clock.now_ms())
 
     def _fill_lanes(self, at_ms: int) -> None:
-        for run_id in self.index.grants(lambda run_id: self.may_start(self.live[run_id])):
+        for run_id in self.lanes.grants(lambda run_id: self.may_start(self.live[run_id])):
             run = self.live[run_id]
             session = (
                 SessionKey(f"agent:{run.resolved.agent_id}:subagent:{self._ids.session_uuid()}")
@@ -343,7 +339,7 @@ class Ledger:
         """
         ahead = (*self._writing.runs.values(), *self.batch.runs.values())
         wanted = {run.id for run in ahead if run.requester == requester}
-        found = (self.published.get(each) for each in wanted | self.index.active(requester))
+        found = (self.published.get(each) for each in wanted | self.lanes.active(requester))
         return [run for run in found if run is not None and not run.is_settled]
 
     # -- the group commit ------------------------------------------------------------------
@@ -400,27 +396,27 @@ class Ledger:
         for listener in self._on_commit:
             listener(batch)
         for run in batch.runs.values():
-            self._evict(run)
+            self.evict(run)
 
-    def _evict(self, run: Run) -> None:
+    def evict(self, run: Run) -> None:
         """Runs that are over leave memory, a parent and its children together."""
         if run.phase not in OVER or self.live.get(run.id) is not run:
             return
         parent = self.live.get(run.lineage.requester_run) if run.lineage.requester_run else None
         if parent is not None:
-            self._evict(parent)
+            self.evict(parent)
             return
         family = [run]
         for child in run.children:
             member = self.live.get(child.run_id)
             if member is not None:
                 family.append(member)
-        # One that is ahead of the disk would be brought back as it was before.
+        # One that is ahead of the disk would be loaded again as it was before.
         if any(m.phase not in OVER or self.published.get(m.id) is not m for m in family):
             return
         self._evictions += 1
         for member in family:
-            self.index.drop(member)
+            self.lanes.drop(member)
             self.live.pop(member.id)
             self.published.pop(member.id)
             self._keys.pop(member.id, None)
@@ -429,7 +425,7 @@ class Ledger:
             for child in member.children:
                 grandchild = self.live.get(child.run_id)
                 if grandchild is not None:
-                    self._evict(grandchild)
+                    self.evict(grandchild)
 
     def _fail(self, error: StoreUnavailable) -> None:
         if self._failure is not None:

@@ -1,4 +1,4 @@
-"""Effects that keep failing for reasons of ours: tried seldom, told once, listed until they work.
+"""Effects that keep failing on our side: tried seldom, reported once, listed until they work.
 
 A full disk or a directory that cannot be deleted must neither end a run wrongly nor be tried ten
 thousand times a day unseen.

@@ -15,7 +15,7 @@ ID_CHARS: Final = 10
 
 
 class SystemClock:
-    """Wall-clock time; it may jump, and every deadline is looked at again when it does."""
+    """Wall-clock time; it may jump, and every deadline is checked again when it does."""
 
     def now_ms(self) -> int:
         """See ``ports.Clock.now_ms``."""

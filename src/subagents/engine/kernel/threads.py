@@ -89,12 +89,12 @@ class DaemonThreads:
             with self._lock:
                 self._idle -= 1
                 self._pending -= 1
-            tell = job.run()
+            notify = job.run()
             # Idle before its caller can know: whoever gives work next finds this thread free.
             with self._lock:
                 self._idle += 1
-            tell()
-            del job, tell  # or the result would stay alive until the next piece of work
+            notify()
+            del job, notify  # or the result would stay alive until the next piece of work
 
 
 def _nothing() -> None:
@@ -105,7 +105,7 @@ class _Job:
     """What a thread takes from the queue; the result type stays inside ``_Task``."""
 
     def run(self) -> Callable[[], None]:
-        """Do it; returns how to tell the caller."""
+        """Do it; returns how to notify the caller."""
         raise NotImplementedError
 
 
@@ -124,10 +124,10 @@ class _Task(_Job, Generic[T]):
         try:
             result = self.work()
         except BaseException as error:  # noqa: BLE001  # belongs to the caller, whatever it is
-            return partial(self._tell, self._fail, error)
-        return partial(self._tell, self._finish, result)
+            return partial(self._notify, self._fail, error)
+        return partial(self._notify, self._finish, result)
 
-    def _tell(self, callback: Callable[..., None], value: object) -> None:
+    def _notify(self, callback: Callable[..., None], value: object) -> None:
         try:
             self.loop.call_soon_threadsafe(callback, value)
         except RuntimeError:

@@ -2,8 +2,8 @@
 
 Transport only. What the outcome means for the run is decided in ``domain.rules.delivery_policy``.
 
-A courier takes the same lease as a reader before it tries (``offers``), and steps back where
-somebody holds the message or the line: a requester that waits is told by its wait, not twice.
+A courier takes the same lease as a reader before it tries (``leases``), and steps back where
+somebody holds the message or waits for it: a requester that waits gets it once, by its wait.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ LEASE_MARGIN_MS: Final = 5_000
 BUSY: Final = Deferred(reason=DeferReason.REQUESTER_BUSY)
 
 
-class Delivering:
+class Deliveries:
     """One delivery try at a time per run; couriers by the first word of the phase's name."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Delivering:
         )
 
     def _requester(self, target: SessionKey) -> Run | None:
-        run_id = self._ledger.index.run_of(target)
+        run_id = self._ledger.lanes.run_of(target)
         return None if run_id is None else self._ledger.published.get(run_id)
 
     async def _outcome(
@@ -109,10 +109,10 @@ class Delivering:
     ) -> DeliveryOutcome:
         """One courier's try under a lease, and the consumption that follows a good one."""
         message_id, reader = announcement_id(run.id), f"courier:{courier.name}"
-        offers = self._mailbox.offers
+        leases = self._mailbox.leases
         if self._mailbox.is_awaited(run.id, target):
             return BUSY
-        if not offers.lend(message_id, reader, for_ms=self._timeout_ms + LEASE_MARGIN_MS):
+        if not leases.acquire(message_id, reader, for_ms=self._timeout_ms + LEASE_MARGIN_MS):
             return BUSY
         try:
             # Written anew here, not kept: most deliveries have no courier to read it.
@@ -121,7 +121,7 @@ class Delivering:
             if isinstance(outcome, Delivered):
                 self._consumed(run, outcome.path, target if requester else courier.name)
         finally:
-            offers.give_back(message_id, reader)
+            leases.release(message_id, reader)
         return outcome
 
     async def _try(

@@ -17,58 +17,58 @@ UNREAD_LAPSES: Final = 2
 """Offered, offered again, and nobody acknowledged: a person should look (``queries.attention``)."""
 
 _NOBODY: Final = ""
-"""Holds what was consumed: a look at the store that began before that must not offer it again."""
+"""Holds what was consumed: a read of the store that began before that must not offer it again."""
 
 
 LAPSED_MAX: Final = 10_000
 """Messages whose lapses are remembered; beyond that the oldest are forgotten."""
 
 
-class Offers:
+class MessageLeases:
     """The leases, and how many of them ran out unanswered; both begin anew with the daemon."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lent: dict[str, tuple[str, int]] = {}
+        self._held: dict[str, tuple[str, int]] = {}
         self._lapsed: dict[str, int] = {}
 
     def is_free(self, message_id: str, reader: str | None) -> bool:
         """Whether nobody else holds it; None = nobody at all."""
-        lent = self._lent.get(message_id)
-        return lent is None or lent[0] == reader or lent[1] <= self._clock.now_ms()
+        held = self._held.get(message_id)
+        return held is None or held[0] == reader or held[1] <= self._clock.now_ms()
 
-    def lend(self, message_id: str, reader: str, *, for_ms: int = OFFER_MS) -> bool:
+    def acquire(self, message_id: str, reader: str, *, for_ms: int = OFFER_MS) -> bool:
         """Lease it to ``reader``, or lengthen its lease; False = somebody else holds it."""
         if not self.is_free(message_id, reader):
             return False
         now = self._clock.now_ms()
         self._count_lapse(message_id, now)
-        self._lent[message_id] = (reader, now + for_ms)
+        self._held[message_id] = (reader, now + for_ms)
         return True
 
-    def give_back(self, message_id: str, reader: str) -> None:
+    def release(self, message_id: str, reader: str) -> None:
         """End the lease early: the next who asks may have it."""
         if self.is_held_by(message_id, reader):
-            del self._lent[message_id]
+            del self._held[message_id]
 
     def close(self, message_id: str) -> None:
         """It was consumed (the commit may be under way): nobody is offered it any more."""
-        self._lent[message_id] = (_NOBODY, self._clock.now_ms() + OFFER_MS)
+        self._held[message_id] = (_NOBODY, self._clock.now_ms() + OFFER_MS)
         self._lapsed.pop(message_id, None)
 
     def is_closed(self, message_id: str) -> bool:
         return self.is_held_by(message_id, _NOBODY)
 
     def is_held_by(self, message_id: str, reader: str) -> bool:
-        lent = self._lent.get(message_id)
-        return lent is not None and lent[0] == reader
+        held = self._held.get(message_id)
+        return held is not None and held[0] == reader
 
-    def lent_until_ms(self, message_id: str) -> int | None:
+    def leased_until_ms(self, message_id: str) -> int | None:
         """When the lease of whoever holds it is over; None = nobody does, or it was consumed."""
-        lent = self._lent.get(message_id)
-        if lent is None or lent[0] == _NOBODY or lent[1] <= self._clock.now_ms():
+        held = self._held.get(message_id)
+        if held is None or held[0] == _NOBODY or held[1] <= self._clock.now_ms():
             return None
-        return lent[1]
+        return held[1]
 
     def lapses(self, message_id: str) -> int:
         """How many readers were offered it, had their time, and did not acknowledge."""
@@ -78,15 +78,15 @@ class Offers:
     def forget(self) -> int:
         """Drop leases that are over; returns how many."""
         now = self._clock.now_ms()
-        over = [message_id for message_id, (_, until) in self._lent.items() if until <= now]
+        over = [message_id for message_id, (_, until) in self._held.items() if until <= now]
         for message_id in over:
             self._count_lapse(message_id, now)
-            del self._lent[message_id]
+            del self._held[message_id]
         return len(over)
 
     def _has_lapsed(self, message_id: str, now_ms: int) -> bool:
-        lent = self._lent.get(message_id)
-        return lent is not None and lent[0] != _NOBODY and lent[1] <= now_ms
+        held = self._held.get(message_id)
+        return held is not None and held[0] != _NOBODY and held[1] <= now_ms
 
     def _count_lapse(self, message_id: str, now_ms: int) -> None:
         if self._has_lapsed(message_id, now_ms):

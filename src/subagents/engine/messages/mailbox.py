@@ -19,7 +19,7 @@ from subagents.domain.run.values import (
 )
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
-from subagents.engine.messages.leases import Offers
+from subagents.engine.messages.leases import MessageLeases
 from subagents.errors import NotFound, StoreUnavailable, UsageError
 from subagents.ports import (
     Batch,
@@ -30,7 +30,7 @@ WAIT_S_MAX: Final = 600.0
 WAIT_RUNS_MAX: Final = 1_000
 ANNOUNCE_SUFFIX: Final = ":announce"
 UNREAD_HELD_MAX: Final = 1_000
-"""So many messages that others hold are looked past when unread ones are counted."""
+"""So many messages that others hold are skipped when unread ones are counted."""
 
 
 class WaitResult(Value, frozen=True):
@@ -41,7 +41,7 @@ class WaitResult(Value, frozen=True):
     missing: tuple[str, ...] = ()
     offered: tuple[MessageId, ...] = ()
     """Announcements leased to this reader: acknowledge them to consume them."""
-    lent_until_ms: int | None = None
+    leased_until_ms: int | None = None
     """When the first of those that other readers hold will be free again; for the engine."""
 
 
@@ -49,7 +49,7 @@ class _Unread(NamedTuple):
     """A session's unread messages as one reader finds them."""
 
     free: Sequence[InboxRow]
-    lent_until_ms: int | None
+    leased_until_ms: int | None
     """See ``WaitResult``."""
 
 
@@ -58,16 +58,16 @@ class Mailbox:
 
     def __init__(self, kernel: Kernel) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
-        self.offers = Offers(kernel.clock)
+        self.leases = MessageLeases(kernel.clock)
         self._waiters: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
         """In the order of their calls: who waited longest is woken first."""
         self._expected: dict[str, int] = {}
-        """Messages that a client comes to look for, and until when it should have come."""
+        """Messages that a client polls for, and until when it should have come."""
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
         for message_id, _, _ in batch.consumed:
-            self.offers.close(message_id)
+            self.leases.close(message_id)
         if not self._waiters:
             return
         for run in batch.runs.values():
@@ -122,9 +122,9 @@ class Mailbox:
                 left_ms = deadline_ms - self._clock.now_ms()
                 if left_ms <= 0 or _is_enough(found, until):
                     return self._offer_completed(found, session, reader)
-                if found.lent_until_ms is not None:
-                    # Nothing happens when a lease runs out: whoever waits has to look again.
-                    left_ms = min(left_ms, found.lent_until_ms - self._clock.now_ms())
+                if found.leased_until_ms is not None:
+                    # Nothing happens when a lease runs out: whoever waits has to check again.
+                    left_ms = min(left_ms, found.leased_until_ms - self._clock.now_ms())
                 await wait_at_most(self._clock, max(left_ms, 0) / 1000, woken)
         finally:
             for name in names:
@@ -169,16 +169,16 @@ class Mailbox:
         return WaitResult(
             completed=tuple(completed),
             pending=tuple(run for run in open_runs if run.id not in ended),
-            lent_until_ms=unread.lent_until_ms,
+            leased_until_ms=unread.leased_until_ms,
         )
 
     def _offer_completed(self, found: WaitResult, session: SessionKey, reader: str) -> WaitResult:
         offered = tuple(
             announcement_id(run.id)
             for run in found.completed
-            if self.is_told_to(run, session)
+            if self.is_addressed_to(run, session)
             and not self._is_consumed(run)
-            and self._lend(announcement_id(run.id), reader)
+            and self._acquire(announcement_id(run.id), reader)
         )
         return WaitResult(
             completed=found.completed,
@@ -187,7 +187,7 @@ class Mailbox:
             offered=offered,
         )
 
-    def is_told_to(self, run: Run, session: SessionKey) -> bool:
+    def is_addressed_to(self, run: Run, session: SessionKey) -> bool:
         """Whether the run's announcement is in this inbox: its requester's, or an ancestor's.
 
         Whoever else waits for the run sees its end and takes nothing from that inbox.
@@ -220,7 +220,7 @@ class Mailbox:
         inbox = self._ledger.inbox_of(session)
         unread = await self._unread(inbox, reader, limit=limit)
         wanted = (row for row in unread.free if only is None or row.message.id in only)
-        return tuple(row for row in wanted if self._lend(row.message.id, reader))
+        return tuple(row for row in wanted if self._acquire(row.message.id, reader))
 
     async def _unread(self, session: SessionKey, reader: str, *, limit: int) -> _Unread:
         wanted = limit
@@ -232,7 +232,7 @@ class Mailbox:
             if len(free) >= limit or len(found) < wanted:
                 held = {row.message.id for row in found} - {row.message.id for row in free}
                 ends = [
-                    self.offers.lent_until_ms(name)
+                    self.leases.leased_until_ms(name)
                     for name in held
                     if name.endswith(ANNOUNCE_SUFFIX)
                 ]
@@ -248,13 +248,13 @@ class Mailbox:
         found = await self._off_loop(lambda: self._store.unread(inbox, most + UNREAD_HELD_MAX))
         return min(sum(self._is_free(each, None) for each in found), most)
 
-    def give_back(self, message_ids: Iterable[str], *, reader: str) -> None:
+    def release(self, message_ids: Iterable[str], *, reader: str) -> None:
         """The reader does not get these after all: whoever asks next is offered them.
 
         What was consumed or is held by another stays so; repeating it is harmless.
         """
         for message_id in message_ids:
-            self.offers.give_back(message_id, reader)
+            self.leases.release(message_id, reader)
             run = self._ledger.published.get(RunId(message_id.partition(":")[0]))
             names = () if run is None else (run.id, self._ledger.living_inbox(run))
             for name in names:
@@ -262,13 +262,13 @@ class Mailbox:
                     waiter.set()
 
     def is_awaited(self, run_id: RunId, session: SessionKey) -> bool:
-        """Somebody holds the line for this run or for anything of this session, or looks often."""
+        """Somebody waits for this run or for anything of this session, or polls."""
         if self._waiters.get(run_id) or self._waiters.get(session):
             return True
         return self._is_expected(announcement_id(run_id))
 
     def is_under_way(self, message: Message) -> bool:
-        """Whether a call that waits, or a client that looks often, is about to bring it."""
+        """Whether a call that waits, or a client that polls, is about to fetch it."""
         if message.kind is MessageKind.ANNOUNCEMENT:
             return self.is_awaited(message.run_id, message.session_key)
         return self._is_expected(message.id)
@@ -277,7 +277,7 @@ class Mailbox:
         return self._expected.get(message_id, 0) > self._clock.now_ms()
 
     def expect(self, message_ids: Iterable[str], *, for_ms: int) -> None:
-        """A client polls and will bring these to whoever spawned the runs.
+        """A client polls and will take these to whoever spawned the runs.
 
         Args:
             message_ids: Questions, and announcements, also of runs that have not ended.
@@ -292,10 +292,10 @@ class Mailbox:
             run = self._ledger.live.get(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
             if run is not None and run.announcement_consumed_ms is not None:
                 return False
-        return self.offers.is_free(message_id, reader)
+        return self.leases.is_free(message_id, reader)
 
-    def _lend(self, message_id: str, reader: str) -> bool:
-        return self._is_free(message_id, reader) and self.offers.lend(message_id, reader)
+    def _acquire(self, message_id: str, reader: str) -> bool:
+        return self._is_free(message_id, reader) and self.leases.acquire(message_id, reader)
 
     async def acknowledge(self, message_ids: Iterable[str], *, reader: str) -> int:
         """Consume messages for good; returns how many this call consumed.
@@ -310,17 +310,17 @@ class Mailbox:
         consumed, loads = 0, self._ledger.loads
         for message_id in dict.fromkeys(message_ids):
             if message_id.endswith(ANNOUNCE_SUFFIX):
-                run = await self._ledger.bring(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
+                run = await self._ledger.load_run(RunId(message_id.removesuffix(ANNOUNCE_SUFFIX)))
                 if not run.is_settled:
                     raise NotFound(f"message {message_id} does not exist")
                 if self._ledger.consume(run, reader=reader, path=DeliveryPath.PULLED):
                     consumed += 1
                 else:
-                    self._ledger.let_go(run)
+                    self._ledger.evict(run)
             elif await self._consume_other(message_id, reader):
                 consumed += 1
             else:
-                self.offers.give_back(message_id, reader)
+                self.leases.release(message_id, reader)
         await self._ledger.committed()
         if self._ledger.loads != loads:
             # The first ones were in a commit that failed; the last ones came after the recovery.
@@ -336,9 +336,9 @@ class Mailbox:
             raise NotFound(f"message {message_id} does not exist")
         if row.consumed_at_ms is not None or row.message.kind is MessageKind.QUESTION:
             return 0
-        if self.offers.is_closed(message_id):
+        if self.leases.is_closed(message_id):
             return 0  # by another call, whose commit this row did not show yet
-        self.offers.close(message_id)
+        self.leases.close(message_id)
         self._ledger.consume_message(message_id, reader)
         return 1
 
@@ -348,4 +348,4 @@ def _is_enough(found: WaitResult, until: str) -> bool:
     if found.completed and (until == "any" or not found.pending):
         return True
     # What another reader holds and never acknowledges comes back when its lease is over.
-    return not found.pending and found.lent_until_ms is None
+    return not found.pending and found.leased_until_ms is None

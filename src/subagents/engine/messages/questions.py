@@ -33,7 +33,7 @@ ANSWER_WAIT_S_MAX: Final = 600.0
 REQUEST_TIMEOUT_S_MAX: Final = 7 * 24 * 3600.0
 
 
-class Requests:
+class Questions:
     """Asking upwards and answering downwards."""
 
     def __init__(self, kernel: Kernel) -> None:

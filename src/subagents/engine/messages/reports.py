@@ -1,4 +1,4 @@
-"""What a worker says of its own work: the completion report, progress, and which tools it used."""
+"""What a worker reports of its own work: completion, progress, and which tools it used."""
 
 import logging
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from subagents.ports import (
 log = logging.getLogger(__name__)
 
 BUSY_S: Final = 30
-"""What a second update hears while the first is being written: the whole interval."""
+"""What a second update is answered while the first is being written: the whole interval."""
 
 
 class ProgressAnswer(Value, frozen=True):
@@ -88,8 +88,8 @@ class Reports:
     async def progress(self, run_id: RunId, progress: Progress) -> ProgressAnswer:
         """The worker's latest progress: at most one per 30 s, and 100 of a run are kept.
 
-        The line in the log is written before the commit, so that no update that a caller heard of
-        is missing there. A crash between the two leaves one whose number comes again.
+        The line in the log is written before the commit, so that no update that was
+        acknowledged is missing there. A crash between the two leaves one whose number comes again.
 
         Raises:
             Conflict: The run's attempt is not live.
@@ -121,7 +121,7 @@ class Reports:
     def paced(self, run_id: RunId, seen: ProgressSeen) -> ProgressSeen:
         """An update of the worker's stream, with its place in the log when it is due for one.
 
-        Nobody hears of a stream's update that it came too soon: it is the run's latest, and no
+        Nobody is told of a stream's update that it came too soon: it is the run's latest, and no
         more. ``on_commit`` writes the lines.
         """
         run, now = self._ledger.live.get(run_id), self._clock.now_ms()

@@ -57,7 +57,7 @@ class Histogram:
         self.sum += value
 
 
-class Meter:
+class Counters:
     """Hears of every commit of one ledger."""
 
     def __init__(self, ledger: Ledger) -> None:

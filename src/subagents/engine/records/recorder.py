@@ -1,9 +1,9 @@
-"""Keeps what workers say as lines, and shows it to the detectors.
+"""Keeps the output of workers as lines, and shows it to the detectors.
 
 Beside the ledger: a transcript decides nothing, and one that cannot be kept never holds up
 a run. Lines and what the detectors know are kept together with how far the stream was read, so
 that after a crash reading goes on there; alerts become durable *before* that, under keys that are
-the same when the same pieces are looked at again. So none is lost and none is told twice.
+the same when the same pieces are looked at again. So none is lost and none is raised twice.
 
 What only the journal knows (starts, messages to the worker, verdicts) gets its lines when
 something is recorded or read next.
@@ -27,7 +27,7 @@ from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.transcript.transcript_query import Checkpoint, LogPage, LogQuery
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
-from subagents.engine.records.writer import Page, Pieces, Scribe
+from subagents.engine.records.writer import Page, Pieces, TranscriptWriter
 from subagents.errors import StoreUnavailable
 from subagents.ports import (
     Batch,
@@ -41,7 +41,7 @@ GATHER_S: Final = 0.1
 PENDING_MAX: Final = 4_000
 """Pieces of one run that wait to be written; who says more waits until they are."""
 LOOK_S: Final = 1.0
-"""Between two looks at the clock for silence and batches that are due."""
+"""How often the clock is read for silence and for batches that are due."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class _Open:
     pending: int = 0
     """Number of pieces in ``pieces``."""
     is_idle: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when all that was heard was written, or could not be."""
+    """Set when all output was written, or could not be."""
     ends: bool = False
     """The attempt is over: see ``Page.ends``."""
     is_synced: bool = True
@@ -82,20 +82,20 @@ class Recorder:
     def __init__(self, kernel: Kernel, transcripts: TranscriptLog) -> None:
         self._ledger, _, self._off_loop, self._clock = kernel
         self._transcripts = transcripts
-        self._scribe = Scribe(kernel.store, transcripts)
+        self._writer = TranscriptWriter(kernel.store, transcripts)
         self._open: dict[RunId, _Open] = {}
         self._waiting: dict[RunId, Run] = {}
         """Runs with pieces that are not written yet."""
         self._has_work = asyncio.Event()
         self._hurry = asyncio.Event()
-        """Somebody waits for what was heard: it is not gathered any longer."""
+        """Somebody waits for it to be written: output is not gathered any longer."""
         self._listeners: dict[RunId, set[asyncio.Event]] = {}
         self._is_paused = False
 
     def on_commit(self, batch: Batch) -> None:
         """Runs that left memory leave this one, too."""
         for run in batch.runs.values():
-            self._tell(run.id)
+            self._notify(run.id)
             self._close(run.id)
 
     def _close(self, run_id: RunId) -> None:
@@ -132,15 +132,15 @@ class Recorder:
         prefix = f"{len(run.attempts)}/"
         return {n.removeprefix(prefix): at for n, at in found.items() if n.startswith(prefix)}
 
-    async def hear(self, run: Run, heard: OutputBatch) -> None:
+    async def record(self, run: Run, output: OutputBatch) -> None:
         """Take over what the run's newest attempt said; it is written within ``GATHER_S``.
 
         Who says much waits until there is room.
         """
         opened = self._of(run.id)
         seq = self._ledger.live.get(run.id, run).seq
-        opened.pieces.append(Pieces(len(run.attempts), self._clock.now_ms(), seq, heard))
-        opened.pending += len(heard.items)
+        opened.pieces.append(Pieces(len(run.attempts), self._clock.now_ms(), seq, output))
+        opened.pending += len(output.items)
         opened.is_idle.clear()
         self._waiting[run.id] = run
         self._has_work.set()
@@ -148,7 +148,7 @@ class Recorder:
             await self._write_one(run)
 
     async def written(self, run: Run) -> None:
-        """Return when all that was heard of the run is written; those who wait share one write.
+        """Return when all output of the run is written; those who wait share one write.
 
         Whoever says that an attempt is over says it after this: nobody reads its stream again.
         """
@@ -166,7 +166,7 @@ class Recorder:
         await opened.is_idle.wait()
 
     async def sync(self, run: Run) -> bool:
-        """Return when all that was heard outlives a power cut; False = some of it is lost."""
+        """Return when all output outlives a power cut; False = some of it is lost."""
         opened = self._open.get(run.id)
         if opened is None:
             return True
@@ -193,7 +193,7 @@ class Recorder:
         await self._off_loop(lambda: self._transcripts.forget(run_id))
 
     async def write_on(self) -> None:
-        """Write what was heard, of all runs together, until cancelled."""
+        """Write the output of all runs together, until cancelled."""
         while True:
             await self._has_work.wait()
             await wait_at_most(self._clock, GATHER_S, self._hurry)
@@ -233,19 +233,19 @@ class Recorder:
     @contextmanager
     def listening(self, run_id: RunId) -> Iterator[asyncio.Event]:
         """An event that is set whenever the run may have lines that it had not before."""
-        heard = asyncio.Event()
+        changed = asyncio.Event()
         listeners = self._listeners.setdefault(run_id, set())
-        listeners.add(heard)
+        listeners.add(changed)
         try:
-            yield heard
+            yield changed
         finally:
-            listeners.discard(heard)
+            listeners.discard(changed)
             if not listeners and self._listeners.get(run_id) is listeners:
                 del self._listeners[run_id]
 
-    def _tell(self, run_id: RunId) -> None:
-        for heard in self._listeners.get(run_id, ()):
-            heard.set()
+    def _notify(self, run_id: RunId) -> None:
+        for changed in self._listeners.get(run_id, ()):
+            changed.set()
 
     async def watch_of(self, run: Run) -> Watch:
         """What the detectors know of the run: tools used, last activity, context."""
@@ -277,9 +277,9 @@ class Recorder:
                 except StoreUnavailable as error:
                     if self._ledger.failure is not None:
                         return
-                    log.warning("silence of %s is looked for later: %s", run.id, error)
+                    log.warning("the silence of %s is checked later: %s", run.id, error)
                 except Exception:
-                    log.exception("looking for silence of %s failed", run.id)
+                    log.exception("checking the silence of %s failed", run.id)
 
     def _is_due(self, run: Run) -> bool:
         opened, rules = self._open.get(run.id), run.resolved.alerts
@@ -348,13 +348,13 @@ class Recorder:
         """
         pages = [page for _, page in taken.values()]
         try:
-            await _finished(self._off_loop(lambda: self._scribe.write(pages)))
+            await _finished(self._off_loop(lambda: self._writer.write(pages)))
             with_news = [page for page in pages if page.alerts]
             if with_news:
                 for page in with_news:
                     self._raise(page.run.id, page.alerts)
                 await self._ledger.committed()
-                await _finished(self._off_loop(lambda: self._scribe.keep(with_news)))
+                await _finished(self._off_loop(lambda: self._writer.keep(with_news)))
         except StoreUnavailable:
             raise
         except Exception:
@@ -367,12 +367,12 @@ class Recorder:
                 if page.is_done:
                     _take_over(opened, page)
                 else:
-                    self._give_back(opened, page)
-                self._tell(run_id)
+                    self._put_back(opened, page)
+                self._notify(run_id)
 
-    def _give_back(self, opened: _Open, page: Page) -> None:
+    def _put_back(self, opened: _Open, page: Page) -> None:
         opened.pieces[:0] = page.pieces
-        opened.pending += sum(len(each.heard.items) for each in page.pieces)
+        opened.pending += sum(len(each.output.items) for each in page.pieces)
         opened.ends = opened.ends or page.ends
         if page.pieces or page.ends:
             # Who is cancelled here may be a reader only, and the end of the run still waits.

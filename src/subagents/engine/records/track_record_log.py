@@ -1,7 +1,7 @@
 """Who writes performance records and when, and what they add up to.
 
 Beside the ledger: a record decides nothing, and one that cannot be written never holds up a
-run. Every commit is looked at for attempts that became final by it; their records are small and
+run. Every commit is searched for attempts that became final by it; their records are small and
 made at once, a task of its own writes them, in order, off the loop. What a crash or a full disk
 kept from being written is made again from the store: at the start, and once the log can be
 written again. The log itself keeps each attempt once (``ports.PerformanceLog``).
@@ -71,7 +71,7 @@ class _Read:
     sums: Day = field(default_factory=dict)
 
 
-class Performance:
+class TrackRecords:
     """Writes a record for every attempt that is final, and counts them.
 
     Args:

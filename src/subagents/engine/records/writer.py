@@ -1,4 +1,4 @@
-"""The blocking half of recording: from what was heard to lines on the disk, for many runs at once.
+"""The blocking half of recording: from output to lines on the disk, for many runs at once.
 
 See docs/decisions/0019.
 """
@@ -41,7 +41,7 @@ class Pieces(NamedTuple):
     at_ms: int
     after_seq: int
     """Events of the run up to here came before."""
-    heard: OutputBatch
+    output: OutputBatch
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Page:
     looks_at_ms: int | None = None
     """Now, when the clock itself may be news."""
     ends: bool = False
-    """The attempt is over: what is gathered is told now, not when its time comes."""
+    """The attempt is over: alerts that were gathered are raised now, not when their time comes."""
     lines: list[Line] = field(default_factory=list)
     alerts: list[Alert] = field(default_factory=list)
     lost: int = 0
@@ -68,7 +68,7 @@ class Page:
     """False: the lines could not be written, and are lost."""
 
 
-class Scribe:
+class TranscriptWriter:
     """Blocking; called off the loop."""
 
     def __init__(self, store: Store, transcripts: TranscriptLog) -> None:
@@ -168,14 +168,14 @@ class Scribe:
 
     def _add_pieces(self, page: Page, pieces: Pieces) -> None:
         before = page.checkpoint
-        said, redactor = redact_output(pieces.heard.items, before.redactor, page.secrets)
+        said, redactor = redact_output(pieces.output.items, before.redactor, page.secrets)
         watch, alerts = detectors.observe(
             before.watch, said, at_ms=pieces.at_ms, rules=page.run.resolved.alerts
         )
-        places = {f"{pieces.attempt}/{name}": at for name, at in pieces.heard.positions.items()}
+        positions = {f"{pieces.attempt}/{name}": at for name, at in pieces.output.positions.items()}
         page.alerts += alerts
         page.checkpoint = replace(
-            before, watch=watch, redactor=redactor, positions={**before.positions, **places}
+            before, watch=watch, redactor=redactor, positions={**before.positions, **positions}
         )
         _number(page, said, pieces.attempt, pieces.at_ms)
 

@@ -47,8 +47,8 @@ class Control:
     async def interrupt(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
         """End the turn that is under way, and keep its session: what it spawned is cancelled.
 
-        The run then ends ``partial`` (``interrupted``) with its last words, and can be gone on
-        with; or takes up what was sent to it meanwhile. Repeating it is harmless.
+        The run then ends ``partial`` (``interrupted``) with its last words, and can be continued;
+        or takes up what was sent to it meanwhile. Repeating it is harmless.
 
         Raises:
             Conflict: It is not at work, or its runtime cannot end a turn.

@@ -26,7 +26,7 @@ class Draft(Value, frozen=True):
     warnings: tuple[str, ...] = ()
     """For the receipt."""
     previous: Run | None = None
-    """The run whose session this one goes on with."""
+    """The run whose session this one continues."""
 
 
 class Dependencies:

@@ -34,11 +34,11 @@ from subagents.ports import (
 TREE_NODES_MAX: Final = 1_000
 SESSIONS_PAGE: Final = 200
 SESSIONS_SEARCHED_MAX: Final = 5_000
-"""Newest runs of an agent among which an ended session is looked for."""
+"""Newest runs of an agent among which an ended session is searched."""
 PREFIX_CHARS_MIN: Final = 3
 """After ``r-``. A shorter word is a label somebody mistyped sooner than an id."""
 SAME_LABEL_MAX: Final = 200
-"""Newest runs of one label among which the one is looked for that may be seen."""
+"""Newest runs of one label among which the one that may be seen is searched."""
 
 MaySee = Callable[[Run], Awaitable[bool]]
 
@@ -65,7 +65,7 @@ class AttentionItem(Value, frozen=True):
 
 
 class Queries:
-    """Everything that looks and changes nothing."""
+    """Everything that reads and changes nothing."""
 
     def __init__(
         self, kernel: Kernel, mailbox: Mailbox, recorder: Recorder, quarantine: Quarantine
@@ -88,7 +88,7 @@ class Queries:
 
     def run_of(self, session: SessionKey) -> RunId | None:
         """The open run whose agent speaks under this session key."""
-        return self._ledger.index.run_of(session)
+        return self._ledger.lanes.run_of(session)
 
     def inbox_of(self, session: SessionKey) -> SessionKey:
         """See ``Ledger.inbox_of``."""
@@ -100,11 +100,11 @@ class Queries:
 
     def slots_held(self, lane: LaneKey) -> int:
         """Slots of one lane and depth that are in use."""
-        return self._ledger.index.held(lane)
+        return self._ledger.lanes.held(lane)
 
     def slots_by_lane(self) -> Mapping[LaneKey, int]:
         """Slots in use, per lane and depth; only those with any."""
-        return self._ledger.index.held_by_lane()
+        return self._ledger.lanes.held_by_lane()
 
     # -- any run, from memory or the store -------------------------------------------------
 
@@ -177,7 +177,7 @@ class Queries:
         Raises:
             NotFound: None of the newest ``SESSIONS_SEARCHED_MAX`` runs of that agent.
         """
-        run_id = self._ledger.index.run_of(key)
+        run_id = self._ledger.lanes.run_of(key)
         if run_id is not None and run_id in self._ledger.published:
             return run_id
         for offset in range(0, SESSIONS_SEARCHED_MAX, SESSIONS_PAGE):
@@ -250,7 +250,7 @@ class Queries:
     async def attention(self, session: SessionKey | None = None) -> tuple[AttentionItem, ...]:
         """What needs a person: questions, blockers, deliveries given up, failures nobody read.
 
-        And runs at work with which something is wrong now, in the words of its alert.
+        And runs at work with which something is wrong now, in the text of its alert.
         """
         published = tuple(self._ledger.published.values())
         mine = [
@@ -302,7 +302,7 @@ class Queries:
                 items.append(_unread(run, "blocker", row))
             elif row.message.kind is MessageKind.ANNOUNCEMENT:
                 run = await self.run(row.message.run_id)
-                lapses = self._mailbox.offers.lapses(row.message.id)
+                lapses = self._mailbox.leases.lapses(row.message.id)
                 if run.phase in SETTLED and run.has_failed:
                     items.append(_unread(run, "failed", row))
                 elif lapses >= UNREAD_LAPSES and run.phase is not Phase.COMPLETED_GIVEUP:

@@ -20,11 +20,11 @@ DEPTH_MAX: Final = 64
 """More than ``max_spawn_depth`` can be."""
 
 Previous = Sequence[Run | None]
-"""The run whose session each spec goes on with."""
+"""The run whose session each spec continues."""
 
 
 class SessionTaken(Conflict):
-    """The session has a run at work, or was gone on with in this moment."""
+    """The session has a run at work, or was continued in this moment."""
 
 
 async def newest_of(queries: Queries, run: Run) -> Run:
@@ -41,13 +41,13 @@ async def newest_of(queries: Queries, run: Run) -> Run:
 async def previous(
     queries: Queries, selector: str, *, requester: SessionKey, is_operator: bool
 ) -> Run:
-    """The run whose session a spawn goes on with: the newest of the session that is named.
+    """The run whose session a spawn continues: the newest of the session that is named.
 
     Raises:
         NotFound: No such run.
         Forbidden: It is not below the one who asks.
         SessionTaken: It is at work.
-        Conflict: Its session cannot be gone on with.
+        Conflict: Its session cannot be continued.
     """
 
     async def is_below(run: Run) -> bool:
@@ -56,7 +56,7 @@ async def previous(
     found = await queries.run(await queries.resolve(selector, requester, may_see=is_below))
     if not await is_below(found):
         raise Forbidden(
-            f"run {found.id} belongs to another session; {requester} can go on only with those of "
+            f"run {found.id} belongs to another session; {requester} can continue only those of "
             "the runs below it",
             guardrail="ownership",
         )
@@ -81,31 +81,31 @@ async def _is_below(queries: Queries, run: Run, session: SessionKey) -> bool:
     return False
 
 
-async def load(ledger: Ledger, before: Previous) -> None:
-    """Load the runs whose sessions are gone on with, and the first ones of those sessions."""
+async def load_runs(ledger: Ledger, before: Previous) -> None:
+    """Load the runs whose sessions are continued, and the first ones of those sessions."""
     wanted = {name for run in before if run is not None for name in (run.id, run.root)}
     while missing := [name for name in wanted if name not in ledger.live]:
         for name in missing:
             try:
-                await ledger.bring(name)
+                await ledger.load_run(name)
             except NotFound:
                 wanted.discard(name)  # pruned: what names the session is only a name now
 
 
-def evict(ledger: Ledger, before: Previous) -> None:
+def evict_runs(ledger: Ledger, before: Previous) -> None:
     """Nothing was stored: those that are over need not stay in memory."""
     for run in before:
         for name in () if run is None else (run.id, run.root):
-            brought = ledger.live.get(name)
-            if brought is not None:
-                ledger.let_go(brought)
+            loaded = ledger.live.get(name)
+            if loaded is not None:
+                ledger.evict(loaded)
 
 
 def check_free(ledger: Ledger, drafts: Sequence[Draft]) -> None:
     """One session has one run at work; asked in the step that stores.
 
     Raises:
-        SessionTaken: Somebody else went on with it meanwhile.
+        SessionTaken: Somebody else continued it meanwhile.
     """
     taken: set[RunId] = set()
     for draft in drafts:
@@ -113,12 +113,12 @@ def check_free(ledger: Ledger, drafts: Sequence[Draft]) -> None:
             continue
         run = ledger.live.get(draft.previous.id, draft.previous)
         if run.session.continued_by is not None or run.root in taken:
-            raise SessionTaken(f"the session of run {run.id} is gone on with already")
+            raise SessionTaken(f"the session of run {run.id} is continued already")
         taken.add(run.root)
 
 
 def bound_requester(before: Previous) -> SessionKey | None:
-    """A session that is bound to a thread tells that thread of all its runs, whoever goes on.
+    """A session that is bound to a thread tells that thread of all its runs, whoever continues it.
 
     Raises:
         UsageError: Several such sessions at once.
@@ -129,12 +129,12 @@ def bound_requester(before: Previous) -> SessionKey | None:
         if run is not None and run.spec.thread and run.lineage.requester_run is None
     }
     if found and len(before) > 1:
-        raise UsageError("a session that is bound to a thread is gone on with alone, in no batch")
+        raise UsageError("a session that is bound to a thread is continued alone, in no batch")
     return next(iter(found), None)
 
 
 def check_same_worker(previous: Run, agent_id: str, runtime: Runtime) -> None:
-    """Only the program that has the session can go on with it.
+    """Only the program that has the session can continue it.
 
     Raises:
         Conflict: It is another agent's, or that agent has another runtime by now.
@@ -143,13 +143,13 @@ def check_same_worker(previous: Run, agent_id: str, runtime: Runtime) -> None:
     if before.agent_id != agent_id or before.runtime != runtime.name:
         raise Conflict(
             f'the session of run {previous.id} is one of agent "{before.agent_id}" (runtime '
-            f'"{before.runtime}"); "{agent_id}" (runtime "{runtime.name}") cannot go on with it',
+            f'"{before.runtime}"); "{agent_id}" (runtime "{runtime.name}") cannot continue it',
             hint=f"leave agentId out, or start anew: subagents retry {previous.id}",
         )
 
 
 def depth(parent: Run | None, previous: Run | None) -> int:
-    """A session does not come nearer to the top by being gone on with."""
+    """A session does not come nearer to the top by being continued."""
     above = parent.lineage.depth if parent is not None else 0
     return max(above + 1, 0 if previous is None else previous.lineage.depth)
 

@@ -15,7 +15,7 @@ from subagents.engine.runs.spawn import Spawner
 from subagents.errors import Conflict
 
 TRIES_MAX: Final = 5
-"""A session whose newest run ends, or begins, while a message is on its way is looked at again."""
+"""A session whose newest run ends, or begins, while a message is on its way is read again."""
 STEER: Final = "steer"
 FOLLOWUP: Final = "followup"
 EITHER: Final = "either"
@@ -71,14 +71,14 @@ class Sessions:
         Args:
             run_id: Any run of the session.
             message: At most 4,000 characters for a run at work, 256 KiB to start one.
-            by: Who says it; hears of the end of a run that it starts.
-            settings: The configuration that holds where the session works.
+            by: Who sends it; is told of the end of a run that it starts.
+            settings: The effective configuration where the session works.
             is_operator: A person or their program.
             mode: ``steer`` = only to a run at work; ``followup`` = not into its present turn.
             key: The same one twice is one message, for 24 hours.
 
         Raises:
-            Conflict: Nobody works there and it cannot be gone on with; or, with ``steer``, nobody
+            Conflict: Nobody works there and it cannot be continued; or, with ``steer``, nobody
                 works there.
             Forbidden: A guardrail; nothing was stored.
             RateLimited: Sooner than 2 s after the last message to a run at work.
@@ -95,7 +95,7 @@ class Sessions:
                 if mode == STEER:
                     raise Conflict(
                         f"run {run.id} is {run.phase}: there is no attempt to steer",
-                        hint=f"go on with its session: subagents continue {run.id} MESSAGE "
+                        hint=f"continue its session: subagents continue {run.id} MESSAGE "
                         "(mode followup)",
                     )
                 spec = RunSpec(task=message, continues=run.id, idempotency_key=key)

@@ -36,7 +36,7 @@ from subagents.domain.run.values import (
     agent_of,
     replace,
 )
-from subagents.engine.attempts.workspaces import Place, Places
+from subagents.engine.attempts.workspaces import Place, Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs import session_chain
 from subagents.engine.runs.dependencies import (
@@ -69,7 +69,7 @@ KEYS_MAX: Final = 10_000
 """With so many in memory, those that are over are dropped."""
 
 PROBE_MS: Final = 100
-"""So long a good answer counts: a burst of spawns is no burst of looks. What goes bad meanwhile is
+"""So long a good answer counts: a burst of spawns is no burst of probes. What goes bad meanwhile is
 found by the commit or by the runtime."""
 PROBES_MAX: Final = 1_000
 
@@ -102,7 +102,7 @@ class Spawner:
         ids: Ids,
         runtimes: Mapping[str, Runtime],
         verifier: Verifier,
-        places: Places,
+        workspaces: Workspaces,
         proof_of: ProofOf = no_proof_needed,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
@@ -111,7 +111,7 @@ class Spawner:
         self._ids = ids
         self._runtimes = runtimes
         self._verifier = verifier
-        self._places = places
+        self._workspaces = workspaces
         self._dependencies = Dependencies(kernel.ledger, queries)
         self.keys = IdempotencyKeys(kernel)
         self._probe = CachedProbe(kernel.off_loop, kernel.clock)
@@ -178,8 +178,8 @@ class Spawner:
 
         Args:
             specs: At most 1,000; they may name each other by label.
-            requester: Who spawns and hears of the ends.
-            settings: The configuration that holds where the caller is.
+            requester: Who spawns and is told of the ends.
+            settings: The effective configuration where the caller is.
             cwd: Working directory of specs that name none; absolute.
             is_operator: A person or their program: may use any agent.
             retry_from: The run whose parameters are used again.
@@ -252,7 +252,7 @@ class Spawner:
         if known := self.keys.of(specs, inbox):
             # The same key came in while this call was looking things up.
             return await self._repeated(specs, known, again)
-        await session_chain.load(self._ledger, before)
+        await session_chain.load_runs(self._ledger, before)
         try:
             parent = self._parent(requester)
             self._count(parent, inbox, settings, len(specs))
@@ -260,7 +260,7 @@ class Spawner:
                 drafts, found, parent=parent, requester=inbox, retry_from=retry_from
             )
         except SubagentsError:
-            session_chain.evict(self._ledger, before)
+            session_chain.evict_runs(self._ledger, before)
             raise
         await self._ledger.committed()
         said = {draft.run_id: draft.warnings for draft in drafts}
@@ -295,7 +295,7 @@ class Spawner:
 
     def _parent(self, requester: SessionKey) -> Run | None:
         """The run whose agent spawns; None = a top-level session."""
-        run_id = self._ledger.index.run_of(requester)
+        run_id = self._ledger.lanes.run_of(requester)
         parent = self._ledger.live.get(run_id) if run_id is not None else None
         if parent is None:
             if ":subagent:" in requester:
@@ -311,7 +311,7 @@ class Spawner:
         depth = parent.lineage.depth if parent is not None else 0
         admission.check_depth(depth, settings.defaults.max_spawn_depth)
         most = settings.defaults.max_children_per_agent
-        active = self._ledger.index.active_count(requester)
+        active = self._ledger.lanes.active_count(requester)
         admission.check_children(active + asked - 1, most)
 
     async def _draft(
@@ -457,7 +457,9 @@ class Spawner:
         before = None if previous is None else previous.resolved
         is_same_tree = before is not None and before.worktree is not None and cwd == before.cwd
         found = cwd if is_same_tree else await self._workspace(cwd)
-        return await self._places.plan(spec, found, run_id=run_id, label=label, previous=previous)
+        return await self._workspaces.plan(
+            spec, found, run_id=run_id, label=label, previous=previous
+        )
 
     async def _workspace(self, cwd: str) -> str:
         if not cwd:

@@ -10,12 +10,12 @@ from subagents.domain.run.events import Archived
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import AttemptId, RunId, Value
 from subagents.engine.attempts.launch import ref_of
-from subagents.engine.attempts.workspaces import Places
+from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
-from subagents.engine.records.track_record_log import Performance
+from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.errors import NotFound, RuntimeUnavailable
 from subagents.ports import Runtime
@@ -48,8 +48,8 @@ class Sweep:
         mailbox: Mailbox,
         reports: Reports,
         recorder: Recorder,
-        performance: Performance,
-        places: Places,
+        track_records: TrackRecords,
+        workspaces: Workspaces,
         runtimes: Mapping[str, Runtime],
         settings: Settings,
         orphans: Orphans,
@@ -59,8 +59,8 @@ class Sweep:
         self._mailbox = mailbox
         self._reports = reports
         self._recorder = recorder
-        self._performance = performance
-        self._places = places
+        self._track_records = track_records
+        self._workspaces = workspaces
         self._runtimes = runtimes
         self._settings = settings
         self._orphans = orphans
@@ -77,11 +77,11 @@ class Sweep:
     async def once(self) -> SweepReport:
         """One whole pass."""
         redriven = self._redrive()
-        self._mailbox.offers.forget()
+        self._mailbox.leases.forget()
         archived = await self._archive()
         pruned = await self._prune()
-        await self._performance.tidy()
-        await self._places.sweep()
+        await self._track_records.tidy()
+        await self._workspaces.sweep()
         orphans = await self._orphans(self._expected())
         for attempt in dict.fromkeys(attempt for attempt, _ in orphans):
             pids = ", ".join(str(pid) for name, pid in orphans if name == attempt)
@@ -107,11 +107,11 @@ class Sweep:
         before = self._clock.now_ms() - minutes * 60_000
         ids = await self._off_loop(lambda: self._store.archivable(before, ROWS_MAX))
         for run_id in ids:
-            run = await self._ledger.bring(run_id)
+            run = await self._ledger.load_run(run_id)
             if run.times.archived_at_ms is None:
                 self._ledger.apply_now(run_id, Archived(at_ms=self._clock.now_ms()))
             else:
-                self._ledger.let_go(run)
+                self._ledger.evict(run)
         await self._ledger.committed()
         return len(ids)
 
@@ -142,7 +142,7 @@ class Sweep:
         await self._reports.forget(run_id)
         await self._recorder.forget(run_id)
         run = await self._queries.run(run_id)
-        await self._places.tidy(run)
+        await self._workspaces.tidy(run)
         runtime = self._runtimes.get(run.resolved.runtime)
         if runtime is None:
             return
