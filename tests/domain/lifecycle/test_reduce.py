@@ -1,7 +1,5 @@
 """The life of one run, step by step: what each event leads to, and what it asks for."""
 
-from typing import Any
-
 import pytest
 from tests.builders import (
     ALL_ABILITIES,
@@ -14,18 +12,13 @@ from tests.builders import (
     in_phase,
 )
 
-from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.rules.evidence import SETTLE_MS
 from subagents.domain.run.effects import (
     Announce,
     CancelChildren,
-    CleanUp,
     ConsumeChildren,
-    MarkTold,
     MoveInbox,
-    ResolveMessages,
     ResumeAttempt,
     StartAttempt,
     SteerAttempt,
@@ -35,29 +28,17 @@ from subagents.domain.run.effects import (
     Verify,
 )
 from subagents.domain.run.events import (
-    EVENT_TYPES,
-    Archived,
     AttemptStarted,
     CancelRequested,
     ChildTold,
     DependencySettled,
     LeaseExpired,
-    ParentNotified,
-    Redelivered,
-    RequestAnswered,
-    SignalReceived,
-    Spawned,
     SteerSettled,
     TimerFired,
     VerificationFinished,
 )
 from subagents.domain.run.outcome import (
     OK,
-    DeferReason,
-    Deferred,
-    Delivered,
-    DeliveryFailed,
-    DeliveryPath,
     Outcome,
     Reason,
     Status,
@@ -65,24 +46,18 @@ from subagents.domain.run.outcome import (
     VerificationState,
 )
 from subagents.domain.run.run import (
-    Answer,
-    Decision,
-    Exit,
     MessageKind,
     Phase,
-    Priority,
     StopCause,
 )
-from subagents.domain.run.signals import Exited, ResultSeen
+from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.spec import (
     Abilities,
-    Cleanup,
     OnDependencyFailure,
     OnFailure,
     RunSpec,
 )
-from subagents.domain.run.values import MessageId, RunId, announcement_id
-from subagents.errors import IllegalTransition
+from subagents.domain.run.values import RunId, announcement_id
 
 ERROR = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
 PARTIAL = Outcome(status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error="half")
@@ -95,46 +70,6 @@ def settled_dependency(
     run_id = a_dependency(number).run_id
     life.apply(DependencySettled(at_ms=life.at_ms, run_id=run_id, outcome=outcome, result=result))
     return life
-
-
-# -- the table ----------------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("lifecycle:transitions-are-data")
-@pytest.mark.parametrize("phase", list(Phase))
-def test_every_phase_is_reached_by_ordinary_steps(phase: Phase) -> None:
-    assert in_phase(phase).phase is phase
-
-
-@pytest.mark.requirement("lifecycle:transitions-are-data")
-def test_no_pair_is_both_legal_and_stale() -> None:
-    assert not STALE & set(TRANSITIONS)
-    known = {kind for _, kind in TRANSITIONS} | {kind for _, kind in STALE} | {Spawned}
-    assert known == set(EVENT_TYPES)
-
-
-@pytest.mark.requirement("lifecycle:transitions-are-data")
-def test_a_run_begins_with_its_spawn_and_never_has_a_second_one() -> None:
-    life = Life.begin()
-
-    with pytest.raises(IllegalTransition):
-        life.apply(life.journal[0])
-    with pytest.raises(IllegalTransition, match=r"run \? in phase none cannot take TimerFired"):
-        reduce(None, TimerFired(at_ms=NOW_MS))
-
-
-@pytest.mark.requirement("signals:late")
-@pytest.mark.parametrize("phase", sorted(set(Phase) - {Phase.WAITING, Phase.RUNNING}))
-def test_a_late_signal_is_journaled_and_is_no_news(phase: Phase) -> None:
-    life = in_phase(phase)
-    seq, before = life.run.seq, life.phase
-
-    exited = Exited(key="late", exit=Exit(code=0), drained=True)
-    step = life.apply(SignalReceived(at_ms=life.at_ms, attempt=9, signal=exited))
-
-    assert (life.run.seq, life.phase) == (seq + 1, before)
-    assert step.stale
-    assert (step.effects, step.followups, step.messages) == ((), (), ())
 
 
 # -- dependencies -------------------------------------------------------------------------------
@@ -693,122 +628,6 @@ def test_a_nested_run_tells_its_parent_and_its_dependants_in_the_same_commit() -
 # -- questions, messages, pausing ---------------------------------------------------------------
 
 
-@pytest.mark.requirement("requests:stored-before-delivered")
-def test_a_question_is_in_the_inbox_and_its_first_answer_counts() -> None:
-    life = Life.begin().start().ask()
-    assert [m.kind for m in life.messages] == [MessageKind.QUESTION]
-    first = Answer(decision=Decision.ANSWER, text="the first", by="me", at_ms=life.at_ms)
-    second = Answer(decision=Decision.ANSWER, text="the second", by="you", at_ms=life.at_ms)
-    name = life.run.questions.requests[0].id
-
-    life.apply(RequestAnswered(at_ms=life.at_ms, request_id=name, answer=first))
-    step = life.apply(RequestAnswered(at_ms=life.at_ms, request_id=name, answer=second))
-
-    assert step.stale
-    assert life.run.questions.requests[0].answer == first
-    assert len(life.of(ResolveMessages, life.followups)) == 1
-
-
-@pytest.mark.requirement("requests:default-at-deadline")
-@pytest.mark.parametrize(
-    ("default", "decision"), [("blue", Decision.DEFAULT), (None, Decision.TIMEOUT)]
-)
-def test_an_unanswered_question_gets_its_default_or_a_timeout(
-    default: str | None, decision: Decision
-) -> None:
-    life = Life.begin().start().ask(default=default, wait_ms=5000)
-
-    life.timer()
-
-    assert life.at_ms == NOW_MS + 5000
-    assert life.run.questions.requests[0].answer == Answer(
-        decision=decision, text=default, by="deadline", at_ms=NOW_MS + 5000
-    )
-    assert len(life.of(ResolveMessages, life.followups)) == 1
-
-
-@pytest.mark.requirement("requests:closed-with-attempt")
-def test_questions_of_an_ended_attempt_are_closed() -> None:
-    life = Life.begin().start().ask().exit()
-
-    answer = life.run.questions.requests[0].answer
-    assert answer is not None
-    assert (answer.decision, answer.by) == (Decision.CANCELLED, "attempt ended")
-    assert life.run.pending_requests == ()
-
-
-def noticed(priority: Priority, **abilities: Any) -> Life:
-    limits = a_resolved(abilities=Abilities(**abilities))
-    life = Life.begin(resolved=limits).start()
-    life.apply(ParentNotified(at_ms=life.at_ms, message="which\none?", priority=priority))
-    return life
-
-
-def answered(life: Life, text: str = "that", decision: Decision = Decision.ANSWER) -> Life:
-    answer = Answer(decision=decision, text=text, by="me", at_ms=life.at_ms)
-    event = RequestAnswered(at_ms=life.at_ms, request_id=f"{RUN}:n1", answer=answer)
-    life.apply(event)
-    return life
-
-
-@pytest.mark.requirement("notices:pending")
-@pytest.mark.parametrize("priority", [Priority.QUESTION, Priority.BLOCKER])
-def test_a_notice_that_wants_an_answer_is_pending_and_has_no_deadline(priority: Priority) -> None:
-    life = noticed(priority)
-
-    (notice,) = life.run.pending_requests
-    assert (notice.id, notice.priority, notice.deadline_ms) == (f"{RUN}:n1", priority, None)
-    assert next_due_ms(life.run) is None
-    assert noticed(Priority.INFO).run.questions.requests == ()
-
-
-@pytest.mark.requirement("notices:answered-by-message")
-def test_any_message_to_the_worker_answers_its_notices_and_no_question() -> None:
-    life = noticed(Priority.BLOCKER, steer=True).ask()
-
-    life.steer("use the other disk")
-
-    assert [request.id for request in life.run.pending_requests] == [f"{RUN}:q1"]
-    given = life.run.questions.requests[0].answer
-    assert given is not None
-    assert (given.decision, given.text, given.by) == (Decision.ANSWER, "use the other disk", "me")
-    assert life.of(ResolveMessages, life.followups) == [
-        ResolveMessages(messages=(MessageId(f"{RUN}:n1"),))
-    ]
-    assert [effect.message for effect in life.of(SteerAttempt)] == ["use the other disk"]
-
-
-@pytest.mark.requirement("notices:answered")
-def test_the_answer_to_a_notice_goes_to_the_worker_as_a_message() -> None:
-    told = answered(noticed(Priority.QUESTION, steer=True))
-    denied = answered(noticed(Priority.BLOCKER, steer=True), "", Decision.DENY)
-    later = answered(noticed(Priority.QUESTION, resume=True))
-    deaf = answered(noticed(Priority.QUESTION))
-
-    assert [effect.message for effect in told.of(SteerAttempt)] == [
-        '[Answer to your question "which one?"]: that'
-    ]
-    assert [effect.message for effect in denied.of(SteerAttempt)] == [
-        '[Answer to your blocker "which one?"]: denied'
-    ]
-    assert (later.of(SteerAttempt), len(later.run.control.steers)) == ([], 1)
-    assert (deaf.of(SteerAttempt), deaf.run.control.steers) == ([], ())
-    for life in (told, denied, later, deaf):
-        assert life.run.pending_requests == ()
-        assert len(life.of(ResolveMessages, life.followups)) == 1
-
-
-@pytest.mark.requirement("notices:closed-with-attempt")
-def test_the_end_of_the_attempt_closes_its_notices_and_leaves_them_to_be_read() -> None:
-    life = noticed(Priority.BLOCKER).exit(1)
-
-    assert life.run.pending_requests == ()
-    given = life.run.questions.requests[0].answer
-    assert given is not None
-    assert given.decision is Decision.CANCELLED
-    assert life.of(ResolveMessages, life.followups) == []
-
-
 @pytest.mark.requirement("report-text:reconciled")
 def test_the_report_in_the_text_of_the_last_turn_is_the_runs_report() -> None:
     block = "[COMPLETION REPORT]\nsummary: {}\n[/COMPLETION REPORT]"
@@ -898,109 +717,6 @@ def test_a_run_paused_while_live_can_be_resumed_wherever_it_has_come_to(phase: P
 
 
 # -- announcing and after -----------------------------------------------------------------------
-
-
-@pytest.mark.requirement("delivery:policy", "delivery:typed-outcomes")
-def test_each_kind_of_delivery_outcome_leads_to_its_phase() -> None:
-    announcing = Phase.ANNOUNCING
-    assert in_phase(announcing).deliver().phase is Phase.CLEANUP_PENDING
-    busy = Deferred(reason=DeferReason.REQUESTER_BUSY)
-    assert in_phase(announcing).deliver(busy).phase is Phase.ANNOUNCE_DEFERRED
-    refused = DeliveryFailed(retryable=True, error="refused")
-    assert in_phase(announcing).deliver(refused).phase is Phase.ANNOUNCE_DEFERRED
-    gone = DeliveryFailed(retryable=False, error="gone")
-    assert in_phase(announcing).deliver(gone).phase is Phase.COMPLETED_GIVEUP
-
-
-@pytest.mark.requirement("delivery:deferred-goes-on")
-def test_a_deferred_delivery_is_tried_again_at_its_time() -> None:
-    life = in_phase(Phase.ANNOUNCE_DEFERRED)
-    due = next_due_ms(life.run)
-    assert due is not None
-    assert life.apply(TimerFired(at_ms=due - 1)).stale
-
-    life.timer()
-
-    assert life.phase is Phase.ANNOUNCING
-    assert [effect.number for effect in life.of(Announce)] == [1, 2]
-    assert len({effect.delivery_id for effect in life.of(Announce)}) == 1
-
-
-@pytest.mark.requirement("delivery:giveup-keeps-result", "field:gave-up-and-dropped")
-def test_giving_up_keeps_everything_and_can_be_undone_by_hand() -> None:
-    life = Life.begin().start().result("precious").exit()
-    refused = DeliveryFailed(retryable=True, error="refused")
-    life.deliver(refused)
-    while life.phase is not Phase.COMPLETED_GIVEUP:
-        life.timer().deliver(refused)
-
-    assert 30 * 60_000 <= life.at_ms - NOW_MS <= 36 * 60_000
-    assert life.run.result == "precious"
-    step = life.pass_ms(3_600_000).apply(Redelivered(at_ms=life.at_ms, by="me"))
-    assert step.run.phase is Phase.ANNOUNCING
-    assert life.deliver(refused).phase is Phase.ANNOUNCE_DEFERRED
-
-
-@pytest.mark.requirement("delivery:consumed-once", "field:delivered-twice")
-@pytest.mark.parametrize(
-    "phase",
-    [
-        Phase.ANNOUNCING,
-        Phase.ANNOUNCE_DEFERRED,
-        Phase.CLEANUP_PENDING,
-        Phase.COMPLETED,
-        Phase.COMPLETED_GIVEUP,
-    ],
-)
-def test_an_announcement_is_consumed_once_in_whatever_phase(phase: Phase) -> None:
-    life = in_phase(phase)
-    life.consume()
-    assert life.run.announcement_consumed_ms is not None
-    phase_then = life.phase
-    effects = len(life.effects)
-
-    life.pass_ms(5).consume()
-
-    assert life.last is not None
-    assert life.last.stale
-    assert (life.phase, len(life.effects)) == (phase_then, effects)
-
-
-@pytest.mark.requirement("delivery:consumed-once")
-def test_reading_a_result_ends_its_delivery() -> None:
-    assert in_phase(Phase.ANNOUNCING).consume().phase is Phase.CLEANUP_PENDING
-    assert in_phase(Phase.ANNOUNCE_DEFERRED).consume().phase is Phase.CLEANUP_PENDING
-
-
-@pytest.mark.requirement("delivery:traced", "timeline:traces-a-run")
-def test_a_try_that_was_under_way_when_the_result_was_read_is_still_on_record() -> None:
-    life = in_phase(Phase.ANNOUNCING).consume().deliver(Delivered(path=DeliveryPath.DIRECT))
-
-    assert life.phase is Phase.CLEANUP_PENDING
-    assert life.run.delivery is not None
-    assert [each.outcome for each in life.run.delivery.tries] == [
-        Delivered(path=DeliveryPath.DIRECT)
-    ]
-    assert len(life.of(CleanUp)) == 1
-
-
-@pytest.mark.requirement("children:parent-told")
-def test_a_nested_result_that_was_read_is_known_to_the_parent() -> None:
-    life = Life.begin(requester_run=RunId("r-parent"), depth=2).start().exit().consume()
-
-    assert len(life.of(MarkTold, life.followups)) == 1
-
-
-@pytest.mark.requirement("cleanup:keep-or-delete")
-@pytest.mark.parametrize("cleanup", list(Cleanup))
-def test_cleaning_up_deletes_sessions_only_when_asked(cleanup: Cleanup) -> None:
-    life = Life.begin(RunSpec(task="do it", cleanup=cleanup)).start().result("kept").exit()
-    life.deliver().clean_up()
-
-    assert life.of(CleanUp) == [CleanUp(delete=cleanup is Cleanup.DELETE)]
-    assert (life.phase, life.run.result) == (Phase.COMPLETED, "kept")
-    life.apply(Archived(at_ms=life.at_ms))
-    assert (life.run.times.archived_at_ms, life.run.result) == (life.at_ms, "kept")
 
 
 @pytest.mark.requirement(

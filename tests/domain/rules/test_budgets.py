@@ -1,22 +1,17 @@
 """Budgets by the reducer alone: what is used, what follows at the edges, what may be spawned."""
 
-from typing import Any
-
 import pytest
 from tests.builders import (
-    ALL_ABILITIES,
     NOW_MS,
-    RUN,
     Life,
     a_contract,
-    a_dependency,
     a_resolved,
     in_phase,
 )
+from tests.domain.budget_lives import ABOVE, TOKENS, a_life, child_spends, use
 
-from subagents.domain.rules import budgets, reservations
+from subagents.domain.rules import budgets
 from subagents.domain.rules.deadlines import next_due_ms
-from subagents.domain.run import spending
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
 from subagents.domain.run.effects import (
     CancelChildren,
@@ -24,7 +19,6 @@ from subagents.domain.run.effects import (
     ResumeAttempt,
     StopAttempt,
     StopChildren,
-    TellSpent,
 )
 from subagents.domain.run.events import BudgetExhausted, ChildSpent, TimerFired
 from subagents.domain.run.outcome import (
@@ -36,52 +30,13 @@ from subagents.domain.run.outcome import (
     VerificationState,
 )
 from subagents.domain.run.run import (
-    BudgetState,
-    BudgetStop,
-    Child,
     Committed,
     Phase,
-    Run,
     Spent,
     StopCause,
-    Usage,
 )
-from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Budget, OnFailure, RunSpec
-from subagents.domain.run.values import RunId, replace
-from subagents.domain.text.announcement import stats_line
-from subagents.domain.text.prompt import system_prompt
-from subagents.errors import Forbidden
-
-TOKENS = Budget(max_tokens=1_000)
-ABOVE = BudgetStop(by=RunId("r-root"), label="root", used="92k of 100k tokens", at_ms=NOW_MS)
-
-
-def a_life(budget: Budget | None = TOKENS, *, parent: bool = False, **spec: Any) -> Life:
-    requester = {"requester_run": RunId("r-parent")} if parent else {}
-    wanted = RunSpec(task="do it", budget=budget, **spec)
-    return Life.begin(wanted, a_resolved(abilities=ALL_ABILITIES), **requester)
-
-
-def use(life: Life, tokens: int | None = None, cost: float | None = None) -> Life:
-    """The worker reports totals: a fifth of the tokens is output."""
-    usage = Usage()
-    if tokens is not None:
-        usage = replace(usage, tokens_in=tokens - tokens // 5, tokens_out=tokens // 5)
-    return life.signal(UsageSeen(key="usage", usage=replace(usage, cost_usd=cost)))
-
-
-def child_spends(life: Life, tokens: int, number: int = 1, **committed: Any) -> Life:
-    promised = Committed(**{"tokens": tokens, **committed})
-    life.apply(
-        ChildSpent(
-            at_ms=life.at_ms,
-            child=RunId(f"r-c{number:09}"),
-            spent=Spent(tokens_in=tokens),
-            committed=promised,
-        )
-    )
-    return life
+from subagents.domain.run.values import RunId
 
 
 def alerts_of(life: Life) -> list[Alert]:
@@ -95,88 +50,6 @@ def texts_of(life: Life) -> list[str]:
 def error_of(outcome: Outcome | None) -> str:
     assert outcome is not None
     return outcome.error or ""
-
-
-# -- what is used -------------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("budget:usage-unknown")
-def test_usage_that_nobody_reported_stays_unknown_in_every_sum() -> None:
-    life = a_life(None).start().child()
-
-    assert spending.spent(life.run) == Spent(runs=2)
-    life.apply(
-        ChildSpent(
-            at_ms=NOW_MS,
-            child=RunId("r-c000000001"),
-            spent=Spent(tokens_in=5, cost_usd=0.5),
-            committed=Committed(),
-        )
-    )
-    assert spending.spent(life.run) == Spent(tokens_in=5, cost_usd=0.5, runs=2)
-
-
-@pytest.mark.requirement("budget:rolled-up", "field:cost-blindness")
-def test_a_subtree_is_all_attempts_of_the_run_and_all_that_its_children_told() -> None:
-    life = use(a_life(None, retry_count=1).start(), 100, 0.25).exit(1).timer().start()
-    use(life, 40, 0.25).child().child(2)
-    child_spends(child_spends(life, 300), 60, 2)
-
-    found = spending.spent(life.run)
-
-    assert (spending.tokens(found), found.cost_usd, found.runs) == (500, 0.5, 3)
-    assert "tokens 140 (in 112 / out 28) - all 3 runs: tokens 500, $0.50" in stats_line(life.run)
-
-
-@pytest.mark.requirement("budget:told-in-totals")
-def test_what_a_child_told_twice_changes_nothing() -> None:
-    life = child_spends(a_life(parent=True).start().child(), 300)
-    before, told = replace(life.run, seq=0), len(life.followups)
-
-    step = child_spends(life, 300).last
-
-    assert step is not None
-    assert step.stale
-    assert replace(life.run, seq=0) == before
-    assert len(life.followups) == told
-
-
-@pytest.mark.requirement("budget:told-in-totals")
-def test_a_change_goes_up_before_the_end_that_comes_with_it() -> None:
-    life = use(a_life(Budget(max_tokens=5_000, max_runs=4), parent=True).start(), 100)
-    told = life.of(TellSpent, life.followups)
-    assert told == [
-        TellSpent(
-            spent=Spent(tokens_in=80, tokens_out=20),
-            committed=Committed(tokens=5_000, runs=4),
-        )
-    ]
-    step = life.result("x").exit().last
-
-    assert step is not None
-    assert isinstance(step.followups[0], TellSpent)
-    assert step.followups[0].committed == Committed(tokens=100)
-
-
-@pytest.mark.requirement("budget:told-in-totals")
-def test_a_top_level_run_tells_nobody_and_a_run_that_ends_at_once_gives_all_back() -> None:
-    assert use(a_life().start(), 100).of(TellSpent) == []
-    failed = Outcome(status=Status.ERROR, error="boom")
-    unstarted = Life.begin(
-        RunSpec(task="x", budget=TOKENS),
-        requester_run=RunId("r-parent"),
-        dependencies=(a_dependency(outcome=failed),),
-    )
-
-    assert unstarted.run.is_settled
-    assert unstarted.of(TellSpent, unstarted.followups)[0].committed == Committed()
-
-
-@pytest.mark.requirement("budget:totals-only-grow")
-def test_an_older_total_that_comes_late_takes_nothing_back() -> None:
-    life = use(use(a_life().start(), 500, 0.5), 200)
-
-    assert life.run.attempt.usage == Usage(tokens_in=400, tokens_out=100, cost_usd=0.5)
 
 
 # -- at the edges -------------------------------------------------------------------------------
@@ -560,116 +433,6 @@ def test_thresholds_are_those_of_its_agent() -> None:
     assert alerts_of(free) == []
 
 
-# -- may these be spawned? ----------------------------------------------------------------------
-
-
-def holder(budget: Budget | None, *children: Committed) -> Run:
-    """A running run with such a budget and so much promised below it."""
-    run = a_life(budget).start().run
-    below = tuple(
-        Child(run_id=RunId(f"r-c{n}"), label=f"c{n}", committed=each)
-        for n, each in enumerate(children)
-    )
-    return replace(run, children=below)
-
-
-def refusal(above: list[Run], *wanted: Budget | None, after_ms: int = 0) -> Forbidden | None:
-    try:
-        reservations.check(above, wanted, now_ms=NOW_MS + after_ms)
-    except Forbidden as error:
-        return error
-    return None
-
-
-HALF = Committed(tokens=500, cost_usd=0.5, runs=2)
-
-
-@pytest.mark.requirement("spawn:guardrail-budget", "budget:reserved-at-spawn")
-@pytest.mark.parametrize(
-    ("budget", "wanted", "says"),
-    [
-        (None, (None,), None),
-        (TOKENS, (None,), None),
-        (TOKENS, (Budget(max_tokens=400),), None),
-        (TOKENS, (Budget(max_tokens=401),), "has 400 of 1k tokens left for sub-agents (100 more"),
-        (TOKENS, (Budget(max_tokens=200), Budget(max_tokens=200)), None),
-        (TOKENS, (Budget(max_tokens=200), Budget(max_tokens=201)), "and 401 tokens are asked for"),
-        (TOKENS, (Budget(max_tokens=400), None), "and 400 tokens are asked for"),
-        (TOKENS, (Budget(max_cost_usd=1000),), None),
-        (Budget(max_cost_usd=1), (Budget(max_cost_usd=0.4),), None),
-        (Budget(max_cost_usd=1), (Budget(max_cost_usd=0.5),), "has $0.40 of $1.00 left"),
-        (Budget(max_tokens=555), (None,), "0 of 555 tokens left for sub-agents (55 more are kept"),
-        (Budget(max_tokens=400), (None,), "and nothing is left for this one"),
-        (Budget(max_runs=4), (None,), None),
-        (Budget(max_runs=4), (None, None), "has 1 of 4 runs left for sub-agents, and 2 runs"),
-        (Budget(max_runs=4), (Budget(max_runs=2),), "has 1 of 4 runs left"),
-        (Budget(max_seconds=100), (Budget(max_seconds=90),), None),
-        (Budget(max_seconds=100), (Budget(max_seconds=91),), "has 1m 30s left for sub-agents"),
-    ],
-)
-def test_a_spawn_must_fit_into_what_is_left(
-    budget: Budget | None, wanted: tuple[Budget | None, ...], says: str | None
-) -> None:
-    error = refusal([holder(budget, HALF)], *wanted)
-
-    assert (error is None) == (says is None)
-    if error is not None:
-        assert error.guardrail == "budget"
-        assert (says or "") in error.message
-        assert error.message.startswith(f'the budget of run "job" ({RUN}) ')
-        assert error.hint is not None
-        assert error.details["runId"] == RUN
-
-
-@pytest.mark.requirement("budget:reserved-at-spawn")
-def test_the_nearest_budget_decides_because_it_was_reserved_above() -> None:
-    grandparent = holder(TOKENS, Committed(tokens=900, runs=2))
-    parent = holder(Budget(max_tokens=900))
-
-    assert refusal([parent, grandparent], Budget(max_tokens=810)) is None
-    assert refusal([holder(None), grandparent], None) is not None
-    assert refusal([holder(Budget(max_cost_usd=5)), grandparent], None) is not None
-
-
-@pytest.mark.requirement("budget:reserved-at-spawn")
-def test_what_the_run_above_used_itself_is_gone_too() -> None:
-    run = use(a_life().start(), 700).run
-
-    assert refusal([run], Budget(max_tokens=200)) is None
-    assert refusal([run], Budget(max_tokens=201)) is not None
-
-
-@pytest.mark.requirement("spawn:guardrail-budget")
-def test_nothing_is_spawned_where_a_budget_is_used_up() -> None:
-    low = use(a_life().start(), 900).run
-    stopped = replace(holder(None), budget=BudgetState(stop=ABOVE))
-    late = holder(Budget(max_seconds=100))
-
-    assert "used up but for its own report (900 of 1k tokens)" in str(refusal([low], None))
-    assert "used up but for its own report" in str(refusal([holder(None), low], None))
-    assert 'the budget of run "root" (r-root) is used up' in str(refusal([stopped], None))
-    assert refusal([late], None, after_ms=89_999) is None
-    assert "no sub-agent is started in it" in str(refusal([late], None, after_ms=90_000))
-
-
-@pytest.mark.requirement("budget:told-to-worker")
-def test_a_worker_is_told_what_was_left_where_it_has_no_budget_of_its_own() -> None:
-    above = [holder(Budget(max_tokens=1_000, max_cost_usd=1, max_runs=4, max_seconds=100), HALF)]
-    shared = reservations.left_for(above, RunSpec(task="x"), now_ms=NOW_MS + 30_000)
-    own = reservations.left_for(
-        above, RunSpec(task="x", budget=Budget(max_tokens=5, max_runs=1)), now_ms=NOW_MS
-    )
-
-    assert shared == Budget(max_tokens=400, max_cost_usd=0.4, max_runs=1, max_seconds=60)
-    assert own == Budget(max_cost_usd=0.4, max_seconds=90)
-    assert reservations.left_for([holder(None)], RunSpec(task="x"), now_ms=NOW_MS) is None
-    run = Life.begin(None, a_resolved(shared_budget=shared)).start().run
-    assert (
-        "- Left for you and all others below your requester at your spawn: 400 tokens, $0.4, "
-        "1 runs, 1m." in system_prompt(run)
-    )
-
-
 # -- as it is shown -----------------------------------------------------------------------------
 
 
@@ -693,18 +456,3 @@ def test_a_budget_is_shown_with_what_is_used_and_left_and_the_unknown_as_such() 
     assert over is not None
     assert (over.percent, over.exhausted, over.left.tokens) == (110, True, 0)
     assert budgets.view(a_life(None).run, NOW_MS) is None
-
-
-@pytest.mark.requirement("budget:honest-receipt")
-def test_a_receipt_says_which_limit_cannot_hold_on_a_runtime() -> None:
-    both = RunSpec(task="x", budget=Budget(max_tokens=1, max_cost_usd=1))
-    silent = reservations.warning(both, runtime="acp", reports_usage=False)
-    command = reservations.warning(both, runtime="command", reports_usage=True)
-
-    assert silent is not None
-    assert silent.startswith('runtime "acp" reports no usage: maxTokens and maxCostUsd cannot')
-    assert command is not None
-    assert command.startswith("against maxTokens and maxCostUsd counts only what the command")
-    assert reservations.warning(both, runtime="claude", reports_usage=True) is None
-    timed = RunSpec(task="x", budget=Budget(max_seconds=1, max_runs=2))
-    assert reservations.warning(timed, runtime="acp", reports_usage=False) is None
