@@ -129,7 +129,7 @@ def test_an_agent_that_says_done_without_the_file_is_suggested_last_for_its_coun
         shown = command(home, "agents", "show", "liar")
         assert "0 of 20 verified by their contract" in shown
         by_tag = home.get("/v1/agents/stats", by="tag", agent="moody")["stats"]
-        assert [(each["name"], each["attempts"]) for each in by_tag] == [("nightly", RUNS)]
+        assert [(each["name"], each["attemptCount"]) for each in by_tag] == [("nightly", RUNS)]
 
 
 @pytest.mark.requirement("e2e:performance:kill", "performance:crash")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subagents.api.wire.message_answers import InboxView
+from subagents.api.wire.message_answers import Inbox
 from subagents.api.wire.run_answers import RunDetail, RunPage, RunStatus
 from subagents.api.wire.wire_struct import iso_or_none, milliseconds_of, read
 from subagents.errors import DaemonUnreachable
@@ -36,7 +36,7 @@ def test_the_answers_of_a_daemon_of_version_0_1_are_read_too() -> None:
     (found,) = read({"runs": [row], "total": 1}, RunPage).runs
     assert (found.created_at, found.started_at, found.attempt) == (iso(1_000), None, 1)
     assert read({"runId": "r-1", "deadline": 5_000}, RunStatus).deadline == iso(5_000)
-    assert read({"messages": [message]}, InboxView).messages[0].consumed_at == iso(2_000)
+    assert read({"messages": [message]}, Inbox).messages[0].consumed_at == iso(2_000)
 
 
 @pytest.mark.requirement("wire:lenient")

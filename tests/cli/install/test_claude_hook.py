@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from tests.cli.cli_home import Done, Home, temporary_home, until
 
-from subagents.api.wire.message_answers import InboxEntry
+from subagents.api.wire.message_answers import Message
 from subagents.api.wire.run_answers import RunRow
 from subagents.cli.install import claude_hook as hook
 from subagents.client.client import Client
@@ -299,7 +299,7 @@ def test_what_a_wait_under_way_will_bring_is_not_brought_twice(home: Home) -> No
 
     def is_awaited() -> bool:
         answer = client.get("/v1/inbox")
-        rows = msgspec.convert(answer["messages"], list[InboxEntry])
+        rows = msgspec.convert(answer["messages"], list[Message])
         return all(row.awaited for row in rows) and bool(rows)
 
     with client:
@@ -399,8 +399,8 @@ def test_a_daemon_that_is_stuck_holds_no_session_up(home: Home) -> None:
 # -- words ----------------------------------------------------------------------------------------
 
 
-def message(number: int, text: str, kind: str = "announcement") -> InboxEntry:
-    return InboxEntry(id=f"r-{number}:announce", run_id=f"r-{number}", kind=kind, text=text)
+def message(number: int, text: str, kind: str = "announcement") -> Message:
+    return Message(id=f"r-{number}:announce", run_id=f"r-{number}", kind=kind, text=text)
 
 
 @pytest.mark.requirement("hook:bounded-text")

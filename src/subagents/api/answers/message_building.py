@@ -10,23 +10,10 @@ from subagents.ports import InboxRow
 from subagents.text import iso
 
 
-def message(row: InboxRow) -> wire.Message:
+def message(row: InboxRow, *, awaited: bool = False) -> wire.Message:
+    """A message and what became of it; ``awaited`` = somebody is about to be handed it."""
     value: Message = row.message
     return wire.Message(
-        id=value.id,
-        number=row.number,
-        session_key=value.session_key,
-        run_id=value.run_id,
-        kind=value.kind,
-        sent_at=iso(value.created_at_ms),
-        text=value.text,
-    )
-
-
-def inbox_entry(row: InboxRow, *, awaited: bool) -> wire.InboxEntry:
-    """A message and what became of it."""
-    value: Message = row.message
-    return wire.InboxEntry(
         id=value.id,
         number=row.number,
         session_key=value.session_key,

@@ -29,7 +29,6 @@ from subagents.api.wire.message_answers import (
     Acknowledged,
     Attention,
     Inbox,
-    InboxView,
     ProgressLog,
     Taken,
 )
@@ -118,10 +117,10 @@ async def look_at_inbox(request: Request) -> Response:
     session = services.queries.inbox_of(caller.session)
     rows = await services.queries.inbox(session, unconsumed=not flag_in(query, "all"), limit=limit)
     found = [
-        message_building.inbox_entry(row, awaited=services.engine.is_under_way(row.message))
+        message_building.message(row, awaited=services.engine.is_under_way(row.message))
         for row in rows
     ]
-    return answer(InboxView(messages=found))
+    return answer(Inbox(messages=found))
 
 
 async def acknowledge(request: Request) -> Response:

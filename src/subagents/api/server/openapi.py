@@ -123,7 +123,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/inbox"): Operation(
         body=wire.InboxBody, is_body_optional=True, answers=(message_answers.Inbox,)
     ),
-    ("GET", "/v1/inbox"): Operation(query=inbox_routes.INBOX, answers=(message_answers.InboxView,)),
+    ("GET", "/v1/inbox"): Operation(query=inbox_routes.INBOX, answers=(message_answers.Inbox,)),
     ("POST", "/v1/inbox/ack"): Operation(
         body=wire.AckBody, answers=(message_answers.Acknowledged,)
     ),

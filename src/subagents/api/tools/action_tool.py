@@ -68,6 +68,7 @@ STATUS: Final = (
     "endedAt",
 )
 """What a model is shown of a status: every field of a status, and what the list has."""
+MESSAGE: Final = ("id", "number", "sessionKey", "runId", "kind", "sentAt", "text")
 REASON_CHARS_MAX: Final = 4_000
 
 Act: TypeAlias = Callable[[Call, ActionArguments], Awaitable[Answer]]
@@ -244,7 +245,7 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
 
 async def _shown(call: Call, row: InboxRow) -> Document:
     """A message, cut for a context; an announcement is told anew, so that its fences close."""
-    document = document_of(message_building.message(row))
+    document = picked(message_building.message(row), MESSAGE)
     if row.message.kind is MessageKind.ANNOUNCEMENT:
         run = await call.services.queries.run(row.message.run_id)
         if run.outcome is not None and row.message.id == announcement_id(run.id):

@@ -16,7 +16,7 @@ import msgspec
 from cyclopts import Parameter
 
 from subagents.api.wire.event_answers import Timeline, TimelineEvent, Why
-from subagents.api.wire.message_answers import Attention, AttentionItem, InboxView
+from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox
 from subagents.api.wire.run_answers import PlanReceipt, RunNode, RunResult, WaitResult
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
@@ -337,12 +337,12 @@ class Demo:
         """Take the results over, as ``subagents wait`` does, and everything that shows how."""
         waited = self._wait()
         self._client.post("/v1/inbox/ack", {"messageIds": waited.messages})
-        again = read(self._client.post("/v1/inbox", {}), InboxView).messages
+        again = read(self._client.post("/v1/inbox", {}), Inbox).messages
         return Demonstrated(
             place=self._place,
             items={item.label: item for item in waited.completed},
             events={label: self._events(label) for label in LABELS},
-            inbox=read(self._client.get("/v1/inbox", {"all": 1}), InboxView).messages,
+            inbox=read(self._client.get("/v1/inbox", {"all": 1}), Inbox).messages,
             repeats=sum(message.kind == "announcement" for message in again),
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.api.wire.event_answers import TimelineEvent
-from subagents.api.wire.message_answers import InboxEntry
+from subagents.api.wire.message_answers import Message
 from subagents.api.wire.run_answers import RunResult
 from subagents.cli.demo.demo_fleet import (
     ANSWER,
@@ -33,7 +33,7 @@ class Demonstrated(NamedTuple):
     """Label → how its run ended, as ``wait`` handed it over."""
     events: Mapping[str, Sequence[TimelineEvent]]
     """Label → its run's journal."""
-    inbox: Sequence[InboxEntry]
+    inbox: Sequence[Message]
     """Everything that was ever in the requester's inbox."""
     repeats: int
     """Announcements that a second look into the inbox offered again."""

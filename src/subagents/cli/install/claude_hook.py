@@ -31,7 +31,7 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter
 
-from subagents.api.wire.message_answers import InboxEntry, InboxView
+from subagents.api.wire.message_answers import Inbox, Message
 from subagents.api.wire.run_answers import RunPage, RunRow
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
@@ -269,7 +269,7 @@ class Session:
 
     # -- waiting and taking ----------------------------------------------------------------
 
-    def _wait(self, due: float) -> list[InboxEntry]:
+    def _wait(self, due: float) -> list[Message]:
         away_since: float | None = None
         has_begun = False
         while time.monotonic() < due and _is_heard():
@@ -295,7 +295,7 @@ class Session:
             with contextlib.suppress(DaemonUnreachable):
                 ensure_daemon(paths())
 
-    def _take(self, fresh: Sequence[InboxEntry], *, older_than_ms: int) -> list[InboxEntry]:
+    def _take(self, fresh: Sequence[Message], *, older_than_ms: int) -> list[Message]:
         """Messages that are now lent to this process, and that the session was not told of."""
         latest = time.time() * 1000 - older_than_ms
         due = [
@@ -307,9 +307,9 @@ class Session:
             return []
         ripe = [each.id for each in due]
         wanted = {"messageIds": ripe[:TAKEN_MAX], "limit": LISTED_MAX}
-        return read(self._client.post("/v1/inbox", wanted), InboxView).messages
+        return read(self._client.post("/v1/inbox", wanted), Inbox).messages
 
-    def _fresh(self) -> list[InboxEntry]:
+    def _fresh(self) -> list[Message]:
         """Unread messages that this session was not told of, oldest first."""
         unread = self._unread()
         still = {each.id for each in unread}
@@ -317,10 +317,10 @@ class Session:
         self._acknowledge_late(unread)
         return [each for each in unread if each.id not in self._memory.told]
 
-    def _unread(self) -> list[InboxEntry]:
-        return read(self._client.get("/v1/inbox", {"limit": LISTED_MAX}), InboxView).messages
+    def _unread(self) -> list[Message]:
+        return read(self._client.get("/v1/inbox", {"limit": LISTED_MAX}), Inbox).messages
 
-    def _left(self, taken: Sequence[InboxEntry]) -> int:
+    def _left(self, taken: Sequence[Message]) -> int:
         """How many more the session was not told of."""
         return max(0, len(self._fresh()) - len(taken))
 
@@ -328,13 +328,13 @@ class Session:
         query: Query = {"requester": self._name, "phase": OPEN_PHASES, "limit": limit}
         return read(self._client.get("/v1/runs", query), RunPage).runs
 
-    def _told(self, taken: Sequence[InboxEntry]) -> None:
+    def _told(self, taken: Sequence[Message]) -> None:
         """They were written: remember that first, so that a daemon in trouble repeats nothing."""
         self._memory.told += [each.id for each in taken]
         self._remember()
         self._acknowledge([each.id for each in taken])
 
-    def _acknowledge_late(self, unread: Sequence[InboxEntry]) -> None:
+    def _acknowledge_late(self, unread: Sequence[Message]) -> None:
         """What was told but could not be acknowledged then; questions wait for their answer."""
         late = [
             each.id
@@ -365,7 +365,7 @@ class Session:
             output.note(f"subagents: cannot write {self._file}: {error.strerror}")
 
 
-def _is_worth_a_turn(message: InboxEntry) -> bool:
+def _is_worth_a_turn(message: Message) -> bool:
     """A build that passed is read with the next news; nobody is woken, or kept up, for it."""
     return message.kind != MessageKind.ALERT or is_urgent(message.id)
 
@@ -401,7 +401,7 @@ def decision(text: str, agent: str) -> Document:
     return {"decision": "block", "reason": text}
 
 
-def news(messages: Sequence[InboxEntry], left: int) -> str:
+def news(messages: Sequence[Message], left: int) -> str:
     """Messages as the model gets them, within ``NEWS_CHARS_MAX``.
 
     Args:
@@ -424,7 +424,7 @@ def news(messages: Sequence[InboxEntry], left: int) -> str:
     return "\n\n".join([head, *texts, *([tail] if tail else [])]) + "\n"
 
 
-def _cut(message: InboxEntry, chars_max: int) -> str:
+def _cut(message: Message, chars_max: int) -> str:
     text = harmless(message.text).strip()
     if len(text) <= chars_max:
         return text
@@ -436,7 +436,7 @@ def _cut(message: InboxEntry, chars_max: int) -> str:
     return f"{cut}{closing}{pointer}"
 
 
-def welcome(unread: Sequence[InboxEntry], rows: Sequence[RunRow]) -> str:
+def welcome(unread: Sequence[Message], rows: Sequence[RunRow]) -> str:
     """What a new or resumed session should know, within ``CONTEXT_CHARS_MAX``; "" = nothing."""
     if not unread and not rows:
         return ""
@@ -464,7 +464,7 @@ def _listed(heads: Sequence[str], *, room: int) -> list[str]:
     return lines
 
 
-def _head(message: InboxEntry) -> str:
+def _head(message: Message) -> str:
     text = _ADDRESS.sub("", message.text).replace("`", "")
     if message.kind == MessageKind.ANNOUNCEMENT:
         text = text.partition("\n")[0]

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from subagents.api.wire.message_answers import InboxEntry, InboxView
+from subagents.api.wire.message_answers import Inbox, Message
 from subagents.api.wire.run_answers import WaitResult
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
@@ -85,7 +85,7 @@ def inbox(
             answer = client.get("/v1/inbox", {"all": 1, "limit": limit})
         else:
             answer = client.post("/v1/inbox", {"limit": limit})
-    messages = read(answer, InboxView).messages
+    messages = read(answer, Inbox).messages
     if json:
         output.document(answer)
     elif not messages:
@@ -99,7 +99,7 @@ def inbox(
     return EXIT_OK
 
 
-def _print_message(message: InboxEntry) -> None:
+def _print_message(message: Message) -> None:
     age = ""
     sent_ms = milliseconds_of(message.sent_at)
     if sent_ms is not None:
