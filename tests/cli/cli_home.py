@@ -153,3 +153,8 @@ def until(holds: Callable[[], object], what: str, *, for_s: float = 40) -> None:
     while not holds():
         assert time.monotonic() < due, f"waited in vain: {what}"
         time.sleep(POLL_S)
+
+
+def gate(name: str) -> str:
+    """Shell that goes on once a file is there; the test decides when, however slow the machine."""
+    return f"until test -e {name}; do sleep 0.05; done"

@@ -8,15 +8,15 @@ import pytest
 from tests.cli.cli_home import Home, temporary_home
 from tests.client.peer import Peer, http
 
-from subagents import __version__
 from subagents.cli.main import main
 from subagents.client.transport import Answer, Connection
 from subagents.config.paths import Paths
-from subagents.errors import EXIT_OK, EXIT_UNREACHABLE
+from subagents.errors import EXIT_OK
+from subagents.version import __version__
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     with temporary_home(tmp_path_factory.mktemp("home")) as found:
         found.ok("up")
         yield found
@@ -37,10 +37,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def here(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Runs a command in this process, as a user of ``home``."""
-    monkeypatch.chdir(home.work)
-    for name, value in home.env().items():
+def here(running: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Runs a command in this process, as a user of ``running``."""
+    monkeypatch.chdir(running.work)
+    for name, value in running.env().items():
         if name.startswith("SUBAGENTS_"):
             monkeypatch.setenv(name, value)
     monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
@@ -104,23 +104,12 @@ def test_a_daemon_of_another_version_is_told_of(
     assert f"the daemon is version {__version__}, this command 99.0" in capsys.readouterr().err
 
 
-@pytest.mark.requirement("cli:daemon")
-def test_a_command_that_only_looks_starts_no_daemon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
-    monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
-    assert main(["list"]) == EXIT_UNREACHABLE
-    assert "start it: subagents up" in capsys.readouterr().err
-    assert not list(tmp_path.rglob("daemon.log"))
-
-
 @pytest.mark.requirement("cli:spawn-flags")
-def test_the_configured_default_agent_comes_before_the_command_lines(home: Home) -> None:
+def test_the_configured_default_agent_comes_before_the_command_lines(running: Home) -> None:
     chosen = {"SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__AGENT": "no-such-agent"}
-    assert "no-such-agent" in home.cli("spawn", "true", env=chosen).err
-    run_id = home.spawn("true")
-    assert home.field(run_id, "agentId") == "command"
+    assert "no-such-agent" in running.cli("spawn", "true", env=chosen).err
+    run_id = running.spawn("true")
+    assert running.field(run_id, "agentId") == "command"
 
 
 @pytest.mark.requirement("cli:daemon")
@@ -147,3 +136,23 @@ def test_a_daemon_of_0_1_0_that_still_runs_takes_tasks(
     said = capsys.readouterr()
     assert said.out == "r-1\n"
     assert "the daemon is version 0.1.0 or older" in said.err
+
+
+@pytest.mark.requirement("cli:exit-codes", "cli:daemon")
+def test_looking_starts_no_daemon_and_ends_with_7(home: Home) -> None:
+    done = home.cli("list", "--json")
+    assert done.code == 7
+    assert done.json["code"] == "daemon_unreachable"
+    assert done.json["retryable"] is True
+    assert home.ok("doctor", "--json").json["daemonPid"] is None
+    assert home.ok("down", "--yes", "--json").json == {"stopped": False, "daemonPid": None}
+
+
+@pytest.mark.requirement("cli:daemon")
+def test_any_command_brings_a_crashed_daemon_back(home: Home) -> None:
+    run = home.spawn("echo kept")
+    home.ok("wait", run)
+    home.kill_daemon()
+    done = home.cli("result", run)
+    assert (done.code, done.out) == (0, "kept\n")
+    assert "The daemon had crashed" in done.err

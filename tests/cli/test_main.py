@@ -1,11 +1,13 @@
 """The overview, the help and what is imported for them; the pure parts of starting up."""
 
 import inspect
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.cli_home import Home
 
 from subagents.cli.main import (
     GROUPS,
@@ -15,7 +17,6 @@ from subagents.cli.main import (
     overview,
     target_of,
 )
-from subagents.cli.setup import service_commands
 from subagents.cli.topics import TOPICS
 from subagents.errors import (
     EXIT_DENIED,
@@ -163,12 +164,86 @@ def test_completion_for_a_shell_is_written_where_it_looks(tmp_path: Path) -> Non
     assert any("idempotency-key" in script for script in scripts)
 
 
-@pytest.mark.requirement("cli:service")
-def test_a_path_with_blanks_and_percent_signs_survives_the_unit_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+USAGE = [
+    (["run"], "the task is missing"),
+    (["run", "x", "--bogus"], "Unknown option: --bogus."),
+    (["run", "x", "--timeout", "soon"], "--timeout must be a duration"),
+    (["run", "x", "--label", "y" * 81], "label must have at most 80 characters"),
+    (["run", "x", "--retry", "-1"], "--retry must be 0 to 100, not -1"),
+    (["run", "x", "--retry", "many"], "--retry"),
+    (["run", "x", "--backoff", "never"], "--backoff"),
+    (["run", "x", "--min-items", "1"], "--min-items"),
+    (["run", "x", "--cwd", "nowhere"], "nowhere"),
+    (["run", "x" * 262_145, "--label", "big"], "task must be at most 262144 bytes"),
+    (["list", "phase:jumping"], "there is no phase 'jumping'"),
+    (["show", "phase:running"], "this command takes one"),
+    (["status"], "name at least one run"),
+    (["bogus"], "there is no command 'bogus'"),
+    (["lst"], "did you mean 'list'?"),
+    (["plan", "rn", "x"], "there is no command plan 'rn'"),
+]
+
+
+@pytest.mark.requirement("cli:bad-input", "cli:exit-codes", "cli:json")
+@pytest.mark.parametrize(("argv", "message"), USAGE, ids=[message for _, message in USAGE])
+def test_bad_input_ends_with_2_and_names_the_field(
+    shared: Home, argv: list[str], message: str
 ) -> None:
-    monkeypatch.setattr(sys, "executable", "/opt/my py%/python")
-    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path / 'a "b" %c'))
-    unit = service_commands.unit_text()
-    assert 'ExecStart="/opt/my py%%/python" -m subagents serve\n' in unit
-    assert f'Environment="SUBAGENTS_HOME={tmp_path}/a \\"b\\" %%c"\n' in unit
+    if len("".join(argv)) > 100_000:
+        done = shared.cli(argv[0], "-", *argv[2:], "--json", stdin=argv[1])
+        assert done.code == 2
+        assert "task must be at most 262144 bytes" in str(done.json["message"])
+        return
+    done = shared.cli(*argv, "--json")
+    assert done.code == 2
+    assert list(done.json) == ["code", "message", "details", "retryable", "hint"]
+    assert message in str(done.json["message"])
+
+
+@pytest.mark.requirement("cli:bad-input", "cli:json")
+def test_without_json_an_error_is_on_stderr_with_a_way_out_and_stdout_is_empty(
+    shared: Home,
+) -> None:
+    done = shared.cli("lst")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "subagents: there is no command 'lst'; did you mean 'list'?\n  hint: subagents --help\n"
+    )
+
+
+@pytest.mark.requirement("cli:bad-input")
+def test_arguments_that_are_no_text_are_refused(shared: Home) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "subagents", "run", b"echo \xff"],
+        capture_output=True,
+        env=shared.env(),
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("subagents: not valid UTF-8")
+
+
+@pytest.mark.requirement("cli:exit-codes")
+@pytest.mark.parametrize("command", ["status", "show", "result", "log", "why", "cancel", "retry"])
+def test_an_unknown_run_ends_with_3(shared: Home, command: str) -> None:
+    done = shared.cli(command, "no-such-run", "--json")
+    assert done.code == 3
+    assert done.json["code"] == "not_found"
+
+
+@pytest.mark.requirement("cli:broken-pipe")
+def test_a_reader_that_goes_away_is_no_news(shared: Home) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as stdout:
+        done = subprocess.run(
+            [sys.executable, "-m", "subagents", "config", "schema"],
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            env=shared.env(),
+            timeout=30,
+            check=False,
+        )
+    assert done.stderr == b""
+    assert done.returncode == 141

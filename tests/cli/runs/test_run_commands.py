@@ -1,0 +1,101 @@
+"""``run``, ``spawn`` and ``plan run`` on a real daemon: what is printed, and the exit code."""
+
+import pytest
+from tests.cli.cli_home import Home
+
+
+@pytest.mark.requirement("cli:run")
+def test_run_prints_the_result_on_stdout_and_all_else_on_stderr(shared: Home) -> None:
+    done = shared.cli("run", "echo hello; echo noise >&2")
+    assert (done.code, done.out) == (0, "hello\n")
+    assert ": ok · " in done.err
+
+
+@pytest.mark.requirement("cli:run", "cli:exit-codes")
+def test_run_ends_with_5_and_the_reason_when_the_work_fails(shared: Home) -> None:
+    done = shared.cli("run", "echo partly; echo broken >&2; exit 3")
+    assert (done.code, done.out) == (5, "partly\n")
+    assert "exit code 3: broken" in done.err
+    assert "see: subagents why r-" in done.err
+
+
+@pytest.mark.requirement("cli:run", "cli:exit-codes", "cli:contract-flags")
+def test_run_ends_with_6_and_the_failed_check_when_the_contract_is_not_met(shared: Home) -> None:
+    flags = ("--verify", "out.json", "--min-items", "3", "--verify", "other", "--min-bytes", "1")
+    done = shared.cli("run", "echo '[1, 2]' > out.json; echo x > other", *flags)
+    assert done.code == 6
+    assert "verified 1/2" in done.err
+    assert "out.json: File out.json has 2 items, minimum 3 required" in done.err
+
+
+@pytest.mark.requirement("cli:run", "cli:json")
+def test_run_as_json_is_one_document_with_the_proof(shared: Home) -> None:
+    done = shared.cli("run", "echo '{\"a\": 1}' > p.json", "--verify", "p.json", "--json")
+    assert done.code == 0
+    assert list(done.json) == ["completed", "pending", "errors"]
+    assert (done.rows("pending"), done.rows("errors")) == ([], [])
+    (item,) = done.rows("completed")
+    assert item["outcome"] == {"status": "ok", "reason": None, "error": None}
+    assert item["verification"]["status"] == "passed"
+
+
+@pytest.mark.requirement("cli:task")
+def test_a_task_may_come_from_stdin_or_as_a_command_line(shared: Home) -> None:
+    assert shared.ok("run", "-", stdin="echo from stdin\n").out == "from stdin\n"
+    assert shared.ok("run", "--", "printf", "%s|", "a b", "$HOME").out == "a b|$HOME|\n"
+
+
+@pytest.mark.requirement("cli:run")
+def test_run_works_where_it_is_called(shared: Home) -> None:
+    assert shared.ok("run", "pwd -P").out == f"{shared.work.resolve()}\n"
+    (shared.work / "below").mkdir(exist_ok=True)
+    assert shared.ok("run", "pwd -P", "--cwd", "below").out.endswith("/below\n")
+
+
+@pytest.mark.requirement("cli:spawn")
+def test_spawn_prints_the_id_alone_and_its_receipt_as_json(shared: Home) -> None:
+    assert shared.spawn("true").startswith("r-")
+    receipt = shared.ok("spawn", "true", "--label", "receipt", "--json").json
+    assert receipt["status"] == "accepted"
+    assert str(receipt["childSessionKey"]).startswith("agent:command:subagent:")
+    assert receipt["label"] == "receipt"
+
+
+@pytest.mark.requirement("cli:spawn")
+def test_the_same_idempotency_key_gives_the_same_run(shared: Home) -> None:
+    first = shared.spawn("true", "--idempotency-key", "once")
+    again = shared.cli("spawn", "true", "--idempotency-key", "once")
+    assert again.out.strip() == first
+    assert "nothing was started" in again.err
+
+
+@pytest.mark.requirement("cli:plan")
+def test_a_plan_runs_in_the_order_of_its_dependencies(shared: Home) -> None:
+    (shared.work / "p.toml").write_text(
+        '[[runs]]\nlabel = "first"\ntask = "echo 1 > order"\n'
+        '[[runs]]\nlabel = "second"\ntask = "echo 2 >> order; cat order"\ndepends_on = "first"\n'
+    )
+    done = shared.ok("plan", "run", "p.toml", "--json")
+    results = {each["label"]: each["result"] for each in done.rows("completed")}
+    assert results["second"].split() == ["1", "2"]
+
+
+@pytest.mark.requirement("cli:plan", "cli:exit-codes")
+def test_a_plan_with_one_wrong_run_starts_none(shared: Home) -> None:
+    (shared.work / "bad.json").write_text(
+        '[{"task": "touch started"}, {"task": "t", "dependsOn": "nowhere"}]'
+    )
+    done = shared.cli("plan", "run", "bad.json")
+    assert done.code == 2
+    assert "nowhere" in done.err
+    assert not (shared.work / "started").exists()
+
+
+@pytest.mark.requirement("cli:exit-codes")
+def test_a_refused_spawn_ends_with_4_and_names_the_key_to_change(shared: Home) -> None:
+    key = "SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"
+    run = shared.spawn("sleep 60")
+    done = shared.cli("run", "true", env={key: "1"})
+    assert done.code == 4
+    assert "agents.defaults.subagents.max_children_per_agent" in done.err
+    shared.ok("cancel", run)

@@ -1,0 +1,36 @@
+"""``doctor`` sees what is wrong and says how to mend it."""
+
+import pytest
+from tests.cli.cli_home import Home
+
+
+@pytest.mark.requirement("cli:config", "cli:doctor")
+def test_a_config_typo_is_named_with_its_mend_by_validate_and_doctor(home: Home) -> None:
+    file = home.work / "subagents.toml"
+    file.write_text("[agents.defaults.subagents]\nmax_spawn_dept = 2\n")
+    done = home.cli("config", "validate")
+    assert done.code == 2
+    assert "max_spawn_dept" in done.err
+    assert "max_spawn_depth" in done.err
+    doctor = home.cli("doctor", "--json")
+    assert doctor.code == 1
+    checks = {each["name"]: each for each in doctor.rows("checks")}
+    assert checks["config"]["status"] == "fail"
+    assert str(file.resolve()) in checks["config"]["detail"]
+    assert "max_spawn_depth" in f"{checks['config']['detail']}{checks['config']['fix']}"
+
+
+@pytest.mark.requirement("cli:doctor")
+def test_doctor_sees_the_daemon_and_a_directory_open_to_others(shared: Home) -> None:
+    pid = shared.ok("up", "--json").json["daemonPid"]
+    state = shared.root / "h" / "state"
+    state.chmod(0o755)
+    try:
+        done = shared.ok("doctor", "--json")
+    finally:
+        state.chmod(0o700)
+    assert done.json["daemonPid"] == pid
+    checks = {each["name"]: each for each in done.rows("checks")}
+    assert checks["state"]["status"] == "warn"
+    assert checks["state"]["fix"] == f"chmod 700 {state}"
+    assert checks["database"]["status"] == "ok"

@@ -1,0 +1,83 @@
+"""Commands that only look: plain text, and one JSON document."""
+
+import pytest
+from tests.cli.cli_home import Home, gate
+
+LOOKS = [
+    "list",
+    "list phase:completed",
+    "list tree:last",
+    "tree",
+    "tree last",
+    "status last",
+    "show last",
+    "result last",
+    "log last",
+    "timeline last",
+    "why last",
+    "attention",
+    "agents list",
+    "agents show command",
+    "agents stats",
+    "agents stats command --by tag --days 1",
+    "agents suggest",
+    "doctor",
+    "config show",
+    "config validate",
+    "config schema",
+    "db check",
+    "inbox --all",
+    "up",
+]
+
+
+@pytest.fixture(scope="module")
+def seen(shared: Home) -> Home:
+    """The shared home with a run that ended."""
+    shared.ok("run", "echo seen", "--label", "seen")
+    return shared
+
+
+@pytest.mark.requirement("cli:json")
+@pytest.mark.parametrize("line", LOOKS)
+def test_every_look_is_one_json_document_and_also_plain_text(seen: Home, line: str) -> None:
+    shared = seen
+    done = shared.ok(*line.split(), "--json")
+    assert done.json
+    assert done.out.count("\n") == 1
+    plain = shared.ok(*line.split())
+    assert plain.out or "Nothing needs you" in plain.err
+    assert "\x1b" not in plain.out + plain.err
+
+
+@pytest.mark.requirement("cli:look")
+def test_what_a_run_did_can_be_read_step_by_step(shared: Home) -> None:
+    run = shared.spawn("echo out; echo err >&2; exit 1", "--retry", "1", "--retry-delay", "10ms")
+    shared.cli("wait", run)
+    said = shared.ok("log", run, "--type", "text").out.splitlines()
+    assert sorted(line.split()[1] for line in said) == ["err", "err", "out", "out"]
+    assert len(shared.ok("log", run, "--type", "text", "--attempt", "1").out.splitlines()) == 2
+    assert shared.ok("result", run).out == "out\n"
+    timeline = shared.ok("timeline", run).out
+    assert "Spawned" in timeline.splitlines()[0]
+    assert "+0.000s" in timeline.splitlines()[0]
+    assert "RetryDue" in timeline or "retry" in timeline.lower()
+    why = shared.ok("why", run).out
+    assert "attempt 1" in why
+    assert "attempt 2" in why
+
+
+@pytest.mark.requirement("cli:look")
+def test_a_log_can_be_followed_over_a_retry_to_the_end(shared: Home) -> None:
+    task = f"echo one; {gate('followed')}; echo two; test -e again || {{ touch again; exit 1; }}"
+    run = shared.spawn(task, "--retry", "1", "--retry-delay", "10ms")
+    following = shared.start("log", run, "--follow", "--type", "text")
+    try:
+        assert following.stdout is not None
+        assert following.stdout.readline().endswith("   one\n")
+        (shared.work / "followed").touch()
+        rest, _ = following.communicate(timeout=30)
+    finally:
+        following.kill()
+        following.communicate()
+    assert [line.split()[-1] for line in rest.splitlines()] == ["two", "one", "two"]
