@@ -216,6 +216,7 @@ class World:
         *,
         abilities: Abilities | None = None,
         couriers: Iterable[Courier] = (),
+        runtimes: Iterable[str] = ("scripted",),
         **defaults: Any,
     ) -> None:
         self.directory = directory
@@ -223,6 +224,8 @@ class World:
         self.clock = FakeClock()
         self.ids = Ids()
         self.runtime = WatchedRuntime(self.clock, abilities)
+        self.runtimes = tuple(runtimes)
+        """The names under which the one runtime serves."""
         self.couriers: dict[str, Sequence[Courier]] = {c.name: (c,) for c in couriers}
         self.settings = settings_of(**defaults)
         self.may_commit = asyncio.Event()
@@ -248,7 +251,7 @@ class World:
         self.engine = Engine(
             Adapters(
                 store=self.store,
-                runtimes={"scripted": self.runtime},
+                runtimes=dict.fromkeys(self.runtimes, self.runtime),
                 couriers=self.couriers,
                 clock=self.clock,
                 ids=self.ids,
