@@ -37,7 +37,7 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     """Give the run its outcome, once, and the one announcement that goes with it."""
     last = run.attempts[-1] if run.attempts else None
     run = replace(
-        enter(run, P.ANNOUNCING, at_ms),
+        enter(_released(run), P.ANNOUNCING, at_ms),
         conclusion=Conclusion(
             outcome=outcome,
             ended_at_ms=at_ms,
@@ -46,9 +46,6 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
             result_bytes=last.evidence.result_bytes if last else 0,
             report=last.reported.report if last else None,
         ),
-        retry=replace(run.retry, due_ms=None),
-        waiting=replace(run.waiting, deadline_ms=None),
-        control=replace(run.control, paused=False, steers=()),
         delivery=Delivery(target=run.requester, tries_total=0),
     )
     quiet = outcome.reason is Reason.PARENT_ENDED
@@ -71,6 +68,17 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         followups=followups,
         messages=(message,),
     )
+
+
+def _released(run: Run) -> Run:
+    """The run as one that waits for nothing any more."""
+    if run.retry.due_ms is not None:
+        run = replace(run, retry=replace(run.retry, due_ms=None))
+    if run.waiting.deadline_ms is not None:
+        run = replace(run, waiting=replace(run.waiting, deadline_ms=None))
+    if run.control.paused or run.control.steers:
+        run = replace(run, control=replace(run.control, paused=False, steers=()))
+    return run
 
 
 def announce_again(run: Run, at_ms: int) -> Transition:

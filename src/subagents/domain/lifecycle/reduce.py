@@ -93,6 +93,7 @@ from subagents.domain.run.outcome import (
     VerificationState,
 )
 from subagents.domain.run.run import (
+    NO_CAUSE,
     Answer,
     Attempt,
     AttemptSession,
@@ -251,18 +252,17 @@ def _spawned(event: Spawned) -> Transition:
         ),
         phase=P.WAITING if unsettled else P.QUEUED,
         times=RunTimes(created_at_ms=event.at_ms, phase_since_ms=event.at_ms),
-        waiting=Waiting(
-            dependencies=event.dependencies,
-            deadline_ms=event.at_ms + int(event.spec.dependency_timeout_seconds * 1000)
-            if unsettled
-            else None,
-        ),
         session=RunSession(first_key=event.session_key, continues=event.continues),
-        verification=VerificationRecord(
-            state=VerificationState.PENDING if event.spec.verification else None,
-            vacuous=event.vacuous,
-        ),
     )
+    if event.dependencies:
+        late_ms = event.at_ms + int(event.spec.dependency_timeout_seconds * 1000)
+        waiting = Waiting(
+            dependencies=event.dependencies, deadline_ms=late_ms if unsettled else None
+        )
+        run = replace(run, waiting=waiting)
+    if event.spec.verification is not None:
+        record = VerificationRecord(state=VerificationState.PENDING, vacuous=event.vacuous)
+        run = replace(run, verification=record)
     step = _check_dependencies(run, event.at_ms)
     return accounting.report_spending(step) if step.run.is_settled else step
 
@@ -321,18 +321,20 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
         retry=run.retry.cause,
         token_hashes=(event.token_hash,) if event.token_hash else (),
     )
+    started_ms = run.times.started_at_ms or event.at_ms
     run = replace(
         run,
+        phase=P.SPAWNING,
+        times=replace(run.times, phase_since_ms=event.at_ms, started_at_ms=started_ms),
         attempts=(*run.attempts, attempt),
         children=notified_children(run) if untold else run.children,
-        times=replace(run.times, started_at_ms=run.times.started_at_ms or event.at_ms),
-        retry=replace(run.retry, cause=RetryCause()),
+        retry=run.retry if attempt.retry is NO_CAUSE else replace(run.retry, cause=NO_CAUSE),
     )
     followups: tuple[FollowUp, ...] = (
         (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
     )
     effect = StartAttempt(attempt=number)
-    return Transition(enter(run, P.SPAWNING, event.at_ms), effects=(effect,), followups=followups)
+    return Transition(run, effects=(effect,), followups=followups)
 
 
 # -- while an attempt lives ---------------------------------------------------------------------
@@ -364,16 +366,9 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
         return Transition(run, stale=True)
     begun = turns.first if is_first_turn else turns.further
     attempt = begun(run, event)
-    run = enter(
-        replace(
-            with_attempt(run, attempt),
-            verification=replace(
-                run.verification, vacuous=run.verification.vacuous or event.vacuous
-            ),
-        ),
-        P.RUNNING,
-        event.at_ms,
-    )
+    run = enter(with_attempt(run, attempt), P.RUNNING, event.at_ms)
+    if event.vacuous:
+        run = replace(run, verification=replace(run.verification, vacuous=True))
     # Messages from before the start were part of the prompt (or of the turn); later ones go in now.
     pending = tuple(
         s

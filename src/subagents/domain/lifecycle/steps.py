@@ -23,6 +23,8 @@ def with_attempt(run: Run, attempt: Attempt) -> Run:
 
 def steered(run: Run, steers: tuple[Steer, ...]) -> Run:
     """The run with these messages left for its worker."""
+    if steers == run.control.steers:
+        return run
     return replace(run, control=replace(run.control, steers=steers))
 
 

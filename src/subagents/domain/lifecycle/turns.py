@@ -17,8 +17,10 @@ def first(run: Run, event: AttemptStarted) -> Attempt:
             started_at_ms=event.at_ms,
             deadline_ms=provider_limits.inherited_deadline_ms(run.attempts) or deadline,
         ),
-        turn=Turn(pid=event.pid),
-        session=replace(attempt.session, native=event.native_session or attempt.session.native),
+        turn=attempt.turn if event.pid is None else Turn(pid=event.pid),
+        session=attempt.session
+        if event.native_session is None
+        else replace(attempt.session, native=event.native_session),
     )
 
 

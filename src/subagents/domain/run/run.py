@@ -210,6 +210,9 @@ class RetryCause(Value, frozen=True):
     """That one failed its contract (not its retry policy)."""
 
 
+NO_CAUSE: Final = RetryCause()
+
+
 class AttemptTimes(Value, frozen=True):
     """When an attempt did what, in milliseconds since 1970."""
 
@@ -271,7 +274,7 @@ class Attempt(Value, frozen=True):
     """From 1."""
     session: AttemptSession
     times: AttemptTimes
-    retry: RetryCause = RetryCause()
+    retry: RetryCause = NO_CAUSE
     turn: Turn = Turn()
     evidence: Evidence = Evidence()
     reported: Reported = Reported()
@@ -465,7 +468,7 @@ class Retry(Value, frozen=True):
     """Of those that the spec allows after a failure."""
     due_ms: int | None = None
     """Of the next attempt; None = none is being waited for."""
-    cause: RetryCause = RetryCause()
+    cause: RetryCause = NO_CAUSE
     """Of the next attempt."""
     limited: Limited | None = None
     """It waits for its provider; such waits are not retries."""
@@ -554,7 +557,12 @@ class Conclusion(Value, frozen=True):
 
 
 class Run(Value, frozen=True):
-    """One delegated task from spawn to cleanup; exactly one phase; the id never changes."""
+    """One delegated task from spawn to cleanup; exactly one phase; the id never changes.
+
+    What belongs together changes together: each of its parts is a small value, changed by
+    ``replace(run, retry=replace(run.retry, due_ms=None))``. A part that is still its default is not
+    stored, so one that need not change is better left as it is.
+    """
 
     id: RunId
     spec: RunSpec

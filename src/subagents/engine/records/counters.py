@@ -114,7 +114,8 @@ class Counters:
                 self._queued.pop(run.id, None)
 
     def _count(self, entry: JournalEntry, run: Run) -> None:
-        if run.is_settled_by(entry.seq):
+        end = run.conclusion
+        if end is not None and entry.seq == end.seq:
             self._ended(run)
         match entry.event:
             case Spawned():
