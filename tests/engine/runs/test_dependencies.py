@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.engine.world import ME, World, in_world
+from tests.engine.world import ME, OTHER, World, in_world
 
 from subagents.domain.run.outcome import (
     OK,
@@ -19,8 +19,13 @@ from subagents.domain.run.spec import (
     Contract,
     OnDependencyFailure,
     OnFailure,
+    RunSpec,
 )
-from subagents.errors import Conflict
+from subagents.errors import (
+    Conflict,
+    UsageError,
+)
+from subagents.ports import RunFilter
 
 CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
 
@@ -390,3 +395,72 @@ def test_a_verification_that_takes_too_long_counts_as_failed(tmp_path: Path) -> 
         assert "1 ms" in (run.verification.result.checks[0].reason or "")
 
     in_world(tmp_path, scenario)
+
+
+def stored(world: World) -> int:
+    return world.store.count(RunFilter(archived=True))
+
+
+@pytest.mark.requirement("dependencies:cycles")
+def test_cycles_are_refused_with_the_cycle_spelled_out(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        def spec(label: str, *after: str) -> RunSpec:
+            return RunSpec(task=label, agent_id="quick", label=label, depends_on=after)
+
+        with pytest.raises(UsageError, match=r"^Circular dependency: a → b → c → a$"):
+            await world.batch(spec("a", "b"), spec("b", "c"), spec("c", "a"))
+        with pytest.raises(UsageError, match=r"^Circular dependency: a → a$"):
+            await world.batch(spec("a", "a"))
+        assert stored(world) == 0
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:cycles")
+def test_a_run_cannot_wait_for_the_ancestor_that_waits_for_it(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("hang", label="top")
+        await world.until(parent, Phase.RUNNING)
+        with pytest.raises(UsageError, match="Dependency run not found"):
+            await world.spawn_child(parent, depends_on=(parent,))
+        assert stored(world) == 1
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("dependencies:not-found", "dependencies:chain-not-found")
+def test_a_dependency_that_does_not_exist_is_an_error_at_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        theirs = await world.spawn(requester=OTHER)
+        for wanted in ("non-existent-run-id", theirs):
+            with pytest.raises(UsageError, match=f"Dependency run not found: {wanted}"):
+                await world.try_spawn(chain_after=wanted)
+        assert stored(world) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:long-chain")
+def test_a_batch_of_a_thousand_in_a_chain_is_accepted_and_its_circle_refused(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        chain = [
+            RunSpec(
+                task="x",
+                agent_id="quick",
+                label=f"n{number}",
+                depends_on=(f"n{number - 1}",) if number else ("n999",),
+            )
+            for number in range(1000)
+        ]
+        with pytest.raises(UsageError, match=r"Circular dependency: .* → n999 → .*"):
+            await world.batch(*chain)
+        assert stored(world) == 0
+
+        ids = await world.clock.result(
+            world.batch(RunSpec(task="x", agent_id="quick", label="n0"), *chain[1:])
+        )
+        assert (await world.until(ids[-1])).outcome == OK
+
+    in_world(tmp_path, scenario, max_children_per_agent=1000)

@@ -8,7 +8,6 @@ import pytest
 from tests.engine.world import ME, OTHER, World, in_world, settings_of
 
 from subagents.config.settings import Agent, AgentSubagents, Settings
-from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import (
     Abilities,
@@ -197,45 +196,6 @@ def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:
     in_world(tmp_path, scenario, max_children_per_agent=3)
 
 
-@pytest.mark.requirement("dependencies:cycles")
-def test_cycles_are_refused_with_the_cycle_spelled_out(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        def spec(label: str, *after: str) -> RunSpec:
-            return RunSpec(task=label, agent_id="quick", label=label, depends_on=after)
-
-        with pytest.raises(UsageError, match=r"^Circular dependency: a → b → c → a$"):
-            await world.batch(spec("a", "b"), spec("b", "c"), spec("c", "a"))
-        with pytest.raises(UsageError, match=r"^Circular dependency: a → a$"):
-            await world.batch(spec("a", "a"))
-        assert stored(world) == 0
-
-    in_world(tmp_path, scenario)
-
-
-@pytest.mark.requirement("dependencies:cycles")
-def test_a_run_cannot_wait_for_the_ancestor_that_waits_for_it(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        parent = await world.spawn("hang", label="top")
-        await world.until(parent, Phase.RUNNING)
-        with pytest.raises(UsageError, match="Dependency run not found"):
-            await world.spawn_child(parent, depends_on=(parent,))
-        assert stored(world) == 1
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
-
-
-@pytest.mark.requirement("dependencies:not-found", "dependencies:chain-not-found")
-def test_a_dependency_that_does_not_exist_is_an_error_at_once(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        theirs = await world.spawn(requester=OTHER)
-        for wanted in ("non-existent-run-id", theirs):
-            with pytest.raises(UsageError, match=f"Dependency run not found: {wanted}"):
-                await world.try_spawn(chain_after=wanted)
-        assert stored(world) == 1
-
-    in_world(tmp_path, scenario)
-
-
 @pytest.mark.requirement("spawn:target-agent")
 def test_the_agent_is_named_or_the_requesters_own_or_the_configured_one(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
@@ -379,32 +339,6 @@ def test_a_batch_sent_twice_makes_its_keyed_runs_once(tmp_path: Path) -> None:
             await world.batch(keyed, keyed)
 
     in_world(tmp_path, scenario)
-
-
-@pytest.mark.requirement("spawn:long-chain")
-def test_a_batch_of_a_thousand_in_a_chain_is_accepted_and_its_circle_refused(
-    tmp_path: Path,
-) -> None:
-    async def scenario(world: World) -> None:
-        chain = [
-            RunSpec(
-                task="x",
-                agent_id="quick",
-                label=f"n{number}",
-                depends_on=(f"n{number - 1}",) if number else ("n999",),
-            )
-            for number in range(1000)
-        ]
-        with pytest.raises(UsageError, match=r"Circular dependency: .* → n999 → .*"):
-            await world.batch(*chain)
-        assert stored(world) == 0
-
-        ids = await world.clock.result(
-            world.batch(RunSpec(task="x", agent_id="quick", label="n0"), *chain[1:])
-        )
-        assert (await world.until(ids[-1])).outcome == OK
-
-    in_world(tmp_path, scenario, max_children_per_agent=1000)
 
 
 @pytest.mark.requirement("prompt:fleet")

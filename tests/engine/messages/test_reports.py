@@ -13,6 +13,7 @@ from subagents.domain.run.run import (
     Phase,
     Progress,
     ProgressLevel,
+    Report,
     Run,
 )
 from subagents.domain.run.signals import ProgressSeen
@@ -309,5 +310,22 @@ def test_a_full_log_takes_nothing_more_of_a_stream(tmp_path: Path) -> None:
         seen = reports.paced(run_id, ProgressSeen(key="k", progress=Progress(phase="more")))
         assert seen.progress.number == 0
         assert seen.is_paced
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("report:after-tools")
+def test_a_report_counts_as_the_last_call_after_tools_that_were_seen_before_it(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("tooled")
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.idle()
+        await world.clock.result(world.engine.report(run_id, Report(summary="all done")))
+        run = await world.until(run_id)
+
+        assert run.report is not None
+        assert run.attempt.last.is_report
 
     in_world(tmp_path, scenario)

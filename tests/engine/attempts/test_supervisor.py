@@ -1,0 +1,81 @@
+"""Live attempts are watched, adopted after a restart, and lost when nobody can watch them."""
+
+from pathlib import Path
+
+import pytest
+from tests.engine.world import World, in_world
+
+from subagents.domain.run.outcome import OK, Reason, Status
+from subagents.domain.run.run import (
+    Phase,
+)
+
+
+@pytest.mark.requirement("recovery:adopts", "field:restart-repeats-work")
+def test_workers_that_lived_on_are_adopted_and_none_is_started_twice(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        ids = [await world.spawn("slow") for _ in range(5)]
+        await world.clock.advance(3)
+        for _ in range(3):
+            await world.restart()
+        for run_id in ids:
+            run = await world.until(run_id)
+            assert (run.outcome, run.result, len(run.attempts)) == (OK, "slowly done", 1)
+            assert world.runtime.starts_of(run_id) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("recovery:lost", "field:zombies")
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_worker_that_is_gone_is_lost_and_retried_only_by_its_own_policy(
+    tmp_path: Path, retries: int
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("slow", retry_count=retries)
+        await world.until(run_id, Phase.RUNNING)
+        await world.restart(reboot=True)
+
+        run = await world.until(run_id)
+
+        first = run.attempts[0].outcome
+        assert first is not None
+        assert (first.status, first.reason) == (Status.LOST, Reason.LEASE_LOST)
+        assert len(run.attempts) == 1 + retries
+        assert (run.outcome == OK) is (retries == 1)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("lease:expired-is-lost", "field:zombies")
+def test_a_worker_nobody_can_watch_is_lost_after_its_lease(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+        await world.restart()
+        world.runtime.is_blind = True
+        await world.restart()
+
+        run = await world.until(run_id, within_s=90)
+
+        assert run.outcome is not None
+        assert run.outcome.status is Status.LOST
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("lease:kept-while-watched")
+def test_a_quiet_worker_keeps_its_lease_for_hours(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        await world.clock.advance(600)
+        (lease,) = world.store.load_leases()
+
+        assert (await world.run(run_id)).phase is Phase.RUNNING
+        assert lease.until_ms > world.clock.now_ms()
+        assert (lease.owner, lease.attempt) == ("boot1", 1)
+        await world.clock.result(world.engine.cancel(run_id, by="me"))
+        await world.until(run_id)
+        assert world.store.load_leases() == []
+
+    in_world(tmp_path, scenario)

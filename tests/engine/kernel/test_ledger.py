@@ -1,0 +1,149 @@
+"""Nothing is observable before its commit, and memory holds what is open."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.engine.world import ME, FakeCourier, World, in_world
+
+from subagents.domain.run.outcome import OK
+from subagents.domain.run.run import (
+    Phase,
+    Run,
+)
+from subagents.domain.run.values import (
+    RunId,
+    announcement_id,
+)
+from subagents.errors import (
+    StoreUnavailable,
+)
+from subagents.ports import RunFilter
+
+
+@pytest.mark.requirement("commit:nothing-observable-before")
+def test_a_spawn_is_visible_to_nobody_before_its_commit(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.hold_commits()
+        spawning = asyncio.ensure_future(world.try_spawn("quick"))
+        await world.clock.advance(30)
+
+        assert not spawning.done()
+        assert world.parts.ledger.published == {}
+        assert world.runtime.launches == []
+        assert await world.engine.queries.runs(RunFilter()) == ()
+        look = await world.engine.wait([], session=ME, timeout_s=0, reader="r")
+        assert look.completed == ()
+        world.let_commits_go()
+        await world.clock.result(spawning)
+        assert len(world.runtime.launches) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("commit:nothing-observable-before", "field:early-notification")
+def test_an_end_is_told_to_nobody_before_its_commit(tmp_path: Path) -> None:
+    courier = FakeCourier("direct", None)
+
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("slow")
+        await world.until(run_id, Phase.RUNNING)
+        waiting = asyncio.ensure_future(
+            world.engine.wait([run_id], session=ME, timeout_s=500, reader="r")
+        )
+        await world.clock.advance(5)
+        world.hold_commits()
+        await world.clock.advance(60)
+        assert world.parts.ledger.live[run_id].is_settled
+
+        assert (await world.run(run_id)).phase is Phase.RUNNING
+        assert not waiting.done()
+        assert courier.asked == []
+        assert await world.engine.offer_inbox(ME, reader="r") == ()
+        world.let_commits_go()
+        found = await world.clock.result(waiting)
+        assert found.offered == (announcement_id(run_id),)
+        assert courier.asked == [ME]
+
+    in_world(tmp_path, scenario, couriers=[courier])
+
+
+@pytest.mark.requirement("commit:groups")
+def test_what_arrives_during_a_commit_shares_the_next_one(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.hold_commits()
+        spawns = [asyncio.ensure_future(world.try_spawn("hang")) for _ in range(40)]
+        await world.clock.idle()
+        before = world.store.commits
+        world.let_commits_go()
+        await world.clock.result(asyncio.gather(*spawns))
+
+        assert world.store.count(RunFilter()) == 40
+        assert world.store.commits - before <= 5
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("commit:failure-recovers", "delivery:consumed-once")
+def test_an_acknowledgement_over_a_failed_commit_is_not_called_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(world: World) -> None:
+        runs = [await world.spawn("quick"), await world.spawn("quick")]
+        for run_id in runs:
+            await world.until(run_id, Phase.COMPLETED)
+        ids = [announcement_id(run_id) for run_id in runs]
+        load_run = world.parts.ledger.load_run
+
+        async def slowly(run_id: RunId) -> Run:
+            if run_id == runs[1]:
+                # The first one is consumed in memory; its commit fails before the second is here.
+                await world.clock.until(lambda: world.engine.degraded is not None, within_s=30)
+                await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
+            return await load_run(run_id)
+
+        monkeypatch.setattr(world.parts.ledger, "load_run", slowly)
+        world.store.failures_left = 1
+        with pytest.raises(StoreUnavailable, match="acknowledged"):
+            await world.engine.acknowledge(ids, reader="r")
+        monkeypatch.undo()
+
+        await world.clock.result(world.engine.acknowledge(ids, reader="r"))
+        assert await world.engine.offer_inbox(ME, reader="r") == ()
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("commit:poison")
+def test_a_value_that_cannot_be_written_harms_nothing_but_its_own_call(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("slow")
+        await world.until(run_id, Phase.RUNNING)
+        with pytest.raises(StoreUnavailable, match="could not be made"):
+            await world.engine.steer(run_id, "half a character: \ud800", by="me")
+
+        assert (await world.until(run_id)).outcome == OK
+        assert (await world.until(await world.spawn("quick"))).outcome == OK
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("engine:memory")
+def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("parent")
+        await world.until(parent, Phase.RUNNING)
+        child = await world.spawn_child(parent, "quick")
+        await world.until(child, Phase.COMPLETED)
+        assert child in world.parts.ledger.live, "its parent still needs it"
+        await world.until(parent, Phase.COMPLETED)
+        await world.clock.result(world.engine.acknowledge([announcement_id(parent)], reader="r"))
+        await world.clock.result(world.engine.acknowledge([announcement_id(parent)], reader="r"))
+        await world.clock.advance(1)
+
+        assert world.parts.ledger.live == {}
+        assert world.parts.ledger.published == {}
+        assert world.parts.outbox.pending == 0
+        assert world.engine.live_attempts == 0
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)

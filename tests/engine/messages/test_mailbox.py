@@ -1,0 +1,82 @@
+"""Waiting readers get what others do not take."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.engine.world import ME, World, in_world
+
+from subagents.domain.run.run import (
+    Phase,
+)
+from subagents.domain.run.values import announcement_id
+
+
+@pytest.mark.requirement("delivery:offer-lease", "wait:whole-session")
+def test_whoever_waits_gets_what_a_dead_reader_held_as_soon_as_its_lease_is_over(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn()
+        await world.until(run_id, Phase.COMPLETED)
+        assert len(await world.engine.offer_inbox(ME, reader="dead")) == 1
+        begun = world.clock.now_ms()
+
+        found = await world.clock.result(
+            world.engine.wait([], session=ME, timeout_s=300, reader="alive")
+        )
+
+        assert found.offered == (announcement_id(run_id),)
+        assert world.clock.now_ms() - begun == 60_000
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("wait:whole-session", "delivery:consumed-once")
+def test_whoever_waits_beside_a_reader_is_let_go_when_that_one_acknowledges(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn()
+        await world.until(run_id, Phase.COMPLETED)
+        (row,) = await world.engine.offer_inbox(ME, reader="first")
+        waiting = asyncio.ensure_future(
+            world.engine.wait([], session=ME, timeout_s=300, reader="second")
+        )
+        await world.clock.advance(10)
+        assert not waiting.done()
+        begun = world.clock.now_ms()
+        await world.clock.result(world.engine.acknowledge([row.message.id], reader="first"))
+
+        found = await world.clock.result(waiting)
+
+        assert (found.completed, found.offered) == ((), ())
+        assert world.clock.now_ms() - begun < 1_000
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("field:omnigent-5614", "queries:attention")
+def test_omnigent_5614_what_nobody_acknowledges_is_offered_once_more_and_then_needs_attention(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn()
+        await world.until(run_id, Phase.COMPLETED)
+
+        async def kinds() -> list[str]:
+            return [item.kind for item in await world.engine.queries.attention(ME)]
+
+        for reader in ("first wake", "second wake"):
+            assert len(await world.engine.offer_inbox(ME, reader=reader)) == 1
+            assert await kinds() == []
+            await world.clock.advance(61)
+
+        assert await kinds() == ["unread"]
+        await world.clock.result(world.engine.sweep())
+        (item,) = await world.engine.queries.attention(ME)
+        assert (item.kind, item.run.id) == ("unread", run_id)
+        assert item.text == "offered to 2 readers, none of which took it"
+        (row,) = await world.engine.offer_inbox(ME, reader="awake")
+        await world.clock.result(world.engine.acknowledge([row.message.id], reader="awake"))
+        assert await kinds() == []
+
+    in_world(tmp_path, scenario)

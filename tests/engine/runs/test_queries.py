@@ -1,0 +1,59 @@
+"""Runs are found and read by whoever may see them."""
+
+from pathlib import Path
+
+import pytest
+from tests.engine.world import ME, World, in_world
+
+from subagents.domain.run.run import Phase
+from subagents.errors import (
+    NotFound,
+    UsageError,
+)
+
+
+@pytest.mark.requirement("cancel:unknown")
+def test_an_unknown_run_is_said_to_be_unknown(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with pytest.raises(NotFound, match="run r-none does not exist"):
+            await world.engine.cancel("r-none", by="me")  # type: ignore[arg-type]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("queries:resolve", "spawn:registry")
+def test_a_run_is_found_by_id_label_prefix_and_last(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        old = await world.spawn("quick", label="job")
+        new = await world.spawn("hang", label="job")
+        await world.until(old, Phase.COMPLETED)
+        resolve = world.engine.queries.resolve
+
+        assert await resolve(old, ME) == old
+        assert await resolve("job", ME) == new
+        assert await resolve("last", ME) == new
+        assert await resolve(old[:-1] + old[-1], None) == old
+        with pytest.raises(UsageError, match="fits several runs"):
+            await resolve("r-0000", ME)
+        with pytest.raises(NotFound, match='no run "zzz"'):
+            await resolve("zzz", ME)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("queries:tree", "tree:verification-state")
+def test_the_tree_shows_every_descendant_with_its_verification(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("hang")
+        await world.until(parent, Phase.RUNNING)
+        children = [await world.spawn_child(parent, "quick") for _ in range(2)]
+        await world.until(children[1], Phase.COMPLETED)
+
+        tree = await world.engine.queries.tree(parent)
+
+        assert [node.run.id for node in tree.children] == children
+        assert tree.children[0].run.verification.state is None
+        (root,) = await world.engine.queries.roots(ME)
+        assert root.run.id == parent
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)

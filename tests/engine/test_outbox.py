@@ -1,0 +1,68 @@
+"""Effects are performed at least once and in order; slow ones hold nobody up."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.engine.world import World, in_world
+
+from subagents.domain.run.effects import ResumeAttempt
+from subagents.domain.run.events import AttemptStartFailed
+from subagents.domain.run.outcome import (
+    OK,
+)
+from subagents.domain.run.run import (
+    BudgetStop,
+    Phase,
+)
+from subagents.domain.run.values import (
+    replace,
+)
+from subagents.ports import AttemptRef, OutboxEntry
+
+
+@pytest.mark.requirement("recovery:unwritten-turn-stopped")
+def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start_any_more(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        run = await world.until(run_id, Phase.RUNNING)
+        stop = BudgetStop(by=run_id, label="hang", used="4s of 4s", at_ms=world.clock.now_ms())
+        world.parts.ledger.live[run_id] = replace(run, budget=replace(run.budget, stop=stop))
+        refs: list[AttemptRef] = []
+
+        async def stopping(ref: AttemptRef, *, grace_s: float) -> None:
+            refs.append(ref)
+
+        world.runtime.stop = stopping  # type: ignore[method-assign]
+        effect = ResumeAttempt(attempt=1, turn=2, message="news")
+        entry = OutboxEntry(run_id=run_id, seq=run.seq, index=0, effect=effect)
+
+        answer = await world.parts.outbox._answer(run, entry)
+
+        assert isinstance(answer, AttemptStartFailed)
+        assert [(ref.attempt_id, ref.turns) for ref in refs] == [(f"{run_id}#1", 2)]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("outbox:start-is-bounded")
+def test_a_runtime_that_hangs_while_it_starts_fails_the_attempt_and_frees_the_slot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subagents.engine.outbox.START_S_MAX", 0.02)
+
+    async def scenario(world: World) -> None:
+        world.runtime.hangs = True
+        run_id = await world.spawn("quick")
+        await asyncio.wait_for(world.runtime.stop_called.wait(), 10)
+        outcome = (await world.until(run_id)).outcome
+        assert outcome is not None
+        assert outcome.error == "it did not start within 0 s"
+        assert world.runtime.stopped == [f"{run_id}#1"]
+
+        world.runtime.hangs = False
+        assert (await world.until(await world.spawn("quick"))).outcome == OK
+
+    in_world(tmp_path, scenario, max_concurrent=1)
