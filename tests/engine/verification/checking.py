@@ -1,0 +1,102 @@
+"""Verifies contracts and checks single artifacts, for the tests beside it."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.builders import an_attempt
+
+from subagents.domain.run.outcome import (
+    Check,
+    Verification,
+)
+from subagents.domain.run.run import Attempt
+from subagents.domain.run.spec import Artifact, Contract
+from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.verification.verifier import Verifier
+from subagents.ports import OffLoop
+
+NOW_MS = 1_700_000_000_000
+
+
+class RealClock:
+    def now_ms(self) -> int:
+        return NOW_MS
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def verify(
+    contract: Contract,
+    workspace: Path,
+    *,
+    attempt: Attempt | None = None,
+    commands_allowed: bool = True,
+    off_loop: OffLoop | None = None,
+    marker_env: dict[str, str] | None = None,
+) -> Verification:
+    threads = DaemonThreads("test-checks")
+    verifier = Verifier(off_loop or threads, RealClock(), commands_allowed=commands_allowed)
+
+    async def run() -> Verification:
+        return await asyncio.wait_for(
+            verifier.verify(
+                contract,
+                workspace=str(workspace),
+                attempt=attempt or an_attempt(),
+                marker_env=marker_env or {},
+            ),
+            timeout=20,
+        )
+
+    try:
+        return asyncio.run(run())
+    finally:
+        threads.close()
+
+
+def check(artifact: Artifact, workspace: Path) -> Check:
+    """One artifact, by the way the verifier takes: in process or in a process of its own."""
+    verification = verify(
+        Contract(artifacts=(artifact,), verification_timeout_ms=15_000), workspace
+    )
+    assert len(verification.checks) == 1
+    return verification.checks[0]
+
+
+def failed(result: Check) -> str:
+    """The reason of a check that failed because of the work, not of the checker."""
+    assert not result.passed
+    assert not result.could_not_check
+    assert result.reason is not None
+    return result.reason
+
+
+def gone(pid: int) -> bool:
+    """No such process, or only its remains."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def marked(marker: str) -> list[str]:
+    """The live processes that carry the marker in their environment."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"SUBAGENTS_RUN_ID={marker}".encode() in (entry / "environ").read_bytes():
+                found.append(entry.name)
+    return found
+
+
+def within(seconds: float, condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
