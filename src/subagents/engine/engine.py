@@ -149,6 +149,7 @@ class Engine:
 
     async def _recover(self) -> None:
         """Memory is ahead of the disk: forget it, wait for the store, load, go on."""
+        # Whoever acts on memory ends first, or it would act on what never became durable.
         await self._parts.outbox.stop()
         await self._parts.supervisor.stop()
         await self._tasks.stop()

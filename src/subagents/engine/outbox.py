@@ -147,6 +147,7 @@ class Outbox:
 
     async def stop(self) -> None:
         await self._tasks.stop()
+        # Forgotten here, kept in the store: the next start adds them again.
         self._queues.clear()
         self._ready.clear()
         self._quarantine.clear()
@@ -169,6 +170,9 @@ class Outbox:
                 await asyncio.sleep(0)
 
     async def _drain(self, run_id: RunId) -> None:
+        # One task per run: its effects never overtake each other (a stop, the start before it).
+        # Each stays at the head until it is done, and in the store until the commit that answers
+        # it: after a crash in between it is performed again, and every performer is repeatable.
         queue = self._queues[run_id]
         delay_s, failures = RETRY_FIRST_S, 0
         while queue:

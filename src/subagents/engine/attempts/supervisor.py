@@ -120,6 +120,8 @@ class Supervisor:
         self._is_stopped = False
         self._cursors = {attempt_id(run_id, h.attempt): h.cursor for run_id, h in leases.items()}
         for run in tuple(self._ledger.published.values()):
+            # Never started again: its worker may live on, and two on one task harm each other.
+            # Its output is read on from where the lease stands; keys make repetitions harmless.
             cursor = self._look_at(run, is_new=False)
             if cursor is not None:
                 self._ledger.apply_now(
@@ -386,6 +388,7 @@ class Supervisor:
                 if watched is not None and unseen_ms == 0:
                     self._ledger.renew_lease(run, watched.settled_cursor)
                 elif unseen_ms > self._lease_ms:
+                    # Not at the first failure: a runtime gets the whole lease to come back.
                     expired = LeaseExpired(at_ms=self._clock.now_ms(), attempt=len(run.attempts))
                     self._ledger.apply_now(run.id, expired)
 

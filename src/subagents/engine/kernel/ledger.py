@@ -136,8 +136,8 @@ class Ledger:
             if stored is None:
                 raise NotFound(f"run {run_id} does not exist")
             keys = await self._off_loop(lambda: self._store.load_keys([run_id]))
-            # While this call waited, somebody else may have loaded the run, or even loaded it,
-            # changed it and evicted it again: what was read is the newest only if nothing left.
+            # While this call waited, somebody else may have loaded the run, or even loaded,
+            # changed and evicted it again: what was read is the newest only if nothing left.
             if run_id not in self.live and self._evictions == evictions:
                 self.live[run_id] = self.published[run_id] = stored
                 self._keys[run_id] = set(keys.get(run_id, ()))
@@ -183,6 +183,8 @@ class Ledger:
         if performed is not None:
             self.mark_performed(performed)
         run = self.live.get(run_id)
+        # The same signal or answer comes again after every crash and retry: its key makes the
+        # repetition harmless, so that those who send it need not know whether it arrived.
         if key is not None and key in self._keys.get(run_id, ()):
             return self._known(run_id)
         if run is not None and type(event) in BY_WORKERS:
@@ -210,6 +212,8 @@ class Ledger:
 
     def _settle_followups(self, followups: Iterable[tuple[Run, FollowUp]], at_ms: int) -> None:
         """Apply all that follows for other runs, and give out the slots this made free."""
+        # Breadth first and in this commit: a crash leaves no parent that was never told of its
+        # child, and no child that works on under a parent that was cancelled.
         pending = deque(followups)
         while pending:
             source, followup = pending.popleft()
@@ -292,6 +296,7 @@ class Ledger:
             self.batch.leases[run.id] = self._lease(run, 0)
         elif held and not holds:
             self.batch.leases[run.id] = None
+            # Its agent answers nothing more: what its children asked goes to who can.
             self.batch.readdressed += addresses.left_open(self.live, run)
 
     def step(self, run_id: RunId, event: Event) -> list[tuple[Run, FollowUp]]:
@@ -384,6 +389,8 @@ class Ledger:
                 done.set_result(None)
 
     def _swap(self) -> tuple[Batch, asyncio.Future[None]]:
+        # What is applied while this batch is written goes into the next one, and its callers
+        # wait for that one: a future belongs to exactly one batch.
         batch, self.batch = self.batch, Batch()
         self._writing = batch
         done = self._committed or asyncio.get_running_loop().create_future()
@@ -392,6 +399,7 @@ class Ledger:
         return batch, done
 
     def _publish(self, batch: Batch) -> None:
+        # Readers before listeners, callers last: whoever is woken finds what woke it.
         self.published.update(batch.runs)
         for listener in self._on_commit:
             listener(batch)

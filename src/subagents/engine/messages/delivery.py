@@ -110,6 +110,7 @@ class Deliveries:
         """One courier's try under a lease, and the consumption that follows a good one."""
         message_id, reader = announcement_id(run.id), f"courier:{courier.name}"
         leases = self._mailbox.leases
+        # A wait that is under way hands over by itself; pushing as well would tell it twice.
         if self._mailbox.is_awaited(run.id, target):
             return BUSY
         if not leases.acquire(message_id, reader, for_ms=self._timeout_ms + LEASE_MARGIN_MS):

@@ -39,6 +39,7 @@ class MessageLeases:
 
     def acquire(self, message_id: str, reader: str, *, for_ms: int = OFFER_MS) -> bool:
         """Lease it to ``reader``, or lengthen its lease; False = somebody else holds it."""
+        # Look and take in one step without an await: of two readers in the same moment one gets it.
         if not self.is_free(message_id, reader):
             return False
         now = self._clock.now_ms()
