@@ -34,7 +34,7 @@ from subagents.engine.parts import Adapters
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError
 from subagents.ports import Exporter, Runtime
-from subagents.runtimes import runtime_plugins as plugins
+from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.dialects import dialects
@@ -165,7 +165,7 @@ def runtimes_of(
     host: RuntimeHost, command: CommandRuntime
 ) -> tuple[dict[str, Runtime], tuple[Refused, ...]]:
     """Every runtime by its name: ours, and those of installed plugins; and the plugins refused."""
-    more, refused = plugins.load(host)
+    more, refused = runtime_plugins.load(host)
     runtimes: dict[str, Runtime] = {
         **more,
         "command": command,

@@ -68,7 +68,7 @@ def test_a_session_is_interrupted_and_gone_on_with(tmp_path: Path) -> None:
         assert (done.ok, done.label, done.result) == (True, "s", "and now?")
         command = await sub.spawn("true", agent="command")
         await command.wait()
-        with pytest.raises(Conflict, match="cannot go on with a session"):
+        with pytest.raises(Conflict, match="cannot continue a session"):
             await command.continue_("more")
 
     embedded(tmp_path, work)

@@ -153,7 +153,7 @@ def test_what_cannot_be_written_into_a_thread_is_refused(
         home.post("/v1/runs", home.spawn_body("x", agent="talker", mode="session"))
     shell = bound(home, "sh", label="deaf")
     home.finish(shell["runId"])
-    with pytest.raises(Conflict, match="cannot go on with a session"):
+    with pytest.raises(Conflict, match="cannot continue a session"):
         write(home, shell["threadId"], "x")
 
 

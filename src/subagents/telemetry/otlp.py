@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from subagents.domain.trace import span_names as genai
+from subagents.domain.trace import span_names
 from subagents.domain.trace.spans import Span
 from subagents.telemetry.span_export import ReceiverRefused, ReceiverUnavailable
 
@@ -50,7 +50,9 @@ class OtlpSender:
             endpoint=self._url, headers=dict(headers), timeout=TIMEOUT_S, session=session
         )
         self._resource = Resource.create({"service.name": service_name, "service.version": version})
-        self._scope = InstrumentationScope(SCOPE, version, attributes={"schema": genai.SCHEMA_DATE})
+        self._scope = InstrumentationScope(
+            SCOPE, version, attributes={"schema": span_names.SCHEMA_DATE}
+        )
 
     @property
     def endpoint(self) -> str:
@@ -89,7 +91,7 @@ class OtlpSender:
             for each in span.events
         ]
         links = [
-            Link(_context(span.trace_id, each.span_id), {genai.LINK_KIND: each.kind})
+            Link(_context(span.trace_id, each.span_id), {span_names.LINK_KIND: each.kind})
             for each in span.links
         ]
         return ReadableSpan(

@@ -194,7 +194,7 @@ def test_a_message_from_a_pipe_that_is_refused_ends_it_with_the_reason(shared: H
     only_watched = shared.cli("attach", "deaf", stdin="")
 
     assert done.code == 1
-    assert 'runtime "command" cannot go on with a session' in done.err
+    assert 'runtime "command" cannot continue a session' in done.err
     assert "hint: start again: subagents retry" in done.err
     assert only_watched.code == 0
 

@@ -82,7 +82,7 @@ def test_a_contract_holds_until_it_was_met(state: VerificationState, *, holds: b
 def test_a_session_that_is_not_there_is_not_gone_on_with() -> None:
     named = able().run
     cases = (
-        (Life.begin().run, 'runtime "scripted" cannot go on with a session'),
+        (Life.begin().run, 'runtime "scripted" cannot continue a session'),
         (named, "its worker's program never named one"),
         (replace(named, spec=RunSpec(task="x", cleanup=Cleanup.DELETE)), "cleanup: delete"),
     )

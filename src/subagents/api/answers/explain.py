@@ -12,7 +12,7 @@ from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import budgets, provider_limits
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.rules.deadlines import timer_event
-from subagents.domain.run import events as e
+from subagents.domain.run import events
 from subagents.domain.run.outcome import (
     DeferReason,
 )
@@ -277,10 +277,10 @@ def steps_of(folded: Folded) -> list[Step]:
     return [Step(at_ms, line) for line in (text, *_led_to(folded))]
 
 
-def _with_cause(folded: Folded) -> e.Event:
+def _with_cause(folded: Folded) -> events.Event:
     """Timers in journals of 0.1.0 name no cause: the same deadlines are in the run as it was."""
     event, before = folded.entry.event, folded.before
-    if isinstance(event, e.TimerFired) and event.cause is None and before is not None:
+    if isinstance(event, events.TimerFired) and event.cause is None and before is not None:
         return timer_event(before, event.at_ms) or event
     return event
 
@@ -289,7 +289,7 @@ def paused_by(entries: Iterable[JournalEntry]) -> str | None:
     """Who paused the run last."""
     who: str | None = None
     for entry in entries:
-        if isinstance(entry.event, e.Paused):
+        if isinstance(entry.event, events.Paused):
             who = entry.event.by
     return who
 

@@ -1,4 +1,4 @@
-"""What an event changed of a subtree's spending: told upwards and assessed, in the same commit.
+"""What an event changed of a subtree's spending: reported upwards and assessed, in the same commit.
 
 See docs/decisions/0020.
 """
@@ -60,12 +60,12 @@ def _used_alike(before: Run, run: Run) -> bool:
 
 
 def report_spending(step: Transition) -> Transition:
-    """First of all: what else is told may settle the run that hears of it."""
+    """Before all other follow-ups: one of those may settle the run above, which must know first."""
     if step.run.lineage.requester_run is None:
         return step
     account = spending.account(step.run)
-    told = TellSpent(spent=account.spent, committed=account.committed)
-    return step._replace(followups=(told, *step.followups))
+    report = TellSpent(spent=account.spent, committed=account.committed)
+    return step._replace(followups=(report, *step.followups))
 
 
 def _check_budget(before: Run, step: Transition, at_ms: int, stop: Stop) -> Transition:

@@ -48,6 +48,7 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         ),
         delivery=Delivery(target=run.requester, tries_total=0),
     )
+    # It ended because its parent did: the row exists, but nobody waits for it.
     quiet = outcome.reason is Reason.PARENT_ENDED
     message = announcement.announcement(run, consumed=quiet)
     followups: tuple[FollowUp, ...] = (
@@ -57,10 +58,11 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         result = announcement.result_for_others(run)
         followups += (TellParent(outcome=outcome, result=result),)
     if run.children:
-        # What its agent never read still belongs to somebody.
-        told = tuple(c.run_id for c in run.children if not c.told and c.outcome is not None)
-        if told and outcome.status is not Status.CANCELLED:
-            followups += (ConsumeChildren(children=told),)
+        # Its agent reads no more: results that it never read are handed over with this one, and
+        # what else is in its session's inbox moves to the run's own requester.
+        ended = tuple(c.run_id for c in run.children if not c.told and c.outcome is not None)
+        if ended and outcome.status is not Status.CANCELLED:
+            followups += (ConsumeChildren(children=ended),)
         followups += (MoveInbox(source=run.session.first_key),)
     return Transition(
         run,
@@ -118,7 +120,7 @@ def clean_up(run: Run, at_ms: int) -> Transition:
 
 
 def consumed(run: Run, event: AnnouncementConsumed) -> Transition:
-    """Somebody has the announcement: no door hands it over again."""
+    """A reader took the announcement: it is handed over nowhere else."""
     if run.announcement_consumed_ms is not None:
         return Transition(run, stale=True)
     delivery = run.delivery or Delivery(target=run.requester)

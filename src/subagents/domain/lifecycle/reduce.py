@@ -149,6 +149,8 @@ def reduce(run: Run | None, event: Event) -> Transition:
         if not isinstance(event, Spawned):
             raise IllegalTransition("?", "none", type(event).__name__)
         return _spawned(event)
+    # Events race: a worker exits while it is being cancelled, a timer fires for a run that moved
+    # on. Such a pair is known as stale and harmless; any other is a bug and must not be stored.
     if (run.phase, type(event)) not in TRANSITIONS:
         if (run.phase, type(event)) in STALE:
             return _stale(run)
@@ -199,11 +201,11 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
         case ChildSettled():
             return _child_settled(run, event)
         case ChildTold(child=child_id):
-            told = tuple(
+            children = tuple(
                 replace(child, told=True) if child.run_id == child_id else child
                 for child in run.children
             )
-            return Transition(replace(run, children=told))
+            return Transition(replace(run, children=children))
         case ChildSpent():
             return accounting.child_spent(run, event)
         case BudgetExhausted(at_ms=at_ms, stop=stop):
@@ -432,6 +434,8 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
 
 
 def _signal_received(run: Run, event: SignalReceived) -> Transition:
+    # Evidence of an attempt that was decided can change nothing: its outcome is on record, perhaps
+    # announced already.
     if event.attempt != run.attempt.number or run.attempt.outcome is not None:
         return Transition(run, stale=True)
     if isinstance(event.signal, ProgressSeen):
@@ -459,6 +463,7 @@ def _reconcile(run: Run, at_ms: int) -> Transition:
     if outcome is None:
         settling = attempt.evidence.exit is not None and run.phase is not P.ENDING
         return Transition(enter(run, P.ENDING, at_ms) if settling else run)
+    # Only now: the report's text can be in the last line, and a report may lower the outcome.
     attempt = with_report_from_text(attempt)
     outcome = decide(attempt, at_ms=at_ms) or outcome
     if outcome.status is Status.CANCELLED and run.control.cancel is not None:
@@ -492,12 +497,13 @@ def _end_word(outcome: Outcome) -> str:
 def _after_children(run: Run, at_ms: int) -> Transition:
     """The attempt is over: wait for live descendants, tell the agent of ended ones, or go on."""
     outcome = run.attempt.outcome
+    # A run announces once and for its whole subtree, so it waits for every live descendant.
     if outcome is None or run.active_children:
         return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
     if run.control.cancel is not None and outcome.status is not Status.CANCELLED:
         outcome = _cancelled(run.control.cancel)
     untold = tuple(child for child in run.children if not child.told)
-    # Whoever interrupted it wants no further turn, but for what was said to it since.
+    # Whoever interrupted it wants no further turn, but for messages that came since.
     news = (
         run.control.steers
         if outcome.reason is Reason.INTERRUPTED
@@ -506,7 +512,7 @@ def _after_children(run: Run, at_ms: int) -> Transition:
     wants_turn = bool(news) and outcome.status in {Status.OK, Status.PARTIAL}
     may_follow_up = wants_turn and _may_follow_up(run, at_ms)
     if run.budget.stop is not None and wants_turn and (untold or may_follow_up):
-        # Its agent cannot be told of them any more: what there is goes up as it is.
+        # No budget for one more turn: what there is goes up as it is.
         return _conclude(_append_children(run), budgets.stopped(run, run.budget.stop), at_ms)
     if may_follow_up:
         if run.control.paused:
@@ -723,15 +729,15 @@ def _cancelled(cancel: Cancel) -> Outcome:
 
 
 def _steer_requested(run: Run, event: SteerRequested) -> Transition:
-    """Whoever writes to the worker has heard its notices: the message answers them all."""
+    """Whoever writes to the worker has read its notices: the message answers them all."""
     run = replace(run, control=replace(run.control, last_steer_ms=event.at_ms))
     notices = tuple(each for each in run.pending_requests if each.priority is not None)
     given = Answer(decision=Decision.ANSWER, text=event.message, by=event.by, at_ms=event.at_ms)
     for notice in notices:
         run = open_questions.answer(run, notice.id, given)
     step = _send(run, event.message, by=event.by, at_ms=event.at_ms, next_turn=event.next_turn)
-    heard = tuple(MessageId(notice.id) for notice in notices)
-    return join(step, (ResolveMessages(messages=heard),) if heard else ())
+    answered = tuple(MessageId(notice.id) for notice in notices)
+    return join(step, (ResolveMessages(messages=answered),) if answered else ())
 
 
 def _send(run: Run, message: str, *, by: str, at_ms: int, next_turn: bool = False) -> Transition:
@@ -770,7 +776,7 @@ def _child_settled(run: Run, event: ChildSettled) -> Transition:
 
 
 def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
-    """End the run with what it has so far; what is being verified or announced goes on."""
+    """End the run with what it has so far; what is being verified or announced continues."""
     if run.budget.stop is not None:
         return Transition(run, stale=True)
     run = replace(run, budget=replace(run.budget, stop=stop))
@@ -848,7 +854,7 @@ def _alerted(run: Run, event: Alerted) -> Transition:
 
 
 def _passed_on(run: Run, messages: tuple[Message, ...]) -> tuple[FollowUp, ...]:
-    """A requester that is a run hears of them where it works, not only in its inbox."""
+    """A requester that is a run gets them in its live attempt, not only in its inbox."""
     if run.lineage.requester_run is None:
         return ()
     return tuple(PassOn(message=each.id, text=each.text) for each in messages)

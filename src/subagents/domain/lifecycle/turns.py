@@ -7,7 +7,7 @@ from subagents.domain.run.values import replace
 
 
 def first(run: Run, event: AttemptStarted) -> Attempt:
-    """Its deadline counts from here; one that goes on after a limit keeps the old one."""
+    """Its deadline counts from here; one that continues after a limit keeps the old one."""
     attempt, timeout_ms = run.attempt, run.resolved.timeout_ms
     deadline = event.at_ms + timeout_ms if timeout_ms else None
     return replace(

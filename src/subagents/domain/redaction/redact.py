@@ -7,7 +7,7 @@ wherever they stand. It is a net under the rule that workers get no secrets, not
 
 Every pattern is linear in the text. Runs of characters are possessive (``++``), and what can
 follow a failed start is bounded, so that no text of a worker can make the daemon think for long.
-Redacting twice changes nothing, so each door may do it without knowing of the others.
+Redacting twice changes nothing, so each layer may do it without knowing of the others.
 
 Most text holds nothing of the kind, and ``may_hold_secret`` says so at a tenth of the price: each
 pattern can only find something in a text that passes it.
@@ -122,7 +122,7 @@ def redact(text: str, own: Sequence[str] = ()) -> str:
     ``redact(redact(x)) == redact(x)``.
 
     Args:
-        text: Whatever was said or written.
+        text: Any.
         own: Replaced wherever they stand, see ``own_secrets``.
     """
     for secret in own:
@@ -149,7 +149,7 @@ def ending(data: bytes, bytes_max: int) -> str:
     """
     text = data.decode("utf-8", "replace")
     if len(data) <= bytes_max:
-        return text  # nothing is cut; redacting is for the doors behind this one
+        return text  # nothing is cut; redacting is for the layers behind this one
     whole = redact(text).encode()
     kept = whole[-bytes_max:]
     if len(whole) <= bytes_max or whole[-bytes_max - 1 : -bytes_max] == b"\n":

@@ -142,7 +142,7 @@ class Assessment(NamedTuple):
     """What a change of a subtree's spending leads to."""
 
     run: Run
-    """With its marks: what was said or done once is not repeated."""
+    """With its marks: what was alerted or done once is not repeated."""
     alerts: tuple[Alert, ...] = ()
     stop: BudgetStop | None = None
     """The budget is used up: the run and everything below it ends."""
@@ -239,7 +239,7 @@ def _alert(run: Run, most: Share, *, is_over: bool) -> tuple[Run, tuple[Alert, .
 
 
 def _assess_cost(run: Run) -> Assessment:
-    """Without a budget the requester hears what the run and all below it cost."""
+    """Without a budget the requester is alerted to what the run and all below it cost."""
     cost = spending.spent(run).cost_usd
     marks = run.resolved.alerts.cost_usd
     passed = [mark for mark in marks if run.budget.mark < mark <= (cost or 0) + DUST]

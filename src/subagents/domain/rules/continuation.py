@@ -1,4 +1,4 @@
-"""Going on with an ended run's session: what a later run takes over, and when there is nothing to.
+"""Continuing an ended run's session: what a later run takes over, and when there is nothing to.
 
 A session is a conversation that can be resumed, not a live process: each message to one that nobody
 works in starts a run of its own, with its own result. It is never wider than the run before it.
@@ -17,12 +17,12 @@ def check_resumable(run: Run) -> str:
     """What the worker's program calls the session of an ended run.
 
     Raises:
-        Conflict: There is nothing to go on with; says why, and what to do instead.
+        Conflict: There is nothing to continue; says why, and what to do instead.
     """
     again = f"start again: subagents retry {run.id}"
     if not run.resolved.abilities.resume:
         raise Conflict(
-            f'runtime "{run.resolved.runtime}" cannot go on with a session: it has none', hint=again
+            f'runtime "{run.resolved.runtime}" cannot continue a session: it has none', hint=again
         )
     if run.spec.cleanup is Cleanup.DELETE:
         raise Conflict(
@@ -31,17 +31,17 @@ def check_resumable(run: Run) -> str:
     native = run.native_session
     if native is None:
         raise Conflict(
-            f"run {run.id} has no session to go on with: its worker's program never named one",
+            f"run {run.id} has no session to continue: its worker's program never named one",
             hint=again,
         )
     return native
 
 
 def inherited(spec: RunSpec, run: Run) -> RunSpec:
-    """The parameters of a run that goes on with ``run``: what it does not say is as before.
+    """The parameters of a run that continues the session of ``run``; what it omits is as before.
 
     The tools are not taken over here but narrowed where they are resolved. A contract that was not
-    met goes on to hold; one that was met is done with.
+    met holds on; one that was met is done with.
 
     Raises:
         UsageError: It asks for another directory; programs keep sessions by theirs.

@@ -64,7 +64,7 @@ def _of_live_attempt(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
 
 
 def warn_at_ms(run: Run, attempt: Attempt) -> int | None:
-    """When the worker is told that its deadline comes; None = it was, or it cannot be told."""
+    """When the worker is warned of its deadline; None = it was, or it takes no messages."""
     if (
         attempt.times.warned
         or attempt.times.deadline_ms is None

@@ -35,8 +35,10 @@ def next_step(run_id: RunId, delivery: Delivery) -> Done | TryAgain | GiveUp:
         case Delivered() | Skipped():
             return Done()
         case Deferred():
+            # The requester is busy, not gone: it counts as no failure and is never given up.
             return TryAgain(due_ms=newest.at_ms + delivery_delay_ms(run_id, delivery.tries_total))
         case DeliveryFailed(retryable=retryable, retry_after_ms=asked_ms):
+            # Giving up is by time, not by tries: a receiver that restarts has half an hour.
             since = delivery.first_failure_ms or newest.at_ms
             if not retryable or newest.at_ms - since >= DELIVERY_GIVE_UP_MS:
                 return GiveUp()

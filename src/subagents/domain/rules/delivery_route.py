@@ -7,7 +7,7 @@ from subagents.domain.text.announcement import SILENT_TEXTS
 
 
 class Route(Value, frozen=True):
-    """Doors to try, in order; each is the name of a delivery phase in the trace."""
+    """Delivery phases to try, in order, by their names in the trace."""
 
     phases: tuple[str, ...]
     mode: str
@@ -26,10 +26,11 @@ def skip_reason(run: Run) -> Skipped | None:
 def route(run: Run) -> Route:
     """``expectsCompletionMessage``: direct first, then queue/steer; else the other way round.
 
-    A nested requester is told by internal injection only: nothing of a child's child goes to an
+    A nested requester is notified by internal injection only: nothing of a child's child goes to an
     outside channel, not even when its parent is gone and the message bubbled up to a session that
     has one. What cannot be steered waits in the inbox, and the reducer's follow-up turn
-    (``lifecycle._follow_up``) reads it to the agent: that turn is the direct door inside.
+    (``lifecycle._follow_up``) hands it to the agent: for a nested
+    requester that turn is the direct delivery.
     """
     if run.lineage.requester_run is not None:
         return Route(phases=("steer-internal", "queue-internal"), mode="internal")

@@ -176,12 +176,15 @@ def decide(attempt: Attempt, *, at_ms: int) -> Outcome | None:
     due = settle_due_ms(evidence)
     if due is not None and at_ms < due:
         return None
+    # Why it was stopped outranks how it ended, and how it ended outranks what it claims: a worker
+    # killed at its deadline was not "cancelled by SIGTERM", and exit code 1 is no success.
     return (
         _stopped(evidence) or _exited(evidence, evidence.exit) or _reported(attempt.reported.report)
     )
 
 
 def _lost(evidence: Evidence) -> Outcome:
+    # Why we stopped it outranks how it looks dead: it is gone because we ended it.
     stopped = _stopped(evidence)
     if stopped is not None:
         return stopped

@@ -1,7 +1,7 @@
 """When a model's provider takes no more for now: waiting is not failing.
 
 An attempt that the provider ended (429, 529) is no failed one: its run waits, uncounted, and then
-goes on in the same session where its program can, else from the beginning. Its deadline and its
+continues in the same session where its program can, else from the beginning. Its deadline and its
 budgets hold meanwhile. The first wait is 15 s, each further one in a row twice as long up to
 5 min, or what the provider asked for; after 6 h in a row the run ends.
 
@@ -94,7 +94,7 @@ def past_deadline(run: Run, at_ms: int) -> Outcome | None:
 
 
 def resumes(run: Run) -> str | None:
-    """The program's own session in which the next attempt goes on; None = from the beginning."""
+    """The program's own session in which the next attempt continues; None = from the beginning."""
     if run.retry.limited is None or not run.attempts or not run.resolved.abilities.resume:
         return None
     return run.attempt.session.native
@@ -124,7 +124,7 @@ class Provider(Value, frozen=True):
     name: str
     """For people; never a key."""
     key: str
-    """The same for all attempts that share a limit; tells nothing of the secret in it."""
+    """The same for all attempts that share a limit; reveals nothing of the secret in it."""
 
 
 class Gate(Value, frozen=True):

@@ -190,7 +190,7 @@ def left_for(above: Sequence[Run], spec: RunSpec, *, now_ms: int) -> Budget | No
 
 
 def reserved(spec: RunSpec) -> Committed:
-    """What a spawn takes from the budgets above, until the run itself tells more."""
+    """What a spawn takes from the budgets above, until the run itself reports more."""
     budget = spec.budget or Budget()
     return Committed(
         tokens=budget.max_tokens or 0,

@@ -37,6 +37,7 @@ def retry_delay_ms(
 
     Never for cancelled runs, an exhausted budget, or a launch that can never start.
     """
+    # A cancelled run has nobody who wants it; one without budget could only be stopped again.
     if outcome.status not in RETRYABLE or outcome.reason is Reason.BUDGET:
         return None
     if retries_used >= spec.retry_count:
@@ -46,6 +47,7 @@ def retry_delay_ms(
     delay = backoff_delay_ms(retries_used, base_ms=spec.retry_delay, strategy=spec.retry_backoff)
     if spec.retry_max_time is None:
         return delay
+    # The last retry comes early rather than not at all, as long as there is time left.
     remaining = spec.retry_max_time - (now_ms - first_start_ms)
     return None if remaining <= 0 else min(delay, remaining)
 

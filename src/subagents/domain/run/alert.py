@@ -1,7 +1,7 @@
 """Alerts: short news of a run, one line per cause, and the rules when they are due.
 
 What finds them is in ``detectors`` (lines) and ``budgets`` (usage); what keeps them from flooding
-the requester's context is in ``noise``.
+the requester's context is in ``allowance``.
 """
 
 from enum import StrEnum

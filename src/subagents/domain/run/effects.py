@@ -115,14 +115,14 @@ def decode_effect(data: bytes) -> Effect:
 
 
 class TellDependants(Value, frozen=True, tag=True):
-    """Every run that waits for this one hears of its outcome."""
+    """Every run that waits for this one is notified of its outcome."""
 
     outcome: Outcome
     result: str | None
 
 
 class TellParent(Value, frozen=True, tag=True):
-    """The run that spawned this one hears of its outcome."""
+    """The run that spawned this one is notified of its outcome."""
 
     outcome: Outcome
     result: str | None
@@ -158,7 +158,7 @@ class MarkTold(Value, frozen=True, tag=True):
 
 
 class TellSpent(Value, frozen=True, tag=True):
-    """The run that spawned this one hears what it and everything below it used: totals."""
+    """The run that spawned this one records what it and everything below it used: totals."""
 
     spent: Spent
     committed: Committed
@@ -171,7 +171,7 @@ class StopChildren(Value, frozen=True, tag=True):
 
 
 class OutdateAlerts(Value, frozen=True, tag=True):
-    """The end of the run was read: what was told on the way is no news now."""
+    """The end of the run was read: alerts from before it are outdated."""
 
     reader: str
 

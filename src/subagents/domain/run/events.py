@@ -179,7 +179,7 @@ class InterruptRequested(Fact, frozen=True, tag=True):
 
 
 class Continued(Fact, frozen=True, tag=True):
-    """A later run goes on with this one's session; written in the commit that stores that run."""
+    """A later run continues this one's session; written in the commit that stores that run."""
 
     run_id: RunId
 
@@ -259,13 +259,13 @@ class Redelivered(Fact, frozen=True, tag=True):
 
 
 class Alerted(Fact, frozen=True, tag=True):
-    """Something the requester may want to know; whether it is pushed is decided by ``noise``."""
+    """Something the requester may want to know; ``allowance`` decides whether it is pushed."""
 
     alert: Alert
 
 
 class ChildAlerted(Fact, frozen=True, tag=True):
-    """News of a run that this one's agent spawned, for its live attempt."""
+    """An alert of a run that this one's agent spawned, for its live attempt."""
 
     child: RunId
     text: str

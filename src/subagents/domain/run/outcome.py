@@ -135,7 +135,7 @@ class DeliveryFailed(Value, frozen=True, tag="failed", tag_field="kind"):
     retryable: bool
     error: str
     retry_after_ms: int | None = None
-    """The receiver said how long to wait."""
+    """How long the receiver asked to wait."""
 
 
 DeliveryOutcome: TypeAlias = Delivered | Deferred | Skipped | DeliveryFailed

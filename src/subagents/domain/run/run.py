@@ -402,7 +402,7 @@ class Delivery(Value, frozen=True):
 
 
 class AlertLedger(Value, frozen=True):
-    """What was pushed to the requester in this hour, and what was held back (``noise``)."""
+    """What was pushed to the requester in this hour, and what was held back (``allowance``)."""
 
     number: int = 0
     """Of alert messages so far."""

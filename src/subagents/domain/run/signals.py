@@ -17,7 +17,7 @@ from subagents.domain.run.workspace import Remains
 
 
 class Exited(Value, frozen=True, tag=True):
-    """The process is gone. ``drained`` = its output was read to the end before this was said."""
+    """The process is gone. ``drained`` = its output was read to the end before this signal."""
 
     key: str
     exit: Exit
@@ -37,7 +37,7 @@ class ResultSeen(Value, frozen=True, tag=True):
     is_limit: bool = False
     """The model's provider refused for now (429, 529): waiting helps, and is no failure."""
     retry_after_ms: int | None = None
-    """How long the provider said to wait."""
+    """How long the provider asked to wait."""
 
 
 class SessionSeen(Value, frozen=True, tag=True):
@@ -74,7 +74,7 @@ class ToolSeen(Value, frozen=True, tag=True):
 
 
 class RemainsSeen(Value, frozen=True, tag=True):
-    """What the attempt left besides its result; looked for before its end is told."""
+    """What the attempt left besides its result; looked for before its end is journaled."""
 
     key: str
     remains: Remains

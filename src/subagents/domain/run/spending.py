@@ -18,7 +18,7 @@ N = TypeVar("N", int, float)
 
 
 class Account(NamedTuple):
-    """What a run tells the run that spawned it."""
+    """What a run reports to the run that spawned it."""
 
     spent: Spent
     committed: Committed

@@ -1,8 +1,8 @@
-"""Where a run works when it has a place of its own, and what it left there.
+"""Where a run works when it has a workspace of its own, and what it left there.
 
 A worktree is planned at the spawn (its path and branch are in the receipt), made before the first
-attempt, and looked at when an attempt ends: before the end is journaled, so that whoever hears of
-it hears of what was changed, too.
+attempt, and looked at when an attempt ends: before the end is journaled, so that its announcement
+already names what was changed.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Worktree(Value, frozen=True):
     repository: str
     """Root of the checkout it comes from, absolute."""
     path: str
-    """Root of the worktree; the run works in it, or in the same place below it as asked for."""
+    """Root of the worktree; the run works in it, or in the same directory below it as asked for."""
     branch: str
     origin: str
     """The working directory that was asked for."""
@@ -79,7 +79,7 @@ class Remains(Value, frozen=True):
     """What an attempt left besides its result."""
 
     words: str | None = None
-    """The end of what it said, when it gave no result."""
+    """The end of its output, when it gave no result."""
     files: tuple[str, ...] = ()
     """Files of its contract that exist, when it ended badly."""
     changes: Changes | None = None

@@ -214,10 +214,10 @@ def notice(run: Run, event: ParentNotified) -> Message:
 
 
 def answer_to(request: Request, answer: Answer) -> str:
-    """What the worker hears of its notice; there is no call that could return it."""
+    """The message with which a worker gets the answer to its notice: no call waits for one."""
     decided = {Decision.APPROVE: "approved", Decision.DENY: "denied"}.get(answer.decision)
-    said = ": ".join(part for part in (decided, answer.text) if part)
-    return f'[Answer to your {request.priority} "{one_line(request.question)}"]: {said}'
+    text = ": ".join(part for part in (decided, answer.text) if part)
+    return f'[Answer to your {request.priority} "{one_line(request.question)}"]: {text}'
 
 
 def deadline_warning(remaining_ms: int) -> str:
@@ -239,7 +239,7 @@ def follow_up(children: tuple[Child, ...], steers: tuple[Steer, ...]) -> str:
 
 
 def append_children(result: str | None, children: tuple[Child, ...]) -> str:
-    """The result of a run whose agent cannot be told of its children any more."""
+    """The result of a run whose agent gets no further turn to read of its children."""
     blocks = "\n\n".join(_child_block(child) for child in children)
     return f"{result or ''}\n\n[Sub-agent results]\n{blocks}".lstrip()
 

@@ -9,9 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar, assert_never
 
-from subagents.domain.run import events as e
-from subagents.domain.run import signals as s
-from subagents.domain.run import spending
+from subagents.domain.run import events, signals, spending
 from subagents.domain.run.outcome import (
     Deferred,
     Delivered,
@@ -33,8 +31,8 @@ TEXT_CHARS_MAX: Final = 200
 NAMES_MAX: Final = 5
 """Of labels listed in one sentence."""
 
-F = TypeVar("F", bound=e.Fact)
-S = TypeVar("S", bound=s.Signal)
+F = TypeVar("F", bound=events.Fact)
+S = TypeVar("S", bound=signals.Signal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Texts:
     """How the texts of workers and callers stand inside a sentence."""
 
     whole: bool
-    """As they are, for the record; else on one line, short, and what was said in quotes."""
+    """As they are, for the record; else on one line, short, and what was written in quotes."""
 
     def shown(self, text: str | None) -> str:
         return (text or "") if self.whole else brief(text or "")
@@ -63,16 +61,16 @@ WHOLE: Final = Texts(whole=True)
 class Words:
     """One row: what an event says, and where else than in the timeline it is shown."""
 
-    sentence: Callable[[e.Event, Run, Texts], str]
+    sentence: Callable[[events.Event, Run, Texts], str]
     line: LineType | None = None
     """In the transcript; None = it has no line there."""
     mark: str | None = None
     """On a span; None = it has none."""
-    line_sentence: Callable[[e.Event, Run, Texts], str] | None = None
+    line_sentence: Callable[[events.Event, Run, Texts], str] | None = None
     """Where the transcript wants other words than the timeline."""
 
 
-def sentence(event: e.Event, run: Run, texts: Texts = BRIEF) -> str:
+def sentence(event: events.Event, run: Run, texts: Texts = BRIEF) -> str:
     """What the event says.
 
     Args:
@@ -83,18 +81,18 @@ def sentence(event: e.Event, run: Run, texts: Texts = BRIEF) -> str:
     return WORDS[type(event)].sentence(event, run, texts)
 
 
-def transcript_line(event: e.Event, run: Run) -> tuple[LineType, str] | None:
+def transcript_line(event: events.Event, run: Run) -> tuple[LineType, str] | None:
     """Type and whole text of the event's line in the transcript; None = it has none there."""
     words = WORDS[type(event)]
     line = words.line
-    if isinstance(event, e.SignalReceived):
+    if isinstance(event, events.SignalReceived):
         line = SIGNAL_WORDS[type(event.signal)][1]
     if line is None:
         return None
     return line, (words.line_sentence or words.sentence)(event, run, WHOLE)
 
 
-def span_mark(event: e.Event) -> str | None:
+def span_mark(event: events.Event) -> str | None:
     """The event's name as a moment of a span; None = a trace does not show it as one."""
     return WORDS[type(event)].mark
 
@@ -109,7 +107,7 @@ def _row(
     line: LineType | None = None,
     mark: str | None = None,
     line_words: Callable[[F, Run, Texts], str] | None = None,
-) -> tuple[type[e.Fact], Words]:
+) -> tuple[type[events.Fact], Words]:
     """A row whose words may rely on the event's own type."""
     row = Words(sentence=words, line=line, mark=mark, line_sentence=line_words)  # type: ignore[arg-type]  # looked up by the same type
     return kind, row
@@ -117,11 +115,11 @@ def _row(
 
 def _signal_row(
     kind: type[S], words: Callable[[S, Texts], str], line: LineType | None = None
-) -> tuple[type[s.Signal], tuple[Callable[[s.Signal, Texts], str], LineType | None]]:
+) -> tuple[type[signals.Signal], tuple[Callable[[signals.Signal, Texts], str], LineType | None]]:
     return kind, (words, line)  # type: ignore[return-value]  # looked up by the same type
 
 
-def _spawned(event: e.Spawned, _run: Run, _texts: Texts) -> str:
+def _spawned(event: events.Spawned, _run: Run, _texts: Texts) -> str:
     resolved = event.resolved
     text = f'spawned by {event.requester} for agent "{resolved.agent_id}" ({resolved.runtime})'
     if event.retry_from is not None:
@@ -134,7 +132,7 @@ def _spawned(event: e.Spawned, _run: Run, _texts: Texts) -> str:
     return f"{text}; its contract is met already (vacuous)" if event.vacuous else text
 
 
-def _started(event: e.AttemptStarted, _run: Run, _texts: Texts) -> str:
+def _started(event: events.AttemptStarted, _run: Run, _texts: Texts) -> str:
     pid = f" (pid {event.pid})" if event.pid else ""
     if event.adopted:
         return f"attempt {event.attempt} was found alive and adopted{pid}"
@@ -143,75 +141,75 @@ def _started(event: e.AttemptStarted, _run: Run, _texts: Texts) -> str:
     return f"attempt {event.attempt} started{pid}"
 
 
-def _start_failed(event: e.AttemptStartFailed, _run: Run, texts: Texts) -> str:
+def _start_failed(event: events.AttemptStartFailed, _run: Run, texts: Texts) -> str:
     end = "; the same launch can never start" if event.permanent else ""
     return f"attempt {event.attempt} could not start: {texts.shown(event.error)}{end}"
 
 
-def _taken_over(event: e.AttemptTakenOver, _run: Run, _texts: Texts) -> str:
+def _taken_over(event: events.AttemptTakenOver, _run: Run, _texts: Texts) -> str:
     return (
         f"a restarted daemon took over attempt {event.attempt} "
         f"and reads on from byte {event.cursor}"
     )
 
 
-def _cancelled(event: e.CancelRequested, _run: Run, texts: Texts) -> str:
+def _cancelled(event: events.CancelRequested, _run: Run, texts: Texts) -> str:
     above = " with the run above it" if event.cascaded else ""
     return f"cancelled by {event.by}{above}{texts.reason(event.reason)}"
 
 
-def _answered(event: e.RequestAnswered, _run: Run, texts: Texts) -> str:
+def _answered(event: events.RequestAnswered, _run: Run, texts: Texts) -> str:
     answer = event.answer
     text = "" if answer.text is None else f": {texts.quoted(answer.text)}"
     return f"{event.request_id} got {answer.decision} by {answer.by}{text}"
 
 
-def _budget_exhausted(event: e.BudgetExhausted, _run: Run, texts: Texts) -> str:
+def _budget_exhausted(event: events.BudgetExhausted, _run: Run, texts: Texts) -> str:
     stop = event.stop
     return f'the budget of run "{stop.label}" ({stop.by}) is used up: {texts.shown(stop.used)}'
 
 
-def _delivered(event: e.DeliverySettled, _run: Run, texts: Texts) -> str:
+def _delivered(event: events.DeliverySettled, _run: Run, texts: Texts) -> str:
     record = event.record
     tried = f" ({' → '.join(record.phases)})" if record.phases else ""
     return f"delivery to {record.target}: {delivery_text(record.outcome, texts)}{tried}"
 
 
-def _refused(event: e.CallRefused, _run: Run, texts: Texts) -> str:
+def _refused(event: events.CallRefused, _run: Run, texts: Texts) -> str:
     who = f"{texts.shown(event.call)} by {texts.shown(event.by)}"
     return f"refused {who}: {texts.shown(event.reason)}"
 
 
-def _signal(event: e.SignalReceived, _run: Run, texts: Texts) -> str:
+def _signal(event: events.SignalReceived, _run: Run, texts: Texts) -> str:
     words, _ = SIGNAL_WORDS[type(event.signal)]
     return f"attempt {event.attempt} {words(event.signal, texts)}"
 
 
-def _timer(event: e.TimerFired, _run: Run, _texts: Texts) -> str:
+def _timer(event: events.TimerFired, _run: Run, _texts: Texts) -> str:
     return "a timer fired" if event.cause is None else _TIMER_WORDS[event.cause]
 
 
 _TIMER_WORDS: Final = {
-    e.TimerCause.DEPENDENCY_TIMEOUT: "waited too long for its dependencies",
-    e.TimerCause.PROVIDER_WAIT: "its deadline passed while it waited for its model's provider",
-    e.TimerCause.RETRY_DUE: "the retry is due",
-    e.TimerCause.DELIVERY_DUE: "the next delivery try is due",
-    e.TimerCause.DEADLINE: "its deadline passed; the attempt is stopped",
-    e.TimerCause.BUDGET: "its budget of seconds reached a limit",
-    e.TimerCause.QUESTION_TIMEOUT: "a question passed its deadline",
-    e.TimerCause.SETTLE: "the end of its output was awaited long enough",
-    e.TimerCause.DEADLINE_WARNING: "the worker was warned of its deadline",
-    e.TimerCause.DIGEST: "alerts that were held back are sent as one line",
+    events.TimerCause.DEPENDENCY_TIMEOUT: "waited too long for its dependencies",
+    events.TimerCause.PROVIDER_WAIT: "its deadline passed while it waited for its model's provider",
+    events.TimerCause.RETRY_DUE: "the retry is due",
+    events.TimerCause.DELIVERY_DUE: "the next delivery try is due",
+    events.TimerCause.DEADLINE: "its deadline passed; the attempt is stopped",
+    events.TimerCause.BUDGET: "its budget of seconds reached a limit",
+    events.TimerCause.QUESTION_TIMEOUT: "a question passed its deadline",
+    events.TimerCause.SETTLE: "the end of its output was awaited long enough",
+    events.TimerCause.DEADLINE_WARNING: "the worker was warned of its deadline",
+    events.TimerCause.DIGEST: "alerts that were held back are sent as one line",
 }
 
 
-def _report_seen(signal: s.ReportSeen, texts: Texts) -> str:
+def _report_seen(signal: signals.ReportSeen, texts: Texts) -> str:
     report = signal.report
     sure = f", confidence {report.confidence}" if report.confidence else ""
     return f"reported {report.status}{sure}: {texts.quoted(report.summary)}"
 
 
-def _result_seen(signal: s.ResultSeen, texts: Texts) -> str:
+def _result_seen(signal: signals.ResultSeen, texts: Texts) -> str:
     if signal.is_limit:
         return f"was refused by its model's provider: {texts.shown(signal.error or signal.text)}"
     size = signal.bytes_total or len(signal.text.encode())
@@ -219,13 +217,13 @@ def _result_seen(signal: s.ResultSeen, texts: Texts) -> str:
     return f"gave {kind} ({counted(size, 'byte')})"
 
 
-def _progress_seen(signal: s.ProgressSeen, texts: Texts) -> str:
+def _progress_seen(signal: signals.ProgressSeen, texts: Texts) -> str:
     percent = signal.progress.percent_complete
     done = "" if percent is None else f" ({percent:g} %)"
     return f"is at: {texts.shown(signal.progress.phase)}{done}"
 
 
-def _remains_seen(signal: s.RemainsSeen, _texts: Texts) -> str:
+def _remains_seen(signal: signals.RemainsSeen, _texts: Texts) -> str:
     return f"left {_remains(signal.remains)}"
 
 
@@ -248,19 +246,21 @@ def _exited(exit_: Exit) -> str:
 
 SIGNAL_WORDS: Final = dict(
     [
-        _signal_row(s.Exited, lambda signal, _: _exited(signal.exit), LineType.SYSTEM),
-        _signal_row(s.ResultSeen, _result_seen),
-        _signal_row(s.ReportSeen, _report_seen, LineType.TOOL),
-        _signal_row(s.UsageSeen, lambda *_: "reported its usage"),
-        _signal_row(s.ProgressSeen, _progress_seen, LineType.SYSTEM),
+        _signal_row(signals.Exited, lambda signal, _: _exited(signal.exit), LineType.SYSTEM),
+        _signal_row(signals.ResultSeen, _result_seen),
+        _signal_row(signals.ReportSeen, _report_seen, LineType.TOOL),
+        _signal_row(signals.UsageSeen, lambda *_: "reported its usage"),
+        _signal_row(signals.ProgressSeen, _progress_seen, LineType.SYSTEM),
         _signal_row(
-            s.SessionSeen,
+            signals.SessionSeen,
             lambda signal, texts: f"works in session {texts.shown(signal.session_id)}",
         ),
-        _signal_row(s.ToolSeen, lambda signal, texts: f"used tool {texts.shown(signal.name)}"),
-        _signal_row(s.RemainsSeen, _remains_seen),
         _signal_row(
-            s.Vanished,
+            signals.ToolSeen, lambda signal, texts: f"used tool {texts.shown(signal.name)}"
+        ),
+        _signal_row(signals.RemainsSeen, _remains_seen),
+        _signal_row(
+            signals.Vanished,
             lambda signal, texts: f"is gone: {texts.shown(signal.error)}",
             LineType.ERROR,
         ),
@@ -271,120 +271,120 @@ SIGNAL_WORDS: Final = dict(
 WORDS: Final = dict(
     [
         _row(
-            e.Spawned,
+            events.Spawned,
             _spawned,
             line=LineType.USER,
             line_words=lambda event, *_: f"task from {event.requester}: {event.spec.task}",
         ),
         _row(
-            e.DependencySettled,
+            events.DependencySettled,
             lambda event, *_: f"dependency {event.run_id} {outcome_text(event.outcome)}",
         ),
         _row(
-            e.SlotGranted,
+            events.SlotGranted,
             lambda _, run, __: (
                 f'slot granted in lane "{run.resolved.lane}" for attempt {len(run.attempts)}'
             ),
         ),
-        _row(e.TokenIssued, lambda event, *_: f"attempt {event.attempt} got one more token"),
-        _row(e.AttemptStarted, _started, line=LineType.SYSTEM),
-        _row(e.AttemptStartFailed, _start_failed, line=LineType.ERROR),
+        _row(events.TokenIssued, lambda event, *_: f"attempt {event.attempt} got one more token"),
+        _row(events.AttemptStarted, _started, line=LineType.SYSTEM),
+        _row(events.AttemptStartFailed, _start_failed, line=LineType.ERROR),
         _row(
-            e.AttemptTakenOver,
+            events.AttemptTakenOver,
             _taken_over,
             line=LineType.SYSTEM,
             mark="taken over after a restart",
         ),
-        _row(e.SignalReceived, _signal),
+        _row(events.SignalReceived, _signal),
         _row(
-            e.LeaseExpired,
+            events.LeaseExpired,
             lambda event, *_: f"nobody vouched for attempt {event.attempt} until its lease ran out",
             mark="lease expired",
         ),
-        _row(e.TimerFired, _timer),
+        _row(events.TimerFired, _timer),
         _row(
-            e.VerificationFinished,
+            events.VerificationFinished,
             lambda event, _, texts: _verification(event.verification, texts),
             line=LineType.SYSTEM,
         ),
-        _row(e.CancelRequested, _cancelled, line=LineType.SYSTEM, mark="cancel requested"),
-        _row(e.Paused, lambda event, *_: f"paused by {event.by}", line=LineType.SYSTEM),
-        _row(e.Resumed, lambda event, *_: f"resumed by {event.by}", line=LineType.SYSTEM),
+        _row(events.CancelRequested, _cancelled, line=LineType.SYSTEM, mark="cancel requested"),
+        _row(events.Paused, lambda event, *_: f"paused by {event.by}", line=LineType.SYSTEM),
+        _row(events.Resumed, lambda event, *_: f"resumed by {event.by}", line=LineType.SYSTEM),
         _row(
-            e.SteerRequested,
+            events.SteerRequested,
             lambda event, _, texts: f"message from {event.by}: {texts.quoted(event.message)}",
             line=LineType.USER,
             mark="steered",
         ),
         _row(
-            e.SteerSettled,
+            events.SteerSettled,
             lambda event, *_: (
                 f"message {event.number} "
                 + ("reached the worker" if event.taken else "waits for the next turn")
             ),
         ),
         _row(
-            e.InterruptRequested,
+            events.InterruptRequested,
             lambda event, _, texts: f"interrupted by {event.by}{texts.reason(event.reason)}",
             line=LineType.SYSTEM,
             mark="interrupt requested",
         ),
         _row(
-            e.Continued,
+            events.Continued,
             lambda event, *_: f"run {event.run_id} continues its session",
             line=LineType.SYSTEM,
         ),
         _row(
-            e.ChildSpawned,
+            events.ChildSpawned,
             lambda event, *_: f'spawned sub-agent "{event.child.label}" ({event.child.run_id})',
         ),
         _row(
-            e.ChildSettled,
+            events.ChildSettled,
             lambda event, *_: f"sub-agent {event.child} {outcome_text(event.outcome)}",
         ),
-        _row(e.ChildTold, lambda event, *_: f"took the result of sub-agent {event.child}"),
+        _row(events.ChildTold, lambda event, *_: f"took the result of sub-agent {event.child}"),
         _row(
-            e.ChildSpent,
+            events.ChildSpent,
             lambda event, *_: f"sub-agent {event.child} and all below it: {_spent(event.spent)}",
         ),
-        _row(e.BudgetExhausted, _budget_exhausted, mark="budget exhausted"),
+        _row(events.BudgetExhausted, _budget_exhausted, mark="budget exhausted"),
         _row(
-            e.RequestAsked,
+            events.RequestAsked,
             lambda event, _, texts: (
                 f"asks: {texts.quoted(event.request.question)} ({event.request.id})"
             ),
             line=LineType.TOOL,
             mark="question",
         ),
-        _row(e.RequestAnswered, _answered, line=LineType.USER, mark="answer"),
+        _row(events.RequestAnswered, _answered, line=LineType.USER, mark="answer"),
         _row(
-            e.ParentNotified,
+            events.ParentNotified,
             lambda event, _, texts: (
                 f"tells its requester ({event.priority}): {texts.quoted(event.message)}"
             ),
             line=LineType.TOOL,
         ),
         _row(
-            e.Alerted,
+            events.Alerted,
             lambda event, _, texts: f"alert: {texts.shown(event.alert.text)}",
             mark="alert",
         ),
         _row(
-            e.ChildAlerted,
+            events.ChildAlerted,
             lambda event, _, texts: (
                 f"its agent was notified of {event.child}: {texts.shown(event.text)}"
             ),
         ),
-        _row(e.DeliverySettled, _delivered, mark="delivery"),
+        _row(events.DeliverySettled, _delivered, mark="delivery"),
         _row(
-            e.AnnouncementConsumed,
+            events.AnnouncementConsumed,
             lambda event, *_: f"result consumed by {event.reader} ({event.path})",
             mark="consumed",
         ),
-        _row(e.Redelivered, lambda event, *_: f"delivery asked for again by {event.by}"),
-        _row(e.CallRefused, _refused),
-        _row(e.CleanedUp, lambda *_: "cleaned up"),
-        _row(e.Archived, lambda *_: "archived"),
+        _row(events.Redelivered, lambda event, *_: f"delivery asked for again by {event.by}"),
+        _row(events.CallRefused, _refused),
+        _row(events.CleanedUp, lambda *_: "cleaned up"),
+        _row(events.Archived, lambda *_: "archived"),
     ]
 )
 

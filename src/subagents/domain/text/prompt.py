@@ -60,7 +60,7 @@ def _with_results(run: Run) -> str:
 
 
 def _failed_dependencies(run: Run) -> str:
-    """With ``onDependencyFailure: run`` the worker is told what it must do without."""
+    """With ``onDependencyFailure: run`` the worker learns what it must do without."""
     failed: list[Dependency] = [
         d
         for d in run.waiting.dependencies
@@ -79,7 +79,7 @@ def _how(outcome: Outcome) -> str:
 
 
 def system_prompt(run: Run) -> str:
-    """What a worker that reads prose must know of its place; plain commands ignore it.
+    """What a worker that reads prose must know of its situation; plain commands ignore it.
 
     Instructions that this run does not ask for are left out: every line costs each of its turns.
     """

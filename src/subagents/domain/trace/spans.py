@@ -47,7 +47,7 @@ from subagents.domain.run.run import Attempt, Run
 from subagents.domain.run.signals import ToolSeen
 from subagents.domain.run.values import Value, attempt_before
 from subagents.domain.text.event_words import span_mark
-from subagents.domain.trace import span_names as genai
+from subagents.domain.trace import span_names
 from subagents.domain.trace.trace_ids import (
     UNTRIED,
     Lineage,
@@ -206,21 +206,21 @@ def _about_mark(event: Event) -> dict[str, Attribute]:
     """What a moment of a span says besides its name: no text of anybody."""
     match event:
         case RequestAsked(request=request):
-            return {genai.REQUEST_ID: request.id}
+            return {span_names.REQUEST_ID: request.id}
         case RequestAnswered(request_id=request_id, answer=answer):
-            return {genai.REQUEST_ID: request_id, genai.DECISION: str(answer.decision)}
+            return {span_names.REQUEST_ID: request_id, span_names.DECISION: str(answer.decision)}
         case Alerted(alert=alert):
-            return {genai.ALERT_KIND: str(alert.kind)}
+            return {span_names.ALERT_KIND: str(alert.kind)}
         case DeliverySettled(record=record):
             known: dict[str, Attribute] = {
-                genai.DELIVERY_TARGET: record.target,
-                genai.DELIVERY_OUTCOME: delivery_word(record.outcome),
+                span_names.DELIVERY_TARGET: record.target,
+                span_names.DELIVERY_OUTCOME: delivery_word(record.outcome),
             }
             if isinstance(record.outcome, Delivered):
-                known[genai.DELIVERY_PATH] = str(record.outcome.path)
+                known[span_names.DELIVERY_PATH] = str(record.outcome.path)
             return known
         case AnnouncementConsumed(path=path):
-            return {genai.DELIVERY_PATH: str(path)}
+            return {span_names.DELIVERY_PATH: str(path)}
         case _:
             return {}
 
@@ -263,34 +263,34 @@ def _of_attempt(
     if is_last:
         end_ms = max(end_ms, run.ended_at_ms or end_ms)
     attributes = _about(run, description=description)
-    attributes[genai.ATTEMPT] = attempt.number
-    attributes[genai.CONVERSATION_ID] = attempt.session.key
+    attributes[span_names.ATTEMPT] = attempt.number
+    attributes[span_names.CONVERSATION_ID] = attempt.session.key
     _put_outcome(attributes, outcome)
     if (before := attempt_before(run.id, attempt.number)) is not None:
-        attributes[genai.RETRY_OF] = before
+        attributes[span_names.RETRY_OF] = before
     if attempt.number == 1:
-        attributes[genai.QUEUED_MS] = max(
+        attributes[span_names.QUEUED_MS] = max(
             attempt.times.requested_at_ms - run.times.created_at_ms, 0
         )
     usage = attempt.usage
     if usage is not None:
         counts = {
-            genai.INPUT_TOKENS: usage.tokens_in,
-            genai.OUTPUT_TOKENS: usage.tokens_out,
-            genai.COST_USD: usage.cost_usd,
+            span_names.INPUT_TOKENS: usage.tokens_in,
+            span_names.OUTPUT_TOKENS: usage.tokens_out,
+            span_names.COST_USD: usage.cost_usd,
         }
         attributes |= {name: count for name, count in counts.items() if count is not None}
     if run.spec.verification is not None:
-        attributes[genai.CONTRACT_STATUS] = _contract(draft.verification)
+        attributes[span_names.CONTRACT_STATUS] = _contract(draft.verification)
     if is_last and story.path is not None:
-        attributes[genai.DELIVERY_PATH] = story.path
+        attributes[span_names.DELIVERY_PATH] = story.path
     if draft.tools_left_out:
-        attributes[genai.TOOLS_LEFT_OUT] = draft.tools_left_out
+        attributes[span_names.TOOLS_LEFT_OUT] = draft.tools_left_out
     if draft.events_left_out:
-        attributes[genai.EVENTS_LEFT_OUT] = draft.events_left_out
+        attributes[span_names.EVENTS_LEFT_OUT] = draft.events_left_out
     if content:
-        said = run.result if is_last else attempt.evidence.result
-        attributes |= _content(run.spec.task, said, outcome)
+        output = run.result if is_last else attempt.evidence.result
+        attributes |= _content(run.spec.task, output, outcome)
     first = (Link(span_id=span_id(run.id, 1), kind="retry_of"),) if attempt.number > 1 else ()
     times = (attempt.times.requested_at_ms, end_ms)
     return _span(run, where, draft, attributes, outcome, times=times, links=first)
@@ -301,11 +301,11 @@ def _untried(
 ) -> Span:
     """A run that ended while it waited: cancelled, or its dependencies failed."""
     attributes = _about(run, description=description)
-    attributes[genai.ATTEMPT] = UNTRIED
-    attributes[genai.CONVERSATION_ID] = run.session.first_key
+    attributes[span_names.ATTEMPT] = UNTRIED
+    attributes[span_names.CONVERSATION_ID] = run.session.first_key
     _put_outcome(attributes, run.outcome)
     if story.path is not None:
-        attributes[genai.DELIVERY_PATH] = story.path
+        attributes[span_names.DELIVERY_PATH] = story.path
     if content:
         attributes |= _content(run.spec.task, run.result, run.outcome)
     times = (run.times.created_at_ms, run.ended_at_ms or run.times.created_at_ms)
@@ -324,12 +324,12 @@ def _span(
 ) -> Span:
     begun_ms, end_ms = times
     parent, apart = _parent(run, where)
-    number = attributes[genai.ATTEMPT]
+    number = attributes[span_names.ATTEMPT]
     return Span(
         trace_id=trace_id(where.root),
         span_id=span_id(run.id, int(number)),
         parent_id=parent,
-        name=f"{genai.INVOKE_AGENT} {run.resolved.agent_id}",
+        name=f"{span_names.INVOKE_AGENT} {run.resolved.agent_id}",
         start_ms=begun_ms,
         end_ms=max(end_ms, begun_ms),
         is_remote_call=True,
@@ -344,28 +344,28 @@ def _about(run: Run, *, description: str | None) -> dict[str, Attribute]:
     """What every span of an attempt says of its run."""
     resolved = run.resolved
     found: dict[str, Attribute] = {
-        genai.OPERATION_NAME: genai.INVOKE_AGENT,
-        genai.PROVIDER_NAME: genai.PROVIDERS.get(resolved.runtime, resolved.runtime),
-        genai.AGENT_ID: resolved.agent_id,
-        genai.AGENT_NAME: resolved.agent_id,
-        genai.RUN_ID: run.id,
-        genai.LABEL: redact(resolved.label),
-        genai.RUNTIME: resolved.runtime,
-        genai.DEPTH: run.lineage.depth,
+        span_names.OPERATION_NAME: span_names.INVOKE_AGENT,
+        span_names.PROVIDER_NAME: span_names.PROVIDERS.get(resolved.runtime, resolved.runtime),
+        span_names.AGENT_ID: resolved.agent_id,
+        span_names.AGENT_NAME: resolved.agent_id,
+        span_names.RUN_ID: run.id,
+        span_names.LABEL: redact(resolved.label),
+        span_names.RUNTIME: resolved.runtime,
+        span_names.DEPTH: run.lineage.depth,
     }
     if description:
-        found[genai.AGENT_DESCRIPTION] = description
+        found[span_names.AGENT_DESCRIPTION] = description
     if resolved.model is not None:
-        found[genai.REQUEST_MODEL] = resolved.model
+        found[span_names.REQUEST_MODEL] = resolved.model
     if run.lineage.requester_run is not None:
-        found[genai.PARENT_ID] = run.lineage.requester_run
+        found[span_names.PARENT_ID] = run.lineage.requester_run
     if run.lineage.retry_from is not None:
-        found[genai.RETRY_OF] = run.lineage.retry_from
+        found[span_names.RETRY_OF] = run.lineage.retry_from
     return found
 
 
 def _outcome(run: Run, attempt: Attempt, draft: _Draft) -> Outcome | None:
-    """What the attempt came to, with what its contract said of it."""
+    """What the attempt came to, and the verdict on its contract."""
     if attempt is run.attempts[-1]:
         return run.outcome
     verdict = draft.verification.verdict if draft.verification is not None else None
@@ -377,9 +377,9 @@ def _outcome(run: Run, attempt: Attempt, draft: _Draft) -> Outcome | None:
 def _put_outcome(attributes: dict[str, Attribute], outcome: Outcome | None) -> None:
     if outcome is None:
         return
-    attributes[genai.OUTCOME] = str(outcome.status)
+    attributes[span_names.OUTCOME] = str(outcome.status)
     if _has_failed(outcome):
-        attributes[genai.ERROR_TYPE] = str(outcome.reason or outcome.status)
+        attributes[span_names.ERROR_TYPE] = str(outcome.reason or outcome.status)
 
 
 def _has_failed(outcome: Outcome | None) -> bool:
@@ -410,10 +410,10 @@ def _parent(run: Run, where: Lineage) -> tuple[str | None, tuple[Link, ...]]:
 
 
 def _content(task: str, result: str | None, outcome: Outcome | None) -> dict[str, Attribute]:
-    found: dict[str, Attribute] = {genai.INPUT_MESSAGES: _messages("user", task)}
-    said = result or (outcome.error if outcome is not None else None)
-    if said:
-        found[genai.OUTPUT_MESSAGES] = _messages("assistant", said)
+    found: dict[str, Attribute] = {span_names.INPUT_MESSAGES: _messages("user", task)}
+    output = result or (outcome.error if outcome is not None else None)
+    if output:
+        found[span_names.OUTPUT_MESSAGES] = _messages("assistant", output)
     return found
 
 
@@ -430,14 +430,14 @@ def _tools(span: Span, run: Run, number: int, draft: _Draft) -> list[Span]:
             trace_id=span.trace_id,
             span_id=span_id(run.id, number, "tool", str(index)),
             parent_id=span.span_id,
-            name=f"{genai.EXECUTE_TOOL} {name}",
+            name=f"{span_names.EXECUTE_TOOL} {name}",
             start_ms=at_ms,
             end_ms=at_ms,
             attributes={
-                genai.OPERATION_NAME: genai.EXECUTE_TOOL,
-                genai.TOOL_NAME: name,
-                genai.RUN_ID: run.id,
-                genai.ATTEMPT: number,
+                span_names.OPERATION_NAME: span_names.EXECUTE_TOOL,
+                span_names.TOOL_NAME: name,
+                span_names.RUN_ID: run.id,
+                span_names.ATTEMPT: number,
             },
         )
         for index, (name, at_ms) in enumerate(draft.tools)
@@ -456,11 +456,11 @@ def _verification(
         start_ms=min(begun_ms, draft.verified_ms),
         end_ms=draft.verified_ms,
         attributes={
-            genai.RUN_ID: run.id,
-            genai.ATTEMPT: attempt.number,
-            genai.CONTRACT_STATUS: _contract(found),
-            genai.CHECKS: len(found.checks),
-            genai.CHECKS_FAILED: len(found.failures),
+            span_names.RUN_ID: run.id,
+            span_names.ATTEMPT: attempt.number,
+            span_names.CONTRACT_STATUS: _contract(found),
+            span_names.CHECKS: len(found.checks),
+            span_names.CHECKS_FAILED: len(found.failures),
         },
         has_failed=found.verdict is Verdict.FAILED,
     )

@@ -1,7 +1,7 @@
 """Which trace and span a run's attempts are, without storing anything.
 
-Ids are hashes of the run's: a worker can be told its span before it starts, and every telling of
-the same run has the same ids. Why so: docs/decisions/0022.
+Ids are hashes of the run's: a worker gets its span before it starts, and the same run has the
+same ids whenever it is exported. See docs/decisions/0022.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Which agent fits a task? A ranking with its reasons; pure, and it never starts anything.
 
-Every point given is said in words, so that whoever asked can disagree. Agents without a
+Every point given has its reason in words, so that the caller can disagree. Agents without a
 capability card take part with what is known of them.
 """
 

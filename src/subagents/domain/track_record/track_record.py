@@ -77,7 +77,7 @@ _RESULTS: Final[Mapping[Status, Result]] = {
 
 
 class Claim(Value, frozen=True):
-    """What the worker's own report said, without its words."""
+    """What the worker's own report claimed, without its text."""
 
     status: ReportStatus
     confidence: Confidence | None
@@ -109,7 +109,7 @@ class AttemptRecord(Value, frozen=True):
     """``failure`` also for what was cancelled or lost; ``reason`` tells them apart."""
     reason: Reason | None
     verification_passed: bool | None
-    """None without a contract, and where nothing can be said of it."""
+    """None without a contract, and where it could not be checked."""
     completion_report: Claim | None
     tokens: Tokens
     cost_usd: float | None
@@ -262,7 +262,7 @@ class Tally:
     """Of judged attempts."""
     reasons: Counter[Reason] = field(default_factory=Counter)
     checked: int = 0
-    """Judged attempts with a contract of which something can be said."""
+    """Judged attempts with a contract that could be checked."""
     verified: int = 0
     tokens_in: int = 0
     tokens_out: int = 0

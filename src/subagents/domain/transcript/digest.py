@@ -139,7 +139,7 @@ def digest(
 
 
 def cost(usage: Usage) -> str:
-    """Tokens, and dollars where somebody said how many: never a zero for what is unknown."""
+    """Tokens, and dollars where they were reported: never a zero for what is unknown."""
     parts = [
         f"{count:,} tokens {way}"
         for count, way in ((usage.tokens_in, "in"), (usage.tokens_out, "out"))

@@ -1,4 +1,4 @@
-"""A run's transcript: its lines, what may be asked of them, and where recording goes on."""
+"""A run's transcript: its lines, what may be asked of them, and where recording continues."""
 
 from typing import Final
 
@@ -37,7 +37,7 @@ class LogQuery(Value, frozen=True):
     """Empty = all."""
     attempt: int | None = None
     after_seq: int | None = None
-    """Only lines behind this one: the cursor of a reader that goes on."""
+    """Only lines behind this one: the cursor of a reader that follows."""
 
 
 class LogPage(Value, frozen=True):
@@ -55,7 +55,7 @@ class LogPage(Value, frozen=True):
 
 
 class Checkpoint(Value, frozen=True):
-    """Where recording goes on after a restart; kept together with the lines it belongs to."""
+    """Where recording continues after a restart; kept together with the lines it belongs to."""
 
     seq: int = 0
     """Of the last line."""
