@@ -41,7 +41,7 @@ from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import provider_of
-from subagents.runtimes.runtime_plugins import Refused, RuntimeHost
+from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.sqlite.migrate import migrations
@@ -163,7 +163,7 @@ def passes_of(runtime: Runtime | None) -> tuple[str, ...]:
 
 def runtimes_of(
     host: RuntimeHost, command: CommandRuntime
-) -> tuple[dict[str, Runtime], tuple[Refused, ...]]:
+) -> tuple[dict[str, Runtime], tuple[RefusedPlugin, ...]]:
     """Every runtime by its name: ours, and those of installed plugins; and the plugins refused."""
     more, refused = runtime_plugins.load(host)
     runtimes: dict[str, Runtime] = {
@@ -175,7 +175,7 @@ def runtimes_of(
     return runtimes, refused
 
 
-def runtimes_here(paths: Paths) -> tuple[dict[str, Runtime], tuple[Refused, ...]]:
+def runtimes_here(paths: Paths) -> tuple[dict[str, Runtime], tuple[RefusedPlugin, ...]]:
     """As ``runtimes_of``, to look at: nothing is started or written."""
     clock, threads = SystemClock(), DaemonThreads("processes")
     command = CommandRuntime(paths.attempts_dir, clock, threads)

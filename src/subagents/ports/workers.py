@@ -1,6 +1,7 @@
-"""Those who do the work, and those who tell of it: runtimes and couriers.
+"""What runs attempts, and what delivers their announcements: runtimes and couriers.
 
-Each method says what repeating it does: the outbox performs effects at least once.
+Each method says what repeating it does: the outbox performs effects at least once. All of them are
+awaited on the daemon's event loop: work that blocks goes through ``OffLoop``.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -29,6 +30,7 @@ class Launch(Value, frozen=True):
     attempt_id: AttemptId
     run_id: RunId
     number: int
+    """Of the attempt within its run, from 1."""
     session_key: SessionKey
     requester: SessionKey
     agent_id: str
@@ -45,6 +47,7 @@ class Launch(Value, frozen=True):
     """The agent's runtime section; for ``command``: ``command``, ``stdin``, ``env``, …"""
     retry_reason: str | None = None
     deadline_ms: int | None = None
+    """Milliseconds since 1970; the engine ends the attempt then, the worker may know it."""
     model: str | None = None
     thinking: str | None = None
     tools: tuple[str, ...] | None = None
@@ -64,6 +67,7 @@ class AttemptRef(Value, frozen=True):
     number: int
     options: dict[str, object] = {}
     turns: int = 1
+    """Its newest turn, from 1; all methods but ``forget`` and ``discard`` mean that one."""
     native_session: str | None = None
     """What the program calls its session, once it said so (``SessionSeen``)."""
     usage: Usage | None = None
@@ -71,8 +75,12 @@ class AttemptRef(Value, frozen=True):
 
 
 class StartedInfo(Value, frozen=True):
+    """What ``start`` or ``resume`` came to."""
+
     pid: int | None = None
+    """Of the worker; None = it has none, or it is not known yet."""
     adopted: bool = False
+    """It was started before, by this daemon or another one."""
     native_session: str | None = None
     """What the program calls its session, where that is known at the start (``SessionSeen``)."""
 
@@ -85,10 +93,14 @@ class Runtime(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As in ``runtime = "…"`` of an agent."""
+        ...
 
     @property
-    def abilities(self) -> Abilities: ...
+    def abilities(self) -> Abilities:
+        """What its programs can do, whatever their options; see ``Varied``."""
+        ...
 
     def check(self, options: Mapping[str, object]) -> None:
         """Refuse options with which no attempt could ever start.
@@ -149,7 +161,7 @@ class Runtime(Protocol):
     async def discard(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
-        """Everything before these positions is kept elsewhere, durably: its files may let it go.
+        """Everything before these positions is kept elsewhere, durably: its files may be freed.
 
         Never asked to ``watch`` from before them again. Idempotent; may do nothing.
 
@@ -160,7 +172,7 @@ class Runtime(Protocol):
             ended: Its terminal signal is durable, too: all may go, whatever the positions.
 
         Raises:
-            RuntimeUnavailable: Not all could be let go; repeating goes on.
+            RuntimeUnavailable: Not all could be freed; repeat it.
         """
         ...
 
@@ -247,7 +259,7 @@ class Courier(Protocol):
     async def deliver(self, run: Run, message: Message, requester: Run | None) -> DeliveryOutcome:
         """Try once to hand ``message`` (the announcement of ``run``) over; ``serves`` was asked.
 
-        ``Delivered`` means that the requester has it: it is consumed, and no other door hands it
+        ``Delivered`` means that the requester has it: it is consumed, and nothing else hands it
         over again. The message id is the idempotency key: after a crash the same one comes again.
         Cancelled when its time is over: whatever it began must then end with it.
 

@@ -1,4 +1,4 @@
-"""Places of their own for runs that ask for one (``isolation: "worktree"``)."""
+"""Worktrees of their own for runs that ask for one (``isolation: "worktree"``)."""
 
 from typing import Protocol
 
@@ -23,7 +23,7 @@ class Kept(Value, frozen=True):
 
 
 class Worktrees(Protocol):
-    """Makes, looks at and removes worktrees; each method says what repeating it does."""
+    """Makes, inspects and removes worktrees; each method says what repeating it does."""
 
     async def plan(self, cwd: str, *, run_id: RunId, label: str) -> Planned:
         """Say where the worktree of a run that wants to work in ``cwd`` will be; changes nothing.

@@ -1,11 +1,11 @@
-"""Runtimes that other installed packages bring: entry points of the group ``subagents.runtimes``.
+"""Runtimes of other installed packages: entry points of the group ``subagents.runtimes``.
 
 A plugin is a callable that takes a ``RuntimeHost`` and returns a ``ports.Runtime``:
 
     [project.entry-points."subagents.runtimes"]
     acme = "acme_subagents:runtime"
 
-One that cannot be loaded keeps nothing else from working: it is a ``Refused`` that says why.
+One that cannot be loaded keeps nothing else from working: it is a ``RefusedPlugin`` that says why.
 
 See docs/howto/own-runtime.md.
 """
@@ -35,7 +35,7 @@ METHODS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RuntimeHost:
-    """What the daemon lends to a runtime."""
+    """What a runtime gets from the daemon."""
 
     attempts: ProcessAttempts
     """Starts, follows and ends processes behind the shim; its ``root`` has all attempts' files."""
@@ -58,7 +58,7 @@ class RuntimeHost:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedPlugin:
     """A plugin that is not used."""
 
     name: str
@@ -66,13 +66,13 @@ class Refused:
     reason: str
 
 
-def load(host: RuntimeHost) -> tuple[Mapping[str, Runtime], tuple[Refused, ...]]:
+def load(host: RuntimeHost) -> tuple[Mapping[str, Runtime], tuple[RefusedPlugin, ...]]:
     """The runtimes of all installed plugins by name, and what is wrong with the others.
 
-    Never raises: whatever a plugin does wrong is its ``Refused``. Blocking, it imports them.
+    Never raises: whatever a plugin does wrong is its ``RefusedPlugin``. Blocking, it imports them.
     """
     loaded: dict[str, Runtime] = {}
-    refused: list[Refused] = []
+    refused: list[RefusedPlugin] = []
     for name, points in entry_points(RUNTIME_PLUGINS).items():
         reason = _unfit(name, points)
         if reason is None:
@@ -81,7 +81,7 @@ def load(host: RuntimeHost) -> tuple[Mapping[str, Runtime], tuple[Refused, ...]]
                 continue
             except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code
                 reason = f"{type(error).__name__}: {error}"
-        refused.append(Refused(name, _packages(points), reason))
+        refused.append(RefusedPlugin(name, _packages(points), reason))
         log.warning(
             "the runtime plugin %s of %s is not used: %s", name, refused[-1].package, reason
         )

@@ -62,12 +62,12 @@ class RuntimePlace(Protocol):
         """An attempt that does that; None = this worker cannot. ``number`` makes another one."""
         ...
 
-    def messages(self, runtime: Runtime, ref: AttemptRef, said: Sequence[str]) -> Sequence[str]:
-        """The messages that the worker got so far, from what it ``said`` or otherwise."""
+    def messages(self, runtime: Runtime, ref: AttemptRef, texts: Sequence[str]) -> Sequence[str]:
+        """The messages that the worker got so far, from its output ``texts`` or otherwise."""
         ...
 
-    def used_tool(self, told: Sequence[str]) -> bool:
-        """Whether the worker of ``Work.USES_A_TOOL`` really did; ``told`` = its tools' names."""
+    def used_tool(self, names: Sequence[str]) -> bool:
+        """Whether the worker of ``Work.USES_A_TOOL`` really did; ``names`` = its tools' names."""
         ...
 
     def alive(self) -> int:

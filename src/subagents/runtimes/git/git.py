@@ -34,7 +34,7 @@ _IDENTITY: Final = {
 
 
 class GitFailed(RuntimeUnavailable):
-    """git said no, or nothing in time; the message is its own."""
+    """git refused, or did not answer in time; the message is its own."""
 
 
 class NoGit(RuntimeUnavailable):
@@ -86,14 +86,14 @@ class Git:
         except OSError as error:
             raise GitFailed(f"git cannot be run: {error.strerror}") from error
         if done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace").strip()[-ERROR_CHARS_MAX:]
-            raise GitFailed(f"git {name}: {said or f'exit status {done.returncode}'}")
+            message = done.stderr.decode("utf-8", "replace").strip()[-ERROR_CHARS_MAX:]
+            raise GitFailed(f"git {name}: {message or f'exit status {done.returncode}'}")
         if len(done.stdout) > OUTPUT_BYTES_MAX:
             raise GitFailed(f"git {name} answered more than {OUTPUT_BYTES_MAX} bytes")
         return os.fsdecode(done.stdout)
 
-    def says(self, *arguments: str, timeout_s: float = TIMEOUT_S) -> str | None:
-        """As calling it, on one line; None = git said no."""
+    def line(self, *arguments: str, timeout_s: float = TIMEOUT_S) -> str | None:
+        """The answer on one line; None = git refused."""
         try:
             return self(*arguments, timeout_s=timeout_s).rstrip("\n")
         except GitFailed:

@@ -105,12 +105,12 @@ class GitWorktrees:
     def _plan(self, cwd: str, run_id: RunId, label: str) -> Planned:
         git = self._git(cwd)
         root, prefix = self._root(git, cwd)
-        if git.says("rev-parse", "--verify", "--quiet", "HEAD^{commit}") is None:
+        if git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}") is None:
             raise _refused(f"{root} has no commit yet", f"commit something there, {_INSTEAD}")
-        if git.says("ls-tree", "--full-tree", "--name-only", "HEAD", ".gitmodules"):
+        if git.line("ls-tree", "--full-tree", "--name-only", "HEAD", ".gitmodules"):
             text = f"{root} has submodules, which a worktree does not hold"
             raise _refused(text, f"give a clone of your own as cwd, {_INSTEAD}")
-        if prefix and git.says("cat-file", "-t", f"HEAD:{prefix.rstrip('/')}") != "tree":
+        if prefix and git.line("cat-file", "-t", f"HEAD:{prefix.rstrip('/')}") != "tree":
             text = f"{prefix} is not in the last commit of {root}"
             raise _refused(text, f"commit it, give {root} as cwd, {_INSTEAD}")
         path = self._directory / worktree_name(run_id, label)
@@ -141,7 +141,7 @@ class GitWorktrees:
         return root, prefix
 
     def _uncommitted(self, git: Git) -> tuple[str, ...]:
-        answer = git.says("status", "--porcelain", "-z", "--no-renames", timeout_s=LOOK_S)
+        answer = git.line("status", "--porcelain", "-z", "--no-renames", timeout_s=LOOK_S)
         count = len(fields(f"{answer}")) if answer else 0
         if not count:
             return ()
@@ -179,11 +179,11 @@ class GitWorktrees:
         tree, path = record.tree, Path(record.tree.path)
         git = self._git(tree.repository)
         if path.exists():
-            git.says("worktree", "remove", "--force", "--force", tree.path)
+            git.line("worktree", "remove", "--force", "--force", tree.path)
             shutil.rmtree(path, ignore_errors=True)
-        git.says("worktree", "prune")
+        git.line("worktree", "prune")
         ref = f"refs/heads/{tree.branch}"
-        has_branch = git.says("rev-parse", "--verify", "--quiet", ref) is not None
+        has_branch = git.line("rev-parse", "--verify", "--quiet", ref) is not None
         where = (tree.path, tree.branch) if has_branch else ("-b", tree.branch, tree.path)
         last = () if has_branch else (record.base,)
         # From the repository of the checkout: a path that begins with "-" is none (absolute).
@@ -194,20 +194,20 @@ class GitWorktrees:
         tree = record.tree
         git = self._git(tree.path)
         # Whoever held it is dead: no attempt lives beside the one that is being started.
-        lock = git.says("rev-parse", "--path-format=absolute", "--git-path", "index.lock")
+        lock = git.line("rev-parse", "--path-format=absolute", "--git-path", "index.lock")
         if lock is not None:
             Path(lock).unlink(missing_ok=True)
         found = changes_of(git, record.base, tree)
         if not found.is_clean:
             self._keep(record, attempt - 1)
         for unfinished in ("rebase", "cherry-pick", "revert"):
-            git.says(unfinished, "--quit")
+            git.line(unfinished, "--quit")
         git("checkout", "--quiet", "-f", "-B", tree.branch, record.base, timeout_s=CHECKOUT_S)
         git("clean", "-ffdq", timeout_s=CHECKOUT_S)
 
     def _keep(self, record: Record, attempt: int) -> None:
         tree, kept = record.tree, f"refs/heads/{record.tree.branch}-attempt-{attempt}"
-        if self._git(tree.path).says("rev-parse", "--verify", "--quiet", kept) is not None:
+        if self._git(tree.path).line("rev-parse", "--verify", "--quiet", kept) is not None:
             return  # kept before a crash; what is there by now may be half of it
         index = self._directory / f"{Path(tree.path).name}.index"
         index.unlink(missing_ok=True)
@@ -248,14 +248,14 @@ class GitWorktrees:
             if found is None or not found.is_clean:
                 return False
             # Without --force: git itself looks again.
-            if git.says("worktree", "remove", tree.path, timeout_s=CHECKOUT_S) is None:
+            if git.line("worktree", "remove", tree.path, timeout_s=CHECKOUT_S) is None:
                 return False
         elif Path(tree.path).exists():
-            git.says("worktree", "remove", "--force", "--force", tree.path)
+            git.line("worktree", "remove", "--force", "--force", tree.path)
             shutil.rmtree(tree.path, ignore_errors=True)
-        git.says("worktree", "prune")
+        git.line("worktree", "prune")
         # Only where it still is: a branch with commits stays.
-        git.says("update-ref", "-d", f"refs/heads/{tree.branch}", record.base)
+        git.line("update-ref", "-d", f"refs/heads/{tree.branch}", record.base)
         self._file(tree).unlink(missing_ok=True)
         return True
 
