@@ -129,7 +129,7 @@ def test_a_latency_that_is_off_by_far_is_odd_once_enough_is_known(
     assert told(settings, a_record("b", p50_ms=p50_ms)) == []
     if p50_ms == 300_000:
         (found,) = oddities(settings, [a_record("a", p50_ms=p50_ms)])
-        assert found.text == "is said to take 90s, but half of its attempts took more than 5m"
+        assert found.text == "is declared to take 90s, but half of its attempts took more than 5m"
         assert found.fix == 'set capabilities.typical_latency = "5m"'
 
 
@@ -139,7 +139,7 @@ def test_an_agent_said_to_be_free_that_costs_money_is_odd() -> None:
     settings = Settings(agents={"a": free})
 
     assert told(settings, a_record("a", cost_usd=1.5)) == [
-        ("a", "is said to be free, but 10 attempts cost $1.50 together")
+        ("a", "is declared free, but 10 attempts cost $1.50 together")
     ]
     assert told(settings, a_record("a", cost_usd=0.0)) == []
     assert told(settings, a_record("a")) == []

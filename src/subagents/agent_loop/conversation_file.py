@@ -1,4 +1,4 @@
-"""The conversation on disk: kept after each step, so that a later process can go on with it."""
+"""The conversation on disk: kept after each step, so that a later process can continue it."""
 
 import os
 import tempfile
@@ -54,7 +54,7 @@ class Conversation:
 
     @classmethod
     def opened(cls, path: Path, attempt_id: str, history: Path | None) -> "Conversation":
-        """What goes on from ``history``: at ``path`` when it was there before; None = an empty one.
+        """The continuation of ``history``: at ``path`` if it was there before; None = an empty one.
 
         Raises:
             ValueError: What is there cannot be read; ``history`` is not there.

@@ -82,7 +82,7 @@ class DaemonTools:
     async def _asked(
         self, name: str, arguments: Document, call_id: str, *, may_repeat: bool
     ) -> Returned:
-        """Ask, and go on waiting for the answer without bothering the model with each pause."""
+        """Ask, and keep waiting for the answer without bothering the model with each pause."""
         returned, structured = await self._answer(name, arguments, call_id, may_repeat=may_repeat)
         while structured.get("status") == "pending" and not self._has_news():
             again = {"requestId": structured["requestId"]}

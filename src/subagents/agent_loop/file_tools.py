@@ -44,7 +44,7 @@ def read(bounds: PathBounds, path: str, *, offset: int, limit: int) -> str:
         taken.append(numbered[:READ_CHARS_MAX])
     last = first + len(taken)
     if last < len(lines):
-        taken.append(f"[{len(lines) - last} more lines; go on with offset={last + 1}]")
+        taken.append(f"[{len(lines) - last} more lines; continue with offset={last + 1}]")
     return "\n".join(taken) or "(no lines)"
 
 

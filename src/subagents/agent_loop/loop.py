@@ -221,7 +221,7 @@ class AgentTurn:
         except asyncio.CancelledError:
             self._emit_end(identity, given, Returned(INTERRUPTED, is_error=True), began_s)
             raise
-        except Exception as error:  # noqa: BLE001  the model can go on without one tool
+        except Exception as error:  # noqa: BLE001  the model can continue without one tool
             returned = Returned(f"{type(error).__name__}: {error}", is_error=True)
         self._emit_end(identity, given, returned, began_s)
         part = ToolReturnPart(
@@ -300,7 +300,7 @@ def _shown(given: object) -> object:
 
 
 def conversation_of(assignment: Assignment) -> Conversation:
-    """The conversation that the assignment goes on with.
+    """The conversation that the assignment continues.
 
     Raises:
         ValueError: It cannot be read.

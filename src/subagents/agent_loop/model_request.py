@@ -30,7 +30,7 @@ RETRIES: Final = 3
 """After a fault of the provider or the network; waiting for a limit is not counted."""
 RETRY_S: Final = 1.0
 ALIVE_S: Final = 10.0
-"""A long answer shows that it goes on."""
+"""A long answer shows so often that it is under way."""
 LIMITS: Final = frozenset({429, 503, 529})
 FAULTS: Final = frozenset({408, 409, 425})
 MESSAGE_CHARS_MAX: Final = 500
@@ -172,7 +172,7 @@ def is_limit(error: BaseException) -> bool:
 
 
 def retry_after_s(error: BaseException) -> float | None:
-    """When to come again, in seconds, if the provider said so.
+    """When to come again, in seconds, if the provider named a time.
 
     Fractions of a second are not in the standard, and are sent all the same.
     """

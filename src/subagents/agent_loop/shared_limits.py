@@ -63,7 +63,7 @@ class Turn:
         """It takes no more for now.
 
         Args:
-            retry_after_s: When to come again, if it said so.
+            retry_after_s: When to come again, if it named a time.
 
         Returns:
             Seconds from now until anybody asks again.

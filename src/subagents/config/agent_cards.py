@@ -135,7 +135,7 @@ def _odd(agent: Agent, record: Stats | None) -> Iterator[tuple[str, str]]:
     yield from _odd_latency(card, record)
     if card.cost_tier is CostTier.FREE and record is not None and record.cost_usd:
         cost = money(record.cost_usd)
-        text = f"is said to be free, but {record.cost_known} attempts cost {cost} together"
+        text = f"is declared free, but {record.cost_known} attempts cost {cost} together"
         yield text, "set capabilities.cost_tier to cheap, medium or expensive"
 
 
@@ -150,7 +150,7 @@ def _odd_latency(card: Capabilities, record: Stats | None) -> Iterator[tuple[str
     low, high = sorted((max(said_ms, 1), max(found_ms, 1)))
     if is_known and high > LATENCY_FACTOR * low:
         half = f"{'more' if found_ms > said_ms else 'less'} than {duration(found_ms)}"
-        text = f"is said to take {card.typical_latency}, but half of its attempts took {half}"
+        text = f"is declared to take {card.typical_latency}, but half of its attempts took {half}"
         yield text, f'set capabilities.typical_latency = "{duration(found_ms)}"'
 
 

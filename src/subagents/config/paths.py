@@ -65,7 +65,7 @@ class Paths:
 
     @property
     def transcripts_dir(self) -> Path:
-        """What the workers of each run said, as long as the run is kept."""
+        """The transcript of each run, as long as the run is kept."""
         return self.state_dir / "transcripts"
 
     @property

@@ -1,6 +1,6 @@
 """The agent programs we know, whether they are installed here, and whether somebody is logged in.
 
-Also which installed program works for an agent, and how one version of it is told from the next.
+Also which installed program works for an agent, and what distinguishes its versions.
 
 Only files and variables are looked at: nothing is started and no request is made. A login that is
 found is a hint, then: a key can have expired. Blocking, some ``stat`` calls.

@@ -21,7 +21,7 @@ ANY_AGENT: Final = "*"
 RUNTIMES: Final = ("command", "scripted", "claude-code", "codex", "acp", "llm")
 """The runtimes of this package; others come as plugins (``RUNTIME_PLUGINS``)."""
 PROGRAM_RUNTIMES: Final = ("claude-code", "codex", "acp", "llm")
-"""Those that know their program: all that is said to them is in ``runtime_options``."""
+"""Those that know their program: all their options are in ``runtime_options``."""
 OPTIONS_ELSEWHERE: Final = ("env", "pass_env", "command", "stdin", "script")
 """Keys of an agent that its runtime gets beside ``runtime_options``."""
 RUNTIME_PLUGINS: Final = "subagents.runtimes"
@@ -151,15 +151,15 @@ class AgentAlerts(Section, frozen=True):
     ] = 1200
     budget_percent: Annotated[
         tuple[Percent, ...],
-        Meta(max_length=10, description="Shares of its budget at which its requester is told."),
+        Meta(max_length=10, description="Shares of its budget at which its requester is alerted."),
     ] = (50, 80, 100)
     cost_usd: Annotated[
         tuple[Annotated[float, Meta(ge=0.01, le=1e6)], ...],
-        Meta(max_length=20, description="Costs at which it is told of a run without a budget."),
+        Meta(max_length=20, description="Costs of a run without a budget at which it is alerted."),
     ] = (1.0, 5.0, 10.0, 25.0)
     context_percent: Annotated[
         tuple[Percent, ...],
-        Meta(max_length=10, description="How full the model's window is when it is told."),
+        Meta(max_length=10, description="How full the model's window is when it is alerted."),
     ] = (50, 75, 90)
     failures: Annotated[
         int, Meta(ge=2, le=100, description="Tools that fail in a row before that is news.")
@@ -198,7 +198,7 @@ class AgentAlerts(Section, frozen=True):
 
 
 class AgentCourier(Section, frozen=True):
-    """`[agents.<id>.courier]`: how this agent's sessions outside are told; the user's file only."""
+    """`[agents.<id>.courier]`: how announcements reach its sessions outside; user's file only."""
 
     command: Annotated[
         Annotated[tuple[str, ...], Meta(min_length=1)] | None,

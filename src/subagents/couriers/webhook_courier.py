@@ -9,7 +9,7 @@ address. Each try is one ``POST`` of a JSON object: ``text`` (the announcement),
 - With ``webhook_secret_env`` it is signed: ``X-Subagents-Signature: sha256=<hex>`` is the
   HMAC-SHA256 of ``<X-Subagents-Timestamp>.<body>``, the timestamp in Unix seconds.
 - 2xx means handed over, which consumes the announcement. 408, 409, 425, 429 and 5xx are tried
-  again, not before ``Retry-After``; anything else is given up at once. Redirects are not followed.
+  again, not before ``Retry-After``; anything else ends the delivery. Redirects are not followed.
 - When its time (``announce_timeout_ms``) is over, the connection is closed.
 
 Only the user's own configuration is asked, never a project's: see ``wiring``.
@@ -140,8 +140,8 @@ async def _post(url: str, body: bytes, headers: Mapping[str, str]) -> DeliveryOu
             status = answer.status_code
             if 200 <= status < 300:
                 return Delivered(path=DeliveryPath.DIRECT)
-            said = await _beginning(answer)
-            error = f"{where} answered {status}{f': {said}' if said else ''}"
+            text = await _beginning(answer)
+            error = f"{where} answered {status}{f': {text}' if text else ''}"
             is_for_now = status in AGAIN or status >= 500
             wait_ms = retry_after_ms(answer.headers.get("retry-after"), now_s=time.time())
             return DeliveryFailed(
@@ -156,12 +156,12 @@ async def _post(url: str, body: bytes, headers: Mapping[str, str]) -> DeliveryOu
 
 
 async def _beginning(answer: "httpx2.Response") -> str:
-    said = bytearray()
+    body = bytearray()
     async for chunk in answer.aiter_bytes():
-        said += chunk
-        if len(said) >= ANSWER_BYTES_MAX:
+        body += chunk
+        if len(body) >= ANSWER_BYTES_MAX:
             break
-    return " ".join(bytes(said[:ANSWER_BYTES_MAX]).decode(errors="replace").split())
+    return " ".join(bytes(body[:ANSWER_BYTES_MAX]).decode(errors="replace").split())
 
 
 def retry_after_ms(text: str | None, *, now_s: float) -> int | None:

@@ -41,7 +41,7 @@ class TranscriptLog(Protocol):
     """
 
     def resume(self, run_id: RunId) -> Checkpoint:
-        """Where recording goes on; the default for a run that has no transcript.
+        """Where recording continues; the default for a run that has no transcript.
 
         Raises:
             OSError: It cannot be read.
@@ -139,7 +139,7 @@ class Exporter(Protocol):
 
     @property
     def state(self) -> "ExportState | None":
-        """How it is going; None = nobody is told anything."""
+        """How it is going; None = nothing is exported."""
         ...
 
     def start(self) -> None:
@@ -156,5 +156,5 @@ class Exporter(Protocol):
         ...
 
     def stop(self) -> None:
-        """End within seconds; what was not told is told by the next one. Idempotent."""
+        """End within seconds; what was not exported is exported by the next one. Idempotent."""
         ...

@@ -55,7 +55,7 @@ class Launch(Value, frozen=True):
     env: dict[str, str] = {}
     """What the engine adds: SUBAGENTS_SOCKET, SUBAGENTS_TOKEN, … the runtime adds the rest."""
     native_session: str | None = None
-    """The program's own session to go on with (``SessionSeen`` of an earlier attempt), and
+    """The program's own session to resume (``SessionSeen`` of an earlier attempt), and
     ``prompt`` is what is new in it; None = a new session."""
 
 
@@ -69,7 +69,7 @@ class AttemptRef(Value, frozen=True):
     turns: int = 1
     """Its newest turn, from 1; all methods but ``forget`` and ``discard`` mean that one."""
     native_session: str | None = None
-    """What the program calls its session, once it said so (``SessionSeen``)."""
+    """What the program calls its session, once that is known (``SessionSeen``)."""
     usage: Usage | None = None
     """What the attempt used so far, as known: all its turns together."""
 
@@ -152,7 +152,7 @@ class Runtime(Protocol):
 
         Args:
             ref: The attempt.
-            cursor: For signals: 0 or a value this method gave before, reading goes on there.
+            cursor: For signals: 0 or a value this method gave before: reading continues there.
             positions: For output: ``positions`` of the last ``OutputBatch`` that was kept; nothing
                 before them is yielded again. Empty = from the beginning.
         """

@@ -119,10 +119,10 @@ class CommandRuntime:
     async def discard(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int], ended: bool = False
     ) -> None:
-        """Let go of output that is kept elsewhere; see ``ports.Runtime.discard``.
+        """Discard output that is kept elsewhere; see ``ports.Runtime.discard``.
 
         Raises:
-            RuntimeUnavailable: Not all could be let go; repeating goes on.
+            RuntimeUnavailable: Not all could be discarded; repeat it.
         """
         directory = self._attempts.directory(ref)
         await self._attempts.discard(directory, cursor=cursor, positions=positions, ended=ended)
@@ -142,7 +142,7 @@ class CommandRuntime:
         """TERM, ``grace_s`` seconds, KILL, for every process of the attempt.
 
         Raises:
-            RuntimeUnavailable: Some did not die of KILL within ten seconds; repeating goes on.
+            RuntimeUnavailable: Some survived KILL for ten seconds; repeat it.
         """
         await self._attempts.stop(ref.attempt_id, self._attempts.directory(ref), grace_s=grace_s)
 
@@ -161,7 +161,7 @@ class CommandRuntime:
         *,
         env: Mapping[str, str],  # noqa: ARG002
     ) -> StartedInfo:
-        """Always raises RuntimeUnavailable: a program has no session to go on with."""
+        """Always raises RuntimeUnavailable: a program has no session to resume."""
         raise RuntimeUnavailable(f'runtime "command" cannot resume attempt {ref.attempt_id}')
 
     async def forget(self, ref: AttemptRef) -> None:

@@ -1,7 +1,7 @@
 """Which model provider, and under which key, an attempt asks: those that agree share its limits.
 
 Looked for in the agent's section and in the environment that its program gets; a provider that
-cannot be told is known by the agent's id. Keys are only ever hashed here.
+cannot be found is known by the agent's id. Keys are only ever hashed here.
 """
 
 import hashlib

@@ -51,7 +51,7 @@ class RuntimeHost:
         return self.attempts.root
 
     def conversation(self, dialect: Dialect[Any]) -> Runtime:
-        """The runtime of a program that is spoken to in lines; see ``dialect``."""
+        """The runtime of a program that is driven in lines; see ``dialect``."""
         return ConversationRuntime(
             dialect, self.attempts, self.clock, self.off_loop, bridge=self.bridge
         )

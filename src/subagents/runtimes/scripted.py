@@ -2,7 +2,7 @@
 
 Options: ``script``, a list of steps played in order; ``{"attempt": N}`` begins the steps of
 attempt N (without one, every attempt plays the same); ``{"continued": true}`` begins those of runs
-that go on with a session of this agent (without one, such a run answers with its message). Steps:
+that continue a session of this agent (without one, such a run answers with its message). Steps:
 
 ``{"sleep_ms": N}`` · ``{"result": TEXT}`` · ``{"error": TEXT}`` (a result that says error) ·
 ``{"report": {…}}`` · ``{"progress": {…}}`` · ``{"usage": {…}}`` · ``{"tool": NAME}`` ·
@@ -11,7 +11,7 @@ program prints, see ``events``: of one with a signal both are seen) ·
 ``{"write": {"path": P, "text": T}}`` (relative to the working directory) ·
 ``{"fail_start": TEXT}`` · ``{"exit": CODE}`` · ``{"signal": N}`` · ``{"hang": true}`` (until
 stopped). The end is exit 0. A tool that the attempt was not given is not used: its step is left
-out. A tool that is used is heard, too; a result is not, so that a script without ``print`` costs
+out. A tool that is used is output, too; a result is not, so that a script without ``print`` costs
 no transcript.
 
 It lives in this process: after a restart its attempts cannot be adopted and are lost.
@@ -79,7 +79,7 @@ STEPS: Final = frozenset(
     }
 )
 HEARD: Final = "steps"
-"""The name of the position: so many steps were heard."""
+"""The name of the position: the output of so many steps was yielded."""
 SIGTERM: Final = 15
 
 

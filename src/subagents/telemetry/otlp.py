@@ -68,10 +68,10 @@ class OtlpSender:
         if self._answer is None:
             raise ReceiverUnavailable("nobody answers there")
         status, text = self._answer
-        said = f"{status} {text}".strip()
+        message = f"{status} {text}".strip()
         if status in RETRYABLE:
-            raise ReceiverUnavailable(said)
-        raise ReceiverRefused(said)
+            raise ReceiverUnavailable(message)
+        raise ReceiverRefused(message)
 
     def close(self) -> None:
         """Interrupt what waits to be tried again; nothing can be sent after it."""

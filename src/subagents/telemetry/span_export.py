@@ -3,8 +3,8 @@
 The journal is the queue. A cursor in a file says up to which event of the feed everything was
 sent; from there on the feed is read in pages, and each run that is over by then is sent with its
 whole tree position. So nothing is kept in memory, a receiver that is down costs nothing but time,
-and after ``kill -9`` the next daemon goes on where the last one had been heard. What is sent twice
-has the same ids.
+and after ``kill -9`` the next daemon continues where the last one was acknowledged. What is sent
+twice has the same ids.
 
 All of it happens on a thread of its own: a slow receiver delays nobody.
 
@@ -265,7 +265,7 @@ class SpanExport:
         except StoreUnavailable:
             raise
         except (SubagentsError, msgspec.ValidationError, KeyError, ValueError):
-            # One run that cannot be told must not keep all others from being told.
+            # One run that cannot be exported must not keep back all others.
             log.exception("run %s has no spans", run.id)
             return []
 

@@ -172,4 +172,4 @@ def test_a_session_is_gone_on_with_by_resume_then_by_load_and_else_not_at_all() 
 
     unable = Fold(opening(session_id="s-1"))
     unable.hear(answer("initialize", {"protocolVersion": 1}))
-    assert unable.result.error == "the agent cannot go on with its session s-1"
+    assert unable.result.error == "the agent cannot resume its session s-1"

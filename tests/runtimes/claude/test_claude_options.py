@@ -19,7 +19,7 @@ from subagents.runtimes.claude.claude_options import bundled_program
         ({"max_turns": 0}, "max_turns"),
         ({"permission_mode": "yolo"}, "permission_mode"),
         ({"setting_sources": ["global"]}, "setting_sources"),
-        ({"args": ["--resume=x"]}, "goes on with the session"),
+        ({"args": ["--resume=x"]}, "resumes the session"),
         ({"args": ["--dangerously-skip-permissions"]}, "permission_mode"),
         ({"env": {"SUBAGENTS_TOKEN": "x"}}, "SUBAGENTS_TOKEN"),
         ({"program": "a\0b"}, "NUL"),

@@ -1,7 +1,7 @@
 """What is known of each agent that speaks the Agent Client Protocol, and its options.
 
 The protocol leaves open what matters most to a supervisor: whether a second prompt steers, waits or
-ends the first one, whether a session can be gone on with, what a cancel leaves behind, how a tool
+ends the first one, whether a session can be resumed, what a cancel leaves behind, how a tool
 is switched off. Every field here was found by running the program; ``version`` is the one it was
 run with. An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed of it.
 
@@ -101,12 +101,12 @@ class AgentFacts(Value, frozen=True):
     asking_mode: str | None = None
     second_prompt: SecondPrompt = SecondPrompt.QUEUES
     resumes: bool = False
-    """Whether a new process can go on with a session of an old one."""
+    """Whether a new process can resume a session of an old one."""
     cancel_kills: bool = False
     """Whether a cancelled turn leaves no child behind; else we end them by their marker."""
     tokens: TokenSource = TokenSource.UNKNOWN
     cost: bool = False
-    """Whether ``usage_update`` tells dollars."""
+    """Whether ``usage_update`` reports dollars."""
     model_argument: str | None = None
     """The argument that names the model; None = it is set in the session."""
     takes_model: bool = True

@@ -55,7 +55,7 @@ TOOLS: Final[Mapping[ScopeMeans, Mapping[str, tuple[str, ...]]]] = {
         "read": ("read_file", "read_many_files"),
         "write": ("write_file",),
         "edit": ("edit", "notebook_edit"),
-        # Of no kind: not for a run that is told which tools it may use.
+        # Of no kind: not for a run that names the tools it may use.
         "other": (
             *("skill", "enter_worktree", "exit_worktree", "cron_create", "cron_delete"),
             *("loop_wakeup", "send_message"),
@@ -154,7 +154,7 @@ def may_use(facts: AgentFacts, scope: ToolScope, *, name: str, kind: str, is_our
     Args:
         facts: The agent; what its switches took away it cannot ask for.
         scope: The run's scope.
-        name: The tool's, as far as the question tells it.
+        name: The tool's, as far as the question names it.
         kind: The protocol's kind of it.
         is_ours: It is a tool of our MCP server: those are allowed unless denied by name.
     """

@@ -83,7 +83,7 @@ def sessions_of(initialized: object) -> SessionAbilities:
 def open_session(
     opening: Opening, facts: AgentFacts, session: SessionAbilities, *, again: bool = False
 ) -> InputLine | None:
-    """The request that opens the turn's session; None = the agent cannot go on with an old one.
+    """The request that opens the turn's session; None = the agent cannot resume an old one.
 
     Args:
         opening: The turn.

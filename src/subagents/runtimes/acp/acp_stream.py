@@ -166,7 +166,7 @@ def unknown(stream: AcpStream, name: str) -> StreamStep:
 
 
 def learn(stream: AcpStream, update: Mapping[str, object], *, now_ms: int | None) -> StreamStep:
-    """What a question for permission tells of its tool call: some agents tell of it only there."""
+    """What a question for permission holds of its tool call: some agents describe it only there."""
     asked = {name: value for name, value in update.items() if name not in {"status", "content"}}
     return _call(stream, asked, now_ms=now_ms, is_first=False)
 

@@ -136,7 +136,7 @@ def _initialized(state: AcpState, answer: jsonrpc.Response) -> AcpStep:
 def _open_session(state: AcpState, *, again: bool = False) -> AcpStep:
     input_line = acp_session.open_session(state.opening, state.facts, state.session, again=again)
     if input_line is None:
-        error = f"the agent cannot go on with its session {state.opening.session_id}"
+        error = f"the agent cannot resume its session {state.opening.session_id}"
         return _failed(state, acp_failures.AcpFailure(error))
     return TurnStep(state, input_lines=(input_line,))
 
@@ -239,12 +239,12 @@ def _turn_usage(facts: AgentFacts, result: object) -> Usage | None:
             return None
 
 
-# -- what the agent tells and asks ----------------------------------------------------------------
+# -- what the agent reports and asks --------------------------------------------------------------
 
 
 def updated(state: AcpState, update: Mapping[str, object], *, now_ms: int | None) -> AcpStep:
     if state.phase is not AcpPhase.TURN:
-        # The history of a session that goes on, or what it offers. Nobody hears it again.
+        # The history of a resumed session, or what it offers: no news to anybody.
         return TurnStep(state)
     step = acp_stream.stream_step(
         state.stream,
@@ -317,7 +317,7 @@ def _is_ours(call: AcpCall, asked: Mapping[str, object]) -> bool:
 
 
 def _outcome(options: object, kinds: tuple[str, ...]) -> dict[str, object]:
-    """The first option of the first of these kinds; none is offered = the call is given up."""
+    """The first option of the first of these kinds; none is offered = the call is cancelled."""
     offered = options if isinstance(options, list) else []
     for kind in kinds:
         for option in offered:

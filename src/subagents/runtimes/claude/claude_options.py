@@ -38,7 +38,7 @@ OLDEST: Final = (2, 1, 248)
 """The first version that takes a message word for word (``client_composed``): in an older one a
 task could pull in files by naming them, and run commands of the program's own."""
 VERSION_BOUND_S: Final = 20.0
-"""So long the program may take to tell its version."""
+"""So long ``--version`` may take."""
 
 _VERSION_LINE: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)[^\n]*\(Claude Code\)")
 
@@ -57,12 +57,12 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "--permission-prompt-tool": "nobody is there to answer",
     "--permission-prompts": "nobody is there to answer",
     "--session-id": "the runtime names the session",
-    "--resume": "the runtime goes on with the session",
-    "-r": "the runtime goes on with the session",
-    "--continue": "the runtime goes on with the session",
-    "-c": "the runtime goes on with the session",
-    "--fork-session": "the runtime goes on with the session",
-    "--no-session-persistence": "later turns go on with the session",
+    "--resume": "the runtime resumes the session",
+    "-r": "the runtime resumes the session",
+    "--continue": "the runtime resumes the session",
+    "-c": "the runtime resumes the session",
+    "--fork-session": "the runtime resumes the session",
+    "--no-session-persistence": "later turns resume the session",
     "--bg": "the daemon watches the process",
     "--background": "the daemon watches the process",
     "--cloud": "the daemon watches the process",
@@ -156,7 +156,7 @@ def find_program(options: ClaudeOptions, *, cwd: str, path: str) -> str:
 
 @lru_cache(maxsize=16)
 def _version_of(found: str, mtime_ns: int, size: int) -> tuple[int, ...] | None:
-    """The version that the program tells; None = none that can be read (a wrapper, perhaps).
+    """The version that the program prints; None = none that can be read (a wrapper, perhaps).
 
     Asked once for each state of the file: ``mtime_ns`` and ``size`` name it.
     """

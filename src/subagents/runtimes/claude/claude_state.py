@@ -51,15 +51,15 @@ class ClaudeState(Value, frozen=True):
     commands: dict[str, str] = {}
     """Id of a message → what became of it."""
     last_text: str = ""
-    """What the worker itself said last."""
+    """The last text of the worker itself."""
     reason: str = ""
     """``error`` of the program's last own message."""
     is_working: bool = True
     has_result: bool = False
     is_idle: bool | None = None
-    """What the session said last; None = this version says nothing."""
+    """The session's last state; None = this version does not report it."""
     is_awaiting: bool = False
-    """Agents of its own work in the background, and it will go on with what they say."""
+    """Agents of its own work in the background, and it will continue with their results."""
     is_over: bool = False
     spending: Spending = Spending()
     results: Usage | None = None

@@ -59,7 +59,7 @@ def at_ms(event: Event) -> int | None:
 
 
 class ToolResult(NamedTuple):
-    """What a ``tool_result`` tells of its call."""
+    """How a tool call ended, by its ``tool_result``."""
 
     output: str
     is_error: bool
@@ -110,7 +110,7 @@ def _shown(content: object) -> str:
 
 
 class Spending(Value, frozen=True):
-    """What the process used so far, by its messages; a lower bound until a result tells."""
+    """What the process used so far, by its messages; a lower bound until the result."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -143,7 +143,7 @@ def context_of(message: Event) -> ContextUse | None:
 
 
 def total(models: Event) -> Usage | None:
-    """``modelUsage``: of all models together; None when it tells nothing.
+    """``modelUsage``: of all models together; None when it holds nothing.
 
     The cost is known only when every model's is (``costBasis``): one guess makes it all a guess.
     """

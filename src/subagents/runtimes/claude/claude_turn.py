@@ -1,6 +1,6 @@
 """One turn with Claude Code, folded from its events.
 
-When it is over says the program itself: each message it takes has a life of its own (``queued``,
+The program itself reports when it is over: each message it takes has a life of its own (``queued``,
 ``started``, ``completed``, …), and the session says ``idle`` when no further turn is owed, also
 none for an agent that works on in the background. A version that says neither is done with its
 first result.
@@ -159,7 +159,7 @@ def _status(state: ClaudeState, event: Event) -> ClaudeStep:
 
 
 def _task_over(state: ClaudeState, event: Event) -> ClaudeStep:
-    """A background task ended; of one in the foreground its call tells."""
+    """A background task ended; one in the foreground ends with its call."""
     if text_at(event, "tool_use_id") in state.calls:
         return _alive(state)
     fate, summary = text_at(event, "status") or "ended", text_at(event, "summary")
@@ -211,7 +211,7 @@ def _lifecycle(state: ClaudeState, event: Event, now_ms: int | None) -> ClaudeSt
 
 
 def _limit(state: ClaudeState, event: Event, now_ms: int | None) -> ClaudeStep:
-    """The provider tells how much of a subscription is used."""
+    """The provider reports how much of a subscription is used."""
     del now_ms
     info = table_at(event, "rate_limit_info")
     status, resets = text_at(info, "status"), count_at(info, "resetsAt")

@@ -105,7 +105,7 @@ class CodexDialect:
         )
 
     def read_line(self, state: CodexState, line: bytes, *, now_ms: int | None) -> CodexStep:
-        """See ``Dialect.read_line``; Codex tells durations itself."""
+        """See ``Dialect.read_line``; Codex reports durations itself."""
         del now_ms
         match jsonrpc.decode(line):
             case Response() as answer:
@@ -148,5 +148,5 @@ class CodexDialect:
         """See ``Dialect.finish``."""
         if state.is_over:
             return TurnStep(state)
-        error = LEFT if state.problem is None else f"{LEFT}; before, it said: {state.problem}"
+        error = LEFT if state.problem is None else f"{LEFT}; before, it reported: {state.problem}"
         return ended(state, error=error, is_limit=state.is_limit)

@@ -1,7 +1,7 @@
 """What a Codex worker is started with: where it works, its sandbox, tools, instructions; pure.
 
 Nothing is written into the user's own configuration: all of it holds for one thread. Codex would
-write there by itself that the working directory is trusted, were it not told for the thread.
+write there by itself that the working directory is trusted, were it not set for the thread.
 
 What keeps a worker to its tool scope was tried against Codex 0.169. The shell, the web search, its
 sub-agents, pictures and every MCP server can be taken away: the model then never sees them.
@@ -29,7 +29,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "features": {
         # With a goal Codex begins further turns by itself: the end of a turn would be none.
         "goals": False,
-        # It would wait for a network that is away for ever, and tell of no failure.
+        # It would wait for a network that is away for ever, and report no failure.
         "unbounded_connection_retries": False,
         # Else models with a search tool, or that write code for their calls, do not see our tools.
         "code_mode": {"direct_only_tool_namespaces": [f"mcp__{SERVER}"]},
@@ -172,7 +172,7 @@ def _workspace(cwd: str, options: CodexOptions) -> dict[str, object]:
 
 
 def _trust(cwd: str, options: CodexOptions, known: UserConfig) -> dict[str, object]:
-    """What the user said of the directory, or of the nearest one above it; else untrusted."""
+    """The user's trust of the directory, or of the nearest one above it; else untrusted."""
     here = PurePosixPath(cwd)
     level = next(
         (known.trust[str(place)] for place in (here, *here.parents) if str(place) in known.trust),

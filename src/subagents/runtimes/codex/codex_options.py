@@ -8,7 +8,7 @@
                    (``[".git"]`` lets a worker commit).
 ``trust_project``  Whether ``.codex/`` of the project counts; unset = as the user decided before.
 ``prices``         ``{ input = …, cached = …, output = … }`` in dollars per million tokens. Codex
-                   tells no cost; with prices it is computed.
+                   reports no cost; with prices it is computed.
 ``config``         Any further keys of Codex's own ``config.toml``, for these workers alone.
 """
 

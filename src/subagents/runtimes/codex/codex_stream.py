@@ -1,4 +1,4 @@
-"""What ``codex app-server`` tells of a turn, decoded; pure, and nothing here raises.
+"""What ``codex app-server`` reports of a turn, decoded; pure, and nothing here raises.
 
 Items (what the model wrote and did), token counts, errors and plans, as Codex 0.169 names them. A
 field that is missing or odd is taken for absent; an item or event of a name that is not known
@@ -45,7 +45,7 @@ LIMITS: Final = frozenset({"rateLimitExceeded", "usageLimitExceeded", "serverOve
 """Codex's words for "the provider takes no more for now"; a status 429 or 529 says so, too."""
 LIMIT_STATUSES: Final = frozenset({429, 529})
 COMMAND_SPLIT_CHARS_MAX: Final = 64 * 1024
-"""A longer command line is shown as it is: taking it apart costs more than it tells."""
+"""A longer command line is shown as it is: taking it apart costs more than it is worth."""
 NAMES_MAX: Final = 5
 """So many files of one patch are named in its line."""
 
@@ -70,7 +70,7 @@ QUIET: Final = frozenset(
         *("remoteControl/status/changed", "model/safetyBuffering/updated"),
     }
 )
-"""Events that say nothing to a reader, or nothing that a later one does not say as a whole."""
+"""Events of no use to a reader, or that a later one repeats as a whole."""
 _PROGRESS: Final = frozenset({"item/commandExecution/outputDelta", "item/mcpToolCall/progress"})
 """Nothing to read, but a sign that a long call goes on."""
 
@@ -112,7 +112,7 @@ class TokenCount(Value, frozen=True):
 
 
 class CodexError(NamedTuple):
-    """An error that Codex told of."""
+    """An error that Codex reported."""
 
     api_error: ApiError
     is_limit: bool
@@ -185,7 +185,7 @@ def tokens_of(params: Fields) -> TokenCount:
 
 
 def context_of(params: Fields, *, model: str | None) -> ContextUse | None:
-    """How full the window is, by the last request; None when that is not told."""
+    """How full the window is, by the last request; None when that is unknown."""
     usage = table_at(params, "tokenUsage")
     last = table_at(usage, "last")
     used = count_at(last, "totalTokens")
@@ -209,7 +209,9 @@ def problem_of(error: Fields, *, will_retry: bool = False) -> CodexError:
     """A ``TurnError``: of an ``error`` event or of a turn that failed."""
     info = value_at(error, "codexErrorInfo")
     status = _status_of(info)
-    message = provider_message(text_at(error, "message")) or "Codex told of an error without a text"
+    message = (
+        provider_message(text_at(error, "message")) or "Codex reported an error without a text"
+    )
     details = text_at(error, "additionalDetails")
     again = _TRY.search(message) if will_retry else None
     full = f"{message}: {details}" if details else message

@@ -70,9 +70,9 @@ class CodexState(Value, frozen=True):
     before: TokenCount = TokenCount()
     """What our thread had used before this turn."""
     last: str = ""
-    """The last thing the model said."""
+    """The last text of the model."""
     problem: str | None = None
-    """The last error it told of, for a turn that never ends."""
+    """The last error it reported, for a turn that never ends."""
     is_limit: bool = False
     is_over: bool = False
 
@@ -132,7 +132,7 @@ def _learned(state: CodexState, name: str, *, is_out: bool = False) -> CodexStep
         return ended(state, error="its options are not those of this version; spawn it again")
     if state.known is None and not ToolScope(opening.tools, opening.tools_deny).is_open:
         return ended(
-            state, error="codex does not tell its configuration, so no tool scope can be enforced"
+            state, error="codex does not report its configuration, so no tool scope can be enforced"
         )
     method = "thread/start" if opening.session_id is None else "thread/resume"
     params = thread_params(opening, options, state.known or UserConfig())
@@ -196,11 +196,11 @@ def _is_tool_approval(params: Fields) -> bool:
     return "codex_approval_kind" in table_at(params, "_meta")
 
 
-# -- what it tells us ----------------------------------------------------------------------------
+# -- what it reports -----------------------------------------------------------------------------
 
 
 def noticed(state: CodexState, method: str, params: Fields) -> CodexStep:
-    """Codex tells what happens; of other threads than ours only the tokens count."""
+    """Codex reports what happens; of other threads than ours only the tokens count."""
     thread = text_at(params, "threadId")
     if method == "thread/tokenUsage/updated":
         return _counted(state, thread, params)
@@ -240,14 +240,14 @@ def _error(state: CodexState, params: Fields) -> CodexStep:
     will_retry = value_at(params, "willRetry") is True
     problem = problem_of(table_at(params, "error"), will_retry=will_retry)
     state = replace(state, problem=problem.api_error.message, is_limit=problem.is_limit)
-    # A last error comes again with the turn that it ends, and is said there.
+    # A last error comes again with the turn that it ends, and is shown there.
     return TurnStep(state, output=(problem_output(problem),) if will_retry else ())
 
 
 def _counted(state: CodexState, thread: str, params: Fields) -> CodexStep:
     """TokenCount of a thread; those of ours from before this turn are counted already, or not ours.
 
-    A thread that is gone on with tells its old count first, with the turn that it was of.
+    A resumed thread reports its old count first, under the turn that it was of.
     """
     found = tokens_of(params)
     is_ours = thread == state.thread_id

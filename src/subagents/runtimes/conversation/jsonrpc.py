@@ -36,7 +36,7 @@ class Request(Value, frozen=True):
 
 
 class Notification(Value, frozen=True):
-    """The other side tells, and waits for nothing."""
+    """The other side notifies, and waits for nothing."""
 
     method: str
     params: dict[str, object] = {}

@@ -4,7 +4,7 @@ The state is a fold over ``out``: after a restart it is folded again, from its b
 last checkpoint. What was taken before is folded in silence: only what stands behind ``cursor`` and
 ``positions`` is yielded. A checkpoint is made when what stands before it is to be discarded.
 
-A checkpoint holds the dialect's state by its field names, so that a new version goes on from one
+A checkpoint holds the dialect's state by its field names, so that a new version continues from one
 that an older version wrote: a field of a state is not renamed without ``msgspec.field(name=…)``.
 """
 
@@ -126,7 +126,7 @@ class TurnReader(Generic[S]):
         """See ``shim.AttemptReader``; answers are sent before it returns.
 
         Raises:
-            OSError: An answer could not be sent; reading again goes on.
+            OSError: An answer could not be sent; read again.
         """
         reading = _ReadPass(self._reported, self._names)
         # Before anything else is read: what a crash, or a full disk, kept from being sent.

@@ -1,4 +1,4 @@
-"""What the worker program of the runtime ``llm`` is told at its start: a file, without secrets.
+"""What the worker program of the runtime ``llm`` is started with: a file, without secrets.
 
 ``runtimes.llm`` writes it, ``python -m subagents.agent_loop FILE`` reads it.
 """
@@ -50,7 +50,7 @@ class Assignment(Value, frozen=True, kw_only=True):
     session_file: str
     """Where the conversation is kept, after each step."""
     history_file: str | None = None
-    """Whose conversation goes on; None = a new one, unless ``session_file`` exists already."""
+    """The conversation to continue; None = a new one, unless ``session_file`` exists already."""
     session_id: str
     limits_dir: str
-    """Holds what providers said about when to come again, for all workers."""
+    """Holds when providers may be asked again, for all workers."""

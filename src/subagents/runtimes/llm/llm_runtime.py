@@ -83,7 +83,7 @@ class LlmDialect:
     """See ``Dialect``.
 
     A conversation is a file of the attempt that held it, and goes when that is forgotten; an
-    attempt that goes on with it begins with a copy. What providers said of their limits is beside
+    attempt that continues it begins with a copy. What is known of providers' limits is beside
     the attempts, for all workers.
     """
 

@@ -46,7 +46,7 @@ class Lines:
 
     @property
     def position(self) -> int:
-        """Offset behind the last line that was complete, or too long: reading may go on here."""
+        """Offset behind the last line that was complete, or too long: reading may continue here."""
         return self._offset
 
     @property

@@ -42,10 +42,10 @@ def result_signal(
     """The result of a turn; its key is left empty for the reader.
 
     Args:
-        text: The last thing that the model said.
+        text: The last text of the model.
         error: Why the turn failed; None = it did well.
         is_limit: It failed because the provider takes no more for now.
-        retry_after_ms: When the provider may be asked again, where it said so.
+        retry_after_ms: When the provider may be asked again, where that is known.
     """
     data = text.encode("utf-8", "replace")
     return ResultSeen(

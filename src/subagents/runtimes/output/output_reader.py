@@ -1,7 +1,7 @@
-"""What a worker wrote, as signals and pieces; read from files, so nothing depends on a pipe.
+"""What a worker wrote, as signals and items; read from files, so nothing depends on a pipe.
 
 One reader goes through standard output once for both: events are signals (``events``), and every
-line is something said. Standard error is only said. Reading never holds more than a line and a
+line is output. Standard error is output alone. Reading never holds more than a line and a
 chunk, whatever the size of the output, and every call into C is short, so that a worker that
 prints a million lines leaves the interpreter to the others every few milliseconds.
 
@@ -73,12 +73,12 @@ class _Stream:
     name: str
     path: str
     reported_until: int
-    """What stands before it was heard."""
+    """What stands before it was yielded."""
     lines: Lines
 
     @property
     def position(self) -> int:
-        """Behind all that was heard."""
+        """Behind all that was yielded."""
         return max(self.lines.position, self.reported_until)
 
     def read(self, *, until: int | None) -> tuple[list[Part], int]:
@@ -101,14 +101,14 @@ class Output:
     """Reads what one attempt writes, from where its reader stopped before.
 
     Blocking, for one thread at a time. Reading again from the same places gives signals with the
-    same keys, and the same pieces.
+    same keys, and the same items.
 
     Args:
         out: Path of the standard output.
         err: Path of the standard error.
         attempt_id: Begins the keys of signals.
         cursor: Signals in lines before it were taken.
-        positions: By ``OUT`` and ``ERR``: what stands before was heard.
+        positions: By ``OUT`` and ``ERR``: output before them was yielded.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Output:
         self._attempt_id = attempt_id
         self._cursor = cursor
         self._settled_cursor = cursor
-        """The cursor that goes with pieces: all signals before it were returned."""
+        """The cursor that goes with output: all signals before it were returned."""
         out_heard, err_heard = positions.get(OUT, 0), positions.get(ERR, 0)
         self.begin = min(cursor, out_heard)
         """Where reading standard output begins."""
@@ -142,7 +142,7 @@ class Output:
 
         Of several ``usage`` or ``progress`` events in one turn one is returned, for a worker that
         floods must not flood the journal: the last progress, and the most of each total, so that
-        a worker cannot take back what it told before somebody looked.
+        a worker cannot take back what it reported before somebody looked.
         """
         turn = _ReadPass(self._attempt_id, self._reported, cursor=self._cursor)
         more_out = turn.take(self._out, until=None if until is None else until.out)
@@ -165,7 +165,7 @@ class Output:
         return found
 
     def _seen(self, turn: "_ReadPass") -> list[Seen]:
-        """Pieces before signals: whoever crashes in between reads the signals again."""
+        """Output before signals: whoever crashes in between reads the signals again."""
         turn.close()
         self._reported = turn.positions
         self._result_seen = self._result_seen or turn.result_seen
@@ -189,13 +189,13 @@ class Output:
 class _ReadPass:
     """What one turn of reading finds."""
 
-    def __init__(self, attempt_id: AttemptId, told: Mapping[str, int], *, cursor: int) -> None:
+    def __init__(self, attempt_id: AttemptId, reported: Mapping[str, int], *, cursor: int) -> None:
         self.batches: list[OutputBatch] = []
         self.signals: list[tuple[Signal, int]] = []
-        self.positions = dict(told)
+        self.positions = dict(reported)
         self.result_seen = False
         self._attempt_id = attempt_id
-        self._reported = told
+        self._reported = reported
         self._cursor = cursor
         self._output: list[OutputItem] = []
         self._count = 0
@@ -254,19 +254,19 @@ class _ReadPass:
 
 
 def newest(signals: list[tuple[Signal, int]]) -> list[tuple[Signal, int]]:
-    """Of progress only the last; of usage one, with the most that was told of each field."""
+    """Of progress only the last; of usage one, with the most that was reported of each field."""
     kept: list[tuple[Signal, int]] = []
     replaced: set[type[Signal]] = set()
-    told = Usage()
+    reported = Usage()
     for signal, _ in signals:
         if isinstance(signal, UsageSeen):
-            told = most(told, signal.usage)
+            reported = most(reported, signal.usage)
     for signal, end in reversed(signals):
         if type(signal) in replaced:
             continue
         if isinstance(signal, (UsageSeen, ProgressSeen)):
             replaced.add(type(signal))
-        shown = replace(signal, usage=told) if isinstance(signal, UsageSeen) else signal
+        shown = replace(signal, usage=reported) if isinstance(signal, UsageSeen) else signal
         kept.append((shown, end))
     kept.reverse()
     return kept

@@ -56,7 +56,7 @@ def clean(text: str) -> str:
 
 
 def line_items(block: bytes, *, is_stderr: bool) -> list[OutputItem]:
-    """What whole lines of plain text say; blank ones say nothing.
+    """Whole lines of plain text as items; blank ones are left out.
 
     Args:
         block: Lines with their newlines; the last may lack it.
@@ -97,7 +97,7 @@ def cut_line_item(data: bytes, *, is_stderr: bool) -> OutputItem:
 
 
 def looks_like_error(line: str) -> bool:
-    """Whether a line of standard error tells of an error, by its words."""
+    """Whether a line of standard error reports an error, by its words."""
     return may_hold_error(line) and _ERROR.search(line) is not None
 
 

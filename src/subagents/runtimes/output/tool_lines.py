@@ -42,7 +42,7 @@ _PATH_KEYS: Final = ("file_path", "filePath", "notebook_path", "path", "filename
 _PLAN_KEYS: Final = ("todos", "plan", "items")
 _STEP_KEYS: Final = ("content", "text", "step", "title")
 _TEAM_KEYS: Final = ("team", "team_name", "teamName")
-_TOLD_KEYS: Final = (
+_INPUT_KEYS: Final = (
     *("description", "query", "pattern", "url", "prompt", "question", "message", "text"),
 )
 """The first of these says best what a tool was asked."""
@@ -181,10 +181,10 @@ def _short_input(
 ) -> str:
     if plan is not None:
         return _one_line(_plan_state(plan), SHORT_CHARS_MAX)
-    told = command or path
-    if told is None and isinstance(given, dict):
-        told = _first_text(given, _TOLD_KEYS)
-    return _one_line(_text_of(given) if told is None else told, SHORT_CHARS_MAX)
+    chosen = command or path
+    if chosen is None and isinstance(given, dict):
+        chosen = _first_text(given, _INPUT_KEYS)
+    return _one_line(_text_of(given) if chosen is None else chosen, SHORT_CHARS_MAX)
 
 
 def _plan_state(plan: tuple[PlanItem, ...]) -> str:

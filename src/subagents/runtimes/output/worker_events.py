@@ -2,7 +2,7 @@
 
 A line of standard output that is a JSON object with the key ``"subagents"`` is one; its forms are
 described in docs/howto/workers.md. Some are evidence of how the attempt does (signals), most are
-also something said (lines of the transcript).
+also output (lines of the transcript).
 
 =============  ==============================================================================
 ``"result"``   ``text``, ``isError``?, ``error``?, ``isLimit``?, ``retryAfterMs``?: the attempt's
@@ -13,14 +13,14 @@ also something said (lines of the transcript).
 ``"progress"`` ``phase``, ``percentComplete``? (0 to 100)
 ``"tool"``     ``name``, ``id``?, ``status``? (``started``, ``ended``), ``input``?, ``output``?,
                ``exitCode``?, ``isError``?, ``durationMs``?: a tool began or ended
-``"text"``     ``text``: said to the reader
+``"text"``     ``text``: for the reader
 ``"thinking"`` ``text``
 ``"error"``    ``text``, ``api``?, ``retry``?, ``status``?, ``retryAfterMs``?: with ``api`` the
                model's provider, the program or a permission refused
 ``"system"``   ``text``, ``waitsMs``?: what the program itself did (compaction, a new session);
                so long it waits because its provider refused another worker
 ``"context"``  ``tokens``, ``window``?, ``model``?: how full the model's window is
-``"session"``  ``sessionId``: the program's own session, by which a later turn goes on with it
+``"session"``  ``sessionId``: the program's own session, by which a later turn resumes it
 =============  ==============================================================================
 
 Anything else, also a malformed event or one longer than ``LINE_BYTES_MAX``, is plain text. Of a
@@ -246,9 +246,9 @@ def signal_of(event: AnyEvent | None, *, key: str) -> Signal | None:
 
 
 def output_item_of(event: AnyEvent) -> OutputItem:
-    """What an event says; without text where the journal has a line of it, or nobody reads one.
+    """An event as output; without text where the journal has a line of it, or nobody reads one.
 
-    Such a piece still shows the detectors that the worker is alive.
+    Such an item still shows the detectors that the worker is alive.
     """
     match event:
         case ResultEvent(is_error=True):
