@@ -11,9 +11,9 @@ from subagents.agent_loop.path_bounds import PathBounds
 
 
 @pytest.mark.requirement("llm:tools:read")
-def test_reading_numbers_the_lines_and_says_how_to_go_on(bounds: PathBounds, work: Path) -> None:
+def test_reading_numbers_the_lines_and_says_how_to_continue(bounds: PathBounds, work: Path) -> None:
     assert call(bounds, "read", path="a.txt", offset=2, limit=1) == (
-        "2\ttwo\n[1 more lines; go on with offset=3]"
+        "2\ttwo\n[1 more lines; continue with offset=3]"
     )
     (work / "long.txt").write_text("\n".join(f"line {n}" for n in range(5_000)))
     said = call(bounds, "read", path="long.txt")
