@@ -17,7 +17,7 @@ def test_reading_numbers_the_lines_and_says_how_to_continue(bounds: PathBounds, 
     )
     (work / "long.txt").write_text("\n".join(f"line {n}" for n in range(5_000)))
     said = call(bounds, "read", path="long.txt")
-    assert said.endswith(f"go on with offset={file_tools.READ_LINES_MAX + 1}]")
+    assert said.endswith(f"continue with offset={file_tools.READ_LINES_MAX + 1}]")
 
 
 @pytest.mark.requirement("llm:tools:read")
