@@ -250,8 +250,8 @@ def inspector_entry(programs: Programs) -> str:
 
 def _said(text: str) -> str:
     start = text.find("{")
-    try:
-        found = json.loads(text[start:]) if start >= 0 else {}
+    try:  # what the inspector says of the schemas' portability follows the answer
+        found = json.JSONDecoder().raw_decode(text[start:])[0] if start >= 0 else {}
     except json.JSONDecodeError:
         found = {}
     if "tools" in found:
