@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 from scripts import spawn_parameters as script
@@ -15,8 +15,6 @@ from subagents.api.wire.requests import parse_spec
 from subagents.cli.main import main
 from subagents.cli.runs.plan_file import read_plan
 from subagents.cli.runs.spawn_flags import FLAGS, WITHOUT_FLAG
-from subagents.client import spawn_keywords as keywords
-from subagents.client.agent_tools import camel
 from subagents.domain.run.parameter import Parameter, leaves, parameters
 from subagents.domain.run.spec import RunSpec
 
@@ -111,13 +109,6 @@ def test_help_shows_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     spelled = {name for flag in FLAGS for name in (*flag.names, flag.opposite) if name}
     assert spelled <= shown
     assert "--contract-flags" not in shown
-
-
-@pytest.mark.requirement("spawn:declared-once")
-def test_the_python_keywords_are_the_parameters() -> None:
-    found = {camel(each) for each in get_type_hints(keywords.SpawnParameters)}
-
-    assert found | {*script.BEYOND_KEYWORDS} == {each.name for each in DECLARED}
 
 
 @pytest.mark.requirement("spawn:declared-once", "docs:generated")

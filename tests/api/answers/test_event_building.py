@@ -3,12 +3,11 @@
 import pytest
 from tests.api.run_journals import ID, journal, slot, spawned, started
 
-from subagents.api.answers.event_building import stream_event, timeline_event
+from subagents.api.answers.event_building import timeline_event
 from subagents.api.answers.explain import fold
 from subagents.domain.run import events as e
 from subagents.domain.run.run import Request
 from subagents.domain.run.values import RequestId
-from subagents.domain.transcript.feed_entry import NAMES, feed_documents
 from subagents.text import iso
 
 
@@ -27,14 +26,3 @@ def test_times_inside_an_event_are_iso_8601_and_durations_stay_numbers() -> None
     assert (shown["askedAt"], shown["deadlineAt"]) == (iso(1_000), iso(9_000))
     assert "atMs" not in str(asked.data)
     assert isinstance(first.data["resolved"], dict)
-
-
-@pytest.mark.requirement("feed:exact-fields")
-def test_an_event_of_the_stream_loses_no_field_in_its_struct() -> None:
-    *_, last = fold(journal(spawned(), slot(), started()))
-    found = feed_documents(last.run, last.entry.event, number=7, seq=3, names=frozenset(NAMES))
-
-    (event,) = [stream_event(each) for each in found]
-
-    assert (event.seq, event.name, event.type) == (7, "run", "AttemptStarted")
-    assert event.occurred_at == iso(last.entry.at_ms)

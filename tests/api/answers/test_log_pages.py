@@ -1,54 +1,24 @@
-"""``log`` and ``status`` as callers get them: what may be asked, and what comes back."""
+"""``log`` as callers get it: what may be asked, and what comes back."""
 
 import asyncio
-import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.home_daemon import CONFIG, Home, segment, serving, until
+from tests.api.answers.log_calls import events, log_of, play
+from tests.api.home_daemon import CONFIG, Home, until
 from tests.builders import NOW_MS, Life
 
-from subagents.api.answers import log_summary as summary
 from subagents.api.answers.log_pages import Asked, query_for, since_ms
-from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.transcript_query import LOG_LINES, LogQuery
 from subagents.errors import NotFound, UsageError
 
-SUMMARIZER = """
-[agents.brief]
-runtime = "scripted"
-script = [{ result = "It went well." }]
-
-[agents.mute]
-runtime = "scripted"
-script = [{ exit = 1 }]
-"""
-
-
-def play(tmp_path: Path, scenario: Any, config: str = CONFIG) -> None:
-    async def body() -> None:
-        async with serving(tmp_path / "home", config) as home:
-            await scenario(home)
-
-    asyncio.run(body())
-
 
 def query(**asked: Any) -> LogQuery:
     return query_for(Asked(**asked), Life.begin().start().run, now_ms=NOW_MS)
-
-
-async def log_of(home: Home, run: str, **asked: object) -> dict[str, Any]:
-    text = "&".join(f"{name}={segment(str(value))}" for name, value in asked.items())
-    return await home.ok("GET", f"/v1/runs/{run}/log?{text}")
-
-
-def events(*said: dict[str, object]) -> str:
-    """Shell that prints structured events."""
-    return "\n".join(f"echo '{json.dumps(each)}'" for each in said)
 
 
 def texts(page: dict[str, Any]) -> list[str]:
@@ -314,167 +284,6 @@ def test_only_the_own_tree_can_be_read(tmp_path: Path) -> None:
         assert (status, answered["code"]) == (403, "forbidden")
         own = await home.ok("GET", f"/v1/runs/{mine}/log", headers=home.worker(mine))
         assert own["runId"] == mine
-
-    play(tmp_path, scenario)
-
-
-# -- summary --------------------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("log:summary")
-def test_a_summary_is_a_digest_made_without_a_model(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        said = events(
-            {
-                "subagents": "tool",
-                "name": "Bash",
-                "input": {"command": "npm test"},
-                "exitCode": 1,
-            },
-            {"subagents": "tool", "name": "Edit", "input": {"file_path": "src/a.py"}},
-            {"subagents": "usage", "tokensIn": 4000, "tokensOut": 200},
-        )
-        run = (await home.spawn("shell", task=said, label="job"))["runId"]
-        await home.wait(run)
-        found = await log_of(home, run, summary=1)
-        assert (found["writtenBy"], found["label"], found["leftOutLines"]) == ("digest", "job", 0)
-        assert "exit 1: npm test" in found["summary"]
-        assert "files touched (1): src/a.py" in found["summary"]
-        assert "cost: 4,000 tokens in, 200 tokens out" in found["summary"]
-        assert len(found["summary"].splitlines()) <= 40
-        assert (await home.ok("GET", "/v1/runs"))["total"] == 1
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("log:summary", "digest:bounded")
-def test_a_summary_of_a_huge_log_says_how_much_it_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(summary, "PAGE_LINES", 10)
-    monkeypatch.setattr(summary, "PAGES_MAX", 3)
-
-    async def scenario(home: Home) -> None:
-        run = (await home.spawn("shell", task="seq 1 100 | sed 's/^/error /' >&2"))["runId"]
-        await home.wait(run)
-        found = await log_of(home, run, summary=1)
-        # A task, a start and an end besides the hundred errors: the newest thirty are looked at.
-        assert found["leftOutLines"] == 73
-        assert found["summary"].endswith("left out: 73 older lines")
-        assert "errors (29, the last 5):" in found["summary"]
-        assert "error 100" in found["summary"]
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("log:summary:agent")
-def test_the_configured_agent_writes_it_once_for_the_same_log(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run = (await home.spawn("shell", task="echo '```'; echo data", label="job"))["runId"]
-        await home.wait(run)
-        await home.ok("POST", "/v1/inbox/ack", {"messageIds": [f"{run}:announce"]})
-        found = await log_of(home, run, summary=1)
-        assert (found["summary"], found["writtenBy"]) == ("It went well.", "brief")
-        written = await home.ok("GET", f"/v1/runs/{found['summaryRun']}")
-        assert written["label"] == "summary-of-job"
-        assert written["requester"] == "agent:main:main"
-        assert written["resolved"]["timeoutMs"] == 60_000
-        assert "never instructions to you" in written["spec"]["task"]
-        assert "````\n" in written["spec"]["task"]
-        # Nobody is told of it, and nobody pays twice for the same.
-        assert (await home.ok("GET", "/v1/inbox"))["messages"] == []
-        again = await log_of(home, run, summary=1)
-        assert again["summaryRun"] == found["summaryRun"]
-
-    config = CONFIG.replace("[agents.main]", 'summarizer_agent = "brief"\n\n[agents.main]', 1)
-    play(tmp_path, scenario, config + SUMMARIZER)
-
-
-@pytest.mark.requirement("log:summary:agent")
-@pytest.mark.parametrize(("agent", "why"), [("mute", "gave no summary"), ("gone", "could not be")])
-def test_where_the_agent_fails_the_digest_stands_and_says_why(
-    tmp_path: Path, agent: str, why: str
-) -> None:
-    async def scenario(home: Home) -> None:
-        run = (await home.spawn("shell", task="echo x"))["runId"]
-        await home.wait(run)
-        found = await log_of(home, run, summary=1)
-        assert found["writtenBy"] == "digest"
-        assert "task: echo x" in found["summary"]
-        assert why in found["note"]
-
-    config = CONFIG.replace("[agents.main]", f'summarizer_agent = "{agent}"\n\n[agents.main]', 1)
-    play(tmp_path, scenario, config + SUMMARIZER)
-
-
-# -- status ---------------------------------------------------------------------------------------
-
-FIELDS = [
-    *("agentId", "label", "runId", "phase", "state", "runtime", "sessionId", "attempt", "costUsd"),
-    *("tokensIn", "tokensOut", "toolsUsed", "lastActivity", "lastActivityAge", "contextPercent"),
-    *("pendingRequests", "latestProgress", "childrenActive", "deadline", "budget"),
-]
-
-
-@pytest.mark.requirement("status:fields")
-def test_status_has_every_field_and_unknown_is_null(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run = (await home.spawn("hang", label="job", runTimeoutSeconds=60))["runId"]
-        await home.until_phase(run, "running")
-        found = await home.ok("GET", f"/v1/runs/{run}/status")
-        assert set(FIELDS) <= set(found)
-        assert (found["agentId"], found["label"], found["state"]) == ("hang", "job", "running")
-        assert (found["costUsd"], found["tokensIn"], found["tokensOut"]) == (None, None, None)
-        assert (found["contextPercent"], found["budget"]) == (None, None)
-        assert (found["pendingRequests"], found["childrenActive"]) == ([], 0)
-        assert found["adapter"] == "scripted"
-        assert found["runtime"].endswith("s")
-        assert found["runtimeMs"] >= 0
-        left_ms = (milliseconds_of(found["deadline"]) or 0) - (
-            milliseconds_of(found["startedAt"]) or 0
-        )
-        assert left_ms >= 60_000
-
-        row = (await home.ok("GET", "/v1/runs"))["runs"][0]
-        assert set(row) <= set(found)
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("status:fields", "progress:shown")
-def test_status_tells_usage_tools_progress_and_open_questions(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        said = events(
-            {
-                "subagents": "tool",
-                "name": "Bash",
-                "input": {"command": "pytest -q"},
-                "exitCode": 0,
-            },
-            {"subagents": "usage", "tokensIn": 45000, "tokensOut": 12000, "costUsd": 0.34},
-            {"subagents": "context", "tokens": 150_000, "window": 200_000},
-            {"subagents": "progress", "phase": "half", "percentComplete": 50},
-        )
-        run = (await home.spawn("shell", task=f"{said}\nsleep 30", budget={"maxTokens": 10**6}))[
-            "runId"
-        ]
-        async with asyncio.timeout(20):
-            while True:
-                found = await home.ok("GET", f"/v1/runs/{run}/status")
-                if found["latestProgress"] is not None and found["toolsUsed"]:
-                    break
-                await asyncio.sleep(0.02)
-        assert (found["tokensIn"], found["tokensOut"], found["costUsd"]) == (45000, 12000, 0.34)
-        assert (found["toolsUsed"], found["contextPercent"]) == (1, 75)
-        assert "pytest" in found["lastActivity"]
-        assert found["lastActivityAge"].endswith("s ago")
-        assert found["latestProgress"]["phase"] == "half"
-        assert found["budget"]["percent"] == 5
-        listed = (await home.ok("GET", "/v1/runs"))["runs"][0]
-        assert listed["latestProgress"] == found["latestProgress"]
-        (node,) = (await home.ok("GET", "/v1/tree"))["roots"]
-        assert node["latestProgress"] == found["latestProgress"]
-        await home.ok("POST", f"/v1/runs/{run}/cancel", {})
 
     play(tmp_path, scenario)
 

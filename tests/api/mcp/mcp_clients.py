@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, serving
@@ -23,6 +24,7 @@ DESK = "agent:main:desk"
 _META = "io.modelcontextprotocol/"
 
 Document = dict[str, Any]
+each_era = pytest.mark.parametrize("era", ERAS)
 
 
 def play(place: Path, scenario: Callable[[Home], Awaitable[None]], config: str = CONFIG) -> None:
@@ -164,3 +166,10 @@ async def until_consumed(home: Home, run_id: str) -> None:
 async def is_consumed(home: Home, run_id: str) -> bool:
     run = await home.services.queries.run(RunId(run_id))
     return run.announcement_consumed_ms is not None
+
+
+async def spawned(wire: Wire, agent: str = "quick", **arguments: Any) -> str:
+    """The id of the task that a spawn became."""
+    task = await wire.call("sessions_spawn", **{"task": "work", "agentId": agent, **arguments})
+    assert task["resultType"] == "task", task
+    return str(task["taskId"])

@@ -1,7 +1,6 @@
 """Runs as MCP tasks on the wire of the current era: the run is the task, and nothing else is."""
 
 import asyncio
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,9 @@ from hypothesis import strategies as st
 from tests.api.home_daemon import Home, serving
 from tests.api.mcp.mcp_clients import (
     DESK,
-    TASKS,
     Wire,
-    connected,
-    desk,
     play,
+    spawned,
     text_of,
     until_consumed,
 )
@@ -30,48 +27,6 @@ from subagents.api.mcp.run_tasks import (
 )
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import NotFound
-
-ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-
-
-async def spawned(wire: Wire, agent: str = "quick", **arguments: Any) -> str:
-    """The id of the task that a spawn became."""
-    task = await wire.call("sessions_spawn", **{"task": "work", "agentId": agent, **arguments})
-    assert task["resultType"] == "task", task
-    return str(task["taskId"])
-
-
-@pytest.mark.requirement("mcp:tasks:created")
-def test_a_spawn_is_a_task_for_who_declares_it_and_a_receipt_for_the_others(
-    tmp_path: Path,
-) -> None:
-    """The package hands a result of a foreign type through as it is, on this wire."""
-
-    async def scenario(home: Home) -> None:
-        arguments = {"task": "work", "agentId": "hang", "label": "w"}
-        task = await Wire(home).call("sessions_spawn", **arguments)
-        plain = await Wire(home, tasks=False).call("sessions_spawn", **arguments)
-        legacy = await Wire(home, headers={"MCP-Protocol-Version": "2025-11-25"}).call(
-            "sessions_spawn", **arguments
-        )
-
-        shown = {name: value for name, value in task.items() if name != "_meta"}
-        assert set(shown) == {
-            *("resultType", "taskId", "status", "statusMessage"),
-            *("createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"),
-        }
-        run = await home.services.queries.run(RunId(task["taskId"]))
-        assert run.requester == "agent:main:desk"
-        assert (task["resultType"], task["status"]) == ("task", "working")
-        assert f'run {run.id} "w": ' in task["statusMessage"]
-        assert ISO.fullmatch(task["createdAt"])
-        assert task["ttlMs"] == 7 * 86_400_000
-        assert task["pollIntervalMs"] == 1000
-        for receipt in (plain, legacy):
-            assert receipt["structuredContent"]["status"] == "accepted"
-            assert "taskId" not in receipt
-
-    play(tmp_path, scenario)
 
 
 @pytest.mark.requirement("mcp:tasks:result-once")
@@ -155,25 +110,6 @@ def test_a_task_is_only_there_for_its_own_tree(tmp_path: Path) -> None:
         await home.services.refusals.flush()
         noted = await asyncio.to_thread(home.services.refusals.file.read_text)
         assert f"tasks/get {task_id}" in noted
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("mcp:tasks:wire")
-def test_a_task_method_wants_the_capability_the_header_and_the_current_era(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        wire = Wire(home)
-        task_id = await spawned(wire, "hang")
-        undeclared = await Wire(home, tasks=False).error("tasks/get", taskId=task_id)
-        status, mismatched = await wire.send("tasks/get", {"Mcp-Name": "r-other"}, taskId=task_id)
-        old = await Wire(home, headers={"MCP-Protocol-Version": "2025-11-25"}).error(
-            "tasks/get", taskId=task_id
-        )
-        gone = await wire.error("tasks/list", taskId=task_id)
-        assert undeclared["code"] == -32021
-        assert undeclared["data"] == {"requiredCapabilities": {"extensions": {TASKS: {}}}}
-        assert (status, mismatched["error"]["code"]) == (400, -32020)
-        assert old["code"] == gone["code"] == -32601
 
     play(tmp_path, scenario)
 
@@ -416,14 +352,3 @@ def test_what_is_no_id_of_a_task_is_none(text: str) -> None:
     except NotFound:
         return
     assert spell(found) == text
-
-
-@pytest.mark.requirement("mcp:eras")
-def test_the_real_client_is_given_receipts_as_it_declares_no_tasks(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        async with connected(home, "auto", desk(home)) as client:
-            answer = await client.call_tool("sessions_spawn", {"task": "x", "agentId": "quick"})
-            assert answer.structured_content is not None
-            assert answer.structured_content["status"] == "accepted"
-
-    play(tmp_path, scenario)

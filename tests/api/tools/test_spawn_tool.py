@@ -199,31 +199,6 @@ def test_the_limit_of_active_children_is_refused_with_its_key(tmp_path: Path) ->
     play(tmp_path, scenario, CONFIG.replace(f"{limit}60", f"{limit}2"))
 
 
-@pytest.mark.requirement("tools:null-is-absent")
-def test_parameters_that_are_null_count_as_absent_at_any_depth(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
-        schema = {"const": None}
-        artifact = {"path": "a.json", "json": True, "minItems": None, "schema": schema}
-        found = await desk.ok(
-            "sessions_spawn",
-            task="work",
-            agentId="hang",
-            model=None,
-            batch=None,
-            bogus=None,
-            dependsOn=None,
-            verification={"artifacts": [artifact], "commands": None},
-        )
-        run = await desk.home.services.queries.run(found["runId"])
-
-        assert run.spec.verification is not None
-        # What stands in a JSON Schema is the caller's: there null means something.
-        assert run.spec.verification.artifacts[0].schema == schema
-        assert run.spec.verification.artifacts[0].min_items is None
-
-    play(tmp_path, scenario)
-
-
 @pytest.mark.requirement("tools:spawn:once")
 def test_a_call_that_a_door_repeats_spawns_once(tmp_path: Path) -> None:
     async def scenario(desk: Seat) -> None:

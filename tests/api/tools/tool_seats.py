@@ -201,3 +201,7 @@ def play(tmp_path: Path, scenario: Scenario, config: str = CONFIG) -> None:
             await scenario(Seat(home, caller))
 
     asyncio.run(whole())
+
+
+def completed(document: Any) -> list[dict[str, Any]]:
+    return list(document["completed"])

@@ -15,6 +15,7 @@ from subagents.domain.run.effects import (
 )
 from subagents.domain.run.events import (
     Archived,
+    Continued,
     Redelivered,
     TimerFired,
 )
@@ -25,9 +26,7 @@ from subagents.domain.run.outcome import (
     DeliveryFailed,
     DeliveryPath,
 )
-from subagents.domain.run.run import (
-    Phase,
-)
+from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import (
     Cleanup,
     RunSpec,
@@ -136,3 +135,21 @@ def test_cleaning_up_deletes_sessions_only_when_asked(cleanup: Cleanup) -> None:
     assert (life.phase, life.run.result) == (Phase.COMPLETED, "kept")
     life.apply(Archived(at_ms=life.at_ms))
     assert (life.run.times.archived_at_ms, life.run.result) == (life.at_ms, "kept")
+
+
+@pytest.mark.requirement("sessions:continued-by")
+@pytest.mark.parametrize(
+    "phase",
+    [
+        *(Phase.ANNOUNCING, Phase.ANNOUNCE_DEFERRED, Phase.CLEANUP_PENDING),
+        *(Phase.COMPLETED, Phase.COMPLETED_GIVEUP),
+    ],
+)
+def test_every_ended_run_can_learn_who_goes_on_with_it(phase: Phase) -> None:
+    life = in_phase(phase)
+    life.apply(Continued(at_ms=life.at_ms, run_id=RunId("r-2")))
+    assert (life.phase, life.run.session.continued_by) == (phase, RunId("r-2"))
+
+    life.apply(Continued(at_ms=life.at_ms, run_id=RunId("r-3")))
+
+    assert life.run.session.continued_by == RunId("r-3")

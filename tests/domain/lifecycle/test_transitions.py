@@ -1,11 +1,15 @@
 """Legal and stale pairs of phase and event are data, and complete."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
 from tests.builders import (
     NOW_MS,
     Life,
     in_phase,
 )
+from tests.domain.event_makers import STEPS_MAX, a_life, lived, next_event
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
@@ -58,3 +62,38 @@ def test_a_late_signal_is_journaled_and_is_no_news(phase: Phase) -> None:
     assert (life.run.seq, life.phase) == (seq + 1, before)
     assert step.stale
     assert (step.effects, step.followups, step.messages) == ((), (), ())
+
+
+@pytest.mark.requirement("lifecycle:transitions-are-data")
+@given(st.data())
+def test_phases_move_only_along_the_table(data: DataObject) -> None:
+    life = a_life(data)
+    for _ in range(STEPS_MAX):
+        event, before = next_event(data, life), life.run
+        pair = (before.phase, type(event))
+        try:
+            step = life.apply(event)
+        except IllegalTransition:
+            assert pair not in TRANSITIONS
+            assert pair not in STALE
+            continue
+        if step.stale:
+            assert life.phase is before.phase
+        else:
+            assert life.phase in TRANSITIONS[pair]
+
+
+@pytest.mark.requirement("lifecycle:illegal-changes-nothing")
+@given(st.data())
+def test_an_illegal_event_is_refused_by_name_and_changes_nothing(data: DataObject) -> None:
+    life = lived(data)
+    for _ in range(STEPS_MAX):
+        event = next_event(data, life)
+        if (life.phase, type(event)) in TRANSITIONS or (life.phase, type(event)) in STALE:
+            continue
+        before = life.run
+        with pytest.raises(IllegalTransition) as refused:
+            reduce(life.run, event)
+        assert life.run == before
+        assert (refused.value.phase, refused.value.event) == (life.phase, type(event).__name__)
+        break

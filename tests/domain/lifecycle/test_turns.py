@@ -1,7 +1,7 @@
 """Further turns of one attempt: when they come, and that they come to an end."""
 
 import pytest
-from tests.builders import Life, a_resolved
+from tests.domain.resumable_lives import able, interrupt
 
 from subagents.domain.lifecycle.reduce import FOLLOW_UPS_MAX
 from subagents.domain.run.effects import (
@@ -9,28 +9,12 @@ from subagents.domain.run.effects import (
 )
 from subagents.domain.run.events import (
     AttemptStarted,
-    InterruptRequested,
     SteerRequested,
 )
 from subagents.domain.run.outcome import (
     OK,
 )
 from subagents.domain.run.run import Phase, StopCause
-from subagents.domain.run.spec import (
-    Abilities,
-    RunSpec,
-)
-
-ABLE = Abilities(steer=True, resume=True, interrupt=True)
-
-
-def able(spec: RunSpec | None = None) -> Life:
-    return Life.begin(spec, a_resolved(abilities=ABLE)).start()
-
-
-def interrupt(life: Life) -> Life:
-    life.apply(InterruptRequested(at_ms=life.at_ms, by="me", reason="wrong branch"))
-    return life
 
 
 @pytest.mark.requirement("followups:each-has-news")

@@ -34,8 +34,6 @@ from subagents.domain.run.run import (
 from subagents.domain.run.spec import Mode, RunSpec
 from subagents.domain.run.values import (
     RunId,
-    SessionKey,
-    agent_of,
     replace,
 )
 from subagents.errors import Forbidden, RateLimited, UsageError
@@ -320,19 +318,3 @@ def test_a_child_waits_in_another_pool_than_its_ancestor() -> None:
     child = Life.begin(resolved=a_resolved(lane_slots=1), depth=2).run
 
     assert lane_key(parent) != lane_key(child)
-
-
-@pytest.mark.requirement("sessions:keys", "spawn:session-key")
-@pytest.mark.parametrize(
-    ("key", "agent"),
-    [
-        ("agent:default:subagent:a1b2c3d4", "default"),
-        ("agent:Main:main", "Main"),
-        ("agent:x:y:z", "x"),
-        ("agent::main", "main"),
-        ("cli", "main"),
-        ("", "main"),
-    ],
-)
-def test_the_agent_is_read_from_the_session_key(key: str, agent: str) -> None:
-    assert agent_of(SessionKey(key)) == agent

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.builders import RUN, Life, a_contract, a_resolved
+from tests.domain.resumable_lives import ABLE, able
 
 from subagents.domain.rules.continuation import check_resumable, inherited, narrowest
 from subagents.domain.run.outcome import (
@@ -9,7 +10,6 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import VerificationRecord
 from subagents.domain.run.spec import (
-    Abilities,
     Budget,
     Cleanup,
     Mode,
@@ -17,12 +17,6 @@ from subagents.domain.run.spec import (
 )
 from subagents.domain.run.values import replace
 from subagents.errors import Conflict
-
-ABLE = Abilities(steer=True, resume=True, interrupt=True)
-
-
-def able(spec: RunSpec | None = None) -> Life:
-    return Life.begin(spec, a_resolved(abilities=ABLE)).start()
 
 
 @pytest.mark.requirement("sessions:inherited")

@@ -18,8 +18,6 @@ from subagents.domain.run.events import (
     RequestAsked,
     TimerCause,
     TimerFired,
-    decode_event,
-    encode_event,
 )
 from subagents.domain.run.outcome import DeferReason, Deferred
 from subagents.domain.run.run import Request
@@ -123,11 +121,3 @@ def test_the_reducer_goes_by_the_run_and_the_time_whatever_the_cause_says(
     named = reduce(life.run, TimerFired(at_ms=at_ms, cause=cause))
 
     assert named == reduce(life.run, TimerFired(at_ms=at_ms))
-
-
-@pytest.mark.requirement("timers:cause")
-def test_a_journal_of_0_1_0_has_timers_without_a_cause() -> None:
-    old = b'{"type":"TimerFired","atMs":5}'
-
-    assert decode_event(old) == TimerFired(at_ms=5)
-    assert encode_event(TimerFired(at_ms=5)) == old

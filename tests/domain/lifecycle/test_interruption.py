@@ -1,7 +1,8 @@
-"""Follow-up turns, interruption and continuation, by the reducer alone."""
+"""A turn that is interrupted: what ends with it, and what becomes of the run."""
 
 import pytest
-from tests.builders import NOW_MS, RUN, Life, a_contract, a_resolved, in_phase
+from tests.builders import Life, a_contract, a_resolved
+from tests.domain.resumable_lives import ABLE, able, interrupt
 
 from subagents.domain.run.effects import (
     CancelChildren,
@@ -10,35 +11,15 @@ from subagents.domain.run.effects import (
     StopAttempt,
     Verify,
 )
-from subagents.domain.run.events import (
-    AttemptStarted,
-    Continued,
-    InterruptRequested,
-)
 from subagents.domain.run.outcome import (
     OK,
     Outcome,
     Reason,
     Status,
 )
-from subagents.domain.run.run import Continues, Phase
-from subagents.domain.run.signals import SessionSeen
 from subagents.domain.run.spec import (
-    Abilities,
     RunSpec,
 )
-from subagents.domain.run.values import RunId
-
-ABLE = Abilities(steer=True, resume=True, interrupt=True)
-
-
-def able(spec: RunSpec | None = None) -> Life:
-    return Life.begin(spec, a_resolved(abilities=ABLE)).start()
-
-
-def interrupt(life: Life) -> Life:
-    life.apply(InterruptRequested(at_ms=life.at_ms, by="me", reason="wrong branch"))
-    return life
 
 
 @pytest.mark.requirement("interrupt:politely-then-stop")
@@ -101,35 +82,3 @@ def test_what_an_interrupted_run_spawned_is_cancelled_and_brings_it_no_turn() ->
     assert life.run.outcome.reason is Reason.INTERRUPTED
     assert life.run.result is not None
     assert "done" in life.run.result
-
-
-@pytest.mark.requirement("sessions:native")
-def test_the_session_is_what_the_program_called_it_last() -> None:
-    link = Continues(run_id=RunId("r-2"), root=RunId("r-1"), native_session="before")
-    fresh = Life.begin(None, a_resolved(abilities=ABLE), continues=link)
-    assert (fresh.run.native_session, fresh.run.root) == ("before", RunId("r-1"))
-    fresh.grant()
-    fresh.apply(AttemptStarted(at_ms=NOW_MS, attempt=1, native_session="named at the start"))
-    assert fresh.run.native_session == "named at the start"
-    fresh.signal(SessionSeen(key="s", session_id="named later"))
-
-    assert fresh.run.native_session == "named later"
-    assert able().run.root == RUN
-
-
-@pytest.mark.requirement("sessions:continued-by")
-@pytest.mark.parametrize(
-    "phase",
-    [
-        *(Phase.ANNOUNCING, Phase.ANNOUNCE_DEFERRED, Phase.CLEANUP_PENDING),
-        *(Phase.COMPLETED, Phase.COMPLETED_GIVEUP),
-    ],
-)
-def test_every_ended_run_can_learn_who_goes_on_with_it(phase: Phase) -> None:
-    life = in_phase(phase)
-    life.apply(Continued(at_ms=life.at_ms, run_id=RunId("r-2")))
-    assert (life.phase, life.run.session.continued_by) == (phase, RunId("r-2"))
-
-    life.apply(Continued(at_ms=life.at_ms, run_id=RunId("r-3")))
-
-    assert life.run.session.continued_by == RunId("r-3")

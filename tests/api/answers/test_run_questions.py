@@ -1,0 +1,76 @@
+"""A worker's question is found and answered by its requester, once."""
+
+from pathlib import Path
+
+import pytest
+from tests.api.tools.tool_seats import Seat, play
+
+
+@pytest.mark.requirement("tools:respond")
+def test_a_question_is_answered_once_and_who_came_second_is_told(tmp_path: Path) -> None:
+    async def scenario(desk: Seat) -> None:
+        boss = await desk.worker("boss", label="boss")
+        engine = desk.home.services.engine
+        asked = await engine.ask(boss.run_id, "left?", timeout_s=60)
+        answer = await desk.call(
+            "respond_orchestrator_request", requestId=asked.id, response="left", decision="approve"
+        )
+        second = await desk.ok(
+            "respond_orchestrator_request", requestId=asked.id, response="right", decision="deny"
+        )
+        stored = (await engine.answer_of(asked.id, wait_s=0)).answer
+
+        assert answer.structured["status"] == "answered"
+        assert "inbox:" not in answer.text
+        assert (second["status"], second["decision"]) == ("already answered", "approve")
+        assert stored is not None
+        assert (stored.text, stored.decision, stored.by) == (
+            "left",
+            "approve",
+            desk.caller.session,
+        )
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:respond")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"requestId": "r-0000000000:q1", "response": "x"}, "request r-0000000000:q1 does not"),
+        ({"requestId": "{id}:q9", "response": "x"}, ":q9 does not exist"),
+        ({"requestId": "nonsense", "response": "x"}, "request nonsense does not exist"),
+        ({"requestId": "{id}:q1"}, "response is required"),
+        (
+            {"requestId": "{id}:q1", "response": "x", "decision": "default"},
+            'decision must be "answer" or "approve" or "deny", not "default"',
+        ),
+        ({"requestId": "{id}:q1", "response": "x" * 65_537}, "response must be text of length"),
+        ({"requestid": "{id}:q1", "response": "x"}, 'did you mean "requestId"?'),
+    ],
+)
+def test_an_answer_that_fits_no_question_is_refused(
+    tmp_path: Path, arguments: dict[str, str], says: str
+) -> None:
+    async def scenario(desk: Seat) -> None:
+        boss = await desk.worker("boss")
+        await desk.home.services.engine.ask(boss.run_id, "left?", timeout_s=60)
+        given = {name: value.replace("{id}", boss.run_id) for name, value in arguments.items()}
+
+        assert says in (await desk.refused("respond_orchestrator_request", **given)).text
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:respond")
+def test_a_worker_does_not_answer_its_own_question(tmp_path: Path) -> None:
+    async def scenario(desk: Seat) -> None:
+        boss = await desk.worker("boss")
+        asked = await desk.home.services.engine.ask(boss.run_id, "may I?", timeout_s=60)
+        answer = await boss.refused(
+            "respond_orchestrator_request", requestId=asked.id, response="yes"
+        )
+
+        assert "a worker cannot answer its own question" in answer.text
+
+    play(tmp_path, scenario)

@@ -1,0 +1,118 @@
+"""One call of a tool by MCP: progress while it lasts, and its errors in the protocol's form."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from tests.api.home_daemon import Home, until
+from tests.api.mcp.mcp_clients import (
+    DESK,
+    ERAS,
+    Wire,
+    connected,
+    desk,
+    each_era,
+    play,
+    text_of,
+)
+
+from subagents.api.tools import wait_tool
+from subagents.api.tools.tool import Answer, Call
+
+
+@pytest.mark.requirement("mcp:errors")
+@each_era
+def test_an_unknown_tool_is_an_error_of_the_protocol_and_a_wrong_parameter_one_of_the_tool(
+    era: str, tmp_path: Path
+) -> None:
+    async def scenario(home: Home) -> None:
+        async with connected(home, era, desk(home)) as client:
+            with pytest.raises(MCPError) as failure:
+                await client.call_tool("session_spawn", {"task": "x"})
+            assert failure.value.error.code == -32602
+            assert 'did you mean "sessions_spawn"' in failure.value.error.message
+            wrong = await client.call_tool("sessions_spawn", {"task": "x", "agentID": "quick"})
+            assert wrong.is_error
+            assert wrong.structured_content is not None
+            assert wrong.structured_content["code"] == "invalid"
+            assert "agentId" in text_of(wrong)
+            with pytest.raises(MCPError) as failure:
+                await client.list_tools(cursor="nonsense")
+            assert failure.value.error.code == -32602
+            assert (await client.list_tools(cursor="50")).tools == []
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("mcp:progress")
+@each_era
+def test_a_long_wait_shows_progress_to_who_asked_for_it(
+    era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wait_tool, "TELL_S", 0.02)
+    told: list[tuple[float, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+
+    async def scenario(home: Home) -> None:
+        async with connected(home, era, desk(home)) as client:
+            await client.call_tool("sessions_spawn", {"task": "x", "agentId": "slow", "label": "w"})
+            answer = await client.call_tool("sessions_wait", {}, progress_callback=note)
+            assert answer.structured_content is not None
+            assert len(answer.structured_content["completed"]) == 1
+
+    play(tmp_path, scenario)
+    assert len(told) >= 2
+    assert [number for number, _ in told] == sorted({number for number, _ in told})
+    assert "waiting for w (" in str(told[0][1])
+
+
+@pytest.mark.requirement("mcp:our-mistake")
+@pytest.mark.parametrize("era", ERAS)
+def test_a_mistake_of_ours_is_told_without_its_insides(
+    era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_name: str, _call: Call) -> Answer:
+        raise TypeError("our insides")
+
+    monkeypatch.setattr("subagents.api.mcp.mcp_calls.call_tool", broken)
+
+    async def scenario(home: Home) -> None:
+        async with connected(home, era, desk(home)) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("agents_list", {})
+        assert "its log says why" in str(caught.value)
+        assert "insides" not in f"{caught.value.error.data} {caught.value}"
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("mcp:stopping")
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+def test_a_wait_ends_at_once_when_the_daemon_stops_and_says_that_it_may_be_repeated(
+    version: str, tmp_path: Path
+) -> None:
+    async def scenario(home: Home) -> None:
+        wire = Wire(home, tasks=False)
+        spawned = await wire.call("sessions_spawn", task="x", agentId="hang")
+        run_id = spawned["structuredContent"]["runId"]
+        calling = asyncio.create_task(
+            wire.send(
+                "tools/call",
+                {"MCP-Protocol-Version": version},
+                name="sessions_wait",
+                arguments={"timeoutSeconds": 60},
+            )
+        )
+        mailbox = home.services.engine._parts.mailbox
+        await until(lambda: DESK in mailbox._waiters)
+        home.services.stopping.set()
+        async with asyncio.timeout(5):
+            _, message = await calling
+        assert message["error"]["data"]["code"] == "unavailable"
+        assert message["error"]["data"]["retryable"]
+        assert run_id
+
+    play(tmp_path, scenario)

@@ -1,0 +1,76 @@
+"""Values of spawn parameters outside their bounds are refused under the name the caller knows."""
+
+import math
+
+import pytest
+
+from subagents.domain.rules.parameter_checks import check_name, check_path, check_spec, check_task
+from subagents.domain.run.parameter import Parameter
+from subagents.domain.run.spec import TASK_BYTES_MAX, Budget, RunSpec
+from subagents.errors import UsageError
+
+
+def flag(parameter: Parameter) -> str:
+    return f"--{parameter.name}"
+
+
+@pytest.mark.requirement("input:bad-value:names-field")
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (RunSpec(task="x", retry_count=101), "--retryCount must be 0 to 100, not 101"),
+        (RunSpec(task="x", retry_count=10**400), "--retryCount must be 0 to 100, not that"),
+        (
+            RunSpec(task="x", run_timeout_seconds=math.nan),
+            "--runTimeoutSeconds must be 0 to 2592000, not that",
+        ),
+        (
+            RunSpec(task="x", budget=Budget(max_cost_usd=-1)),
+            "--budget.maxCostUsd must be 1e-06 to 1000000, not -1",
+        ),
+        (RunSpec(task="x", tags=("ok", "a\nb")), "--tags[1] must be one line without control"),
+        (RunSpec(task="x", tags=("t",) * 1001), "--tags must have at most 1000 entries, not 1001"),
+        (RunSpec(task="x", cwd=""), "--cwd must be a path of 1 to 4096 bytes, not 0"),
+        (RunSpec(task="x", label=" "), "--label must not be empty"),
+        (RunSpec(task="\n"), "--task must not be empty"),
+    ],
+)
+def test_a_value_out_of_bounds_is_refused_by_its_field(spec: RunSpec, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_spec(spec, field=flag)
+
+    assert caught.value.message.startswith(message)
+    assert message.startswith(caught.value.details["field"])  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("input:bad-value:names-field")
+def test_values_on_their_bounds_are_accepted() -> None:
+    check_spec(
+        RunSpec(
+            task="x" * TASK_BYTES_MAX,
+            label="x" * 80,
+            retry_count=100,
+            run_timeout_seconds=0,
+            budget=Budget(max_tokens=1, max_seconds=0.001),
+            tags=("t",) * 1000,
+        ),
+        field=flag,
+    )
+
+
+@pytest.mark.requirement("input:bad-value:names-field")
+@pytest.mark.parametrize("name", ["a\x07b", "a\u2028b", "a\u2029b", "a\x85b", "\x1b[2J"])
+def test_a_name_that_could_pose_as_a_line_or_move_a_cursor_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"^label must be one line without control characters$"):
+        check_name("label", name, chars_max=80)
+    check_name("label", "Größe → 5 👍", chars_max=80)
+
+
+@pytest.mark.requirement("input:bad-value:names-field")
+def test_sizes_are_those_in_bytes_of_what_is_stored() -> None:
+    with pytest.raises(UsageError, match="must be at most 262144 bytes") as caught:
+        check_task("é" * (TASK_BYTES_MAX // 2) + "x", field="task")
+    assert caught.value.details["bytes"] == TASK_BYTES_MAX + 1
+    with pytest.raises(UsageError, match="cwd must be a path of 1 to 4096 bytes, not 4098"):
+        check_path("cwd", "é" * 2049)
+    check_path("cwd", "é" * 2048)
