@@ -8,12 +8,19 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from tests.store.transcripts.transcript_lines import (
+    MB,
+    RUN,
+    checkpoint,
+    everything,
+    files,
+    fill,
+    lines,
+    numbers,
+)
 
 from subagents.domain.alerts.detectors import Watch
 from subagents.domain.redaction.redact import Redactor
@@ -26,56 +33,8 @@ from subagents.domain.transcript.transcript_query import (
     LogQuery,
 )
 from subagents.errors import UsageError
-from subagents.store.transcripts import segments
 from subagents.store.transcripts import transcript_files as transcripts
 from subagents.store.transcripts.transcript_files import TranscriptFiles
-
-RUN = RunId("r-0000000001")
-MB = 1_000_000
-TYPES = list(LineType)
-
-
-def lines(begin: int, end: int, *, chars: int = 20) -> list[Line]:
-    """Numbered from ``begin`` to ``end``, both included."""
-    return [
-        Line(
-            seq=seq,
-            ts=1000 + seq // 3,
-            type=TYPES[seq % len(TYPES)],
-            text=f"line {seq} ".ljust(chars, "."),
-            attempt=1 + seq // 100,
-        )
-        for seq in range(begin, end + 1)
-    ]
-
-
-def checkpoint(seq: int, **fields: object) -> Checkpoint:
-    return replace(Checkpoint(seq=seq, ts=1000 + seq // 3, positions={"1/out": seq * 7}), **fields)
-
-
-def fill(log: TranscriptFiles, last: int, *, batch: int = 10, bytes_max: int = MB) -> None:
-    """Lines from behind what is there to ``last``."""
-    for begin in range(log.resume(RUN).seq + 1, last + 1, batch):
-        end = min(begin + batch - 1, last)
-        log.append(RUN, lines(begin, end), checkpoint(end), bytes_max=bytes_max)
-
-
-def numbers(page: LogPage) -> list[int]:
-    return [line.seq for line in page.lines]
-
-
-def everything(log: TranscriptFiles) -> LogPage:
-    return log.read(RUN, LogQuery(offset=0, limit=10_000_000))
-
-
-def files(directory: Path) -> list[Path]:
-    return sorted((directory / RUN).glob("*.jsonl"))
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> TranscriptFiles:
-    return TranscriptFiles(tmp_path)
-
 
 # -- what is kept -------------------------------------------------------------------------------
 
@@ -264,7 +223,7 @@ KILLED = """
     import sys
     from pathlib import Path
     sys.path.insert(0, {here!r})
-    from tests.store.transcripts.test_transcript_files import RUN, checkpoint, lines
+    from tests.store.transcripts.transcript_lines import RUN, checkpoint, lines
     from subagents.store.transcripts.transcript_files import TranscriptFiles
 
     log = TranscriptFiles(Path({directory!r}))
@@ -310,8 +269,8 @@ FULL_DISK = """
     import resource, signal, sys
     from pathlib import Path
     sys.path.insert(0, {here!r})
-    from tests.store.transcripts.test_transcript_files import RUN, checkpoint, everything
-    from tests.store.transcripts.test_transcript_files import lines, numbers
+    from tests.store.transcripts.transcript_lines import RUN, checkpoint, everything
+    from tests.store.transcripts.transcript_lines import lines, numbers
     from subagents.store.transcripts.transcript_files import TranscriptFiles
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -492,129 +451,3 @@ def test_what_was_appended_is_synced_with_its_directories(
     fill(log, 101, bytes_max=8000)
     log.sync(RUN)
     assert str(files(tmp_path / "transcripts")[-1]) in synced
-
-
-# -- which lines are wanted ---------------------------------------------------------------------
-
-QUERIES = st.builds(
-    LogQuery,
-    offset=st.none() | st.integers(0, 320),
-    limit=st.integers(0, 60),
-    grep=st.sampled_from([None, None, "line", "1", "[05] ", "(?i)LINE 2", "none", "7 |9 "]),
-    since_ms=st.none() | st.integers(990, 1110),
-    types=st.sampled_from([(), (), (LineType.TEXT,), (LineType.TOOL, LineType.ERROR)]),
-    attempt=st.none() | st.integers(1, 4),
-    after_seq=st.none() | st.integers(0, 310),
-)
-
-
-def expected(kept: Sequence[Line], newest: int, query: LogQuery) -> LogPage:
-    """The same, word for word from the specification."""
-    import re  # noqa: PLC0415
-
-    is_filtered = any(
-        each is not None for each in (query.grep, query.since_ms, query.attempt, query.after_seq)
-    ) or bool(query.types)
-    passing = [
-        line
-        for line in kept
-        if (query.grep is None or re.search(query.grep, line.text))
-        and (query.since_ms is None or line.ts >= query.since_ms)
-        and (not query.types or line.type in query.types)
-        and query.attempt in {None, line.attempt}
-        and (query.after_seq is None or line.seq > query.after_seq)
-    ]
-    dropped = kept[0].seq - 1 if kept else newest
-    before = 0 if is_filtered else dropped
-    total = len(passing) + before
-    begin = total - query.limit if query.offset is None else query.offset
-    begin = min(max(begin, before), total)
-    shown = passing[begin - before : begin - before + query.limit]
-    is_cut = query.offset is not None and shown and begin + len(shown) < total
-    return LogPage(
-        total_lines=total,
-        offset=begin,
-        lines=tuple(shown),
-        next_seq=shown[-1].seq if is_cut else newest,
-        dropped_lines=dropped,
-    )
-
-
-@pytest.fixture(scope="module", params=["one segment", "many segments", "tiny slices"])
-def stored(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[TranscriptFiles, list[Line]]]:
-    log = TranscriptFiles(tmp_path_factory.mktemp("log"))
-    fill(log, 300, batch=9, bytes_max=MB if request.param == "one segment" else 12_000)
-    before = segments.SLICE_BYTES
-    if request.param == "tiny slices":
-        segments.SLICE_BYTES = 100  # type: ignore[misc]  # so that places are looked for in halves
-    kept = list(everything(log).lines)
-    assert (kept[0].seq == 1) == (request.param == "one segment")
-    yield log, kept
-    segments.SLICE_BYTES = before  # type: ignore[misc]
-
-
-@pytest.mark.requirement("transcript:query")
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
-@given(query=QUERIES)
-def test_a_page_is_what_the_filters_and_then_the_window_leave(
-    stored: tuple[TranscriptFiles, list[Line]], query: LogQuery
-) -> None:
-    log, kept = stored
-
-    assert log.read(RUN, query) == expected(kept, 300, query)
-
-
-@pytest.mark.requirement("transcript:query")
-def test_offsets_are_the_same_before_and_after_a_kill(tmp_path: Path) -> None:
-    log = TranscriptFiles(tmp_path)
-    fill(log, 500, bytes_max=100_000)
-    queries = [
-        LogQuery(offset=offset, limit=13, since_ms=since)
-        for offset, since in itertools.product((0, 7, 250, 499, 600), (None, 1050))
-    ]
-    before = [log.read(RUN, query) for query in queries]
-    (*_, last) = files(tmp_path)
-    with last.open("ab") as file:
-        file.write(b'[501,1167,"text",6,"torn')
-
-    again = TranscriptFiles(tmp_path)
-
-    assert [again.read(RUN, query) for query in queries] == before
-    again.resume(RUN)
-    assert [again.read(RUN, query) for query in queries] == before
-
-
-@pytest.mark.requirement("transcript:query")
-def test_a_reader_that_goes_on_from_the_cursor_misses_nothing(tmp_path: Path) -> None:
-    log = TranscriptFiles(tmp_path)
-    cursor, seen = 0, list[int]()
-    for last in (5, 5, 17, 60):
-        fill(log, last)
-        while True:
-            page = log.read(RUN, LogQuery(offset=0, limit=4, after_seq=cursor, grep="[1-5]"))
-            seen += numbers(page)
-            cursor = page.next_seq
-            if page.total_lines <= len(page.lines):
-                break
-
-    assert seen == [n for n in range(1, 61) if set(str(n)) & set("12345")]
-    assert cursor == 60
-
-
-@pytest.mark.requirement("transcript:query")
-def test_a_line_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
-    log = TranscriptFiles(tmp_path)
-    fill(log, 6)
-    (file,) = files(tmp_path)
-    file.write_bytes(file.read_bytes().replace(b'[3,1001,"error"', b'[3,"?","error"'))
-
-    assert numbers(everything(log)) == [1, 2, 4, 5, 6]
-    assert numbers(log.read(RUN, LogQuery(grep="line"))) == [1, 2, 4, 5, 6]
-
-
-@pytest.mark.requirement("transcript:query")
-def test_a_bad_pattern_is_refused_also_where_there_are_no_lines(log: TranscriptFiles) -> None:
-    with pytest.raises(UsageError, match=r"missing \], in \["):
-        log.read(RUN, LogQuery(grep="["))
