@@ -4,8 +4,6 @@
 
 writes the part between the page's two markers; with ``--check`` it changes nothing and exits with 1
 when the page is out of date.
-
-Source: 2-lifecycle §1 "The diagram in the docs is generated from that table".
 """
 
 import sys

@@ -16,7 +16,8 @@
     ├── AlreadyRunning         1  a second process on the same state
     └── CorruptState           1  the database cannot be trusted
 
-The number is the exit code of the command line (5-surfaces §2). ``code`` is stable: it is on
+The number is the exit code of the command line (``subagents help exit-codes``).
+``code`` is stable: it is on
 the wire and in logs and is never renamed. ``retryable`` says whether the same call can succeed
 later without a change by the caller.
 """

@@ -1,7 +1,7 @@
 """A plain command says and asks everything an agent can, by the command line alone.
 
 Each worker here calls ``subagents`` with an empty environment but for PATH and the five variables
-that 3-tools promises to it.
+that docs/howto/workers.md promises to it.
 """
 
 import json

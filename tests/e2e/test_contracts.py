@@ -1,4 +1,4 @@
-"""Contracts of real workers, checked by a real daemon (seed 000 §2.7)."""
+"""Contracts of real workers, checked by a real daemon."""
 
 import time
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""What simulated trees of runs used, counted from their attempts alone, against what they say.
-
-Source: 2-lifecycle §9.
-"""
+"""What simulated trees of runs used, counted from their attempts alone, against what they say."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol

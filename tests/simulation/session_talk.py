@@ -1,8 +1,6 @@
 """Simulated callers who talk to sessions: they go on with ended ones, and interrupt live ones.
 
 They draw from a generator of their own, so that what else happens in a seed stays as it was.
-
-Source: 2-lifecycle §2, §10; docs/decisions/0024.
 """
 
 import asyncio

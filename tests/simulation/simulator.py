@@ -3,8 +3,6 @@
 Every seed is one small world: a handful of runs with dependencies, retries, contracts, children
 and readers, on the real engine and a real SQLite file, in virtual time, with faults and crashes
 drawn from the seed. A broken invariant prints the seed; the same seed gives the same run again.
-
-Source: 2-lifecycle §11, §12; notes/engines §5, §6; 6-house-style guideline 37.
 """
 
 import argparse

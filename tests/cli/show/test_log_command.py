@@ -73,7 +73,7 @@ def test_the_newest_fifty_lines_come_with_time_sign_and_text(worked: Home) -> No
 
 
 @pytest.mark.requirement("cli:log", "cli:log:forms")
-def test_the_forms_of_the_seed_give_what_it_says(worked: Home) -> None:
+def test_each_documented_form_gives_what_its_page_says(worked: Home) -> None:
     whole = texts(worked.ok("log", "X", "--limit", "1000", "--json").out)
     assert len(whole) == 86
     window = worked.ok("log", "X", "--offset", "60", "--limit", "20", "--json").out

@@ -1,4 +1,4 @@
-"""When to try again: the tables of seed 002, and the times of delivery tries."""
+"""When to try again: the tables of delays, and the times of delivery tries."""
 
 import pytest
 from hypothesis import given

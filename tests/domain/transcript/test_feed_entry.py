@@ -1,4 +1,4 @@
-"""What followers are shown of each event: the structured events of seed 003 §1, to the letter."""
+"""What followers are shown of each event: the documented events, to the letter."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ from subagents.domain.transcript.feed_entry import (
     feed_documents,
 )
 
-SEED_003: tuple[str, ...] = (
+DOCUMENTED: tuple[str, ...] = (
     (
         '{"type":"event", "event":"api_error", "agentId":"sentinella", "message":"rate limited",'
         ' "retry":"2/5"}'
@@ -70,7 +70,7 @@ SEED_003: tuple[str, ...] = (
         ' "budgetUsd":1.00}'
     ),
 )
-"""The lines of seed 003 §1, as they stand there."""
+"""One line per event, with just the fields it is documented to have."""
 
 ABOUT = {
     "seq": 17,
@@ -130,8 +130,8 @@ def ended(result: str = "all done", code: int = 0) -> tuple[Run, Event]:
 
 
 @pytest.mark.requirement("feed:exact-fields")
-@pytest.mark.parametrize("line", SEED_003, ids=lambda line: json.loads(line)["event"])
-def test_each_structured_event_has_exactly_the_fields_of_the_seed(line: str) -> None:
+@pytest.mark.parametrize("line", DOCUMENTED, ids=lambda line: json.loads(line)["event"])
+def test_each_structured_event_has_exactly_its_documented_fields(line: str) -> None:
     wanted = json.loads(line)
     fields = {k: v for k, v in wanted.items() if k not in {"type", "event", "agentId"}}
     alert = Alert(kind=AlertKind(wanted["event"]), text="…", key="k", fields=fields)
@@ -220,8 +220,8 @@ def test_every_event_has_one_generic_document_without_any_text_of_task_or_worker
 
 
 @pytest.mark.requirement("feed:exact-fields")
-def test_all_eleven_events_of_the_seed_have_names() -> None:
-    of_seed = {json.loads(line)["event"] for line in SEED_003}
+def test_all_eleven_documented_events_have_names() -> None:
+    documented = {json.loads(line)["event"] for line in DOCUMENTED}
 
-    assert set(NEWS) == of_seed | {"cc_message", "completion"}
+    assert set(NEWS) == documented | {"cc_message", "completion"}
     assert len(NEWS) == 11

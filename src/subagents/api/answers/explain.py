@@ -1,8 +1,6 @@
 """Why a run is where it is, in words: one sentence for now, one line per event for the past.
 
 Pure: a run, its journal and the time go in, text comes out. No word here decides anything.
-
-Source: 2-lifecycle §1 ("``subagents why RUN`` and ``timeline`` read this journal"), §7.
 """
 
 from collections.abc import Iterable, Iterator

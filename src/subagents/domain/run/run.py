@@ -138,7 +138,7 @@ class Report(Value, frozen=True):
 
 
 class ProgressLevel(StrEnum):
-    """How far up an update is of interest (seed 000 §5.1)."""
+    """How far up the tree of runs an update is of interest."""
 
     OPERATIONAL = "L0_operational"
     PLAN_UPDATE = "L1_plan_update"
@@ -376,7 +376,7 @@ class Continues(Value, frozen=True):
 
 
 class DeliveryTry(Value, frozen=True):
-    """One try at telling the requester; ``subagents why`` prints these (seed 004 part 4)."""
+    """One try at telling the requester; ``subagents why`` prints these."""
 
     at_ms: int
     target: SessionKey

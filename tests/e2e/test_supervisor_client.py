@@ -1,4 +1,4 @@
-"""A supervisor written from seed 003 alone, with a real daemon and real workers, over kill -9."""
+"""A supervisor written from docs/supervisor.md alone, with a real daemon, over kill -9."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ Document = dict[str, Any]
 
 
 class SeedSupervisor:
-    """What seed 003 describes, and nothing of ours: lines of JSON over a Unix socket."""
+    """What the page describes, and nothing of ours: lines of JSON over a Unix socket."""
 
     def __init__(self, path: Path, agent_id: str) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -97,7 +97,7 @@ def keys(events: list[Document]) -> list[tuple[int, str, str]]:
 
 
 @pytest.mark.requirement("e2e:supervisor:foreign-client")
-def test_a_supervisor_written_from_the_seed_alone_sees_and_directs_its_agents(
+def test_a_supervisor_written_from_the_page_alone_sees_and_directs_its_agents(
     tmp_path: Path,
 ) -> None:
     with live_home(tmp_path) as home:
