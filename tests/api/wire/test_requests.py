@@ -1,4 +1,4 @@
-"""What outside input may be; every refusal names the field and what is allowed."""
+"""What the bodies of requests become: spawns, plans, reports, progress and decisions."""
 
 import json
 
