@@ -86,17 +86,17 @@ def judged(case: Case, *, with_code: bool) -> Judgement:
 
 
 def miss_of(case: Case, judgement: Judgement) -> str | None:
-    """``wrong``, ``not told`` or ``not counted``; None = the judgement is right."""
+    """``wrong``, ``missed`` or ``not counted``; None = the judgement is right."""
     if case.commits is not None:
         if judgement.passed is not None:
             return "wrong"
         if judgement.commits == case.commits:
             return None
-        return "wrong" if judgement.commits else "not told"
+        return "wrong" if judgement.commits else "missed"
     if judgement.commits or (judgement.passed is not None and judgement.passed is not case.passed):
         return "wrong"
     if judgement.passed is not case.passed:
-        return "not told"
+        return "missed"
     if judgement.errors == case.errors:
         return None
     return "not counted" if judgement.errors is None else "wrong"
@@ -147,8 +147,8 @@ def summary(found: dict[str, Case]) -> str:
         mine = [miss for (_, each), miss in missed.items() if each == way]
         parts.append(
             f"{words}: {count} judged, {count - len(mine)} right, {mine.count('wrong')} wrong, "
-            f"{mine.count('not told')} not told though there was something to tell, "
-            f"{mine.count('not counted')} told without the number of errors."
+            f"{mine.count('missed')} missed, "
+            f"{mine.count('not counted')} without the number of errors."
         )
     return "\n".join(f"- {part}" for part in parts)
 

@@ -23,23 +23,23 @@ BEDS: Final[dict[str, Bed]] = {bed.name: bed for bed in (CLAUDE, CODEX, *AGENTS.
 PAGE: Final = HERE.parents[1] / "docs" / "runtime-table.md"
 NOT_RUN: Final = "not run"
 
-HEAD: Final = """# What every runtime was seen to do
+HEAD: Final = """# What each runtime was observed to do
 
 Made by `make runtime-table`: each cell is a real run of the real program, behind a real daemon,
 with a scripted model in place of a language model. {when}; {where}.
 
 - **edit**, **command**, **ask**, **spawn**, **no deliverable**: the five tasks: write a file that a
-  contract checks; run a command; ask the requester and use the answer; spawn a child and hand its
-  result on; say "done" without the file (must end as `verification_failed`).
-- **steer**: where a message in mid-turn was heard. **interrupt**, **cancel**: after how long no
-  process of the run was left, its shell child included.
-- **resume**: a message to the ended session was answered with what was said before. **scope**: a
+  contract checks; run a command; ask the requester and use the answer; spawn a child and pass on
+  its result; claim "done" without the file (must end as `verification_failed`).
+- **steer**: where a message sent during a turn was read. **interrupt**, **cancel**: the time until
+  no process of the run was left, including its shell child.
+- **resume**: a message to the ended session was answered from the earlier conversation. **scope**: a
   denied shell did not run, nor in a child that it spawned.
 - **usage**: what was counted. **daemon killed**: kill -9 in the middle of a turn; one attempt, one
   result, nothing asked twice.
 
-`no` = the runtime says so itself (see [runtimes](runtimes.md)); `FAILED` = it should have, and did
-not.
+`no` = the runtime does not claim it (see [runtimes](runtimes.md)); `FAILED` = it claims it, but did
+not do it.
 """
 
 
