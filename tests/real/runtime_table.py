@@ -33,8 +33,8 @@ with a scripted model in place of a language model. {when}; {where}.
   its result; claim "done" without the file (must end as `verification_failed`).
 - **steer**: where a message sent during a turn was read. **interrupt**, **cancel**: the time until
   no process of the run was left, including its shell child.
-- **resume**: a message to the ended session was answered from the earlier conversation. **scope**: a
-  denied shell did not run, nor in a child that it spawned.
+- **resume**: a message to the ended session was answered from the earlier conversation.
+  **scope**: a denied shell did not run, nor in a child that it spawned.
 - **usage**: what was counted. **daemon killed**: kill -9 in the middle of a turn; one attempt, one
   result, nothing asked twice.
 
