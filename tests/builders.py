@@ -252,7 +252,7 @@ class Life:
         return self
 
     def timer(self) -> "Life":
-        """Time goes on to the run's next due time."""
+        """Time moves on to the run's next due time."""
         due = next_due_ms(self.run)
         assert due is not None, f"nothing is due in phase {self.phase}"
         self.at_ms = max(self.at_ms, due)

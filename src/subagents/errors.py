@@ -164,7 +164,7 @@ class DaemonUnreachable(Unavailable):
 
 
 class StoreUnavailable(Unavailable):
-    """The database cannot be written now (disk full, read-only); reads go on."""
+    """The database cannot be written now (disk full, read-only); reads continue."""
 
     code = "store_unavailable"
     exit_code = EXIT_FAILED

@@ -87,7 +87,7 @@ class Node:
     exporter: Exporter
 
     async def stop(self) -> None:
-        """Stop the engine; workers go on."""
+        """Stop the engine; workers continue."""
         await self.engine.stop()
         for threads in self.threads:
             threads.close()

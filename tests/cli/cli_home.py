@@ -156,5 +156,5 @@ def until(holds: Callable[[], object], what: str, *, for_s: float = 40) -> None:
 
 
 def gate(name: str) -> str:
-    """Shell that goes on once a file is there; the test decides when, however slow the machine."""
+    """Shell that continues once a file is there; the test decides when."""
     return f"until test -e {name}; do sleep 0.05; done"

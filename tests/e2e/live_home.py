@@ -169,7 +169,7 @@ class LiveHome:
             until(lambda: look(pid) is None, what=f"the end of the daemon {pid}")
 
     def stop(self) -> None:
-        """Stop in the orderly way; workers go on."""
+        """Stop in the orderly way; workers continue."""
         if self._daemon is None:
             return
         self._daemon.terminate()

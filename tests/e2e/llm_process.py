@@ -115,7 +115,7 @@ class Bench:
         Args:
             message: What the user says.
             session: Which conversation.
-            after: The conversation that goes on; None = a new one.
+            after: The conversation that continues; None = a new one.
             module: The name by which the program is started.
             more: Other fields of the assignment.
         """

@@ -170,5 +170,5 @@ def test_a_message_for_an_agent_that_queues_waits_for_a_turn_of_its_own(tmp_path
         place.finish(run_id)
 
         heard = place.model.until(lambda seen: "turn-left" in seen.seen)
-        assert "mirabelle" in str(heard.messages), "the session was not gone on with"
+        assert "mirabelle" in str(heard.messages), "the session was not continued"
         assert place.home.show(run_id)["attempts"][-1]["turns"] == 2

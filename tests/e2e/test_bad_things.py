@@ -424,7 +424,7 @@ def test_a_daemon_out_of_descriptors_calls_no_live_worker_lost(tmp_path: Path) -
                 idle.connect(str(home.paths.socket))
             fds = Path(f"/proc/{home.pid}/fd")
             until(lambda: len(list(fds.iterdir())) >= 63, what="no descriptor left")
-            # Its workers go on writing meanwhile, and it cannot open their files.
+            # Its workers continue writing meanwhile, and it cannot open their files.
             until(lambda: "line 100" in home.output(run_ids[0]), what="more output")
         items = home.finish(*run_ids)
         assert {(i["outcome"]["status"], i["result"]) for i in items} == {("ok", numbered(150))}

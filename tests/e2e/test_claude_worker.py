@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.timeout(120),
 ]
 CHILD: Final = "tail -f /dev/null --pid=1 -s 51"
-"""A shell child that goes on for ever; a bare ``sleep`` is refused by the program."""
+"""A shell child that continues for ever; a bare ``sleep`` is refused by the program."""
 RUN_S: Final = 60.0
 AGENTS: Final = """
 [agents.claude]

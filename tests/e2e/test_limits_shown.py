@@ -46,7 +46,7 @@ def test_status_why_and_list_say_whom_a_run_waits_for_and_until_when(tmp_path: P
         row = home.until_phase(first, "retry_wait")
         assert row["runStatus"] == "waiting"
         assert re.fullmatch(
-            r"waiting for its model's provider: 429: slow down; goes on, due in (59m \d+s|1h)",
+            r"waiting for its model's provider: 429: slow down; continues, due in (59m \d+s|1h)",
             row["why"],
         )
         second = home.spawn("y", agent="limited")

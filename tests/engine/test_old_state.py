@@ -1,4 +1,4 @@
-"""An engine goes on with what a killed daemon of 0.1.0 left, and does what was due."""
+"""An engine continues what a killed daemon of 0.1.0 left, and does what was due."""
 
 import asyncio
 import sqlite3

@@ -63,7 +63,7 @@ class Scene:
     script: Script
     opening: Mapping[str, Any] = field(default_factory=dict)
     after: str = ""
-    """Of the scene whose session it goes on with."""
+    """Of the scene whose session it continues."""
     when: Callable[[bytes, CodexState], bool] = lambda _line, _state: False
     send: Callable[[CodexState], InputLine | None] = lambda _state: None
     """Sent once, ``when`` a line and the state after it are so."""

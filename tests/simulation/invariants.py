@@ -235,7 +235,7 @@ class Judge:
             is_refused = ends[before.number - 1] is Reason.PROVIDER_LIMIT
             can_resume = is_refused and run.resolved.abilities.resume
             if after.session.resumes != (before.session.native if can_resume else None):
-                self.fail("a refused session is gone on with", f"{run.id}#{after.number}")
+                self.fail("a refused session is continued", f"{run.id}#{after.number}")
 
     def _look_at_effects(self, run: Run) -> None:
         mine = [e.effect for e in self.outstanding.values() if e.run_id == run.id]

@@ -1,7 +1,7 @@
 """What lies outside the daemon and survives its crashes: workers, receivers, checkers.
 
 A worker is plain data: what it says and when it ends is decided when it starts, from the seed, the
-run's label and the attempt's number. It goes on while no daemon lives; whoever watches it later
+run's label and the attempt's number. It continues while no daemon lives; whoever watches it later
 reads the same from any cursor. Only the adapters (``SimulatedRuntime`` …) belong to one daemon's
 life, and they are where signals come late, doubled, in another order or not at all.
 """

@@ -1,4 +1,4 @@
-"""Simulated callers who talk to sessions: they go on with ended ones, and interrupt live ones.
+"""Simulated callers who talk to sessions: they continue ended ones, and interrupt live ones.
 
 They draw from a generator of their own, so that what else happens in a seed stays as it was.
 """
@@ -118,12 +118,12 @@ def shared_sessions(runs: Mapping[RunId, Run]) -> list[str]:
 
 
 def broken_links(runs: Mapping[RunId, Run], run: Run) -> str | None:
-    """What is wrong between a run and the one whose session it goes on with; None = nothing."""
+    """What is wrong between a run and the one whose session it continues; None = nothing."""
     if run.session.continues is None:
         return None
     before = runs.get(run.session.continues.run_id)
     if before is None or before.outcome is None:
-        return f"{run.id} goes on with {run.session.continues.run_id}, which did not end"
+        return f"{run.id} continues {run.session.continues.run_id}, which did not end"
     if before.session.continued_by is None:
-        return f"{before.id} does not know that {run.id} goes on with it"
+        return f"{before.id} does not know that {run.id} continues it"
     return None

@@ -34,7 +34,7 @@ class DaemonTools:
 
     Args:
         deny: Tools that it is not to have, in lower case.
-        has_news: Whether something came that the model should see before a long wait goes on.
+        has_news: Whether something came that the model should see before a long wait continues.
     """
 
     def __init__(self, deny: Collection[str], has_news: Callable[[], bool]) -> None:

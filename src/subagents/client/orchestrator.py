@@ -77,7 +77,7 @@ class RunHandle:
             timeout_s: In seconds; None = as long as it takes.
 
         Raises:
-            TimeoutError: The run goes on; waiting again is fine.
+            TimeoutError: The run continues; waiting again is fine.
             NotFound: The run was pruned.
         """
         loop = asyncio.get_running_loop()
@@ -178,7 +178,7 @@ class RunHandle:
             idempotency_key: The same one twice is one message, for 24 hours.
 
         Raises:
-            Conflict: Its runtime, or its ``cleanup``, left no session to go on with.
+            Conflict: Its runtime, or its ``cleanup``, left no session to continue.
         """
         body = {"message": message, "idempotencyKey": idempotency_key}
         sent = await self._client.post(f"/v1/runs/{self.id}/send", body)
@@ -365,7 +365,7 @@ class Orchestrator:
         tree: str | None = None,
         types: Sequence[str] = (),
     ) -> AsyncIterator[StreamEvent]:
-        """What happens to runs, in one order, as it happens; goes on with the next daemon.
+        """What happens to runs, in one order, as it happens; continues with the next daemon.
 
         Args:
             after: ``seq`` of the last event that was seen; 0 = from the beginning, None = only what

@@ -119,4 +119,4 @@ class SpawnParameters(TypedDict, total=False):
     idempotency_key: str | None
     """The same key within 24 h gives the same run."""
     continues: str | None
-    """Ended run whose session goes on; task is the next message in it."""
+    """Ended run whose session to continue; task is the next message in it."""

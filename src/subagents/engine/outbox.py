@@ -154,7 +154,7 @@ class Outbox:
         self._has_spare = False
 
     async def _work(self) -> None:
-        """Take runs until none is ready; whenever one makes this worker wait, a spare goes on.
+        """Take runs until none is ready; whenever one makes this worker wait, a spare continues.
 
         So effects that are done at once (most are) share one task, and slow ones hold nobody up.
         """

@@ -131,9 +131,9 @@ class ScriptedRuntime:
         """See ``ports.Runtime.start``."""
         if launch.attempt_id in self._attempts:
             return StartedInfo(adopted=True)
-        goes_on = launch.native_session is not None
-        steps = _steps_of(_script(launch.options), launch.number, goes_on=goes_on)
-        if goes_on and not steps:
+        continues = launch.native_session is not None
+        steps = _steps_of(_script(launch.options), launch.number, continues=continues)
+        if continues and not steps:
             steps = [{"print": launch.prompt}, {"result": launch.prompt}]
         for step in steps:
             if "fail_start" in step:
@@ -320,7 +320,7 @@ def _script(options: Mapping[str, object]) -> list[ScriptStep]:
     return script
 
 
-def _steps_of(script: list[ScriptStep], attempt: int, *, goes_on: bool) -> list[ScriptStep]:
+def _steps_of(script: list[ScriptStep], attempt: int, *, continues: bool) -> list[ScriptStep]:
     chosen: list[ScriptStep] = []
     current, is_later = None, False
     for step in script:
@@ -328,7 +328,7 @@ def _steps_of(script: list[ScriptStep], attempt: int, *, goes_on: bool) -> list[
             current = _whole(step["attempt"])
         elif "continued" in step:
             current, is_later = None, True
-        elif current in {None, attempt} and is_later is goes_on:
+        elif current in {None, attempt} and is_later is continues:
             chosen.append(step)
     return chosen
 

@@ -206,7 +206,7 @@ def a_batch_that_fails_writes_nothing(place: StorePlace) -> None:
         expect("no effect", found=list(store.load_outbox()), wanted=[])
         expect("no key", found=list(store.load_idempotency(0)), wanted=[])
         store.commit(spawned(second))
-        expect("the store goes on", found=store.run(second.id), wanted=second)
+        expect("the store continues", found=store.run(second.id), wanted=second)
 
 
 @SUITE.behaviour("store:one-announcement")
@@ -661,4 +661,4 @@ def a_backup_taken_while_in_use_is_a_whole_database(place: StorePlace) -> None:
         store.backup(str(target))
 
         expect("a file", found=target.stat().st_size > 0, wanted=True)
-        expect("the original goes on", found=store.run(run.id), wanted=run)
+        expect("the original continues", found=store.run(run.id), wanted=run)

@@ -83,7 +83,7 @@ WHY: list[tuple[tuple[e.Event, ...], Phase, str]] = [
     (
         (spawned(), e.Paused(at_ms=1000, by="agent:main:main")),
         Phase.QUEUED,
-        "paused; it goes on after: subagents resume r-0000000001",
+        "paused; it continues after: subagents resume r-0000000001",
     ),
     (
         (spawned(), slot()),

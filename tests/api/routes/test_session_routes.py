@@ -385,7 +385,7 @@ def test_going_on_with_a_deep_session_brings_it_no_nearer_to_the_top(tmp_path: P
         await home.until_phase(lead, "running")
         child = (await home.spawn("talker", headers=home.worker(lead)))["runId"]
         await home.until_phase(child, "completed")
-        sent = await send(home, child, "a person goes on")
+        sent = await send(home, child, "a person continues")
         found = await ended(home, sent["runId"])
 
         assert (found["depth"], found["requesterRun"]) == (2, None)

@@ -1,4 +1,4 @@
-"""Waiting goes on over interruptions and a daemon that dies."""
+"""Waiting continues over interruptions and a daemon that dies."""
 
 import signal
 

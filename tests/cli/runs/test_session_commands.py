@@ -117,7 +117,7 @@ def test_an_ended_run_is_gone_on_with_and_the_result_printed(shared: Home) -> No
     done = shared.ok("continue", "c1", "and now?")
 
     assert done.out == "and now?\n"
-    assert f"c1 goes on with the session of {first}" in done.err
+    assert f"c1 continues the session of {first}" in done.err
     assert "c1: ok" in done.err
 
 
@@ -182,7 +182,7 @@ def test_lines_from_a_pipe_are_messages_and_its_end_waits_for_the_work(shared: H
     assert any(line.endswith("  at work") for line in lines)
     assert any(line.endswith("> task from agent:main:main: and now?") for line in lines)
     assert lines[-1].endswith("run ended: ok")
-    assert f"goes on with the session of {first}" in done.err
+    assert f"continues the session of {first}" in done.err
     assert quiet.out == ""
     assert failed.code == 5
 
@@ -218,7 +218,7 @@ def test_on_a_terminal_messages_go_into_the_turn_and_over_to_the_next_run(shared
         screen.type("/interrupt\r")
         screen.until(f"{first}: interrupting", "run ended: partial (interrupted)")
         screen.type("go on please\r")
-        screen.until(f"t1 goes on with the session of {first}", "> task from", "run ended: ok")
+        screen.until(f"t1 continues the session of {first}", "> task from", "run ended: ok")
         screen.type("\x04")
         assert screen.code() == 0
 
@@ -237,7 +237,7 @@ def test_whoever_leaves_leaves_the_work_going_on(shared: Home, keys: str) -> Non
             screen._process.send_signal(2)
         assert screen.code() == 0
 
-    assert f"Detached; the work goes on. Come back: subagents attach {run_id}" in screen.shown
+    assert f"Detached; the work continues. Come back: subagents attach {run_id}" in screen.shown
     assert shared.field(run_id, "phase") == "running"
     shared.ok("cancel", run_id)
 

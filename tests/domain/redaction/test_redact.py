@@ -271,7 +271,7 @@ def test_lines_of_others_between_those_of_a_key_stay_and_the_key_does_not() -> N
     begin, *key, end = private_key("RSA ").split("\n")
     lines = [begin]
     for number, line in enumerate(key):
-        lines += [line, f"note {number}: it goes on"]
+        lines += [line, f"note {number}: it continues"]
     lines += [end, "behind it"]
 
     shown, state = Redactor().fold(lines)

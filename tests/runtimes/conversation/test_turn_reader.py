@@ -1,4 +1,4 @@
-"""Reading a turn goes on from its checkpoint, also from one that an older version wrote."""
+"""Reading a turn continues from its checkpoint, also from one that an older version wrote."""
 
 import shutil
 from pathlib import Path

@@ -76,7 +76,7 @@ def why_now(  # noqa: C901, PLR0912 - one sentence per phase
     """
     if run.control.paused and run.phase in {Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT}:
         who = f" by {paused_by}" if paused_by else ""
-        return f"paused{who}; it goes on after: subagents resume {run.id}"
+        return f"paused{who}; it continues after: subagents resume {run.id}"
     match run.phase:
         case Phase.WAITING:
             return _waiting(run, now_ms)
@@ -209,7 +209,7 @@ def _retry_wait(run: Run, now_ms: int) -> str:
     limited = run.retry.limited
     if limited is not None:
         times = f" (wait {limited.waits})" if limited.waits > 1 else ""
-        going = "goes on" if provider_limits.resumes(run) is not None else "one more attempt"
+        going = "continues" if provider_limits.resumes(run) is not None else "one more attempt"
         return f"waiting for its model's provider: {brief(limited.text)}; {going}, {due}{times}"
     reason = brief(run.retry.cause.reason or "the attempt before failed")
     if run.retry.cause.verifies:
@@ -234,7 +234,7 @@ def _completed(run: Run) -> str:
     consumed = run.announcement_consumed_ms is not None
     text += "; its requester took the result" if consumed else "; the result waits in the inbox"
     if run.session.continued_by is not None:
-        text += f"; run {run.session.continued_by} goes on with its session"
+        text += f"; run {run.session.continued_by} continues its session"
     return f"{text}; archived" if run.times.archived_at_ms is not None else text
 
 

@@ -107,7 +107,7 @@ def query_for(asked: Asked, run: Run, *, now_ms: int) -> LogQuery:
     """The caller's words as the store takes them.
 
     With ``after_seq`` and without a window the oldest lines behind it come, so that a reader that
-    goes on loses none; else without ``offset`` the newest.
+    continues loses none; else without ``offset`` the newest.
 
     Raises:
         UsageError: Names the field that is wrong, or two that exclude each other.

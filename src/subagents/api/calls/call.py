@@ -303,7 +303,7 @@ async def while_connected(
         raise ClientDisconnect
     if not working.cancelled():
         return working.result()
-    raise Unavailable("the daemon is stopping", hint="call again: the next one goes on")
+    raise Unavailable("the daemon is stopping", hint="call again: the next one continues")
 
 
 async def _run(work: Coroutine[object, object, T]) -> T:

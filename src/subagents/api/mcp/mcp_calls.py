@@ -103,7 +103,7 @@ async def _unless_stopping(exchange: Exchange, work: Coroutine[Any, Any, Answer]
         stopping.cancel()
         raise
     if working.cancelled():
-        raise Unavailable("the daemon is stopping", hint="call again: the next one goes on")
+        raise Unavailable("the daemon is stopping", hint="call again: the next one continues")
     return working.result()
 
 

@@ -97,7 +97,7 @@ class McpEndpoint:
             Unavailable: The daemon is stopping.
         """
         if self._closing.is_set():
-            raise Unavailable("the daemon is stopping", hint="call again: the next one goes on")
+            raise Unavailable("the daemon is stopping", hint="call again: the next one continues")
         if self._ready is None or (self._ready.done() and self._ready.exception() is not None):
             self._ready = asyncio.get_running_loop().create_future()
             self._serving = asyncio.create_task(self._run(self._ready), name="mcp")

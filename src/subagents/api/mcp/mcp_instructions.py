@@ -20,7 +20,7 @@ from subagents.text import one_line
 
 _DELEGATE: Final = (
     "Delegate work to other agents; runs, results and questions survive restarts.\n"
-    "sessions_spawn starts a run and returns at once: go on with your own work. sessions_wait"
+    "sessions_spawn starts a run and returns at once: continue with your own work. sessions_wait"
     " brings results (each is handed over once; a timeout is no error, call again), subagents"
     " action=inbox brings everything that is new, also after you were restarted. Name the files"
     " you expect in verification: they are checked before you hear that a run is done. Answer a"

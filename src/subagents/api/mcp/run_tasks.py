@@ -2,7 +2,7 @@
 
 A wait is a task whose id says what is waited for and until when, so that it, too, is answered
 after any crash. Only that a wait was cancelled, and that a person would not answer a question, is
-remembered in memory: after a restart the one goes on and the other is asked again.
+remembered in memory: after a restart the one goes through and the other is asked again.
 """
 
 import re

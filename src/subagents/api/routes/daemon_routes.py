@@ -187,7 +187,7 @@ def _telemetry(services: Services) -> TelemetryState | None:
 
 
 async def shutdown(request: Request) -> Response:
-    """POST /v1/shutdown: stop serving; workers go on, the next daemon adopts them."""
+    """POST /v1/shutdown: stop serving; workers continue, the next daemon adopts them."""
     services: Services = services_of(request)
     require_operator(Caller.of(request), "shutdown")
     services.stopping.set()

@@ -1,7 +1,7 @@
 """``GET /v1/events``: what happens to runs, as it happens, from any number on.
 
 Server-sent events for browsers and ``curl``; a client that accepts only ``application/json`` gets
-one page at a time by long poll, from the same place. Either goes on behind the last number it has
+one page at a time by long poll, from the same place. Either continues behind the last number it has
 seen, also with the next daemon.
 
 See docs/events.md.

@@ -242,5 +242,7 @@ class Conversation:
                 hint='send {"type":"register_supervisor","agentId":"<your name>"}',
             )
         if self._services.stopping.is_set():
-            raise Unavailable("the daemon is stopping", hint="connect again: the next one goes on")
+            raise Unavailable(
+                "the daemon is stopping", hint="connect again: the next one continues"
+            )
         return await action(self._session, command.params)

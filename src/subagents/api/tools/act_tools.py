@@ -19,7 +19,7 @@ _SENT: Final = {
     "queued": "Kept for its next turn.",
     "accepted": "Kept for its next turn.",
 }
-_STARTED: Final = "A new run goes on with its session; its end comes to your inbox."
+_STARTED: Final = "A new run continues its session; its end comes to your inbox."
 
 
 async def send(call: Call) -> Answer:
@@ -58,7 +58,7 @@ async def interrupt(call: Call, target: str, reason: str | None) -> Answer:
     run = await find_run(call.services, target, call.caller)
     run = await call.services.engine.interrupt(run.id, by=call.caller.session, reason=reason)
     structured = picked(run_building.changed(run, "interrupting"), CHANGED)
-    text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup goes on with it."
+    text = f"interrupting: {run.id}. It ends partial; sessions_send mode=followup continues it."
     return Answer(text=text, structured=structured)
 
 

@@ -2,7 +2,7 @@
 
 A worker speaks for the run and the attempt that its token names, and for no other; none of these
 tools takes a run id. Being too early is an answer (``rate_limited``), not an error: a model that
-is told "error" tries again, one that is told "again in 12 s" goes on with its work.
+is told "error" tries again, one that is told "again in 12 s" continues its work.
 """
 
 import asyncio

@@ -49,7 +49,7 @@ class AgentAbilities(WireStruct, frozen=True, kw_only=True):
     steer: bool = False
     """It takes messages while it works."""
     resume: bool = False
-    """It goes on with its session."""
+    """It continues its session."""
     scope_tools: bool = False
     """Its tools can be narrowed."""
     interrupt: bool = False

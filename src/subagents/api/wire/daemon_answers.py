@@ -188,7 +188,7 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
 
 
 class Stopping(WireStruct, frozen=True, kw_only=True):
-    """The daemon stops; workers go on, the next daemon adopts them."""
+    """The daemon stops; workers continue, the next daemon adopts them."""
 
     status: str = "stopping"
     """Always `stopping`."""

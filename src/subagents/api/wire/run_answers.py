@@ -281,7 +281,7 @@ class Attempt(WireStruct, frozen=True, kw_only=True):
     turns: int = 1
     """Of the conversation with its worker."""
     resumes: str | None = None
-    """The program's own session in which it goes on."""
+    """The program's own session in which it continues."""
     pid: int | None = None
     """Of its process."""
     outcome: Outcome | None = None
@@ -376,9 +376,9 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     retry_from: str | None = None
     """The run whose parameters it repeats."""
     continues: str | None = None
-    """The run whose session it goes on with."""
+    """The run whose session it continues."""
     continued_by: str | None = None
-    """The newest run that goes on with its session."""
+    """The newest run that continues its session."""
     thread_id: str | None = None
     """The conversation outside that its session is bound to."""
     native_session: str | None = None
@@ -613,7 +613,7 @@ class SpawnReceipt(InPhase, frozen=True, kw_only=True):
     workspace: Workspace | None = None
     """Its worktree; null = none."""
     continues: str | None = None
-    """The run whose session it goes on with."""
+    """The run whose session it continues."""
     thread_id: str | None = None
     """The conversation outside that its session is bound to."""
     warnings: list[str] = []
@@ -641,7 +641,7 @@ class SentMessage(InPhase, frozen=True, kw_only=True):
     is_new: bool = False
     """The message started it."""
     continues: str | None = None
-    """The run whose session it goes on with."""
+    """The run whose session it continues."""
     thread_id: str | None = None
     """The conversation outside that the session is bound to."""
     repeated: bool = False

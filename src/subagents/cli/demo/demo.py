@@ -319,7 +319,7 @@ class Demo:
         return pid
 
     def _cancel_all(self) -> None:
-        """Nothing of a broken-off demo goes on working."""
+        """Nothing of a broken-off demo continues working."""
         try:
             for run_id in self._ids.values():
                 self._client.post(f"/v1/runs/{run_id}/cancel", {"reason": "demo broken off"})

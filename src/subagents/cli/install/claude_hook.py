@@ -389,7 +389,7 @@ def _forget_old(folder: Path) -> None:
 
 
 def decision(text: str, agent: str) -> Document:
-    """The answer of a hook that lets a turn go on with ``text``.
+    """The answer of a hook that lets a turn continue with ``text``.
 
     Args:
         text: For the model.

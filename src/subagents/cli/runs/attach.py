@@ -1,7 +1,7 @@
 """``attach``: follow a session live and write into it, over all the runs that work in it.
 
 A thread follows the transcript and prints it; this one reads what is typed. Both look at the same
-session: when a message starts a run that goes on with it, the follower goes on there.
+session: when a message starts a run that continues it, the follower continues there.
 """
 
 import os
@@ -88,8 +88,8 @@ def attach(
         if follower.error is not None:
             raise follower.error
         now = newest(client, follower.run_id)
-    goes_on = "the work goes on" if now.outcome is None else "the session is kept"
-    output.note(f"\nDetached; {goes_on}. Come back: subagents attach {now.run_id}")
+    continues = "the work continues" if now.outcome is None else "the session is kept"
+    output.note(f"\nDetached; {continues}. Come back: subagents attach {now.run_id}")
     return EXIT_OK
 
 
@@ -246,7 +246,7 @@ class Follower(threading.Thread):
             query, is_quiet = {"afterSeq": 0, "limit": PAGE_LINES}, False
 
     def _next(self, client: Client, followed: str, seen: set[str]) -> str | None:
-        """Wait for a run that goes on behind this one; None = nobody waits for one any more."""
+        """Wait for a run that continues behind this one; None = nobody waits for one any more."""
         while not self._left.is_set():
             self._woken.clear()
             is_last_look = self._finishing.is_set()

@@ -1,7 +1,7 @@
 """Waits for runs while the person watches: a thread long-polls, this one draws and listens.
 
 Whoever waits is told of questions, too, and a daemon that dies in the middle is brought back:
-its runs go on without it, and so does the wait.
+its runs continue without it, and so does the wait.
 """
 
 import os
@@ -185,7 +185,7 @@ def wait_for(
 
     Raises:
         DaemonUnreachable: The daemon stayed away for half a minute.
-        KeyboardInterrupt: Ctrl-C; the runs go on.
+        KeyboardInterrupt: Ctrl-C; the runs continue.
     """
     waiting = Waiting(run_ids, until=until, timeout_s=timeout_s, starts=starts)
     Follower(run_ids, is_live=is_live).follow(waiting)

@@ -190,8 +190,8 @@ def wait_and_print(accepted: Sequence[SpawnReceipt], *, started: float, json: bo
 
 def _interrupted(run_ids: Sequence[str]) -> int:
     shown = " ".join(run_ids[:3]) + (" …" if len(run_ids) > 3 else "")
-    goes_on = "the run continues" if len(run_ids) == 1 else "the runs continue"
-    output.note(f"\nStopped waiting; {goes_on}.")
+    continues = "the run continues" if len(run_ids) == 1 else "the runs continue"
+    output.note(f"\nStopped waiting; {continues}.")
     output.note(f"  wait again: subagents wait {shown}")
     output.note(f"  stop:       subagents cancel {shown}")
     return EXIT_INTERRUPTED

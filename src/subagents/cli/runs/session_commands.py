@@ -1,4 +1,4 @@
-"""``continue`` and ``interrupt``: go on with a session, and end the turn that is under way."""
+"""``continue`` and ``interrupt``: continue a session, and end the turn that is under way."""
 
 import time
 from typing import Annotated
@@ -63,7 +63,7 @@ def said(sent: SentMessage) -> str:
     """What became of a message, in one line."""
     name = one_line(sent.label, output.CELL_CHARS_MAX)
     if sent.is_new:
-        return f"{sent.run_id}: {name} goes on with the session of {sent.continues}"
+        return f"{sent.run_id}: {name} continues the session of {sent.continues}"
     kept = "" if sent.status == "steered" else ", for its next turn"
     return f"{sent.run_id}: {name} is at work and has the message ({sent.status}{kept})"
 

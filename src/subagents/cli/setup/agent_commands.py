@@ -149,7 +149,7 @@ def stats(
 
 ABLE: Final = {
     "steer": "takes messages while it works",
-    "resume": "goes on with its session",
+    "resume": "continues its session",
     "interrupt": "can be interrupted",
     "model": "takes a model",
     "usage": "tells tokens or cost",

@@ -222,11 +222,11 @@ class _Tries:
 
     async def resume(self, before: _Worked) -> None:
         """A further run in the same session knows what the first one knew."""
-        self._tell("a run that goes on in the first one's session")
+        self._tell("a run that continues in the first one's session")
         try:
             ended = await self._ended(await self._sub.spawn(RECALL, continues=before.run.id))
         except SubagentsError as error:
-            self._found.add("resume", ProbeVerdict.OPEN, f"it could not be gone on with: {error}")
+            self._found.add("resume", ProbeVerdict.OPEN, f"it could not be continued: {error}")
             return
         knows = before.word in (ended.result or "")
         text = "it knew the word of the run before" if knows else "it did not know the word"
@@ -283,7 +283,7 @@ class _Tries:
         return ended
 
     async def _end(self, run: RunHandle) -> None:
-        """Nothing of a probe goes on without it: no worker outlives the daemon here."""
+        """Nothing of a probe continues without it: no worker outlives the daemon here."""
         await run.cancel("the probe is over")
         await run.wait(timeout_s=BEGIN_S)
 

@@ -66,7 +66,7 @@ def _pages(
 ) -> Iterator[Document]:
     """Every document behind ``after``; up to number ``until``, or for ever.
 
-    A daemon that is started anew goes on where the one before was.
+    A daemon that is started anew continues where the one before was.
     """
     wait_s = 0 if until is not None else int(POLL_S)
     while until is None or after < until:

@@ -314,7 +314,7 @@ CHUNK_CHARS: Final = 64 * 1024
 class Redactor(Value, frozen=True):
     """Redacts a stream that comes in pieces: a key printed line by line is known by its first one.
 
-    A state to go on with: ``texts, redactor = redactor.fold(texts)``.
+    A state to continue: ``texts, redactor = redactor.fold(texts)``.
     """
 
     key_lines: int = 0

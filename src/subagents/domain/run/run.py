@@ -175,7 +175,7 @@ class StopCause(StrEnum):
     BUDGET = "budget"
     PARENT = "parent"
     INTERRUPT = "interrupt"
-    """Its turn was ended, so that its session can be gone on with."""
+    """Its turn was ended, so that its session can be continued."""
 
 
 class Evidence(Value, frozen=True):
@@ -230,9 +230,9 @@ class AttemptSession(Value, frozen=True):
 
     key: SessionKey
     native: str | None = None
-    """What the worker's program calls it; a later attempt can go on with it."""
+    """What the worker's program calls it; a later attempt can continue it."""
     resumes: str | None = None
-    """The program's own session, of the attempt before, in which this one goes on."""
+    """The program's own session, of the attempt before, in which this one continues."""
     opening: str | None = None
     """What that session is told first; None = the whole prompt, in a new session."""
 
@@ -365,7 +365,7 @@ class Steer(Value, frozen=True):
 
 
 class Continues(Value, frozen=True):
-    """Whose session a run goes on with; one session has one run at work at a time."""
+    """Whose session a run continues; one session has one run at work at a time."""
 
     run_id: RunId
     """The run before it."""
@@ -503,9 +503,9 @@ class RunSession(Value, frozen=True):
     first_key: SessionKey = SessionKey("")
     """Promised in the receipt; its first attempt works under it."""
     continues: Continues | None = None
-    """The run whose session this one goes on with."""
+    """The run whose session this one continues."""
     continued_by: RunId | None = None
-    """The newest run known that goes on with this one's session."""
+    """The newest run known that continues this one's session."""
 
 
 class Questions(Value, frozen=True):

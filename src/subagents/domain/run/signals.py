@@ -41,7 +41,7 @@ class ResultSeen(Value, frozen=True, tag=True):
 
 
 class SessionSeen(Value, frozen=True, tag=True):
-    """The worker's program named its session, by which a later attempt can go on with it."""
+    """The worker's program named its session, by which a later attempt can continue it."""
 
     key: str
     session_id: str

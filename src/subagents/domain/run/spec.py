@@ -234,7 +234,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     ] = None
     continues: Annotated[
         str | None,
-        name("Ended run whose session goes on; task is the next message in it", SESSION),
+        name("Ended run whose session to continue; task is the next message in it", SESSION),
     ] = None
 
 

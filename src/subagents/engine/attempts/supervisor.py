@@ -181,7 +181,7 @@ class Supervisor:
         return not is_same or now.outcome is not None or now.evidence.exit is not None
 
     async def stop(self) -> None:
-        """Stop watching; the workers go on."""
+        """Stop watching; the workers continue."""
         self._is_stopped = True
         await self._tasks.stop()
         self._watched.clear()

@@ -2,7 +2,7 @@
 
 Beside the ledger: a transcript decides nothing, and one that cannot be kept never holds up
 a run. Lines and what the detectors know are kept together with how far the stream was read, so
-that after a crash reading goes on there; alerts become durable *before* that, under keys that are
+that after a crash reading continues there; alerts become durable *before* that, under keys that are
 the same when the same pieces are looked at again. So none is lost and none is raised twice.
 
 What only the journal knows (starts, messages to the worker, verdicts) gets its lines when

@@ -1,8 +1,8 @@
 """Everything that happens to any run, in one order, for those who follow.
 
 The journal is the feed: a follower is a number, and what comes behind it is read from the store.
-So nothing is kept for a follower, a slow one reads later, and one that comes back goes on where it
-was, also after a restart. A commit only wakes; the store is the truth.
+So nothing is kept for a follower, a slow one reads later, and one that comes back continues
+where it was, also after a restart. A commit only wakes; the store is the truth.
 
 See docs/decisions/0021.
 """
@@ -113,7 +113,7 @@ class Feed:
 
         Returns:
             The number, and whether the one given lies in the future: then it is of another
-            database (a restored backup), and following goes on from the newest.
+            database (a restored backup), and following continues from the newest.
         """
         newest = await self.newest()
         if after is None:
@@ -179,7 +179,7 @@ class Feed:
 
 
 class Follower:
-    """One reader with one scope; it goes on behind ``number``.
+    """One reader with one scope; it continues behind ``number``.
 
     Args:
         feed: What is followed.

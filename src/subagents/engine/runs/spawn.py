@@ -197,7 +197,7 @@ class Spawner:
         if not await self._probe.is_well("room", self._store.has_room):
             raise StoreUnavailable(
                 "the disk of the database is almost full: no new runs are accepted",
-                hint="free disk space; runs that were accepted go on",
+                hint="free disk space; runs that were accepted continue",
             )
         parent = self._parent(requester)
         inbox = parent.session.first_key if parent is not None else requester

@@ -23,7 +23,7 @@ from subagents.ports import Runtime
 log = logging.getLogger(__name__)
 
 ROWS_MAX: Final = 500
-"""Archived or pruned per pass; the next pass goes on."""
+"""Archived or pruned per pass; the next pass continues."""
 
 Orphans = Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]]
 """Given the attempts that may live, the marked processes of all others: ``(attempt, pid)``."""

@@ -147,7 +147,7 @@ def stream_step(
 
 
 def flush(stream: AcpStream) -> StreamStep:
-    """Give out what is left of the present message or thought; the message itself goes on."""
+    """Give out what is left of the present message or thought; the message itself continues."""
     text = stream.buffer.strip("\n")
     rest = replace(stream, buffer="")
     if not text.strip():

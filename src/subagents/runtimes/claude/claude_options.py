@@ -8,7 +8,7 @@
                        a tool scope.
 ``setting_sources``    Of ``user``, ``project``, ``local``; default none, also no CLAUDE.md.
 ``strict_mcp_config``  Whether our MCP server is the only one (default).
-``background``         Whether it may go on with commands and agents in the background.
+``background``         Whether it may continue commands and agents in the background.
 ``max_turns``          Model requests in one turn of the run.
 ``max_budget_usd``     By Claude Code's own account, per session.
 ``fallback_model``     Models for when the first one takes no more.

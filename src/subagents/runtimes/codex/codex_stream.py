@@ -72,7 +72,7 @@ QUIET: Final = frozenset(
 )
 """Events of no use to a reader, or that a later one repeats as a whole."""
 _PROGRESS: Final = frozenset({"item/commandExecution/outputDelta", "item/mcpToolCall/progress"})
-"""Nothing to read, but a sign that a long call goes on."""
+"""Nothing to read, but a sign that a long call continues."""
 
 UNWANTED: Final = (
     *("item/agentMessage/delta", "item/plan/delta", "item/reasoning/textDelta"),

@@ -77,13 +77,15 @@ def _not_known(path: Path, number: int, odd: str, kept: Path) -> CorruptState:
     return CorruptState(
         f"{path} cannot be brought to schema {number}: {odd}",
         hint=(
-            f"nothing was changed, and {kept} is a copy: go on with the version of subagents from "
+            f"nothing was changed, and {kept} is a copy: continue with the version from "
             f"before, or move {path} away to start empty"
         ),
     )
 
 
 def _copy(connection: sqlite3.Connection, target: Path) -> None:
+    target.touch(mode=0o600)  # as private as the database itself
+    target.chmod(0o600)
     with sqlite3.connect(target) as copy:
         connection.backup(copy)
     copy.close()

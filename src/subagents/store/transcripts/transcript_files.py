@@ -121,7 +121,7 @@ class TranscriptFiles:
     def _keep(self, place: Path, files: _Files, batch: "_Batch", bytes_max: int) -> None:
         if batch.first is not None and batch.first <= files.checkpoint.seq:
             raise OSError(
-                f"line {batch.first} is there already: {place} goes on "
+                f"line {batch.first} is there already: {place} continues "
                 f"behind {files.checkpoint.seq}"
             )
         size_max = min(bytes_max // SEGMENTS, SEGMENT_BYTES_MAX)
@@ -298,7 +298,7 @@ def _is_wasteful(files: _Files, last: Segment, size_max: int) -> bool:
 
 
 def _replace(files: _Files, last: Segment, batch: _Batch) -> None:
-    """The same, with none but the last checkpoint; whoever reads the old file goes on with it."""
+    """The same, with none but the last checkpoint; whoever reads the old file continues it."""
     lines = segments.without_marks(last.path.read_bytes()[: last.end])
     lines += b"\n" if lines and not lines.endswith(b"\n") else b""
     data = lines + batch.lines + batch.mark

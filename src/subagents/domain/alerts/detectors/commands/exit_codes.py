@@ -126,7 +126,7 @@ def _told(step: Step, output: str) -> tuple[bool, bool] | None:
 
 
 def _run(step: Step, way: _Way, *, is_asked: bool, is_pipefail: bool) -> Iterator[_Way]:
-    """The ways in which it may go on with a command."""
+    """The ways in which it may continue with a command."""
     is_piped = step.joined == "|"
     is_skipped = way.is_skipped if is_piped else step.joined == ("||" if way.ok else "&&")
     not_run = None if is_asked and way.passed else way.passed

@@ -190,7 +190,7 @@ class _Reader:
         elif behind == "&":
             self._mark(begin, is_beside=True)
         if behind is not None:
-            # ``… &&`` at the end of a line goes on in the next one.
+            # ``… &&`` at the end of a line continues in the next one.
             if self._steps and (words or self._closed is not None or behind != ";"):
                 self._joined = behind
             self._closed = None
