@@ -24,7 +24,7 @@ PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.1
 HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
-.PHONY: help setup dev demo test check format-check lint types imports pytest smoke docs docs-check \
+.PHONY: help setup dev demo test check quick format-check lint types imports pytest smoke docs docs-check \
 	simulate conformance test-real runtime-table bench format clean FORCE
 
 help: ## list the targets
@@ -73,6 +73,9 @@ smoke: dev
 	$(PY) -m tests.simulation.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
 
 check: format-check lint types imports test docs-check simulate ## all that must hold before a commit
+
+quick: format-check lint types imports docs-check ## what is quick to check while you work
+	$(PY) -m pytest -q -n $(WORKERS) tests/domain tests/config tests/test_*.py
 
 format-check: dev
 	$(PY) -m ruff format --check .

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subagents.config.settings import RUNTIMES
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.runtimes.conversation.dialect import Dialect, Opening
@@ -69,3 +70,8 @@ def test_a_line_to_send_is_one_line_and_its_key_names_it_alone(dialect: Dialect[
 
     assert len({each.key for each in lines}) == len(lines)
     assert all(b"\n" not in each.line for each in lines)
+
+
+@pytest.mark.requirement("config:runtimes")
+def test_the_configuration_knows_every_runtime_of_this_package() -> None:
+    assert set(RUNTIMES) == {each.name for each in DIALECTS} | {"command", "scripted"}

@@ -127,3 +127,9 @@ def test_only_what_needs_a_look_is_worth_waking_somebody_for() -> None:
     assert urgent == [
         AlertKind.API_ERROR, AlertKind.STUCK, AlertKind.BUDGET_ALERT, AlertKind.FAILURE_LOOP
     ]  # fmt: skip
+
+
+@pytest.mark.requirement("alerts:digest")
+@pytest.mark.parametrize("kind", AlertKind)
+def test_every_kind_has_its_words_in_the_digest(kind: AlertKind) -> None:
+    assert allowance._name(kind, 1) != allowance._name(kind, 2)

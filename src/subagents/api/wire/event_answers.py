@@ -122,7 +122,7 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     tokens: int | UnsetType | None = UNSET
     """`context_pressure`: in the context."""
     count: int | UnsetType = UNSET
-    """`subagent_spawn`: how many."""
+    """`subagent_spawn`, `git_commit`: how many."""
     team_name: str | UnsetType | None = UNSET
     """`subagent_spawn`: their team."""
     consecutive_failures: int | UnsetType = UNSET
