@@ -3,8 +3,8 @@
 Two kinds of document: the *structured events*, whose names and fields callers rely on to act on
 news (``docs/alerts.md``); and one generic ``run`` event per journal entry, for dashboards. Beside
 a structured event's own fields stand ``seq`` (the number in the order of all runs, by which a
-follower continues), ``runId``, ``label`` and ``occurredAt``. ``agentId`` is the name by which the caller
-knows the worker: the run's label.
+follower continues), ``runId``, ``label`` and ``occurredAt``. ``agentId`` is the name by
+which the caller knows the worker: the run's label.
 """
 
 from typing import Final
