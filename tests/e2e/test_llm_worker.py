@@ -303,6 +303,14 @@ def test_eight_runs_wait_out_a_provider_that_takes_no_more_and_all_end_well(
         assert len(refused) <= WORKERS + 4
 
 
+def content(file: Path) -> bytes:
+    """Empty for one that was deleted meanwhile: raw output goes once it is recorded."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
 @pytest.mark.requirement("llm:key")
 def test_the_key_is_in_no_file_of_the_daemons(tmp_path: Path) -> None:
     script: Script = [Use("shell", {"command": "env"}), lambda seen: Say(seen.results[-1][-500:])]
@@ -317,7 +325,7 @@ def test_the_key_is_in_no_file_of_the_daemons(tmp_path: Path) -> None:
             assert KEY not in model.conversations[-1].results[-1]
             files = [each for each in home.root.rglob("*") if each.is_file()]
             assert len(files) > 5
-            assert [each for each in files if KEY.encode() in each.read_bytes()] == []
+            assert [each for each in files if KEY.encode() in content(each)] == []
 
 
 @pytest.mark.requirement("llm:unset-key")
