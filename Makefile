@@ -25,7 +25,7 @@ HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
 .PHONY: help setup dev demo test check quick format-check lint types imports pytest smoke docs docs-check \
-	simulate conformance test-real runtime-table bench format clean FORCE
+	simulate conformance upgrade test-real runtime-table bench format clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -110,6 +110,9 @@ CONFORMANCE ?= $(HOME)/.cache/subagents-conformance
 
 conformance: dev ## the protocol's own suite and inspector against us (fetches 400 MB once)
 	$(PY) -m tests.conformance.run "$(CONFORMANCE)"
+
+upgrade: dev ## a daemon of 0.1.0 with workers alive, taken over by this version
+	$(PY) -m tests.upgrade.run
 
 REAL ?= $(CURDIR)/.real
 PROGRAMS ?=
