@@ -156,6 +156,20 @@ def test_faults_of_the_provider_and_the_network_are_tried_again_three_times(
         assert [each["retry"] for each in worker.of("error")] == ["1/3", "2/3"]
 
 
+@pytest.mark.requirement("llm:faults:cut")
+@pytest.mark.parametrize("half", ["torn", "short", "garbage"])
+@pytest.mark.parametrize("provider", get_args(Provider))
+def test_half_an_answer_is_no_answer_and_is_asked_for_again(
+    tmp_path: Path, provider: Provider, half: str
+) -> None:
+    script: Script = [Fail(200, half=half, times=1), Say("through")]
+    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url, provider) as place:
+        worker = place.start("script:t")
+        assert worker.finish() == {"subagents": "result", "text": "through"}
+        assert [each["retry"] for each in worker.of("error")] == ["1/3"]
+        assert len(model.requests) == 2
+
+
 @pytest.mark.requirement("llm:faults:refused")
 @pytest.mark.parametrize("status", [400, 401, 404])
 def test_a_request_that_is_refused_is_not_repeated_and_ends_the_turn(

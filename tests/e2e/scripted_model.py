@@ -87,6 +87,9 @@ class Fail:
     for_s: float | None = None
     """Requests fail for so long after the first of them."""
     message: str = "the script says no"
+    half: str = ""
+    """With status 200: what comes instead of a whole streamed answer. ``torn``: its beginning, then
+    the connection breaks; ``short``: its beginning, and the body ends well; ``garbage``: a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,19 +418,34 @@ class _Handler(BaseHTTPRequestHandler):
         name, step = conversation.place() or (None, None)
         model.log(Asked(came_s, wire.name, path, name, step, status, is_stream))
         if isinstance(answer, Fail):
-            self._fail(wire, answer)
+            self._fail(wire, answer, conversation)
         elif is_stream:
             self._send(wire.stream(answer, conversation.body), kind="text/event-stream")
         else:
             self._send(json.dumps(wire.whole(answer, conversation.body)).encode())
 
-    def _fail(self, wire: Wire, fail: Fail) -> None:
+    def _fail(self, wire: Wire, fail: Fail, conversation: Conversation) -> None:
         if fail.status == 0:
             self.close_connection = True
+            return
+        if fail.half:
+            self._send_half(wire, fail.half, conversation)
             return
         headers = {} if fail.retry_after is None else {"retry-after": f"{fail.retry_after}"}
         content = json.dumps(wire.error(fail.status, fail.message)).encode()
         self._send(content, status=fail.status, headers=headers)
+
+    def _send_half(self, wire: Wire, how: str, conversation: Conversation) -> None:
+        # Words are streamed one by one: the first one ends with the first event that has it.
+        whole = wire.stream(Answer([{"type": "text", "text": "half an answer"}]), conversation.body)
+        half = whole[: whole.index(b"\n\n", whole.index(b"half an")) + 2]
+        if how == "garbage":
+            self._send(b"<html>a proxy says hello</html>", kind="text/html")
+        elif how == "short":
+            self._send(half, kind="text/event-stream")
+        else:
+            self._send(half, kind="text/event-stream", missing=1000)
+            self.close_connection = True
 
     def _is_there(self) -> bool:
         """Whether the asker still holds its end of the connection."""
@@ -444,11 +462,12 @@ class _Handler(BaseHTTPRequestHandler):
         kind: str = "application/json",
         status: int = 200,
         headers: Mapping[str, str] | None = None,
+        missing: int = 0,
     ) -> None:
         try:
             self.send_response(status)
             self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(content)))
+            self.send_header("content-length", str(len(content) + missing))
             for name, value in (headers or {}).items():
                 self.send_header(name, value)
             self.end_headers()

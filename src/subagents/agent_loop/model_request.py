@@ -9,6 +9,7 @@ from typing import Final
 
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import (
+    ContentFilterError,
     ModelAPIError,
     ModelConnectionError,
     ModelHTTPError,
@@ -42,6 +43,13 @@ class ProviderLimited(Exception):
     def __init__(self, message: str, *, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class CutAnswer(UnexpectedModelBehavior):
+    """The answer stopped before the provider said why it ended: the rest of it was lost."""
+
+    def __init__(self) -> None:
+        super().__init__("the answer was cut off in the middle")
 
 
 class ModelClient:
@@ -125,7 +133,10 @@ class ModelClient:
                 if time.monotonic() - alive_s > ALIVE_S:
                     alive_s = time.monotonic()
                     self._emit("text", text="")
-            return stream.get()
+            response = stream.get()
+            if is_cut(response):
+                raise CutAnswer
+            return response
 
     def _limited(self, error: Exception, wait_s: float, began_s: float) -> None:
         """Print that the provider refused.
@@ -183,12 +194,26 @@ def retry_after_s(error: BaseException) -> float | None:
     return found if found is not None and 0 <= found < math.inf else None
 
 
+def is_cut(response: ModelResponse) -> bool:
+    """Whether the stream ended well by its looks, and without the provider's word for its end.
+
+    The library's own ``finish_reason`` is filled in for some providers: only what came over the
+    wire counts.
+    """
+    return (response.provider_details or {}).get("finish_reason") is None
+
+
 def is_fault(error: BaseException) -> bool:
     """Whether the same request may well be answered at the next try."""
     if isinstance(error, ModelHTTPError):
         return error.status_code >= 500 or error.status_code in FAULTS
+    if isinstance(error, UnexpectedModelBehavior):
+        # Status 200, and what came is no answer, or half of one: a proxy, a connection that tore.
+        return not isinstance(error, ContentFilterError)
+    # The plain one is an answer that cannot be decoded; those with a reason are classes of it.
+    is_garbage = type(error) is ModelAPIError
     kinds = (ModelServerError, ModelConnectionError, ModelRequestTimeout, TimeoutError, OSError)
-    return isinstance(error, kinds)
+    return is_garbage or isinstance(error, kinds)
 
 
 def error_text(error: BaseException) -> str:
