@@ -1,9 +1,7 @@
 """Over HTTP, into a program of the user's: a chat bot, a bridge, another machine.
 
 ``[agents.<id>.courier] webhook = "https://…"`` binds every outside session of that agent to the
-address. Each try is one ``POST`` of a JSON object: ``text`` (the announcement), ``sessionKey``,
-``runId``, ``label``, ``agentId``, ``threadId`` (of a session that is bound to one, else null),
-``messageId``, ``continues`` and ``outcome`` with ``status``, ``reason`` and ``error``.
+address. Each try is one ``POST`` of a JSON object, ``Posted``.
 
 - ``Idempotency-Key`` is the announcement's id, the same in every try.
 - With ``webhook_secret_env`` it is signed: ``X-Subagents-Signature: sha256=<hex>`` is the
@@ -81,7 +79,7 @@ class WebhookCourier:
         section = self._section(message.session_key)
         if section.webhook is None:
             return DeliveryFailed(retryable=True, error="its webhook was taken out of the settings")
-        body = msgspec.json.encode(document(run, message))
+        body = msgspec.json.encode(posted(run, message))
         headers: dict[str, str] = {"Idempotency-Key": message.id}
         variable = section.webhook_secret_env
         if variable is not None:
@@ -96,23 +94,54 @@ class WebhookCourier:
         return await _post(section.webhook, body, headers)
 
 
-def document(run: Run, message: Message) -> dict[str, object]:
-    """What is posted."""
-    outcome = run.outcome
-    return {
-        "text": message.text,
-        "sessionKey": message.session_key,
-        "runId": run.id,
-        "label": run.resolved.label,
-        "agentId": run.resolved.agent_id,
-        "threadId": run.root if run.spec.thread else None,
-        "messageId": message.id,
-        "continues": None if run.session.continues is None else run.session.continues.run_id,
-        "outcome": None
+class PostedOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended."""
+
+    status: str
+    """`ok`, `partial`, `error`, `timeout`, `cancelled` or `lost`."""
+    reason: str | None
+    """A stable code of why it is not plain `ok`."""
+    error: str | None
+    """The same in words."""
+
+
+class Posted(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is posted: an announcement, and the run that it is about."""
+
+    text: str
+    """The announcement."""
+    session_key: str
+    """Who is told."""
+    run_id: str
+    label: str
+    agent_id: str
+    thread_id: str | None
+    """Of a session that is bound to one, else null."""
+    message_id: str
+    continues: str | None
+    """The run whose session it continued."""
+    outcome: PostedOutcome | None
+    ended_at: str | None
+    """ISO 8601."""
+
+
+def posted(run: Run, message: Message) -> Posted:
+    """The announcement of a run as it is posted."""
+    outcome, continues = run.outcome, run.session.continues
+    return Posted(
+        text=message.text,
+        session_key=message.session_key,
+        run_id=run.id,
+        label=run.resolved.label,
+        agent_id=run.resolved.agent_id,
+        thread_id=run.root if run.spec.thread else None,
+        message_id=message.id,
+        continues=None if continues is None else continues.run_id,
+        outcome=None
         if outcome is None
-        else {"status": outcome.status, "reason": outcome.reason, "error": outcome.error},
-        "endedAt": None if run.ended_at_ms is None else iso(run.ended_at_ms),
-    }
+        else PostedOutcome(status=outcome.status, reason=outcome.reason, error=outcome.error),
+        ended_at=None if run.ended_at_ms is None else iso(run.ended_at_ms),
+    )
 
 
 def signed(secret: str, body: bytes, *, at_s: int) -> dict[str, str]:

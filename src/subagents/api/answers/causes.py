@@ -39,6 +39,7 @@ async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Wh
     tries = run.delivery.tries if run.delivery else ()
     return Why(
         run_id=run.id,
+        label=run.resolved.label,
         phase=run.phase,
         why=sentence,
         steps=[event_building.why_step(each) for each in newest],

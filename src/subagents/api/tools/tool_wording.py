@@ -13,7 +13,14 @@ import msgspec
 from subagents.api.answers import run_building
 from subagents.api.tools.tool import ANSWER_CHARS_MAX, picked
 from subagents.api.wire.log_answers import LogPage
-from subagents.api.wire.run_answers import RunStatus
+from subagents.api.wire.run_answers import (
+    Outcome,
+    RunStatus,
+    StoredResult,
+    Verification,
+    WorkerReport,
+    Workspace,
+)
 from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import Run
 from subagents.domain.text.announcement import announcement_text
@@ -98,33 +105,33 @@ def _size(each: Item) -> int:
 
 def item(run: Run, chars: int) -> Document:
     """An ended run as ``sessions_wait`` hands it over, with at most ``chars`` of its result."""
+    found = run_building.stored_result(run)
+    short = msgspec.structs.replace(
+        found,
+        outcome=_outcome(found.outcome),
+        result=cut_result(run, chars),
+        artifacts=found.artifacts[:ENTRIES_MAX],
+    )
     return {
-        **picked(run_building.stored_result(run), ENDED),
-        "outcome": _outcome(run),
-        "result": cut_result(run, chars),
-        "report": _report(run, chars),
-        "verification": _verification(run),
-        "artifacts": [document_of(each) for each in run_building.artifacts(run)[:ENTRIES_MAX]],
-        **_leftovers(run, chars),
+        **picked(short, ENDED),
+        "report": _report(found.report, chars),
+        "verification": _verification(found.verification),
+        **_leftovers(found, chars),
     }
 
 
-def _leftovers(run: Run, chars: int) -> Document:
+def _leftovers(found: StoredResult, chars: int) -> Document:
     """What it left besides its result; only what there is, every word costs its reader."""
-    remains, found = run.remains, _workspace(run)
-    left: Document = {} if found is None else {"workspace": found}
-    if remains.files:
-        left["filesLeft"] = list(remains.files[:ENTRIES_MAX])
-    if remains.words and not run.result:
-        left["lastWords"] = shortened(remains.words, chars)
+    left: Document = {} if found.workspace is None else {"workspace": _workspace(found.workspace)}
+    if found.files_left:
+        left["filesLeft"] = found.files_left[:ENTRIES_MAX]
+    if found.last_words and not found.result:
+        left["lastWords"] = shortened(found.last_words, chars)
     return left
 
 
-def _workspace(run: Run) -> Document | None:
+def _workspace(found: Workspace) -> Document:
     """Its worktree in few words: where it is, and what nobody may overlook."""
-    found = run_building.workspace_of(run)
-    if found is None:
-        return None
     shown = picked(found, ("path", "branch", "kept"))
     if found.changes is not None:
         shown["changes"] = found.changes.summary
@@ -143,15 +150,13 @@ def cut_result(run: Run, chars: int) -> str | None:
     return shortened(run.result, chars, f"subagents action=result target={run.id}")
 
 
-def _outcome(run: Run) -> Document | None:
-    found = run_building.outcome(run.outcome)
+def _outcome(found: Outcome | None) -> Outcome | None:
     if found is None:
         return None
-    return {**document_of(found), "error": shortened(found.error, RESULT_CHARS[-1])}
+    return msgspec.structs.replace(found, error=shortened(found.error, RESULT_CHARS[-1]))
 
 
-def _report(run: Run, chars: int) -> Document | None:
-    found = run.report
+def _report(found: WorkerReport | None, chars: int) -> Document | None:
     if found is None:
         return None
     return {
@@ -163,9 +168,8 @@ def _report(run: Run, chars: int) -> Document | None:
     }
 
 
-def _verification(run: Run) -> Document | None:
+def _verification(found: Verification | None) -> Document | None:
     """The verdict and its checks, failed ones first."""
-    found = run_building.verification(run)
     if found is None:
         return None
     checks = sorted(found.checks, key=lambda check: check.passed)[:ENTRIES_MAX]

@@ -2,7 +2,7 @@
 
 from msgspec import UNSET, UnsetType
 
-from subagents.api.wire.run_answers import DeliveryTry
+from subagents.api.wire.run_answers import DeliveryTry, InPhase
 from subagents.api.wire.wire_struct import Time, WireStruct
 
 
@@ -45,13 +45,9 @@ class WhyStep(WireStruct, frozen=True, kw_only=True):
     """What happened."""
 
 
-class Why(WireStruct, frozen=True, kw_only=True):
+class Why(InPhase, frozen=True, kw_only=True):
     """Why a run is where it is."""
 
-    run_id: str = ""
-    """Whose."""
-    phase: str = ""
-    """Where it is."""
     why: str = ""
     """One sentence for now."""
     steps: list[WhyStep] = []

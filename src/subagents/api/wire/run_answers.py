@@ -166,14 +166,19 @@ class RunLink(OfRun, frozen=True, kw_only=True):
     """How it ended; null while it is active."""
 
 
-class RunState(InPhase, frozen=True, kw_only=True, omit_defaults=True):
+class Standing(InPhase, frozen=True, kw_only=True):
+    """A run, where it is, and how it ended."""
+
+    outcome: Outcome | None = None
+    """How it ended; null until then."""
+
+
+class RunState(Standing, frozen=True, kw_only=True, omit_defaults=True):
     """Where a run is, in short: the answer to a change of it, or one that a wait still waits for.
 
     What does not apply is left out.
     """
 
-    outcome: Outcome | None = None
-    """How it ended; null until then."""
     status: str | None = None
     """What the call came to, such as `cancelling` or `already ended`."""
     why: str | None = None
@@ -187,7 +192,7 @@ def state_of(outcome: Outcome | None, phase: str, pending_requests: int) -> str:
     return "blocked" if pending_requests else phase
 
 
-class RunHead(InPhase, frozen=True, kw_only=True):
+class RunHead(Standing, frozen=True, kw_only=True):
     """What a run in a list and one in a tree both show."""
 
     agent_id: str = ""
@@ -196,8 +201,6 @@ class RunHead(InPhase, frozen=True, kw_only=True):
     """The session its newest attempt works in."""
     run_status: str = ""
     """One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase."""
-    outcome: Outcome | None = None
-    """How it ended; null until then."""
     latest_progress: Progress | None = None
     """What its worker said last of how far it is."""
     pending_request_count: int = 0
@@ -349,17 +352,6 @@ class Cancellation(WireStruct, frozen=True, kw_only=True):
     """In its words."""
     requested_at: Time | None = None
     """When."""
-
-
-class Leftovers(InPhase, frozen=True, kw_only=True):
-    """What a run leaves besides its result."""
-
-    last_words: str | None = None
-    """The end of what it said, when it gave no result."""
-    files_left: list[str] = []
-    """Files of its contract that exist, when it ended badly."""
-    workspace: Workspace | None = None
-    """Its worktree, and what it changed there."""
 
 
 class RunDetail(RunRow, frozen=True, kw_only=True):
@@ -532,11 +524,9 @@ class RunForest(WireStruct, frozen=True, kw_only=True):
     """The runs that no other run spawned."""
 
 
-class StoredResult(Leftovers, frozen=True, kw_only=True):
+class StoredResult(Standing, frozen=True, kw_only=True):
     """The whole stored result of a run, and what proves it."""
 
-    outcome: Outcome | None = None
-    """How it ended; null until then."""
     result: str | None = None
     """What the worker gave."""
     result_bytes: int = 0
@@ -549,6 +539,12 @@ class StoredResult(Leftovers, frozen=True, kw_only=True):
     """What its attempts used; null when nobody reported anything."""
     artifacts: list[ResultFile] = []
     """The contract's files, then those reported."""
+    last_words: str | None = None
+    """The end of what it said, when it gave no result."""
+    files_left: list[str] = []
+    """Files of its contract that exist, when it ended badly."""
+    workspace: Workspace | None = None
+    """Its worktree, and what it changed there."""
 
 
 class RunResult(StoredResult, frozen=True, kw_only=True):
@@ -589,11 +585,24 @@ class WaitResult(WireStruct, frozen=True, kw_only=True):
     """Messages that are offered by this answer, to be acknowledged."""
 
 
-class SpawnReceipt(InPhase, frozen=True, kw_only=True):
-    """What a spawn came to; the run is stored before this is answered."""
+class Receipt(InPhase, frozen=True, kw_only=True):
+    """The run that a call started, or told something; it is stored before this is answered."""
 
     status: str = "accepted"
-    """Always `accepted`."""
+    """`accepted`: stored, or started."""
+    continues: str | None = None
+    """The run whose session it continues."""
+    thread_id: str | None = None
+    """The conversation outside that its session is bound to."""
+    warnings: list[str] = []
+    """What its requester should know."""
+    repeated: bool = False
+    """The call was made before, with the same key; nothing new was started."""
+
+
+class SpawnReceipt(Receipt, frozen=True, kw_only=True):
+    """What a spawn came to."""
+
     child_session_key: str = ""
     """The session of its first attempt."""
     mode: str = ""
@@ -612,16 +621,8 @@ class SpawnReceipt(InPhase, frozen=True, kw_only=True):
     """Where it works, absolute."""
     workspace: Workspace | None = None
     """Its worktree; null = none."""
-    continues: str | None = None
-    """The run whose session it continues."""
-    thread_id: str | None = None
-    """The conversation outside that its session is bound to."""
-    warnings: list[str] = []
-    """What its requester should know."""
     note: str | None = None
     """What happens next."""
-    repeated: bool = False
-    """Its idempotency key made it before; nothing new was started."""
 
 
 class PlanReceipt(WireStruct, frozen=True, kw_only=True):
@@ -631,20 +632,12 @@ class PlanReceipt(WireStruct, frozen=True, kw_only=True):
     """In the order of the plan."""
 
 
-class SentMessage(InPhase, frozen=True, kw_only=True):
+class SentMessage(Receipt, frozen=True, kw_only=True):
     """What became of a message to a session: which run has it, and whether it started that run."""
 
     status: str = ""
-    """`steered` into its live turn, `queued` for its next one, or `accepted`."""
+    """`steered` into its live turn, `queued` for its next one, or `accepted`: it started a run."""
     session_key: str = ""
     """The session of that run."""
     is_new: bool = False
     """The message started it."""
-    continues: str | None = None
-    """The run whose session it continues."""
-    thread_id: str | None = None
-    """The conversation outside that the session is bound to."""
-    repeated: bool = False
-    """The same message was taken before."""
-    warnings: list[str] = []
-    """Of a run that was started."""

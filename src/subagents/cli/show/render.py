@@ -5,12 +5,12 @@ from typing import Final, NamedTuple
 
 from subagents.api.wire.message_answers import Progress
 from subagents.api.wire.run_answers import (
-    Leftovers,
     Outcome,
     RunDetail,
     RunNode,
     RunResult,
     RunRow,
+    StoredResult,
     Verification,
     Workspace,
 )
@@ -207,7 +207,7 @@ def error_lines(outcome: Outcome, verification: Verification | None) -> list[str
     return [text for text in outcome.error.strip().splitlines()[:10] if text.strip()]
 
 
-def leftover_fields(run: Leftovers | RunDetail) -> list[tuple[str, str]]:
+def leftover_fields(run: StoredResult | RunDetail) -> list[tuple[str, str]]:
     """What a run leaves besides its result, by name: files, its worktree and what changed there."""
     found: list[tuple[str, str]] = []
     if run.workspace is not None:
@@ -218,7 +218,7 @@ def leftover_fields(run: Leftovers | RunDetail) -> list[tuple[str, str]]:
     return found
 
 
-def say_leftovers(run: Leftovers, *, has_result: bool) -> None:
+def say_leftovers(run: StoredResult, *, has_result: bool) -> None:
     """On stderr, behind the one line of its end."""
     for name, text in leftover_fields(run):
         output.note(f"  {name + ': ' if name else ''}{one_line(text, chars_max=400)}")

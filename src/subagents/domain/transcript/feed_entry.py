@@ -49,18 +49,24 @@ def feed_documents(
         seq: Of the entry within its run.
         names: Which are wanted, of ``NAMES``.
     """
-    found = []
+    wanted: list[tuple[str, Document]] = []
     news = _news(run, event, seq)
     if news is not None and news[0] in names:
         name, fields = news
-        document = {"type": "event", "event": name, "agentId": run.resolved.label, **fields}
-        about = {"runId": run.id, "label": run.resolved.label, "occurredAt": iso(event.at_ms)}
-        found.append(
-            FeedDocument(number=number, name=name, document={**document, "seq": number, **about})
-        )
+        own = {"type": "event", "event": name, "agentId": run.resolved.label, **fields}
+        wanted.append((name, own))
     if RUN in names:
-        found.append(FeedDocument(number=number, name=RUN, document=_step(run, event, number)))
-    return tuple(found)
+        wanted.append((RUN, _step(run, event)))
+    about: Document = {
+        "seq": number,
+        "runId": run.id,
+        "label": run.resolved.label,
+        "occurredAt": iso(event.at_ms),
+    }
+    return tuple(
+        FeedDocument(number=number, name=name, document={**fields, **about})
+        for name, fields in wanted
+    )
 
 
 def _news(run: Run, event: Event, seq: int) -> tuple[str, Document] | None:
@@ -90,15 +96,11 @@ def _end(run: Run) -> Document:
     }
 
 
-def _step(run: Run, event: Event, number: int) -> Document:
+def _step(run: Run, event: Event) -> Document:
     """The generic event: no texts of workers, nothing secret."""
     return {
-        "seq": number,
-        "runId": run.id,
-        "label": run.resolved.label,
+        "type": type(event).__name__,
         "agentId": run.resolved.agent_id,
         "requester": run.requester,
-        "type": type(event).__name__,
-        "occurredAt": iso(event.at_ms),
         "phase": run.phase,
     }
