@@ -126,7 +126,7 @@ class Parts:
 
         self.queries = Queries(kernel, self.mailbox, self.recorder, quarantine)
         self.feed = Feed(kernel)
-        self.timers = Timers(kernel)
+        self.timers = Timers(kernel, backs_off=self.provider_gates.is_backing_off)
         self.control = Control(kernel, self.queries)
         self.spawner = Spawner(
             kernel,
@@ -141,6 +141,7 @@ class Parts:
         self.sweep = Sweep(
             kernel,
             queries=self.queries,
+            timers=self.timers,
             mailbox=self.mailbox,
             reports=self.reports,
             recorder=self.recorder,

@@ -36,11 +36,6 @@ def waits_for_another() -> Life:
     return Life.begin(RunSpec(task="do it"), dependencies=(a_dependency(1),))
 
 
-def waits_for_its_provider() -> Life:
-    refused = ResultSeen(key="r", text="429", is_error=True, is_limit=True, retry_after_ms=90_000)
-    return a_life(100_000).start().signal(refused).exit(1)
-
-
 def asks() -> Life:
     life = a_life().start()
     request = Request(
@@ -73,7 +68,6 @@ def was_deferred() -> Life:
 
 LIVES: dict[TimerCause, Callable[[], Life]] = {
     TimerCause.DEPENDENCY_TIMEOUT: waits_for_another,
-    TimerCause.PROVIDER_WAIT: waits_for_its_provider,
     TimerCause.RETRY_DUE: lambda: a_life(retry_count=1, retry_delay=50).start().exit(1),
     TimerCause.DELIVERY_DUE: was_deferred,
     TimerCause.DEADLINE: is_warned,
@@ -86,7 +80,7 @@ LIVES: dict[TimerCause, Callable[[], Life]] = {
 
 
 @pytest.mark.requirement("timers:cause")
-@pytest.mark.parametrize("cause", TimerCause)
+@pytest.mark.parametrize("cause", LIVES)
 def test_each_deadline_is_due_at_its_time_under_its_cause(cause: TimerCause) -> None:
     run = LIVES[cause]().run
     due = next_due_ms(run)
@@ -95,11 +89,16 @@ def test_each_deadline_is_due_at_its_time_under_its_cause(cause: TimerCause) -> 
     assert timer_event(run, due - 1) is None
     event = timer_event(run, max(due, 0))
     assert event is not None
-    if cause is TimerCause.PROVIDER_WAIT:
-        event = timer_event(run, NOW_MS + 100_000)  # its retry was due before
-    assert event is not None
     assert event.cause is cause
     assert not reduce(run, event).stale
+
+
+@pytest.mark.requirement("limits:wait:deadline")
+def test_a_run_that_waits_for_its_provider_has_no_deadline() -> None:
+    refused = ResultSeen(key="r", text="429", is_error=True, is_limit=True, retry_after_ms=900_000)
+    run = a_life(100_000).start().signal(refused).exit(1).run
+
+    assert next_due_ms(run) == run.retry.due_ms == NOW_MS + 900_000
 
 
 @pytest.mark.requirement("timers:cause")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tests.engine.world import World, in_world
 
-from subagents.api.answers.explain import steps
 from subagents.config.settings import Agent, Settings
 from subagents.domain.rules import provider_limits
 from subagents.domain.run.outcome import Reason, Status
@@ -136,18 +135,15 @@ def test_a_provider_that_asks_for_longer_than_we_wait_ends_the_run_at_once(tmp_p
 
 
 @pytest.mark.requirement("limits:wait:deadline")
-def test_the_deadline_of_the_refused_attempt_holds_while_it_waits_and_after_it(
+def test_waiting_for_the_provider_takes_nothing_of_the_timeout(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:
-        run = await spawn(world, refused(600_000), run_timeout_seconds=60)
-        run = await world.until(run.id, within_s=120)
+        script = (refused(600_000), {"continued": True}, {"sleep_ms": 50_000}, {"result": "done"})
+        run = await spawn(world, *script, run_timeout_seconds=60)
+        run = await world.until(run.id, within_s=700)
         assert run.outcome is not None
-        assert (run.outcome.status, run.outcome.reason) == (Status.TIMEOUT, Reason.DEADLINE)
-        assert "while it waited for the provider: 429" in (run.outcome.error or "")
-        journal = world.store.journal(run.id, limit=1_000)
-        told = [step.text for step in steps(journal)]
-        assert "its deadline passed while it waited for its model's provider" in told
+        assert (run.outcome.status, run.result) == (Status.OK, "done")
 
     async def after_it(world: World) -> None:
         script = (refused(5_000), {"continued": True}, {"hang": True})
@@ -155,10 +151,37 @@ def test_the_deadline_of_the_refused_attempt_holds_while_it_waits_and_after_it(
         ended = await world.until(second.id, within_s=120)
         assert ended.outcome is not None
         assert ended.outcome.reason is Reason.DEADLINE
-        assert ended.attempts[0].times.deadline_ms == ended.attempts[1].times.deadline_ms
+        last = ended.attempts[1].times
+        assert last.started_at_ms is not None
+        assert last.deadline_ms == last.started_at_ms + 60_000
 
     in_world(tmp_path / "while", scenario)
     in_world(tmp_path / "after", after_it)
+
+
+@pytest.mark.requirement("limits:live:deadline")
+@pytest.mark.parametrize("waits_at_its_end", [True, False])
+def test_a_program_that_waits_for_its_provider_at_its_deadline_was_refused_and_not_too_slow(
+    tmp_path: Path, *, waits_at_its_end: bool
+) -> None:
+    async def scenario(world: World) -> None:
+        says = BUSY if waits_at_its_end else {"subagents": "text", "text": "at work"}
+        busy = ({"said": BUSY}, {"sleep_ms": 5_000}, {"said": says}, {"hang": True})
+        run = await spawn(
+            world, *busy, {"continued": True}, {"result": "done"}, run_timeout_seconds=60
+        )
+        run = await world.until(run.id, within_s=200)
+        first = run.attempts[0].outcome
+        assert run.outcome is not None
+        assert first is not None
+        if waits_at_its_end:
+            assert (first.reason, run.outcome.status) == (Reason.PROVIDER_LIMIT, Status.OK)
+            assert "until its deadline" in (first.error or "")
+            assert await world.folded(run.id) == run
+        else:
+            assert (first.reason, run.outcome.status) == (Reason.DEADLINE, Status.TIMEOUT)
+
+    in_world(tmp_path, scenario)
 
 
 @pytest.mark.requirement("limits:wait:cancel")
@@ -269,6 +292,81 @@ def test_a_live_attempt_that_waits_because_another_was_refused_says_so(tmp_path:
         assert shown == "provider limit, next try in 3 s"
         other = await world.spawn("limited", settings=settings)
         assert (await world.run(other)).phase is Phase.RUNNING
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:gate:live-counts-nothing")
+def test_programs_that_try_again_by_themselves_do_not_lengthen_the_wait_of_others(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        busy = {"said": {**BUSY, "retryAfterMs": 300}}
+        burst = [step for _ in range(8) for step in (busy, {"sleep_ms": 400})]
+        settings = settings_with(world, "limited", *burst, {"result": "done"})
+        first = await world.spawn("limited", settings=settings)
+        assert (await world.until(first)).result == "done"
+
+        settings = settings_with(world, "limited", refused(), {"continued": True}, {"hang": True})
+        second = await world.spawn("limited", settings=settings)
+        await world.until(second, Phase.RETRY_WAIT)
+        third = await world.spawn("limited", settings=settings)
+        gate = world.engine.gate_of(await world.run(third))
+        assert gate is not None
+        assert gate.until_ms - world.clock.now_ms() <= provider_limits.FIRST_WAIT_MS
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:gate:any-success")
+@pytest.mark.parametrize(
+    "success",
+    [
+        {"result": "done"},
+        {"said": {"subagents": "tool", "name": "read"}},
+        {"said": {"subagents": "usage", "tokensOut": 5}},
+    ],
+)
+def test_whatever_run_gets_through_opens_the_gate_of_its_provider(
+    tmp_path: Path, success: Mapping[str, object]
+) -> None:
+    async def scenario(world: World) -> None:
+        at_work = ({"sleep_ms": 5_000}, success, {"hang": True})
+        at_work_id = await world.spawn(
+            "limited", settings=settings_with(world, "limited", *at_work)
+        )
+        await world.until(at_work_id, Phase.RUNNING)
+        settings = settings_with(world, "limited", refused(600_000))
+        refused_id = await world.spawn("limited", settings=settings)
+        await world.until(refused_id, Phase.RETRY_WAIT)
+        waiting = await world.spawn("limited", settings=settings)
+        assert (await world.run(waiting)).phase is Phase.QUEUED
+        await world.clock.advance(7)
+        assert (await world.run(waiting)).attempts
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:gate:probe-refused")
+def test_while_the_first_one_tries_again_by_itself_the_others_wait_for_what_it_finds_out(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        busy = ({"said": {**BUSY, "retryAfterMs": 5_000}}, {"sleep_ms": 5_000})
+        script = ({"attempt": 1}, refused(), {"continued": True}, *busy * 8, {"result": "done"})
+        first = await world.spawn("limited", settings=settings_with(world, "limited", *script))
+        await world.until(first, Phase.RETRY_WAIT)
+        await world.clock.advance(16)
+        assert len((await world.run(first)).attempts) == 2
+        settings = settings_with(world, "limited", {"result": "done"})
+        second = await world.spawn("limited", settings=settings)
+        await world.clock.advance(35)
+        run = await world.run(second)
+        gate = world.engine.gate_of(run)
+        assert (run.phase, gate is not None and gate.waits) == (Phase.QUEUED, 1)
+        await world.clock.advance(7)
+        for run_id in (first, second):
+            assert (await world.until(run_id, within_s=1)).result == "done"
 
     in_world(tmp_path, scenario)
 

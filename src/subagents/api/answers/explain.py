@@ -154,6 +154,8 @@ def _stopping(run: Run, stop: StopCause) -> str:
             return brief(budgets.why(run, found)) if found else "its budget is used up"
         case StopCause.INTERRUPT:
             return "interrupted"
+        case StopCause.PROVIDER:
+            return "its provider refused it until its deadline; it will try again"
         case _:
             assert_never(stop)
 

@@ -178,7 +178,7 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
         case LeaseExpired():
             return _lease_expired(run, event)
         case TimerFired(at_ms=at_ms):
-            return _timer_fired(run, at_ms)
+            return _timer_fired(run, at_ms, backs_off=event.backs_off)
         case VerificationFinished():
             return _verified(run, event)
         case CancelRequested():
@@ -620,14 +620,10 @@ def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = 
     return Transition(replace(enter(run, P.RETRY_WAIT, at_ms), retry=retry))
 
 
-def _timer_fired(run: Run, at_ms: int) -> Transition:
+def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     match run.phase:
         case P.WAITING:
             return _wait_timed_out(run, at_ms)
-        case P.RETRY_WAIT | P.QUEUED if (
-            late := provider_limits.past_deadline(run, at_ms)
-        ) is not None:
-            return settle(run, late, at_ms)
         case P.RETRY_WAIT:
             if run.control.paused or run.retry.due_ms is None or at_ms < run.retry.due_ms:
                 return Transition(run, stale=True)
@@ -645,7 +641,7 @@ def _timer_fired(run: Run, at_ms: int) -> Transition:
                 return Transition(run, stale=True)
             return _reconcile(run, at_ms)
         case _:
-            return _live_timer(run, at_ms)
+            return _live_timer(run, at_ms, backs_off=backs_off)
 
 
 def _wait_timed_out(run: Run, at_ms: int) -> Transition:
@@ -658,7 +654,7 @@ def _wait_timed_out(run: Run, at_ms: int) -> Transition:
     return settle(run, outcome, at_ms)
 
 
-def _live_timer(run: Run, at_ms: int) -> Transition:
+def _live_timer(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     run, resolved = open_questions.expire(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
     attempt = run.attempt
@@ -667,7 +663,8 @@ def _live_timer(run: Run, at_ms: int) -> Transition:
     deadline = attempt.times.deadline_ms
     if deadline is not None and attempt.evidence.stop is None:
         if at_ms >= deadline:
-            attempt, effects = _stop(run, StopCause.DEADLINE, at_ms)
+            cause = StopCause.PROVIDER if backs_off else StopCause.DEADLINE
+            attempt, effects = _stop(run, cause, at_ms)
         elif warn is not None and at_ms >= warn:
             text = announcement.deadline_warning(deadline - at_ms)
             attempt = replace(attempt, times=replace(attempt.times, warned=True))

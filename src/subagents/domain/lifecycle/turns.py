@@ -1,13 +1,12 @@
 """An attempt as its turns begin; a part of the reducer (``lifecycle``)."""
 
-from subagents.domain.rules import provider_limits
 from subagents.domain.run.events import AttemptStarted
 from subagents.domain.run.run import Attempt, Run, StopCause, Turn
 from subagents.domain.run.values import replace
 
 
 def first(run: Run, event: AttemptStarted) -> Attempt:
-    """Its deadline counts from here; one that continues after a limit keeps the old one."""
+    """Its deadline counts from here."""
     attempt, timeout_ms = run.attempt, run.resolved.timeout_ms
     deadline = event.at_ms + timeout_ms if timeout_ms else None
     return replace(
@@ -15,7 +14,7 @@ def first(run: Run, event: AttemptStarted) -> Attempt:
         times=replace(
             attempt.times,
             started_at_ms=event.at_ms,
-            deadline_ms=provider_limits.inherited_deadline_ms(run.attempts) or deadline,
+            deadline_ms=deadline,
         ),
         turn=attempt.turn if event.pid is None else Turn(pid=event.pid),
         session=attempt.session

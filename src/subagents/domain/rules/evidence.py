@@ -206,6 +206,12 @@ def _stopped(evidence: Evidence) -> Outcome | None:
                 reason=Reason.DEADLINE,
                 error="stopped at its deadline (runTimeoutSeconds)",
             )
+        case StopCause.PROVIDER:
+            return Outcome(
+                status=Status.ERROR,
+                reason=Reason.PROVIDER_LIMIT,
+                error="its provider refused it until its deadline (runTimeoutSeconds)",
+            )
         case StopCause.BUDGET:
             return Outcome(
                 status=Status.PARTIAL, reason=Reason.BUDGET, error="stopped: budget used up"

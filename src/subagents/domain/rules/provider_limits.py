@@ -1,19 +1,21 @@
 """When a model's provider takes no more for now: waiting is not failing.
 
 An attempt that the provider ended (429, 529) is no failed one: its run waits, uncounted, and then
-continues in the same session where its program can, else from the beginning. Its deadline and its
-budgets hold meanwhile. The first wait is 15 s, each further one in a row twice as long up to
-5 min, or what the provider asked for; after 6 h in a row the run ends.
+continues in the same session where its program can, else from the beginning. Its budgets hold
+meanwhile; its timeout is one of attempts, and the next attempt has all of it. The first wait is
+15 s, each further one in a row twice as long up to 5 min, or what the provider asked for; after
+6 h in a row the run ends.
 
 ``Gate`` is the other half: what all runs of one provider and key have learned together. While it
 is closed none of them starts; when it opens one goes first, and the others after it got through.
+Only refusals that ended an attempt make the next wait longer: a program that tries again by itself
+can be refused ten times in as many seconds, and that says nothing of the minutes to come.
 """
 
 from typing import Final
 
-from subagents.domain.run.outcome import Outcome, Reason, Status
+from subagents.domain.run.outcome import Outcome
 from subagents.domain.run.run import (
-    Attempt,
     Child,
     Limited,
     Run,
@@ -27,7 +29,7 @@ FIRST_WAIT_MS: Final = 15_000
 WAIT_MS_MAX: Final = 300_000
 TOTAL_MS_MAX: Final = 6 * 3_600_000
 PROBE_MS: Final = 30_000
-"""The first start behind a closed gate that was not refused within so long got through."""
+"""The first start behind a closed gate that was not refused for so long got through."""
 LIMIT_STATUSES: Final = frozenset({429, 529})
 TEXT_CHARS_MAX: Final = 300
 
@@ -74,25 +76,6 @@ def given_up(run: Run, outcome: Outcome, at_ms: int) -> Outcome:
     return replace(outcome, error=f"{outcome.error or 'provider limit'} ({why})")
 
 
-def deadline_ms(run: Run) -> int | None:
-    """The deadline of the attempt before, which holds while the run waits for its provider."""
-    if run.retry.limited is None or not run.attempts:
-        return None
-    return run.attempt.times.deadline_ms
-
-
-def past_deadline(run: Run, at_ms: int) -> Outcome | None:
-    """How a run ends whose deadline passed while it waited for its provider."""
-    due = deadline_ms(run)
-    if due is None or at_ms < due or run.retry.limited is None:
-        return None
-    return Outcome(
-        status=Status.TIMEOUT,
-        reason=Reason.DEADLINE,
-        error=f"its deadline passed while it waited for the provider: {run.retry.limited.text}",
-    )
-
-
 def resumes(run: Run) -> str | None:
     """The program's own session in which the next attempt continues; None = from the beginning."""
     if run.retry.limited is None or not run.attempts or not run.resolved.abilities.resume:
@@ -104,15 +87,6 @@ def resume_message(children: tuple[Child, ...], steers: tuple[Steer, ...]) -> st
     """The message that resumes the session: that it may continue, and what came in meanwhile."""
     news = follow_up(children, steers) if children or steers else ""
     return f"{RESUME_TEXT}\n\n{news}" if news else RESUME_TEXT
-
-
-def inherited_deadline_ms(attempts: tuple[Attempt, ...]) -> int | None:
-    """Of the attempt before the newest one, when that one was ended by its provider."""
-    before = attempts[-2] if len(attempts) > 1 else None
-    if before is None or before.outcome is None:
-        return None
-    is_limit = before.outcome.reason is Reason.PROVIDER_LIMIT
-    return before.times.deadline_ms if is_limit else None
 
 
 # -- all runs of one provider and key -----------------------------------------------------------
@@ -135,7 +109,8 @@ class Gate(Value, frozen=True):
     until_ms: int
     status: int | None = None
     waits: int = 1
-    """Refusals in a row, each learned after the wait before was over."""
+    """Attempts in a row that were ended by a refusal, each after the wait before was over; 0 = only
+    programs that try again by themselves were refused."""
     probe: RunId | None = None
     """The one that went first, after ``until_ms``."""
     probe_at_ms: int = 0
@@ -157,14 +132,41 @@ def refused(
     status: int | None,
     retry_after_ms: int | None,
 ) -> Gate:
-    """The gate after one more refusal; those that come while it is closed add nothing but time."""
-    if gate is not None and gate.is_closed(now_ms):
-        until_ms = max(gate.until_ms, now_ms + (retry_after_ms or 0))
+    """The gate after a refusal ended an attempt; while it is closed it only gets more time."""
+    asked = None if retry_after_ms is None else min(retry_after_ms, TOTAL_MS_MAX)
+    if gate is not None and gate.waits and gate.is_closed(now_ms):
+        until_ms = max(gate.until_ms, now_ms + (asked or 0))
         return replace(gate, until_ms=until_ms, status=status or gate.status)
     waits = 1 if gate is None else gate.waits + 1
-    asked = None if retry_after_ms is None else min(retry_after_ms, TOTAL_MS_MAX)
     until_ms = now_ms + wait_ms(waits, asked)
-    return Gate(provider=provider, until_ms=until_ms, status=status, waits=waits)
+    return Gate(
+        provider=provider,
+        until_ms=until_ms if gate is None else max(until_ms, gate.until_ms),
+        status=status,
+        waits=waits,
+    )
+
+
+def refused_live(
+    gate: Gate | None,
+    *,
+    provider: str,
+    run_id: RunId,
+    now_ms: int,
+    status: int | None,
+    retry_after_ms: int | None,
+) -> Gate:
+    """The gate after a refusal whose program goes on: it closes an open one, and counts nothing.
+
+    Of the one that went first it is no answer yet: the others wait for what its program finds out.
+    """
+    asked = None if retry_after_ms is None else min(retry_after_ms, TOTAL_MS_MAX)
+    if gate is None:
+        until_ms = now_ms + wait_ms(1, asked)
+        return Gate(provider=provider, until_ms=until_ms, status=status, waits=0)
+    if gate.probe == run_id:
+        return replace(gate, probe_at_ms=now_ms + (asked or 0), status=status)
+    return gate
 
 
 def refusal_text(provider: str, status: int | None) -> str:

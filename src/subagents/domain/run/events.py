@@ -120,7 +120,7 @@ class TimerCause(StrEnum):
 
     DEPENDENCY_TIMEOUT = "dependency_timeout"
     PROVIDER_WAIT = "provider_wait"
-    """The run's deadline, while it waited for its model's provider."""
+    """Only in journals of 0.1.0, where a deadline held while a run waited for its provider."""
     RETRY_DUE = "retry_due"
     DELIVERY_DUE = "delivery_due"
     DEADLINE = "deadline"
@@ -139,6 +139,8 @@ class TimerFired(Fact, frozen=True, tag=True):
 
     cause: TimerCause | None = None
     """For readers of the journal; None in journals of 0.1.0."""
+    backs_off: bool = False
+    """The worker's program was waiting for its model's provider, which had refused it."""
 
 
 class VerificationFinished(Fact, frozen=True, tag=True):

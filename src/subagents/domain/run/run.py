@@ -176,6 +176,8 @@ class StopCause(StrEnum):
     PARENT = "parent"
     INTERRUPT = "interrupt"
     """Its turn was ended, so that its session can be continued."""
+    PROVIDER = "provider"
+    """At its deadline it was waiting for its model's provider: no work was cut off."""
 
 
 class Evidence(Value, frozen=True):

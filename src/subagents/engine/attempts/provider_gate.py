@@ -1,8 +1,9 @@
 """What all runs of one model's provider and key learn together from its refusals.
 
 While a provider refuses, no new attempt that would ask it is started: the lanes pass such runs
-over (``admit``). When the time is over one goes first, and the others follow once it got through.
-Attempts that are live go on: their programs wait by themselves (``backing_off``).
+over (``admit``). When the time is over one goes first, and the others follow once it, or any other
+run of that provider and key, got through. Attempts that are live go on: their programs wait by
+themselves (``backing_off``).
 
 In memory only: after a restart the first refusal closes the gate again.
 
@@ -21,13 +22,9 @@ from subagents.domain.rules.provider_limits import (
     Gate,
     Provider,
 )
+from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
-from subagents.domain.run.signals import (
-    ResultSeen,
-    Signal,
-    ToolSeen,
-    UsageSeen,
-)
+from subagents.domain.run.signals import ResultSeen, Signal, UsageSeen
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import LineType, OutputBatch
 from subagents.engine.kernel.kernel import Kernel
@@ -101,9 +98,15 @@ class ProviderGates:
         """Learn from a signal of the run's newest attempt."""
         match signal:
             case ResultSeen(is_limit=True):
-                self._refused(run, None, signal.retry_after_ms)
-            case ResultSeen() | UsageSeen() | ToolSeen():
+                self._refused(run, signal.retry_after_ms)
+            case ResultSeen(is_error=False):
                 self._got_through(run)
+            case UsageSeen(usage=usage) if self._gates:
+                live = self._ledger.live.get(run.id, run)
+                known = live.attempt.usage
+                before = (known.tokens_out or 0) if known is not None else 0
+                if (usage.tokens_out or 0) > before and not live.attempt.evidence.is_limit:
+                    self._got_through(run)
 
     def see_output(self, run: Run, output: OutputBatch) -> None:
         """Learn from what the run's newest attempt says."""
@@ -113,7 +116,7 @@ class ProviderGates:
                 now, wait_ms = self._clock.now_ms(), error.retry_after_ms
                 until_ms = None if wait_ms is None else now + wait_ms
                 self._backing_off[run.id] = _BackOff(len(run.attempts), error.status, until_ms)
-                self._refused(run, error.status, wait_ms)
+                self._refused_live(run, error.status, wait_ms)
             elif item.waits_ms is not None:
                 known = self._backing_off.get(run.id)
                 status = None if known is None else known.status
@@ -125,7 +128,7 @@ class ProviderGates:
                     self._got_through(run)
 
     def on_commit(self, batch: Batch) -> None:
-        """An attempt that is over backs off no more, and a probe that ended got through."""
+        """An attempt that is over backs off no more, and a probe that ended tells how it went."""
         if not self._gates and not self._backing_off:
             return
         for run in batch.runs.values():
@@ -133,14 +136,34 @@ class ProviderGates:
             if live is None or live.phase not in HOLDS_SLOT:
                 self._backing_off.pop(run.id, None)
                 for key, gate in tuple(self._gates.items()):
-                    if gate.probe == run.id:
+                    if gate.probe != run.id:
+                        continue
+                    ended = run.attempts[-1].outcome if run.attempts else None
+                    if ended is not None and ended.reason is Reason.PROVIDER_LIMIT:
+                        self._refused(run, None)  # stopped while its program waited
+                    else:
                         self._open(key)
 
-    def _refused(self, run: Run, status: int | None, retry_after_ms: int | None) -> None:
+    def _refused(self, run: Run, retry_after_ms: int | None) -> None:
+        """A refusal ended the run's attempt."""
+        known = self._backing_off.get(run.id)
         provider = self._provider_of(run)
         self._gates[provider.key] = provider_limits.refused(
             self._gates.get(provider.key),
             provider=provider.name,
+            now_ms=self._clock.now_ms(),
+            status=None if known is None else known.status,
+            retry_after_ms=retry_after_ms,
+        )
+        self._changed.set()
+
+    def _refused_live(self, run: Run, status: int | None, retry_after_ms: int | None) -> None:
+        """The run's program was refused and tries again by itself."""
+        provider = self._provider_of(run)
+        self._gates[provider.key] = provider_limits.refused_live(
+            self._gates.get(provider.key),
+            provider=provider.name,
+            run_id=run.id,
             now_ms=self._clock.now_ms(),
             status=status,
             retry_after_ms=retry_after_ms,
@@ -149,8 +172,9 @@ class ProviderGates:
 
     def _got_through(self, run: Run) -> None:
         self._backing_off.pop(run.id, None)
-        for key, gate in tuple(self._gates.items()):
-            if gate.probe == run.id:
+        if self._gates:
+            key = self._provider_of(run).key
+            if key in self._gates:
                 self._open(key)
 
     def _open(self, key: str) -> None:
@@ -172,13 +196,18 @@ class ProviderGates:
     def backing_off(self, run: Run) -> str | None:
         """``provider limit (429), next try in 4 s``: what a live attempt's program waits for."""
         found = self._backing_off.get(run.id)
-        if found is None or found.attempt != len(run.attempts):
+        if found is None or not self.is_backing_off(run):
             return None
         text = "provider limit" if found.status is None else f"provider limit ({found.status})"
         if found.until_ms is None:
             return text
         left_s = -(-max(found.until_ms - self._clock.now_ms(), 0) // 1000)
         return f"{text}, next try in {left_s} s" if left_s else f"{text}, trying again"
+
+    def is_backing_off(self, run: Run) -> bool:
+        """Whether the newest attempt's program waits for its provider."""
+        found = self._backing_off.get(run.id)
+        return found is not None and found.attempt == len(run.attempts)
 
     # -- time ------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from subagents.config.settings import Settings
-from subagents.domain.rules.deadlines import timer_event
 from subagents.domain.run.events import Archived
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import AttemptId, RunId, Value
@@ -17,6 +16,7 @@ from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
+from subagents.engine.runs.timers import Timers
 from subagents.errors import NotFound, RuntimeUnavailable
 from subagents.ports import Runtime
 
@@ -45,6 +45,7 @@ class Sweep:
         kernel: Kernel,
         *,
         queries: Queries,
+        timers: Timers,
         mailbox: Mailbox,
         reports: Reports,
         recorder: Recorder,
@@ -56,6 +57,7 @@ class Sweep:
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._queries = queries
+        self._timers = timers
         self._mailbox = mailbox
         self._reports = reports
         self._recorder = recorder
@@ -76,7 +78,7 @@ class Sweep:
 
     async def once(self) -> SweepReport:
         """One whole pass."""
-        redriven = self._redrive()
+        redriven = self._timers.redrive()
         self._mailbox.leases.forget()
         archived = await self._archive()
         pruned = await self._prune()
@@ -91,16 +93,6 @@ class Sweep:
         return SweepReport(
             archived=archived, pruned=pruned, redriven=redriven, orphans=tuple(orphans)
         )
-
-    def _redrive(self) -> int:
-        """Tell every run whose due time passed; normally the timers did and there is none."""
-        now, late = self._clock.now_ms(), 0
-        for run in tuple(self._ledger.live.values()):
-            event = timer_event(run, now)
-            if event is not None:
-                self._ledger.apply_now(run.id, event)
-                late += 1
-        return late
 
     async def _archive(self) -> int:
         minutes = self._settings.defaults.archive_after_minutes

@@ -1,17 +1,19 @@
 """Wakes runs at their stored due times.
 
 A wake-up is a hint: what is due is read from the stored run, and the reducer decides from the time
-inside ``TimerFired``. The sweep asks the same of every run, so a lost or early wake-up costs time,
-never a run.
+inside ``TimerFired``. The sweep has every run looked at (``redrive``), so a lost or early wake-up
+costs time, never a run.
 """
 
 import asyncio
 import heapq
+from collections.abc import Callable
 from typing import Final
 
 from subagents.domain.rules.deadlines import next_due_ms, timer_event
+from subagents.domain.run.events import TimerCause, TimerFired
 from subagents.domain.run.run import Run
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, replace
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import Batch
@@ -21,10 +23,16 @@ LOOK_MS_MAX: Final = 5_000
 
 
 class Timers:
-    """A heap of ``(due, run)`` over the committed runs."""
+    """A heap of ``(due, run)`` over the committed runs.
 
-    def __init__(self, kernel: Kernel) -> None:
+    Args:
+        kernel: Has the runs.
+        backs_off: Whether a live run's program waits for its model's provider.
+    """
+
+    def __init__(self, kernel: Kernel, *, backs_off: Callable[[Run], bool]) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
+        self._backs_off = backs_off
         self._heap: list[tuple[int, RunId]] = []
         self._due: dict[RunId, int] = {}
         self._changed = asyncio.Event()
@@ -63,8 +71,22 @@ class Timers:
                 continue  # a newer due time replaced this one
             del self._due[run_id]
             run = self._ledger.live.get(run_id)
-            event = timer_event(run, now) if run is not None else None
-            if event is not None:  # else the run changed since, and its commit arms it anew
-                self._ledger.apply_now(run_id, event)
-                fired += 1
+            # A run that changed since is armed anew by its commit.
+            fired += run is not None and self._fire(run, now)
         return fired
+
+    def redrive(self) -> int:
+        """Tell every live run whose due time passed; returns how many the heap had missed."""
+        now = self._clock.now_ms()
+        return sum(self._fire(run, now) for run in tuple(self._ledger.live.values()))
+
+    def _fire(self, run: Run, now_ms: int) -> bool:
+        event = timer_event(run, now_ms)
+        if event is None:
+            return False
+        self._ledger.apply_now(run.id, self._explained(run, event))
+        return True
+
+    def _explained(self, run: Run, event: TimerFired) -> TimerFired:
+        is_refused = event.cause is TimerCause.DEADLINE and self._backs_off(run)
+        return replace(event, backs_off=True) if is_refused else event
