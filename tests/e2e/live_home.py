@@ -263,7 +263,12 @@ class LiveHome:
     def marked(self) -> list[int]:
         """Live processes of this test, the daemon not among them."""
         daemon = None if self._daemon is None else self.pid
-        return [pid for pid in carrying(MARK, self.mark) if pid not in {daemon, os.getpid()}]
+        # A daemon that a command of the test started shows nothing of its environment but its home.
+        found = {
+            *carrying(MARK, self.mark),
+            *carrying("SUBAGENTS_HOME", self._env["SUBAGENTS_HOME"]),
+        }
+        return sorted(found - {daemon, os.getpid()})
 
     def of_run(self, run_id: str) -> list[int]:
         """Live processes of a run, its shim among them."""

@@ -1,13 +1,22 @@
-"""Starts the daemon of a home: once, also when many ask at once, and says why it did not start."""
+"""Starts the daemon of a home: once, also when many ask at once, and says why it did not start.
+
+Hosts end what they started: by walking from parents to children (opencode at its exit), by process
+group or session, or by a variable that every process of theirs carries (Jenkins). The daemon is
+none of theirs. A process that ends at once starts it, so that it has no parent among them; it leads
+a session of its own; its environment comes through a pipe, so that ``/proc`` shows no variable by
+which anybody would take it for theirs; and where systemd manages the user's session it gets a scope
+of its own, so that the end of a service or a login does not end it.
+"""
 
 import fcntl
 import os
+import select
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn, Self
 
 import msgspec
 
@@ -15,20 +24,31 @@ from subagents.client.client import Client
 from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable
 
-if TYPE_CHECKING:
-    import subprocess
-
 START_TIMEOUT_S: Final = 10.0
 START_POLL_S: Final = 0.02
 LOG_TAIL_BYTES: Final = 4096
 
 _WORKER_VARIABLES: Final = (
+    "SUBAGENTS_ATTEMPT",
+    "SUBAGENTS_ATTEMPTS_DIR",
     "SUBAGENTS_RUN_ID",
     "SUBAGENTS_SESSION_KEY",
     "SUBAGENTS_SOCKET",
     "SUBAGENTS_TOKEN",
+    "SUBAGENTS_TURN",
 )
 """A daemon that a worker's command happens to start belongs to the user, not to that run."""
+_STARTER: Final = (
+    "import os, sys; os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, setsid=True)"
+)
+"""What the process does that lies between us and the daemon."""
+_SEEN: Final = (
+    "HOME", "LANG", "LC_", "LD_", "DYLD_", "PATH", "PYTHON", "TZ",
+    "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "SUBAGENTS_HOME",
+)  # fmt: skip
+"""Prefixes of what the interpreter and systemd look at before the environment is handed over."""
+_SCOPE: Final = ("systemd-run", "--user", "--scope", "--quiet", "--collect")
+_SCOPE_TIMEOUT_S: Final = 3.0
 _OWN_NAME: Final = "subagents: "
 _HINT: Final = "  hint: "
 """How the command line ends its last words about an error."""
@@ -61,22 +81,18 @@ def ensure_daemon(paths: Paths, environ: Mapping[str, str] | None = None) -> boo
     """
     if answers(paths.socket):
         return False
-    import threading  # noqa: PLC0415
-
     paths.ensure()
     due = time.monotonic() + START_TIMEOUT_S
     with _start_lock(paths, due):
         if answers(paths.socket):
             return False
-        process = _start(paths, dict(os.environ if environ is None else environ))
-        while not answers(paths.socket):
-            # It also ends at once when there is one that is only slow to answer.
-            has_ended = process.poll() is not None and not _is_owned(paths)
-            if has_ended or time.monotonic() > due:
-                _did_not_start(paths, process.poll())
-            time.sleep(START_POLL_S)
-    # Nobody asks for its exit status, but a long-lived caller must not keep it as a zombie.
-    threading.Thread(target=process.wait, name="daemon-reaper", daemon=True).start()
+        with _start(paths, dict(os.environ if environ is None else environ)) as daemon:
+            while not answers(paths.socket):
+                # It also ends at once when there is one that is only slow to answer.
+                has_ended = daemon.has_ended() and not _is_owned(paths)
+                if has_ended or time.monotonic() > due:
+                    _did_not_start(paths, has_ended=has_ended)
+                time.sleep(START_POLL_S)
     return True
 
 
@@ -93,14 +109,43 @@ def _start_lock(paths: Paths, due: float) -> Iterator[None]:
             except BlockingIOError:
                 # Whoever holds it is starting one; two seconds more, so that it fails first.
                 if time.monotonic() > due + 2:
-                    _did_not_start(paths, None)
+                    _did_not_start(paths, has_ended=False)
                 time.sleep(START_POLL_S)
             else:
                 break
         yield
 
 
-def _start(paths: Paths, environ: dict[str, str]) -> "subprocess.Popen[bytes]":
+class _Starting:
+    """A daemon that was started, and is not our child: its standard input tells when it ended.
+
+    Args:
+        pipe: The end to write to; closed by ``__exit__``.
+    """
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._poll = select.poll()
+        self._poll.register(pipe, 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._pipe)
+
+    def has_ended(self) -> bool:
+        """Whether nobody reads the other end any more."""
+        return bool(self._poll.poll(0))
+
+    def hand_over(self, environ: Mapping[str, str]) -> None:
+        """Write the environment; a daemon that ended meanwhile takes none."""
+        variables = (os.fsencode(f"{name}={value}") for name, value in environ.items())
+        with suppress(BrokenPipeError), os.fdopen(self._pipe, "wb", closefd=False) as pipe:
+            pipe.write(b"".join(each + b"\0" for each in variables) + b"\0")
+
+
+def _start(paths: Paths, environ: dict[str, str]) -> _Starting:
     import subprocess  # noqa: PLC0415
 
     for name in _WORKER_VARIABLES:
@@ -108,22 +153,71 @@ def _start(paths: Paths, environ: dict[str, str]) -> "subprocess.Popen[bytes]":
     if environ.get("SUBAGENTS_HOME"):
         # It may be relative, and the daemon works in /.
         environ["SUBAGENTS_HOME"] = str(paths.state_dir.parent)
+    seen = {name: value for name, value in environ.items() if name.startswith(_SEEN)}
+    daemon = [sys.executable, "-m", "subagents", "serve", "--background-child"]
     try:
         log = os.open(paths.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise _cannot_start(error) from error
+    theirs, ours = os.pipe()
     try:
-        return subprocess.Popen(
-            [sys.executable, "-m", "subagents", "serve", "--background-child"],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            env=environ,
-            start_new_session=True,
-        )
+        for scope in _scopes(environ):
+            with suppress(OSError, subprocess.TimeoutExpired):
+                done = subprocess.run(
+                    [*scope, sys.executable, "-S", "-c", _STARTER, *daemon],
+                    check=False,
+                    stdin=theirs,
+                    stdout=log,
+                    stderr=log,
+                    cwd="/",
+                    env=seen,
+                    start_new_session=True,
+                    timeout=_SCOPE_TIMEOUT_S if scope else None,
+                )
+                if done.returncode == 0:
+                    break
+    except BaseException:
+        os.close(ours)
+        raise
     finally:
+        os.close(theirs)
         os.close(log)
+    starting = _Starting(ours)
+    starting.hand_over(environ)
+    return starting
+
+
+def _scopes(environ: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """What to put before the command, the best first; at last nothing."""
+    if Path(environ.get("XDG_RUNTIME_DIR") or "/nowhere", "systemd", "private").exists():
+        # One worker without memory must not stop them all; before systemd 253 it never did.
+        yield (*_SCOPE, "--property=OOMPolicy=continue")
+        yield _SCOPE
+    yield ()
+
+
+def take_environment() -> None:
+    """In a daemon that was started here: read its environment from standard input.
+
+    One that was started otherwise finds nothing there, and keeps what it has.
+
+    Raises:
+        DaemonUnreachable: Whoever started it was killed before all of it was written.
+    """
+    read = b""
+    while not (read == b"\0" or read.endswith(b"\0\0")):
+        more = os.read(0, 65536)
+        if not more and not read:
+            return
+        if not more:
+            raise DaemonUnreachable(
+                "whoever started this daemon was killed meanwhile", hint="start it: subagents up"
+            )
+        read += more
+    os.environ.clear()
+    for each in filter(None, read.split(b"\0")):
+        name, _, value = each.partition(b"=")
+        os.environb[name] = value
 
 
 def _is_owned(paths: Paths) -> bool:
@@ -147,8 +241,8 @@ def _cannot_start(error: OSError) -> DaemonUnreachable:
     )
 
 
-def _did_not_start(paths: Paths, status: int | None) -> NoReturn:
-    ended = "in time" if status is None else f"and ended with status {status}"
+def _did_not_start(paths: Paths, *, has_ended: bool) -> NoReturn:
+    ended = "and ended" if has_ended else "in time"
     lines = log_tail(paths.log_file).strip().splitlines()
     said = [line for line in lines if not line.startswith(_HINT)]
     hints = [line.removeprefix(_HINT) for line in lines[-1:] if line.startswith(_HINT)]

@@ -11,7 +11,7 @@ from subagents.cli import output
 from subagents.cli.connection import paths, session, warn_of_version
 from subagents.cli.flags import Json, Yes
 from subagents.client.client import Client
-from subagents.client.daemon_start import answers, ensure_daemon
+from subagents.client.daemon_start import answers, ensure_daemon, take_environment
 from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
 from subagents.text import counted
 from subagents.version import __version__
@@ -41,6 +41,8 @@ def serve(
 
         subagents serve --port 8765
     """
+    if background_child:
+        take_environment()
     from subagents.wiring import daemon_settings  # noqa: PLC0415  the web framework
     from subagents.wiring import serve as serve_here  # noqa: PLC0415
 
