@@ -23,6 +23,7 @@ from subagents.ports.workers import Launch as Launch
 from subagents.ports.workers import Runtime as Runtime
 from subagents.ports.workers import StartedInfo as StartedInfo
 from subagents.ports.workers import Varied as Varied
+from subagents.ports.workers import WorkerSetup as WorkerSetup
 from subagents.ports.workers import abilities_of as abilities_of
 from subagents.ports.workers import usable_abilities as usable_abilities
 from subagents.ports.worktrees import Kept as Kept

@@ -24,13 +24,30 @@ TOKEN_VARIABLE: Final = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
 """In a worker's environment: its token, by which it proves which attempt it belongs to."""
 
 
-class Launch(Value, frozen=True):
-    """Everything a runtime needs to start one attempt."""
+class OfAttempt(Value, frozen=True):
+    """Something that is handed to a runtime for one attempt."""
 
     attempt_id: AttemptId
     run_id: RunId
     number: int
     """Of the attempt within its run, from 1."""
+
+
+class WorkerSetup(OfAttempt, frozen=True, kw_only=True):
+    """How the worker of an attempt is set up, whatever it is told."""
+
+    system_prompt: str
+    cwd: str
+    model: str | None = None
+    thinking: str | None = None
+    tools: tuple[str, ...] | None = None
+    """The only tools of its own it may use; None = all that its program has."""
+    tools_deny: tuple[str, ...] = ()
+
+
+class Launch(WorkerSetup, frozen=True, kw_only=True):
+    """Everything a runtime needs to start one attempt."""
+
     session_key: SessionKey
     requester: SessionKey
     agent_id: str
@@ -41,17 +58,11 @@ class Launch(Value, frozen=True):
     """The task with dependency results, retry notice and so on, for workers that read prose."""
     previous_results: str
     """Only the dependency results; empty without ``includeDependencyResult``."""
-    system_prompt: str
-    cwd: str
     options: dict[str, object]
     """The agent's runtime section; for ``command``: ``command``, ``stdin``, ``env``, …"""
     retry_reason: str | None = None
     deadline_ms: int | None = None
     """Milliseconds since 1970; the engine ends the attempt then, the worker may know it."""
-    model: str | None = None
-    thinking: str | None = None
-    tools: tuple[str, ...] | None = None
-    tools_deny: tuple[str, ...] = ()
     env: dict[str, str] = {}
     """What the engine adds: SUBAGENTS_SOCKET, SUBAGENTS_TOKEN, … the runtime adds the rest."""
     native_session: str | None = None
@@ -59,13 +70,11 @@ class Launch(Value, frozen=True):
     ``prompt`` is what is new in it; None = a new session."""
 
 
-class AttemptRef(Value, frozen=True):
+class AttemptRef(OfAttempt, frozen=True):
     """Names a started attempt to its runtime."""
 
-    attempt_id: AttemptId
-    run_id: RunId
-    number: int
     options: dict[str, object] = {}
+    """See ``Launch``."""
     turns: int = 1
     """Its newest turn, from 1; all methods but ``forget`` and ``discard`` mean that one."""
     native_session: str | None = None

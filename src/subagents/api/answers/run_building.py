@@ -21,10 +21,9 @@ from subagents.domain.run import spending, workspace
 from subagents.domain.run.outcome import Verdict
 from subagents.domain.run.run import (
     Attempt,
-    Child,
     Delivery,
     DeliveryTry,
-    Dependency,
+    LinkedRun,
     Phase,
     Report,
     Run,
@@ -34,7 +33,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.spec import Resolved, RunSpec
 from subagents.domain.run.values import announcement_id, attempt_before, attempt_id
 from subagents.domain.text.announcement import announcement_text
-from subagents.engine.runs.queries import RunNode
+from subagents.engine.runs.queries import RunTree
 from subagents.engine.runs.sessions import Sent
 from subagents.text import iso, shortened
 
@@ -189,7 +188,7 @@ def changed(run: Run, status: str) -> wire.RunState:
     )
 
 
-def tree(found: RunNode, now_ms: int) -> wire.RunNode:
+def tree(found: RunTree, now_ms: int) -> wire.RunNode:
     """A run in a tree, with the nodes of the runs it spawned."""
     return node(found.run, [tree(child, now_ms) for child in found.children], now_ms)
 
@@ -380,7 +379,7 @@ def attempt(run: Run, value: Attempt) -> wire.Attempt:
     )
 
 
-def link(value: Dependency | Child) -> wire.RunLink:
+def link(value: LinkedRun) -> wire.RunLink:
     """A run this one waits for, or spawned."""
     return wire.RunLink(run_id=value.run_id, label=value.label, outcome=outcome(value.outcome))
 

@@ -40,7 +40,7 @@ from subagents.api.wire.parameters import (
 from subagents.api.wire.run_answers import RunForest, RunPage
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import SessionKey, replace
-from subagents.engine.runs.queries import RunNode
+from subagents.engine.runs.queries import RunTree
 from subagents.ports import RunFilter
 
 LIST_LIMIT_MAX: Final = 1000
@@ -102,7 +102,7 @@ def _phases(text: str | None) -> tuple[Phase, ...] | None:
     return tuple(Phase(one_of("phase", word, list(Phase))) for word in words)
 
 
-def _flat(root: RunNode) -> Iterator[Run]:
+def _flat(root: RunTree) -> Iterator[Run]:
     pending = [root]
     while pending:
         found = pending.pop()

@@ -14,7 +14,7 @@ from subagents.api.wire.wire_struct import Document
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Mode
 from subagents.domain.run.values import replace
-from subagents.engine.runs.queries import RunNode
+from subagents.engine.runs.queries import RunTree
 from subagents.ports import RunFilter
 from subagents.text import shortened
 
@@ -184,7 +184,7 @@ class Drawing:
         self._now_ms = now_ms
         self._depth_max = depth_max
 
-    def node(self, found: RunNode, depth: int) -> Document | None:
+    def node(self, found: RunTree, depth: int) -> Document | None:
         """The node with those below it; None when there is no room for it."""
         if len(self.lines) >= NODES_MAX:
             self.hidden += 1 + _count(found)
@@ -199,7 +199,7 @@ class Drawing:
         return {**shown, "children": [child for child in children if child is not None]}
 
 
-def _count(found: RunNode) -> int:
+def _count(found: RunTree) -> int:
     """How many runs are below."""
     return sum(1 + _count(child) for child in found.children)
 

@@ -289,8 +289,8 @@ class Attempt(Value, frozen=True):
     """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
 
 
-class Dependency(Value, frozen=True):
-    """A run this one waits for, and what it came to once settled."""
+class LinkedRun(Value, frozen=True):
+    """Another run, as far as this one must know it; ``outcome`` is None until it is settled."""
 
     run_id: RunId
     label: str
@@ -298,13 +298,13 @@ class Dependency(Value, frozen=True):
     result: str | None = None
 
 
-class Child(Value, frozen=True):
-    """A run this one spawned; ``outcome`` is None while it is active."""
+class Dependency(LinkedRun, frozen=True):
+    """A run this one waits for."""
 
-    run_id: RunId
-    label: str
-    outcome: Outcome | None = None
-    result: str | None = None
+
+class Child(LinkedRun, frozen=True):
+    """A run this one spawned."""
+
     told: bool = False
     """Its result reached this run's agent or result text."""
     spent: Spent = Spent()

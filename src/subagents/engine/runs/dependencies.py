@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from subagents.domain.rules import admission
+from subagents.domain.run.events import Spawned
 from subagents.domain.run.run import Dependency, Run
-from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey, Value
 from subagents.domain.text.announcement import result_for_others
 from subagents.engine.kernel.ledger import Ledger
@@ -16,13 +17,10 @@ from subagents.errors import NotFound, UsageError
 class Draft(Value, frozen=True):
     """A spec that passed every guardrail but the counted ones."""
 
-    spec: RunSpec
-    run_id: RunId
-    session_key: SessionKey
-    resolved: Resolved
+    spawned: Spawned
+    """As it will be stored; its time, budget and dependencies are those of the commit."""
     labels: tuple[str, ...]
     """Dependencies as asked, in order."""
-    vacuous: bool = False
     warnings: tuple[str, ...] = ()
     """For the receipt."""
     previous: Run | None = None
@@ -43,10 +41,10 @@ class Dependencies:
             UsageError: A name fits no run of this requester, a label is used twice, or the batch
                 waits for itself in a circle.
         """
-        named = [draft for draft in drafts if draft.spec.label]
-        here = {draft.resolved.label: draft.run_id for draft in named}
+        named = [draft for draft in drafts if draft.spawned.spec.label]
+        here = {draft.spawned.resolved.label: draft.spawned.run_id for draft in named}
         if len(here) != len(named):
-            labels = [draft.resolved.label for draft in named]
+            labels = [draft.spawned.resolved.label for draft in named]
             twice = next(label for label in labels if labels.count(label) > 1)
             raise UsageError(f'label "{twice}" is used twice in this batch')
 
@@ -76,7 +74,7 @@ class Dependencies:
 
     def _gone(self, drafts: Sequence[Draft], found: Mapping[str, Dependency]) -> str | None:
         """The name of a dependency that is neither open nor known to have ended."""
-        here = {draft.run_id for draft in drafts}
+        here = {draft.spawned.run_id for draft in drafts}
         for name, dependency in found.items():
             is_known = dependency.outcome is not None or dependency.run_id in here
             if not is_known and dependency.run_id not in self._ledger.live:
@@ -115,7 +113,7 @@ class Dependencies:
         start = [dependency.run_id for dependency in wanted if dependency.outcome is None]
         path = admission.find_path(start, waits_for, ancestors)
         if path is not None:
-            own = draft.resolved.label
+            own = draft.spawned.resolved.label
             raise admission.circular((own, *(self._label(run_id) for run_id in path), own))
 
     def _label(self, run_id: RunId) -> str:
@@ -131,17 +129,19 @@ def dependencies_first(drafts: Sequence[Draft], found: Mapping[str, Dependency])
     """
     if not any(draft.labels for draft in drafts):
         return list(drafts)
-    by_id = {draft.run_id: draft for draft in drafts}
-    graph = {
-        draft.run_id: [found[name].run_id for name in draft.labels if found[name].run_id in by_id]
-        for draft in drafts
+    by_id = {draft.spawned.run_id: draft for draft in drafts}
+    awaited = {
+        run_id: [found[name].run_id for name in draft.labels] for run_id, draft in by_id.items()
     }
+    graph = {run_id: [each for each in ids if each in by_id] for run_id, ids in awaited.items()}
     try:
         return [by_id[run_id] for run_id in TopologicalSorter(graph).static_order()]
     except CycleError as error:
         # graphlib names each run before the one that waits for it.
         circle: list[RunId] = list(reversed(error.args[1]))
-        raise admission.circular(by_id[run_id].resolved.label for run_id in circle) from error
+        raise admission.circular(
+            by_id[run_id].spawned.resolved.label for run_id in circle
+        ) from error
 
 
 def asked_dependencies(spec: RunSpec) -> tuple[str, ...]:

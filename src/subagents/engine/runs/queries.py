@@ -43,11 +43,11 @@ SAME_LABEL_MAX: Final = 200
 MaySee = Callable[[Run], Awaitable[bool]]
 
 
-class RunNode(Value, frozen=True):
+class RunTree(Value, frozen=True):
     """A run with the runs its agent spawned."""
 
     run: Run
-    children: tuple["RunNode", ...] = ()
+    children: tuple["RunTree", ...] = ()
 
 
 class AttentionItem(Value, frozen=True):
@@ -209,7 +209,7 @@ class Queries:
             )
         )
 
-    async def tree(self, run_id: RunId) -> RunNode:
+    async def tree(self, run_id: RunId) -> RunTree:
         """The run and all its descendants, at most 1,000.
 
         Raises:
@@ -228,7 +228,7 @@ class Queries:
             seen += len(found)
         return _node(root, children)
 
-    async def roots(self, session: SessionKey) -> tuple[RunNode, ...]:
+    async def roots(self, session: SessionKey) -> tuple[RunTree, ...]:
         """The trees of a session's runs that are not archived, oldest first, at most 50."""
         found = await self.runs(RunFilter(requester=session, limit=50))
         return tuple([await self.tree(run.id) for run in reversed(found)])
@@ -322,7 +322,7 @@ def _unread(run: Run, kind: str, row: InboxRow, *, text: str | None = None) -> A
     return AttentionItem(kind=kind, run=run, text=text, since_ms=row.message.created_at_ms)
 
 
-def _node(run: Run, children: dict[RunId, list[Run]]) -> RunNode:
-    return RunNode(
+def _node(run: Run, children: dict[RunId, list[Run]]) -> RunTree:
+    return RunTree(
         run=run, children=tuple(_node(child, children) for child in children.get(run.id, ()))
     )

@@ -243,6 +243,7 @@ class Spawner:
                 cwd=cwd,
                 is_operator=is_operator,
                 previous=run,
+                retry_from=retry_from,
             )
             for spec, mode, run in zip(specs, modes, before, strict=True)
         ]
@@ -256,14 +257,12 @@ class Spawner:
         try:
             parent = self._parent(requester)
             self._count(parent, inbox, settings, len(specs))
-            runs = self._store_all(
-                drafts, found, parent=parent, requester=inbox, retry_from=retry_from
-            )
+            runs = self._store_all(drafts, found, parent=parent, requester=inbox)
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
             raise
         await self._ledger.committed()
-        said = {draft.run_id: draft.warnings for draft in drafts}
+        said = {draft.spawned.run_id: draft.warnings for draft in drafts}
         return tuple(
             Receipt(
                 run=self._ledger.published.get(run.id, run),
@@ -325,6 +324,7 @@ class Spawner:
         cwd: str,
         is_operator: bool,
         previous: Run | None,
+        retry_from: RunId | None,
     ) -> Draft:
         agent_id, agent = self._agent(spec, parent, requester, settings, is_operator=is_operator)
         runtime = self._runtime(agent_id, agent)
@@ -364,7 +364,8 @@ class Spawner:
             if spec.run_timeout_seconds is None
             else round(spec.run_timeout_seconds * 1000)
         )
-        may_spawn = session_chain.depth(parent, previous) < settings.defaults.max_spawn_depth
+        depth = session_chain.depth(parent, previous)
+        may_spawn = depth < settings.defaults.max_spawn_depth
         resolved = Resolved(
             agent_id=agent_id,
             runtime=runtime.name,
@@ -388,11 +389,20 @@ class Spawner:
             fleet=agent_cards.rows(settings, agent_id) if may_spawn else (),
             options=agent.options,
         )
-        return Draft(
-            spec=spec,
+        spawned = Spawned(
+            at_ms=self._clock.now_ms(),
             run_id=run_id,
-            session_key=SessionKey(f"agent:{agent_id}:subagent:{self._ids.session_uuid()}"),
+            spec=spec,
             resolved=resolved,
+            requester=requester,
+            requester_run=parent.id if parent is not None else None,
+            depth=depth,
+            session_key=SessionKey(f"agent:{agent_id}:subagent:{self._ids.session_uuid()}"),
+            retry_from=retry_from,
+            continues=session_chain.continues(previous),
+        )
+        return Draft(
+            spawned=spawned,
             labels=asked_dependencies(spec),
             previous=previous,
             warnings=(*place.warnings, *unproven),
@@ -477,17 +487,18 @@ class Spawner:
 
     async def _check_contract(self, draft: Draft, settings: Settings) -> Draft:
         """Refuse a contract that cannot run; mark one that is met already, before any work."""
-        wanted = draft.spec.verification
+        spawned = draft.spawned
+        wanted = spawned.spec.verification
         if wanted is None:
             return draft
         allowed = settings.verification.dangerously_allow_validation_commands
         contract.validate(wanted, commands_allowed=allowed)
         if any(artifact.schema is not None for artifact in wanted.artifacts):
             await self._off_loop(lambda: check_schemas(wanted))
-        if draft.resolved.worktree is not None:
+        if spawned.resolved.worktree is not None:
             return draft  # not made yet: looked at when it is
-        vacuous = await self._verifier.baseline(wanted, draft.resolved.cwd)
-        return replace(draft, vacuous=vacuous)
+        vacuous = await self._verifier.baseline(wanted, spawned.resolved.cwd)
+        return replace(draft, spawned=replace(spawned, vacuous=vacuous))
 
     # -- storing ---------------------------------------------------------------------------
 
@@ -498,7 +509,6 @@ class Spawner:
         *,
         parent: Run | None,
         requester: SessionKey,
-        retry_from: RunId | None,
     ) -> list[Run]:
         """No await in here: what was counted and what is stored are one step."""
         session_chain.check_free(self._ledger, drafts)
@@ -506,41 +516,35 @@ class Spawner:
             self._dependencies.refuse_waiting_ancestors(parent, draft, found)
         now = self._clock.now_ms()
         above = self._above(parent)
-        reservations.check(above, [draft.spec.budget for draft in drafts], now_ms=now)
+        budgets = [draft.spawned.spec.budget for draft in drafts]
+        reservations.check(above, budgets, now_ms=now)
         runs: list[Run] = []
         for draft in dependencies_first(drafts, found):
-            shared = reservations.left_for(above, draft.spec, now_ms=now)
-            event = Spawned(
+            spec, resolved = draft.spawned.spec, draft.spawned.resolved
+            shared = reservations.left_for(above, spec, now_ms=now)
+            event = replace(
+                draft.spawned,
                 at_ms=now,
-                run_id=draft.run_id,
-                spec=draft.spec,
-                resolved=replace(draft.resolved, shared_budget=shared),
-                requester=requester,
-                requester_run=parent.id if parent is not None else None,
-                depth=session_chain.depth(parent, draft.previous),
-                session_key=draft.session_key,
-                retry_from=retry_from,
+                resolved=replace(resolved, shared_budget=shared),
                 dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
-                vacuous=draft.vacuous,
-                continues=session_chain.continues(draft.previous),
             )
             if event.continues is not None:
-                later = Continued(at_ms=now, run_id=draft.run_id)
+                later = Continued(at_ms=now, run_id=event.run_id)
                 for each in dict.fromkeys((event.continues.root, event.continues.run_id)):
                     if each in self._ledger.live:
                         self._ledger.apply_now(each, later)
             if parent is not None:
                 child = Child(
-                    run_id=draft.run_id,
-                    label=draft.resolved.label,
-                    committed=reservations.reserved(draft.spec),
+                    run_id=event.run_id,
+                    label=resolved.label,
+                    committed=reservations.reserved(spec),
                 )
                 self._ledger.apply_now(parent.id, ChildSpawned(at_ms=now, child=child))
-            run = self._ledger.apply_now(draft.run_id, event)
+            run = self._ledger.apply_now(event.run_id, event)
             runs.append(run)
-            if draft.spec.idempotency_key is not None:
-                self.keys.remember(requester, draft.spec.idempotency_key, run.id)
-        order = {draft.run_id: number for number, draft in enumerate(drafts)}
+            if spec.idempotency_key is not None:
+                self.keys.remember(requester, spec.idempotency_key, run.id)
+        order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
         return sorted(runs, key=lambda run: order[run.id])
 
     def _above(self, parent: Run | None) -> list[Run]:

@@ -14,38 +14,28 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
-from subagents.domain.run.values import AttemptId, RunId, Value
 from subagents.domain.run.worker_output import OutputItem
+from subagents.ports import WorkerSetup
 
 S = TypeVar("S")
 
 
-class Opening(Value, frozen=True):
+class Opening(WorkerSetup, frozen=True, kw_only=True):
     """What one turn of an attempt begins with; a file of the attempt, read again after a crash.
 
     It holds no secret: tokens and keys are in the worker's environment only.
     """
 
-    attempt_id: AttemptId
-    run_id: RunId
-    number: int
     turn: int
     """From 1; each further turn is a process of its own in the same session."""
     message: str
     """The prompt; of a further turn, what is new since the turn before."""
-    system_prompt: str
-    cwd: str
     session_uuid: str
     """A UUID of the attempt's own, for programs that let the caller choose the session's id."""
     session_id: str | None = None
     """The program's session to resume, as ``SessionSeen`` named it; None = a new one."""
     used: Usage | None = None
     """What the attempt used in earlier turns; every ``UsageSeen`` of this one includes it."""
-    model: str | None = None
-    thinking: str | None = None
-    tools: tuple[str, ...] | None = None
-    """The only tools of its own it may use; None = all that its program has."""
-    tools_deny: tuple[str, ...] = ()
     options: dict[str, object] = {}
     """The agent's runtime section, with its ``env`` and ``pass_env``; ``check`` accepted it."""
     bridge: tuple[str, ...] = ()
