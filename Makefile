@@ -95,6 +95,7 @@ docs: dev ## write the generated parts of docs/
 	$(PY) -m scripts.alert_table docs/alerts.md
 	$(PY) -m scripts.spawn_parameters
 	$(PY) -m scripts.requirements_page docs/requirements.md
+	$(PY) -m scripts.handshake_answers
 
 docs-check: dev
 	$(PY) -m subagents.config.schema --check docs/configuration.md
@@ -102,6 +103,7 @@ docs-check: dev
 	$(PY) -m scripts.alert_table --check docs/alerts.md
 	$(PY) -m scripts.spawn_parameters --check
 	$(PY) -m scripts.requirements_page --check docs/requirements.md
+	$(PY) -m scripts.handshake_answers --check
 
 simulate: dev ## the engine against seeded crashes, late and doubled signals
 	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)

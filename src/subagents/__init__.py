@@ -3,11 +3,10 @@
 The names are imported when they are first used: the command line starts in a fraction of the time.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
-
 from subagents.version import __version__ as __version__
 
+# Type checkers take it for theirs; importing typing would be half of the bridge's start.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from subagents.api.wire.run_answers import Outcome, RunResult
     from subagents.client.orchestrator import Orchestrator, RunHandle
@@ -37,7 +36,7 @@ __all__ = [
     "UsageError",
 ]
 
-_ELSEWHERE: Final = {
+_ELSEWHERE = {
     "Orchestrator": "client.orchestrator",
     "Outcome": "api.wire.run_answers",
     "RunHandle": "client.orchestrator",
@@ -48,4 +47,6 @@ _ELSEWHERE: Final = {
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
     return getattr(import_module(f"{__name__}.{_ELSEWHERE.get(name, 'errors')}"), name)

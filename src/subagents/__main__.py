@@ -1,8 +1,28 @@
-"""``python -m subagents`` is the command ``subagents``."""
+"""The command ``subagents``, also as ``python -m subagents``.
+
+Clients start ``subagents mcp`` with every session and count the time until it speaks. So that
+command is found before anything is imported that it does not need.
+"""
 
 import sys
 
-from subagents.cli.main import main
+
+def main() -> int:
+    """Run the command that this process's arguments name; returns the exit code."""
+    words = sys.argv[1:]
+    # `mcp install` and the like are commands of their own.
+    if words[:1] == ["mcp"] and (len(words) == 1 or _is_option(words[1])):
+        from subagents.cli.bridge.mcp_front import serve  # noqa: PLC0415
+
+        return serve(words[1:])
+    from subagents.cli.main import main as run  # noqa: PLC0415
+
+    return run()
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("--") and word != "--help"
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,5 +1,3 @@
 """The version of this package; a module of its own, so that nobody imports the root for it."""
 
-from typing import Final
-
-__version__: Final = "0.2.0"
+__version__ = "0.2.0"

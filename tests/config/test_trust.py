@@ -22,7 +22,7 @@ from subagents.config.settings import (
     Stdin,
     SubagentDefaults,
 )
-from subagents.config.trust import narrowed, trust, trusted_file
+from subagents.config.trust import narrowed, trust
 from subagents.domain.rules.admission import check_allowed
 from subagents.domain.run.alert import AlertKind
 from subagents.errors import ConfigError, Forbidden
@@ -293,7 +293,7 @@ def test_a_trusted_file_counts_whole_until_one_byte_of_it_changes(place: Place) 
 
     trust(place.paths, place.project)
     assert may_spawn(cache.load(place.project.parent).for_agents().settings, "evil")
-    assert trusted_file(place.paths).stat().st_mode & 0o777 == 0o600
+    assert place.paths.trusted_file.stat().st_mode & 0o777 == 0o600
 
     place.project.write_text(f"{EVIL}# \n")
     assert not may_spawn(cache.load(place.project.parent).for_agents().settings, "evil")
@@ -313,7 +313,7 @@ def test_the_same_file_elsewhere_is_not_trusted_and_a_damaged_list_is_no_trust(
     elsewhere = load(other, place.environ, paths=place.paths).for_agents()
     assert not may_spawn(elsewhere.settings, "evil")
 
-    trusted_file(place.paths).write_text("[1]")
+    place.paths.trusted_file.write_text("[1]")
     with pytest.raises(ConfigError, match=r"trusted-projects\.json"):
         place.load()
 

@@ -317,6 +317,13 @@ def test_inside_a_worker_it_speaks_for_that_worker(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.requirement("mcp:loaded-early")
+def test_a_daemon_loads_mcp_before_any_client_asks(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        loaded = Path(f"/proc/{home.pid}/maps")
+        until(lambda: "pydantic_core" in loaded.read_text(), what="the package")
+
+
 @pytest.mark.requirement("mcp:bridge:light")
 def test_it_imports_nothing_heavy_and_is_there_at_once(tmp_path: Path) -> None:
     with live_home(tmp_path, started=False) as home:

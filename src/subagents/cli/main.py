@@ -141,11 +141,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = _wants_json(arguments)
+    with contextlib.suppress(AttributeError):
+        # A worker's text in a terminal without UTF-8 is shown escaped, not refused.
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    return reporting(lambda: _dispatch(arguments), as_json=as_json)
+
+
+def reporting(work: Callable[[], int], *, as_json: bool) -> int:
+    """Do a command's work; what goes wrong is told, and becomes its exit code."""
     try:
-        with contextlib.suppress(AttributeError):
-            # A worker's text in a terminal without UTF-8 is shown escaped, not refused.
-            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        code = _dispatch(arguments, as_json=as_json)
+        code = _told_of(work, as_json=as_json)
         sys.stdout.flush()
     except BrokenPipeError:
         _abandon_stdout()
@@ -160,15 +165,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _dispatch(arguments: list[str], *, as_json: bool) -> int:
+def _told_of(work: Callable[[], int], *, as_json: bool) -> int:
     try:
-        simple = _without_parser(arguments)
-        return simple if simple is not None else _parsed(arguments)
+        return work()
     except SubagentsError as error:
         from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
 
         output.failure(error, as_json=as_json)
         return error.exit_code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    simple = _without_parser(arguments)
+    return simple if simple is not None else _parsed(arguments)
 
 
 def _without_parser(arguments: list[str]) -> int | None:
@@ -182,9 +191,9 @@ def _without_parser(arguments: list[str]) -> int | None:
             sys.stdout.write(f"subagents {__version__}\n")
         case ["mcp", *rest] if not rest or rest[0] not in {*HELP_FLAGS, *_below("mcp")}:
             # Every session of every client starts it: the parser would double its time to start.
-            from subagents.cli.bridge.mcp_command import mcp  # noqa: PLC0415
+            from subagents.cli.bridge.mcp_front import serve  # noqa: PLC0415
 
-            return mcp(*rest)
+            return serve(rest)
         case [parent] if parent in PARENTS:
             sys.stdout.write(overview_of(parent))
         case [parent, flag] if parent in PARENTS and flag in HELP_FLAGS:

@@ -39,7 +39,7 @@ from subagents.config.sources import (
     read,
     subtable,
 )
-from subagents.config.trust import is_trusted, narrowed, trusted_file
+from subagents.config.trust import is_trusted, narrowed
 from subagents.errors import ConfigError, Forbidden
 
 TYPO_LIKENESS: Final = 0.85
@@ -224,7 +224,7 @@ class ConfigCache:
                 if name.startswith(PREFIX) or name in ("PATH", "HOME")
             ],
             [identity(file) for file in find_files(cwd, self._paths.config_file)],
-            identity(trusted_file(self._paths)),
+            identity(self._paths.trusted_file),
         )
 
 

@@ -78,6 +78,11 @@ class Paths:
         return self.state_dir / "daemon.log"
 
     @property
+    def trusted_file(self) -> Path:
+        """Path → SHA-256 of every project file that the user trusts as it was."""
+        return self.state_dir / "trusted-projects.json"
+
+    @property
     def lock_file(self) -> Path:
         """Held by the one daemon of this home."""
         return self.state_dir / "subagents.lock"

@@ -29,7 +29,6 @@ from subagents.config.settings import (
 from subagents.config.sources import read
 from subagents.config.state_file import read_entries, write_entries
 
-TRUSTED_FILE: Final = "trusted-projects.json"
 TRUSTED_MAX: Final = 1_000
 """Files remembered; the ones trusted first are forgotten first."""
 
@@ -188,11 +187,6 @@ def _telemetry(whole: Settings, own: Settings, ignored: list[str]) -> Telemetry:
 # -- trusted files ------------------------------------------------------------------------------
 
 
-def trusted_file(paths: Paths) -> Path:
-    """Path → SHA-256 of every project file that the user trusts as it was."""
-    return paths.state_dir / TRUSTED_FILE
-
-
 def is_trusted(paths: Paths, file: Path, digest: str) -> bool:
     """Whether the user trusts that file with exactly this content.
 
@@ -213,9 +207,9 @@ def trust(paths: Paths, file: Path) -> None:
     name = str(file.resolve())
     known.pop(name, None)
     known[name] = digest
-    write_entries(paths, trusted_file(paths), known, entries_max=TRUSTED_MAX)
+    write_entries(paths, paths.trusted_file, known, entries_max=TRUSTED_MAX)
 
 
 def _trusted(paths: Paths) -> dict[str, str]:
     hint = "remove it: then no project file is trusted until you say so again"
-    return read_entries(trusted_file(paths), str, hint=hint)
+    return read_entries(paths.trusted_file, str, hint=hint)

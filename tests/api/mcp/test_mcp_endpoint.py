@@ -3,8 +3,6 @@
 import asyncio
 import http.client
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +77,3 @@ def test_space_around_a_header_is_no_part_of_it(tmp_path: Path) -> None:
         assert (status, message["result"]["isError"]) == (200, False)
 
     play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("mcp:loaded-late")
-def test_a_daemon_that_no_mcp_client_calls_never_loads_the_package() -> None:
-    code = "import sys, subagents.api.server.daemon; sys.exit('mcp' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

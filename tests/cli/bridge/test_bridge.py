@@ -2,77 +2,23 @@
 
 import json
 import os
-import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 import pytest
+from tests.cli.bridge.dying_daemon import BOUND_S, FakeDaemon, answers, dies, result
 
 from subagents.cli.bridge import bridge as bridge_module
-from subagents.cli.bridge.bridge import Bridge, Daemon, unread_bytes
+from subagents.cli.bridge.bridge import Bridge, unread_bytes
 from subagents.cli.bridge.bridge_rpc import header_value, may_repeat
+from subagents.cli.bridge.daemon_link import Daemon
 from subagents.cli.bridge.mcp_command import daemon_of, session_of
 from subagents.errors import DaemonUnreachable, UsageError
-
-BOUND_S = 30.0
-Turn = Callable[[socket.socket], None]
-
-
-def dies(_connection: socket.socket) -> None:
-    """It had read the request, and is gone."""
-
-
-def answers(body: bytes, *, status: int = 200, kind: str = "application/json") -> Turn:
-    head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
-    return lambda connection: connection.sendall(head.encode() + body)
-
-
-def result(number: object, **more: Any) -> bytes:
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "result": more})
-
-
-class FakeDaemon:
-    """Takes one turn for each connection, in order; keeps what it was sent."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.turns: queue.Queue[Turn] = queue.Queue()
-        self.heads: list[str] = []
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(path))
-        self._listener.listen()
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            with connection:
-                self.heads.append(_request(connection))
-                self.turns.get(timeout=BOUND_S)(connection)
-
-    def stop(self) -> None:
-        """As one that was told to: its socket is gone."""
-        self.path.unlink(missing_ok=True)
-        self._listener.close()
-
-
-def _request(connection: socket.socket) -> str:
-    content = b""
-    while b"\r\n\r\n" not in content:
-        content += connection.recv(65536)
-    head, _, body = content.partition(b"\r\n\r\n")
-    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-    while len(body) < length:
-        body += connection.recv(65536)
-    return head.decode()
 
 
 class Seat:
@@ -179,6 +125,18 @@ def test_a_daemon_stopped_on_purpose_is_not_started_by_a_call_it_left_unanswered
     error = seat.receive()["error"]
     assert error["data"]["code"] == "daemon_unreachable"
     assert seat.started >= 1
+
+
+@pytest.mark.requirement("mcp:bridge:handshake")
+def test_who_asked_for_progress_hears_that_its_call_waits_for_the_daemon(seat: Seat) -> None:
+    for turn in (dies, dies, answers(result(1, ok=True))):
+        seat.daemon.turns.put(turn)
+    meta = {"progressToken": "t"}
+    seat.send(1, "tools/call", name="sessions_list", arguments={}, _meta=meta)
+    told = seat.receive()
+    assert told["method"] == "notifications/progress"
+    assert told["params"]["progressToken"] == "t"
+    assert seat.receive()["result"] == {"ok": True}
 
 
 @pytest.mark.requirement("mcp:bridge:protocol")

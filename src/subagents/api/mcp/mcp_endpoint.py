@@ -2,7 +2,8 @@
 
 Every request stands for itself: no sessions, so a client never notices that the daemon was
 restarted in between. The protocol is spoken by the ``mcp`` package, which takes half a second and
-35 MB to load; nothing here imports it before the first request, and then not on the event loop.
+35 MB to load: the daemon does so in the background once it answers other calls, and the first
+request waits for what is left of it.
 
 What an answer carries is consumed when the answer has left (docs/decisions/0015). A client that
 says ``X-Subagents-Ack: explicit`` acknowledges by itself and keeps its connection open until it
@@ -90,18 +91,25 @@ class McpEndpoint:
             client_acknowledges=request.headers.get("x-subagents-ack") == "explicit",
         )
 
+    def start(self) -> None:
+        """Load the protocol's package in the background. Idempotent; needs a running loop."""
+        self._started()
+
     async def _sessions(self) -> Sessions:
-        """The running session manager; the first call starts it.
+        """The running session manager.
 
         Raises:
             Unavailable: The daemon is stopping.
         """
         if self._closing.is_set():
-            raise Unavailable("the daemon is stopping", hint="call again: the next one continues")
+            raise _stopping()
+        return await asyncio.shield(self._started())
+
+    def _started(self) -> "asyncio.Future[Sessions]":
         if self._ready is None or (self._ready.done() and self._ready.exception() is not None):
             self._ready = asyncio.get_running_loop().create_future()
             self._serving = asyncio.create_task(self._run(self._ready), name="mcp")
-        return await asyncio.shield(self._ready)
+        return self._ready
 
     async def _run(self, ready: "asyncio.Future[Sessions]") -> None:
         """Own the session manager, whose tasks must begin and end in one task."""
@@ -116,7 +124,9 @@ class McpEndpoint:
         except BaseException as error:
             if not ready.done():
                 ready.set_exception(
-                    Unavailable(f"MCP cannot be served: {error}", hint="see: subagents doctor")
+                    _stopping()
+                    if self._closing.is_set()
+                    else Unavailable(f"MCP cannot be served: {error}", hint="see: subagents doctor")
                 )
                 # Somebody may have stopped waiting for it.
                 ready.exception()
@@ -126,7 +136,14 @@ class McpEndpoint:
         """End what is left of the calls under way. Idempotent."""
         self._closing.set()
         if self._serving is not None:
+            if self._ready is not None and not self._ready.done():
+                # It is still being imported; nobody waits for that any more.
+                self._serving.cancel()
             await asyncio.gather(self._serving, return_exceptions=True)
+
+
+def _stopping() -> Unavailable:
+    return Unavailable("the daemon is stopping", hint="call again: the next one continues")
 
 
 async def _serve(app: App, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> None:

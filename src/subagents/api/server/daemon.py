@@ -122,10 +122,15 @@ async def _serve_all(
             guarded = TcpGuard(app, services, settings, operator_token(paths.state_dir))
             servers.append((tcp, _config(guarded, HttpToolsProtocol, services.info)))
             log.info("listening on %s", settings.http_url)
+
+        def is_ready() -> None:
+            when_ready()
+            app.state.mcp.start()
+
         supervisors = SupervisorServer(services)
         try:
             await supervisors.open(watched)
-            await _serve(services, servers, when_ready)
+            await _serve(services, servers, is_ready)
         finally:
             await supervisors.close()
             await app.state.mcp.stop()

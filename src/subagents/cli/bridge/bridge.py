@@ -9,18 +9,16 @@ next line, or a moment later. Until then the connection of its request stays ope
 takes its end, also by SIGKILL, as "nobody read this".
 """
 
-import contextlib
 import fcntl
 import os
 import stat
 import struct
-import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -42,24 +40,28 @@ from subagents.cli.bridge.bridge_rpc import (
     rewritten,
     unreachable,
 )
+from subagents.cli.bridge.daemon_link import RECONNECT_S, SILENCE_S, Daemon, say
+from subagents.cli.bridge.handshake import Handshake
+from subagents.cli.bridge.handshake_check import HandshakeCheck
 from subagents.client.transport import Connection, Gone, request
-from subagents.errors import DaemonUnreachable
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 CALLS_MAX: Final = 256
 """Under way at once; each has a thread and a connection."""
-RECONNECT_S: Final = 30.0
-"""How long a call looks for a daemon that went away before it gives up."""
-RECONNECT_POLL_S: Final = 0.05
 LIVES_ON_S: Final = 0.3
 """A client that is there so long after it took an answer has kept it."""
-SILENCE_S: Final = 60.0
-"""The daemon says something at least every 15 s; after so long without a byte it is taken for
-dead."""
 UNAVAILABLE: Final = 503
 _NUMBER: Final = struct.Struct("i")
 END_GRACE_S: Final = 5.0
 """When the input ends, calls that only ask have so long to be answered: a pipe ends at once."""
+
+
+class Input(Protocol):
+    """Where the client's lines come from; any binary file."""
+
+    def readline(self, most: int, /) -> bytes:
+        """The next line with its end, at most so many bytes of it; empty = the input ended."""
+        ...
 
 
 @dataclass(slots=True)
@@ -79,58 +81,25 @@ class _Answer:
             self.connection.close()
 
 
-class Daemon:
-    """Where the daemon is, who we are to it, and how it is brought back."""
-
-    def __init__(
-        self,
-        socket_path: str,
-        headers: Mapping[str, str],
-        start: Callable[[], None] | None,
-    ) -> None:
-        """
-        Args:
-            socket_path: Its Unix socket.
-            headers: Who calls: session, token, working directory.
-            start: Starts it unless one answers; None inside a worker, whose daemon is not ours.
-        """
-        self.socket_path = socket_path
-        self.headers = dict(headers)
-        self._start = start
-
-    def come_back(self, *, may_have_acted: bool, due: float) -> bool:
-        """Have it there again, or wait a moment for it; False = ``due`` is over.
-
-        A daemon that was stopped on purpose (its socket is gone) is started by new calls only,
-        not by those that it left unanswered.
-        """
-        if time.monotonic() >= due:
-            return False
-        was_stopped = may_have_acted and not os.path.exists(self.socket_path)  # noqa: PTH110
-        if self._start is not None and not was_stopped:
-            try:
-                self._start()
-            except DaemonUnreachable as error:
-                say(error.message)
-        time.sleep(RECONNECT_POLL_S)
-        return True
-
-
 class Bridge:
     """Serves one client until its input ends."""
 
-    def __init__(self, daemon: Daemon, *, stdin: IO[bytes], stdout: int) -> None:
+    def __init__(
+        self, daemon: Daemon, *, stdin: Input, stdout: int, handshake: Handshake | None = None
+    ) -> None:
         """
         Args:
             daemon: Whom to ask.
             stdin: Lines of the client.
             stdout: The descriptor its answers are written to; nothing else may use it.
+            handshake: Answers what clients ask while they connect; None = the daemon does.
         """
         self._daemon = daemon
+        self._handshake = handshake
         self._stdin = stdin
         self._stdout = stdout
         self._name = f"mcp-{os.urandom(8).hex()}"
-        self._version: str | None = None
+        self._version = None if handshake is None else handshake.version
         self._numbers = 0
         self._calls: dict[bytes, Call] = {}
         self._threads: set[threading.Thread] = set()
@@ -139,6 +108,19 @@ class Bridge:
         self._unread: list[_Answer] = []
         self._has_unread = threading.Event()
         self._has_ended = threading.Event()
+
+    def check_handshake(self, files: Sequence[str], place: str) -> None:
+        """In the background: have the daemon there, and compare what was said in its name.
+
+        Args:
+            files: What its instructions depend on.
+            place: Under which name to remember them.
+        """
+        if self._handshake is None:
+            return
+        check = HandshakeCheck(self._daemon, self._handshake, self._write)
+        work = threading.Thread(target=check.make, args=(files, place), daemon=True, name="check")
+        work.start()
 
     def run(self) -> int:
         """Serve until the input ends; returns the exit code."""
@@ -198,7 +180,11 @@ class Bridge:
         if isinstance(message, list):
             self._take_batch(message)
             return
-        made = self._made(message, line.strip())
+        own = None
+        if self._handshake is not None:
+            own = self._handshake.answer(message)
+            self._version = self._handshake.version
+        made = self._made(message, line.strip()) if own is None else own
         if isinstance(made, bytes):
             self._write(made)
         elif made is None:
@@ -299,8 +285,21 @@ class Bridge:
                 if gone.was_sent:
                     say(f"the daemon went away during {call.method}; asking again")
                 may_have_acted = may_have_acted or gone.was_sent
+                self._tell_waiting(call)
                 if not self._daemon.come_back(may_have_acted=may_have_acted, due=due):
                     return _Answer(unreachable(call, str(gone)))
+
+    def _tell_waiting(self, call: Call) -> None:
+        """Say that a call waits for the daemon, when its client wants to hear how it is doing."""
+        meta = call.params.get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        if token is None or call.has_told:
+            return
+        call.has_told = True
+        # The daemon counts from one on, and these numbers must only grow.
+        told = {"progressToken": token, "progress": 0, "message": "waiting for the daemon"}
+        note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
+        self._write(msgspec.json.encode(note))
 
     def _asked(self, call: Call) -> _Answer | None:
         """One try.
@@ -467,9 +466,3 @@ def unread_bytes(descriptor: int) -> int:
         return 0
     (count,) = _NUMBER.unpack(found)
     return int(count)
-
-
-def say(text: str) -> None:
-    """A note for the client's log."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(f"subagents mcp: {text}\n")

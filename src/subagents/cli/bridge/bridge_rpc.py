@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
+from subagents.cli.bridge.handshake import VERSION_META
 from subagents.client.transport import BODY_BYTES_MAX, Answer, Connection, Gone
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 SERVER_ERROR: Final = -32000
-VERSION_META: Final = "io.modelcontextprotocol/protocolVersion"
 OFFERED_META: Final = "subagents/offered"
 _NAMED: Final[Mapping[str, str]] = {
     "tools/call": "name",
@@ -65,6 +65,8 @@ class Call:
     body: bytes
     connection: Connection | None = None
     is_cancelled: bool = False
+    has_told: bool = False
+    """Its client heard that it waits for the daemon."""
 
     @property
     def waits(self) -> bool:

@@ -9,21 +9,21 @@ from types import FrameType
 from typing import Final
 from urllib.parse import quote
 
-from subagents.cli.bridge.bridge import Bridge, Daemon, say
+from subagents.cli.bridge.bridge import Bridge, Input
+from subagents.cli.bridge.daemon_link import Daemon, say
+from subagents.cli.bridge.handshake import PROJECT_VARIABLE, Handshake, place_of, project_file
+from subagents.cli.bridge.worker_above import worker_variables
 from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths, session_name
 from subagents.errors import EXIT_OK, UsageError
 
-PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
-"""Set by Claude Code for the servers it starts; others start them in the project."""
-TOKEN: Final = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
-NAMES: Final = ("SUBAGENTS_SOCKET", "SUBAGENTS_SESSION_KEY", TOKEN)
-ANCESTORS_MAX: Final = 32
 _NAME: Final = re.compile(r"[!-~]{1,200}")
 _KEY: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
 
 
-def mcp(*arguments: str) -> int:
+def mcp(
+    arguments: Sequence[str], lines: Input | None = None, handshake: Handshake | None = None
+) -> int:
     """Serve MCP on stdin and stdout. MCP clients such as Claude Code and Codex start this.
 
     Starts the daemon if none is running and reconnects after a restart. Without ``--session``, the
@@ -36,6 +36,8 @@ def mcp(*arguments: str) -> int:
 
     Args:
         arguments: ``--session NAME``, or nothing.
+        lines: Of the client, some of them read already; None = stdin.
+        handshake: Answers what clients ask while they connect; None = the daemon does.
     """
     wanted = _session_argument(arguments)
     if sys.stdin.isatty():
@@ -44,7 +46,17 @@ def mcp(*arguments: str) -> int:
     # Clients end their servers with either; both mean "done", also where SIGINT came in ignored.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
-    return Bridge(daemon, stdin=sys.stdin.buffer, stdout=sys.stdout.fileno()).run()
+    bridge = Bridge(
+        daemon,
+        stdin=sys.stdin.buffer if lines is None else lines,
+        stdout=sys.stdout.fileno(),
+        handshake=handshake,
+    )
+    if handshake is not None:
+        paths, project = Paths.resolve(os.environ), _project_of(os.environ)
+        files = [str(paths.config_file), str(paths.trusted_file), project_file(project)]
+        bridge.check_handshake([*filter(None, files)], place_of(arguments, project))
+    return bridge.run()
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
@@ -58,14 +70,14 @@ def _session_argument(arguments: Sequence[str]) -> str | None:
         UsageError: Anything else was given.
     """
     hint = "subagents mcp [--session NAME]"
-    match arguments:
-        case ():
+    match list(arguments):
+        case []:
             return None
-        case ("--session", name):
+        case ["--session", name]:
             return name
-        case (option,) if option.startswith("--session="):
+        case [option] if option.startswith("--session="):
             return option.partition("=")[2]
-        case ("--session",):
+        case ["--session"]:
             raise UsageError("--session needs a name", hint=hint, details={"field": "--session"})
         case _:
             raise UsageError(f"unknown argument {arguments[0]!r}", hint=hint)
@@ -83,7 +95,7 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None) -> Daemon:
         UsageError: The name cannot be one.
         ConfigError: The home cannot be found.
     """
-    project = environ.get(PROJECT_VARIABLE) or os.getcwd()  # noqa: PTH109  pathlib costs time here
+    project = _project_of(environ)
     headers = {
         "x-subagents-caller": "agent",
         "x-subagents-cwd": quote(os.path.realpath(project)),
@@ -105,6 +117,10 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None) -> Daemon:
     return Daemon(str(paths.socket), headers, start)
 
 
+def _project_of(environ: Mapping[str, str]) -> str:
+    return environ.get(PROJECT_VARIABLE) or os.getcwd()  # noqa: PTH109  pathlib costs time here
+
+
 def session_of(name: str | None) -> str:
     """The key of a named session; a whole key stays as it is.
 
@@ -120,44 +136,3 @@ def session_of(name: str | None) -> str:
             details={"field": "--session"},
         )
     return f"agent:main:{found}"
-
-
-def worker_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """``NAMES`` as the nearest process above us has them; empty when we have them ourselves.
-
-    Agent programs start their tool servers with a few harmless variables only. A token in an
-    argument or a file would lie about where others can read it; in the environment of the worker,
-    which is above us, it is already. Linux only: elsewhere ``/proc`` is missing.
-
-    Returns:
-        Nothing, too, when nobody above us is a worker, or may not be read.
-    """
-    if environ.get(TOKEN):
-        return {}
-    pid = os.getppid()
-    for _ in range(ANCESTORS_MAX):
-        if pid <= 1:
-            break
-        found = _variables(pid)
-        if TOKEN in found:
-            return found
-        pid = _parent(pid)
-    return {}
-
-
-def _variables(pid: int) -> dict[str, str]:
-    try:
-        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:  # noqa: PTH123  starts faster
-            pairs = (os.fsdecode(each).partition("=") for each in file.read().split(b"\0"))
-            return {name: value for name, _, value in pairs if name in NAMES}
-    except OSError:
-        return {}
-
-
-def _parent(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123  starts faster
-            # The name in parentheses may hold anything, also ") ".
-            return int(file.read().rpartition(b") ")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0

@@ -1,0 +1,60 @@
+"""The daemon as the bridge sees it: where it is, who we are to it, and how it is brought back."""
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from subagents.errors import DaemonUnreachable
+
+RECONNECT_S: Final = 30.0
+"""How long a call looks for a daemon that went away before it gives up."""
+RECONNECT_POLL_S: Final = 0.05
+SILENCE_S: Final = 60.0
+"""The daemon says something at least every 15 s; after so long without a byte it is taken for
+dead."""
+
+
+class Daemon:
+    """Where the daemon is, who we are to it, and how it is brought back."""
+
+    def __init__(
+        self,
+        socket_path: str,
+        headers: Mapping[str, str],
+        start: Callable[[], None] | None,
+    ) -> None:
+        """
+        Args:
+            socket_path: Its Unix socket.
+            headers: Who calls: session, token, working directory.
+            start: Starts it unless one answers; None inside a worker, whose daemon is not ours.
+        """
+        self.socket_path = socket_path
+        self.headers = dict(headers)
+        self._start = start
+
+    def come_back(self, *, may_have_acted: bool, due: float) -> bool:
+        """Have it there again, or wait a moment for it; False = ``due`` is over.
+
+        A daemon that was stopped on purpose (its socket is gone) is started by new calls only,
+        not by those that it left unanswered.
+        """
+        if time.monotonic() >= due:
+            return False
+        was_stopped = may_have_acted and not os.path.exists(self.socket_path)  # noqa: PTH110
+        if self._start is not None and not was_stopped:
+            try:
+                self._start()
+            except DaemonUnreachable as error:
+                say(error.message)
+        time.sleep(RECONNECT_POLL_S)
+        return True
+
+
+def say(text: str) -> None:
+    """A note for the client's log."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"subagents mcp: {text}\n")

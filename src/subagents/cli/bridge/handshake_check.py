@@ -1,0 +1,115 @@
+"""Behind a handshake that the bridge made by itself: is it what the daemon would have said?
+
+The daemon may be of another version, or its configuration may have changed. So it is started and
+asked in the background. Other tools than were told: the client hears that its list is old, and from
+then on the daemon answers itself. Its instructions are remembered for the next start.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from subagents.cli.bridge.bridge_rpc import Call, decoded, messages, refuse_stopping
+from subagents.cli.bridge.daemon_link import RECONNECT_S, SILENCE_S, Daemon, say
+from subagents.cli.bridge.handshake import (
+    CAPABILITIES_META,
+    VERSION_META,
+    Handshake,
+    Remembered,
+    stamp,
+)
+from subagents.client.transport import Connection, Gone, request
+
+ENTRIES_MAX: Final = 64
+"""Places whose instructions are remembered; projects without a configuration share one."""
+CHANGED: Final = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+
+
+class HandshakeCheck:
+    """Made once for a client."""
+
+    def __init__(
+        self, daemon: Daemon, handshake: Handshake, write: Callable[[bytes], None]
+    ) -> None:
+        """
+        Args:
+            daemon: Started when it is not there.
+            handshake: What was said in its name.
+            write: Sends a message to the client.
+        """
+        self._daemon = daemon
+        self._handshake = handshake
+        self._write = write
+
+    def make(self, files: Sequence[str], place: str) -> None:
+        """Compare and remember; gives up quietly where no daemon comes up, for calls will tell.
+
+        Args:
+            files: What the instructions depend on, there or not.
+            place: Under which name they are remembered.
+        """
+        due = time.monotonic() + RECONNECT_S
+        while True:
+            # Before it reads them: a file that changes meanwhile is then asked about again.
+            seen = {file: stamp(file) for file in files}
+            try:
+                listed = self._ask("tools/list")
+                introduced = decoded(self._ask("server/discover")).get("result")
+            except Gone:
+                if not self._daemon.come_back(may_have_acted=False, due=due):
+                    return
+            else:
+                break
+        if listed != b'{"jsonrpc":"2.0","id":0,"result":' + self._handshake.tools + b"}":
+            say("the daemon offers other tools than this version does; `subagents down` ends it")
+            self._handshake.lists_tools = False
+            with contextlib.suppress(OSError):
+                self._write(CHANGED)
+        text = introduced.get("instructions") if isinstance(introduced, dict) else None
+        remembered = Remembered.at(os.environ)
+        if isinstance(text, str) and remembered is not None:
+            remember(remembered, place, text, seen)
+
+    def _ask(self, method: str) -> bytes:
+        """The daemon's answer to a request of the current era.
+
+        Raises:
+            Gone: It gave none, or is stopping.
+        """
+        meta = {VERSION_META: self._handshake.modern, CAPABILITIES_META: {}}
+        message = {"jsonrpc": "2.0", "id": 0, "method": method, "params": {"_meta": meta}}
+        body = msgspec.json.encode(message)
+        call = Call(0, 0, method, {"_meta": meta}, body)
+        headers = {**self._daemon.headers, "connection": "close", **call.headers(None)}
+        connection = Connection(self._daemon.socket_path)
+        try:
+            sent = request("POST", "/mcp", headers, body)
+            answer = connection.send(sent, timeout_s=SILENCE_S)
+            for data in messages(connection, answer):
+                refuse_stopping(decoded(data))
+                return data
+        finally:
+            connection.close()
+        raise Gone("it sent no answer", was_sent=True)
+
+
+def remember(
+    remembered: Remembered, place: str, text: str, seen: Mapping[str, Sequence[int] | None]
+) -> None:
+    """Keep the instructions for that place, and what they depend on; the oldest go first."""
+    entries: dict[str, Any] = remembered.entries()
+    entry = {"text": text, "files": dict(seen)}
+    if entries.get(place) == entry:
+        return
+    entries.pop(place, None)
+    kept = dict([*entries.items(), (place, entry)][-ENTRIES_MAX:])
+    file = Path(remembered.file)
+    new = file.with_name(f".{file.name}.{os.getpid()}")
+    with contextlib.suppress(OSError):
+        new.write_bytes(msgspec.json.encode(kept))
+        new.replace(file)
