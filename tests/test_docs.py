@@ -263,7 +263,7 @@ def test_decisions_are_numbered_dated_and_say_what_they_cost() -> None:
     index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
 
     numbers = [int(page.name[:4]) for page in pages]
-    assert numbers == list(range(1, len(pages) + 1))
+    assert numbers == sorted(set(numbers))
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert re.search(r"^20\d\d-\d\d-\d\d · \w+", text, re.MULTILINE), page.name

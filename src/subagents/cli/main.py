@@ -5,27 +5,21 @@ Commands are named by import strings and imported when they are called, so that 
 """
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from subagents.cli.ending import reporting
 from subagents.errors import (
-    EXIT_FAILED,
-    EXIT_INTERRUPTED,
     EXIT_OK,
     NotFound,
-    SubagentsError,
     UsageError,
 )
 from subagents.version import __version__
 
 if TYPE_CHECKING:
     from cyclopts import App
-
-EXIT_BROKEN_PIPE: Final = 141
-"""What a shell shows for a program that SIGPIPE ended."""
 
 
 class Command(NamedTuple):
@@ -145,34 +139,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A worker's text in a terminal without UTF-8 is shown escaped, not refused.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     return reporting(lambda: _dispatch(arguments), as_json=as_json)
-
-
-def reporting(work: Callable[[], int], *, as_json: bool) -> int:
-    """Do a command's work; what goes wrong is told, and becomes its exit code."""
-    try:
-        code = _told_of(work, as_json=as_json)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _abandon_stdout()
-        return EXIT_BROKEN_PIPE
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    except OSError as error:
-        # Of our own output: calls of the daemon and files have errors of their own.
-        sys.stderr.write(f"subagents: {error.strerror or error}\n")
-        _abandon_stdout()
-        return EXIT_FAILED
-    return code
-
-
-def _told_of(work: Callable[[], int], *, as_json: bool) -> int:
-    try:
-        return work()
-    except SubagentsError as error:
-        from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
-
-        output.failure(error, as_json=as_json)
-        return error.exit_code
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -417,13 +383,6 @@ def _wants_json(arguments: Sequence[str]) -> bool:
         if argument == "--json":
             return True
     return False
-
-
-def _abandon_stdout() -> None:
-    """Who read our output went away: say nothing, and let the exit's flush go nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def target_of(command: Command) -> Callable[..., int]:

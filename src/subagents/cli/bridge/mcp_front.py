@@ -124,7 +124,7 @@ def serve(arguments: "list[str]") -> int:
     if front.lines.has_ended:
         return 0
     from subagents.cli.bridge.mcp_command import mcp  # noqa: PLC0415
-    from subagents.cli.main import reporting  # noqa: PLC0415
+    from subagents.cli.ending import reporting  # noqa: PLC0415
 
     return reporting(lambda: mcp(arguments, front.lines, own), as_json=False)
 
@@ -137,8 +137,7 @@ def _import_bridge(front: Front) -> None:
 
     def load() -> None:
         try:
-            import subagents.cli.bridge.mcp_command  # noqa: PLC0415
-            import subagents.cli.main  # noqa: F401, PLC0415
+            import subagents.cli.bridge.mcp_command  # noqa: F401, PLC0415
         finally:
             os.close(done)
 
