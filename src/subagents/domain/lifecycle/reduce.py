@@ -892,4 +892,5 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
 
 
 def _stale(run: Run) -> Transition:
+    # It is journaled like any other event, and so takes a number of its own.
     return Transition(replace(run, seq=run.seq + 1), stale=True)

@@ -78,6 +78,7 @@ class Lanes:
             heapq.heappush(self._queued[lane], (order, after.id))
             self._touched.add(lane)
         elif not waits and after.id in self._waiting:
+            # Its entry stays in the heap, where it is expensive to find: ``grants`` skips it.
             del self._waiting[after.id]
             del self._slots[after.id]
 

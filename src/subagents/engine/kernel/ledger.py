@@ -162,6 +162,7 @@ class Ledger:
         try:
             run = self.apply_now(run_id, event, key=key)
         except SubagentsError:
+            # Runs that are over leave memory with a commit, and this one will have none.
             self.evict(loaded)
             raise
         await self.committed()
@@ -240,6 +241,7 @@ class Ledger:
 
     def remember(self, requester: SessionKey, key: str, run_id: RunId) -> None:
         """Store an idempotency key with the run it made."""
+        # Wakes nobody: the event beside it, in the same step, does. A key alone means nothing.
         self.batch.idempotency.append((requester, key, run_id, self._clock.now_ms()))
 
     def renew_lease(self, run: Run, cursor: int) -> None:
@@ -272,6 +274,7 @@ class Ledger:
         run, batch = step.run, self.batch
         before = None if is_new else self.live[run.id]
         self.live[run.id] = run
+        # However many events of a run are in one batch, its row is written once, as it is last.
         batch.runs[run.id] = run
         if is_new:
             batch.created.add(run.id)
@@ -358,6 +361,7 @@ class Ledger:
         self._require_usable()
         if not self._has_work.is_set() and self._in_flight is None:
             return
+        # Shielded: many callers share these futures, and one that gives up must not cancel them.
         if not self._has_work.is_set() and self._in_flight is not None:
             await asyncio.shield(self._in_flight)
             return

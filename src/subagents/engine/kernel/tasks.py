@@ -14,6 +14,7 @@ class Tasks:
     """Running tasks, oldest first; ``stop`` cancels and awaits them all."""
 
     def __init__(self) -> None:
+        # The event loop keeps only weak references to its tasks: without this they could vanish.
         self._running: dict[asyncio.Task[Any], None] = {}
 
     def start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
@@ -32,6 +33,7 @@ class Tasks:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def stop(self) -> None:
+        # One of them may be what calls this, and a task cannot wait for itself.
         current = asyncio.current_task()
         running = [task for task in self._running if task is not current]
         for task in running:

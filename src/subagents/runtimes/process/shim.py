@@ -382,6 +382,7 @@ class ProcessAttempts:
         self, directory: AttemptDirectory, command: Callable[[], ShimCommand]
     ) -> int | None:
         """Start a shim unless the attempt is claimed; returns its pid. Blocking."""
+        # Spares a process only: of two that start it at once, the shim that gets the claim goes on.
         if directory.is_claimed:
             return None
         what = command()
@@ -394,6 +395,7 @@ class ProcessAttempts:
                 stderr=subprocess.DEVNULL,
                 cwd=what.cwd,
                 env=what.env,
+                # What ends the daemon's group passes it by, and its number finds its processes.
                 start_new_session=True,
             )
         except OSError as error:
@@ -427,6 +429,7 @@ class ProcessAttempts:
     ) -> AsyncGenerator[Seen, None]:
         """Yield what is seen while the process lives; some output may be left to read after it."""
         news = asyncio.Event()
+        # Followed before the first look: nothing can come between a look and the wait after it.
         with (
             self._poller.follow(directory.out, news),
             self._poller.follow(directory.err, news),

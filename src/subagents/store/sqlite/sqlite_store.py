@@ -98,6 +98,8 @@ class SqliteStore:
 
     def _take_lock(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # A lock of the kernel's goes with its process, however that ends. It is on a file of its
+        # own, since closing a descriptor of the database's would drop SQLite's locks on it.
         lock = self._path.with_name(f"{self._path.name}.lock").open("ab")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -168,6 +170,7 @@ class SqliteStore:
                         f"{self._path} was moved or deleted: nothing written now would be kept",
                         hint="put it back, or stop the daemon: subagents down",
                     )
+                # In the transaction, whose write lock keeps anybody from taking over meanwhile.
                 self._require_epoch(connection)
                 self._write(connection, batch)
         except sqlite3.Error as error:
@@ -179,6 +182,8 @@ class SqliteStore:
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
         sql = self._sql
         many = connection.executemany
+        # Runs before their events, which refer to them by number; messages before what became of
+        # them, since one commit may write, move and consume the same one.
         many(
             sql["insert_run"],
             (rows.inserted(run) for run in batch.runs.values() if run.id in batch.created),
@@ -475,11 +480,14 @@ class SqliteStore:
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    # A transaction that begins by reading cannot wait for the write lock later: it fails at once
+    # when somebody else wrote in between.
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
         connection.execute("COMMIT")
     except BaseException:
+        # After some errors, such as a full disk, SQLite has rolled back by itself.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
