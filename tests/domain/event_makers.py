@@ -23,6 +23,7 @@ from subagents.domain.run.events import (
     CallRefused,
     CancelRequested,
     ChildAlerted,
+    ChildReturned,
     ChildSettled,
     ChildSpawned,
     ChildSpent,
@@ -221,6 +222,12 @@ MAKERS: Final[dict[type, Maker]] = {
         result="c",
     ),
     ChildTold: lambda d, r, t: ChildTold(at_ms=t, child=d.draw(st.sampled_from(CHILDREN))),
+    ChildReturned: lambda d, r, t: ChildReturned(
+        at_ms=t,
+        child=d.draw(st.sampled_from(CHILDREN)),
+        attempt=max(1, len(r.attempts)),
+        turn=d.draw(st.sampled_from((1, 2))),
+    ),
     ChildSpent: lambda d, r, t: _child_spent(d, t),
     BudgetExhausted: lambda d, r, t: BudgetExhausted(
         at_ms=t,

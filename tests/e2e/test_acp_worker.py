@@ -3,6 +3,10 @@
 What every runtime must do is in ``runtime_cells``; here is also what only this protocol has.
 """
 
+import contextlib
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +16,7 @@ from tests.e2e import runtime_cells as cells
 from tests.e2e.acp_beds import ACP
 from tests.e2e.live_home import until
 from tests.e2e.runtime_cells import Place, place_of
-from tests.e2e.scripted_model import Fail, Say, Use
+from tests.e2e.scripted_model import Conversation, Fail, Say, Use
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -47,6 +51,53 @@ def test_the_requester_is_asked_through_a_server_that_got_no_token_in_its_enviro
 @pytest.mark.requirement("acp:e2e:spawn")
 def test_a_child_is_spawned_and_its_result_handed_on(place: Place) -> None:
     assert cells.spawn(place) == cells.OK
+
+
+@pytest.mark.requirement("children:told-once")
+@pytest.mark.parametrize("is_killed", [False, True], ids=["daemon-lives", "daemon-killed"])
+def test_a_worker_that_ends_right_after_its_wait_gets_no_second_turn(
+    place: Place, *, is_killed: bool
+) -> None:
+    name = f"kept-{is_killed:d}"
+    ended = threading.Event()
+
+    def answers(seen: Conversation) -> Say:
+        # Nothing acknowledges what the wait returned: neither a bridge, nor to a daemon.
+        end_bridges(place, run_id)
+        if is_killed:
+            place.home.kill()
+        ended.set()
+        return Say("child said " + " ".join(seen.found("kept-result-8")[:1]))
+
+    place.model.scripts[f"{name}-child"] = [Say("kept-result-8")]
+    place.model.scripts[name] = [
+        Use("sessions_spawn", {"task": f"script:{name}-child", "agentId": place.bed.name}),
+        lambda seen: Use(
+            "sessions_wait",
+            {"runIds": seen.found(r"r-[a-z0-9]{6,}")[:1], "timeoutSeconds": 60},
+        ),
+        answers,
+        Say("done"),
+    ]
+    run_id = place.spawn(name)
+    assert ended.wait(90)
+    if is_killed:
+        output = place.home.attempt_file(run_id, "out")
+        until(lambda: "child said" in output.read_text(), what="its answer", within_s=60)
+        place.home.start()
+
+    done = place.finish(run_id)[0]
+
+    assert done["result"].strip() == "child said kept-result-8", done
+    assert place.home.show(run_id)["attempts"][-1]["turns"] == 1
+
+
+def end_bridges(place: Place, run_id: str) -> None:
+    """Kill the MCP servers of a worker, as a program does that ends at once."""
+    for pid in place.home.of_run(run_id):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[-2:] == [b"mcp", b""]:
+                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.requirement("acp:e2e:no-deliverable")

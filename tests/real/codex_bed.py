@@ -56,13 +56,7 @@ CODEX: Final = Bed(
     shell=shell,
     shell_tool="exec_command",
     options={"command": list(found("codex") or ("codex",))},
-    # Codex makes no helper programs for its sandbox when its home is below the directory for
-    # temporary files, and there the home of a test is.
-    env=lambda _url, root: {
-        "CODEX_HOME": str(root / "codex"),
-        "SCRIPTED_KEY": "x",
-        "TMPDIR": str(root / "codex" / "tmp"),
-    },
+    env=lambda _url, root: {"CODEX_HOME": str(root / "codex"), "SCRIPTED_KEY": "x"},
     prepare=files,
     model="gpt-5.5",
     missing=missing,

@@ -13,7 +13,8 @@ Exit codes
    5  the run did not succeed (error, timeout, cancelled, lost, partial)
    6  verification failed: the run ended, but its contract is not met
    7  the daemon cannot be reached
-   8  still pending after --timeout
+   8  still pending after --timeout; `subagents ask`: nobody answered in time
+   9  `subagents ask`: the answer is no (deny)
  130  interrupted (Ctrl-C); runs continue
 
 For several runs, the first of 3, 8, 5 and 6 that applies to any of them is used.

@@ -83,6 +83,7 @@ class Engine:
         self.offer_inbox = parts.mailbox.offer_inbox
         self.expect = parts.mailbox.expect
         self.release = parts.mailbox.release
+        self.note_returned = parts.mailbox.note_returned
         self.acknowledge = parts.mailbox.acknowledge
         self.sweep = parts.sweep.once
 

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.cli.cli_home import Home
+from tests.e2e.live_home import until
 
 
 @pytest.mark.requirement("cli:answer", "cli:worker-verbs")
@@ -32,6 +33,63 @@ def test_a_question_nobody_answers_ends_with_its_default_or_with_8(shared: Home)
     assert default.out == "yes\n0\n"
     none = shared.ok("run", "subagents ask 'sure?' --timeout 1s; echo $?")
     assert none.out == "8\n"
+
+
+def asked(home: Home, task: str, decision: str, *text: str) -> str:
+    """What a worker printed that asked once and was answered so."""
+    run = home.spawn(task)
+    request = until(lambda: question_of(home, run), what="the question")
+    home.ok("answer", request, *text, "--decision", decision)
+    return home.ok("wait", run).out
+
+
+def question_of(home: Home, run: str) -> str | None:
+    items = home.ok("attention", "--json").rows("items")
+    found = (str(each["requestId"]) for each in items if each["runId"] == run and each["requestId"])
+    return next(found, None)
+
+
+@pytest.mark.requirement("cli:worker-verbs", "cli:exit-codes")
+@pytest.mark.parametrize(
+    ("decision", "text", "said", "code"),
+    [
+        ("answer", "yes, both", "yes, both", 0),
+        ("approve", "", "approve", 0),
+        ("deny", "", "deny", 9),
+        ("deny", "not on Friday", "not on Friday", 9),
+    ],
+)
+def test_a_denied_question_is_no_success_in_a_shell(
+    shared: Home, decision: str, text: str, said: str, code: int
+) -> None:
+    task = "subagents ask 'drop it?' --timeout 60s; echo $?"
+    assert asked(shared, task, decision, *([text] if text else [])) == f"{said}\n{code}\n"
+
+
+@pytest.mark.requirement("cli:worker-verbs")
+def test_the_decision_alone_is_printed_where_it_is_asked_for(shared: Home) -> None:
+    task = "subagents ask 'drop it?' --decision --timeout 60s 2>/dev/null; echo $?"
+
+    assert asked(shared, task, "deny", "not on Friday") == "deny\n9\n"
+    assert asked(shared, task, "answer", "the old one") == "answer\n0\n"
+
+
+@pytest.mark.requirement("cli:worker-verbs", "notices:answered")
+def test_the_answer_to_a_notice_is_in_the_inbox_of_a_worker_that_takes_no_messages(
+    shared: Home,
+) -> None:
+    task = (
+        "subagents notify 'disk full' --priority blocker; "
+        "until subagents inbox 2>/dev/null | grep 'use /mnt'; do sleep 0.1; done; subagents inbox"
+    )
+    run = shared.spawn(task)
+    request = until(lambda: question_of(shared, run), what="the blocker")
+    shared.ok("answer", request, "use /mnt")
+
+    out = shared.ok("wait", run).out
+
+    assert out == '  [Answer to your blocker "disk full"]: use /mnt\n'
+    assert "Answer to your" not in shared.ok("inbox", "--all").out
 
 
 @pytest.mark.requirement("cli:worker-verbs")

@@ -12,6 +12,7 @@ from tests.builders import (
     in_phase,
 )
 
+from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.rules.evidence import SETTLE_MS
 from subagents.domain.run.effects import (
@@ -30,6 +31,7 @@ from subagents.domain.run.effects import (
 from subagents.domain.run.events import (
     AttemptStarted,
     CancelRequested,
+    ChildReturned,
     ChildTold,
     DependencySettled,
     LeaseExpired,
@@ -615,6 +617,64 @@ def test_children_the_agent_read_itself_are_not_told_again() -> None:
 
     assert (life.phase, life.run.result) == (Phase.ANNOUNCING, "I used it")
     assert life.of(ResumeAttempt) == []
+
+
+def a_parent_that_was_handed_a_result() -> Life:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child()
+    life.child_ends(OK, "a")
+    handed = ChildReturned(at_ms=life.at_ms, child=RunId("r-c000000001"), attempt=1, turn=1)
+    life.apply(handed)
+    return life
+
+
+@pytest.mark.requirement("children:told-once")
+def test_what_a_call_returned_counts_as_told_when_the_turn_ends_well() -> None:
+    life = a_parent_that_was_handed_a_result().result("the right answer").exit()
+
+    assert (life.phase, life.run.result) == (Phase.ANNOUNCING, "the right answer")
+    assert life.of(ResumeAttempt) == []
+    children = (RunId("r-c000000001"),)
+    assert life.of(ConsumeChildren, life.followups) == [ConsumeChildren(children=children)]
+
+
+@pytest.mark.requirement("children:told-once")
+def test_what_a_call_returned_counts_for_nothing_when_the_turn_breaks_down() -> None:
+    life = a_parent_that_was_handed_a_result().exit(1)
+
+    assert not life.run.children[0].told
+    assert "[Sub-agent results]" in (life.run.result or "")
+
+
+@pytest.mark.requirement("children:told-once")
+def test_a_result_that_went_out_in_an_earlier_turn_does_not_count_in_a_later_one() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child()
+    life.result("working").exit().child_ends(OK, "a")
+    late = ChildReturned(at_ms=life.at_ms, child=RunId("r-c000000001"), attempt=1, turn=1)
+
+    assert reduce(life.run, late).stale
+
+
+@pytest.mark.requirement("children:follow-up-turn")
+@pytest.mark.parametrize("text", ["", "NO_REPLY", " NO_REPLY\n"])
+def test_a_turn_that_only_hears_of_the_children_and_adds_nothing_leaves_the_result(
+    text: str,
+) -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child()
+    life.result("the right answer").exit().child_ends(OK, "a").start()
+
+    life.result(text).exit()
+
+    assert (life.phase, life.run.result) == (Phase.ANNOUNCING, "the right answer")
+
+
+@pytest.mark.requirement("children:follow-up-turn")
+def test_a_turn_with_a_message_for_the_worker_gives_a_result_of_its_own() -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).start().child()
+    life.result("first").exit().steer("say nothing").child_ends(OK, "a").start()
+
+    life.result("NO_REPLY").exit()
+
+    assert life.run.result == "NO_REPLY"
 
 
 @pytest.mark.requirement("children:parent-told")

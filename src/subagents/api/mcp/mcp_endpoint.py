@@ -192,6 +192,7 @@ class _Line:
         return message
 
     async def send(self, message: Message) -> None:
+        await self._exchange.leave()
         is_last = message["type"] == "http.response.body" and not message.get("more_body", False)
         if not is_last or not self._exchange.offered:
             await self._send(message)

@@ -1,5 +1,6 @@
 """One request of the MCP endpoint: who makes it, and which messages its answer hands over."""
 
+import logging
 from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -9,6 +10,9 @@ from starlette.requests import Request
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services
 from subagents.domain.run.values import MessageId
+from subagents.errors import StoreUnavailable
+
+log = logging.getLogger(__name__)
 
 _KEY: Final = "subagents.exchange"
 """In the ASGI scope, which is all that the protocol's package hands through to a handler."""
@@ -26,6 +30,7 @@ class Exchange:
     """The client consumes what it was offered itself (``X-Subagents-Ack: explicit``)."""
     offered: list[MessageId] = field(default_factory=list)
     """Leased to the caller's reader for this answer."""
+    _noted: set[MessageId] = field(default_factory=set)
     is_over: bool = False
     """The request has ended; an answer made after that reaches nobody."""
 
@@ -35,6 +40,18 @@ class Exchange:
             self.services.engine.release(message_ids, reader=self.caller.reader)
             return
         self.offered.extend(each for each in message_ids if each not in self.offered)
+
+    async def leave(self) -> None:
+        """Before more of the answer is sent: note durably what it carries."""
+        new = [each for each in self.offered if each not in self._noted]
+        if not new:
+            return
+        self._noted.update(new)
+        try:
+            await self.services.engine.note_returned(new, session=self.caller.session)
+        except StoreUnavailable as error:
+            # Whoever misses the note tells the worker once more.
+            log.warning("what was returned to %s is not noted: %s", self.caller.session, error)
 
     def release(self) -> None:
         """Whatever was offered was not read: the next who asks may have it."""

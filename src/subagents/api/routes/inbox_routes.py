@@ -36,6 +36,7 @@ from subagents.api.wire.parameters import flag, number
 from subagents.api.wire.run_answers import WaitError, WaitResult
 from subagents.domain.run.run import Report, Run
 from subagents.domain.run.values import MessageId, RunId
+from subagents.domain.text.announcement import ANSWER_SUFFIX
 from subagents.errors import Forbidden, SubagentsError
 
 UNTIL: Final = ("any", "all")
@@ -84,6 +85,7 @@ async def wait(request: Request) -> Response:
         ),
         unwanted=lambda found: services.engine.release(found.offered, reader=caller.reader),
     )
+    await services.engine.note_returned(found.offered, session=caller.session)
     now_ms = services.now_ms()
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return answer(
@@ -103,6 +105,8 @@ async def take_inbox(request: Request) -> Response:
     rows = await services.engine.offer_inbox(
         caller.session, reader=caller.reader, limit=body.limit, only=body.message_ids
     )
+    ids = [row.message.id for row in rows]
+    await services.engine.note_returned(ids, session=caller.session)
     return answer(Inbox(messages=[message_building.message(row) for row in rows]))
 
 
@@ -129,13 +133,20 @@ async def acknowledge(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), wire.AckBody)
     message_ids = [MessageId(each) for each in body.message_ids]
     if not caller.is_operator:
-        for run_id in dict.fromkeys(RunId(each.partition(":")[0]) for each in message_ids):
+        for run_id, is_answer in dict.fromkeys(map(_about, message_ids)):
             run = await services.queries.run(run_id)
+            if is_answer and caller.session in run.session_keys:
+                continue  # the one kind of message about a run that is for its own worker
             await require_own(services, run, caller)
             if caller.session in run.session_keys:
                 raise Forbidden("a worker cannot read what it said", guardrail="ownership")
     consumed = await services.engine.acknowledge(message_ids, reader=caller.reader)
     return answer(Acknowledged(consumed=consumed))
+
+
+def _about(message_id: MessageId) -> tuple[RunId, bool]:
+    """Which run a message is about, and whether it is an answer to that run's worker."""
+    return RunId(message_id.partition(":")[0]), message_id.endswith(ANSWER_SUFFIX)
 
 
 async def attention(request: Request) -> Response:
@@ -230,7 +241,10 @@ async def notify(request: Request) -> Response:
     priority = one_of("priority", body.priority, PRIORITIES)
     await services.engine.notify(run.id, body.message, priority=priority)
     await services.engine.tool_used(run.id, len(run.attempts), "notify_parent")
-    return answer(Taken(run_id=run.id, status="stored"))
+    able = run.resolved.abilities
+    reads_inbox = priority != "info" and not (able.steer or able.resume)
+    note = "an answer comes into your inbox: subagents inbox" if reads_inbox else None
+    return answer(Taken(run_id=run.id, status="stored", note=note))
 
 
 async def _spoken_for(request: Request) -> Run:

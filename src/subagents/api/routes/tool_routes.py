@@ -92,6 +92,7 @@ async def use_tool(request: Request) -> Response:
         call_tool(path_part(request, "name"), call),
         unwanted=lambda found: services.engine.release(found.offered, reader=caller.reader),
     )
+    await services.engine.note_returned(found.offered, session=caller.session)
     content = msgspec.json.encode(
         ToolAnswer(
             text=found.text,

@@ -19,7 +19,9 @@ from subagents.cli.connection import connect, persistently
 from subagents.cli.flags import Json
 from subagents.cli.runs.selectors import path_of
 from subagents.client.client import Client, Document, segment
+from subagents.domain.run.run import Decision
 from subagents.errors import (
+    EXIT_ANSWER_IS_NO,
     EXIT_OK,
     EXIT_PENDING,
     EXIT_RUN_UNSUCCESSFUL,
@@ -152,19 +154,28 @@ def ask(
     default: Annotated[
         str | None, Parameter(help="The answer to use if nobody answers in time.", metavar="TEXT")
     ] = None,
+    decision: Annotated[
+        bool,
+        Parameter(
+            help="Print the decision (answer, approve, deny, default, timeout or cancelled) on"
+            " stdout, and the text of the answer on stderr."
+        ),
+    ] = False,
     run: RunId = None,
     json: Json = False,
 ) -> int:
     """Ask the requester a question, wait for the answer and print it.
 
-    The exit code is 0 if there is an answer (or the default was used), 5 if the question was
-    cancelled and 8 if nobody answered in time.
+    The exit code is 0 if the question was answered or approved (or the default was used), 9 if it
+    was denied, 5 if it was cancelled and 8 if nobody answered in time.
 
     For example:
 
-        subagents ask 'drop the column legacy_id?' --option yes --option no
+        subagents ask 'drop the column legacy_id?' && psql -f drop.sql
 
         branch=$(subagents ask 'which branch?' --default main --timeout 2m)
+
+        case $(subagents ask 'deploy?' --decision) in approve) make deploy ;; esac
     """
     timeout_s = parse_duration(timeout, field="--timeout") / 1000
     body: dict[str, object] = {
@@ -183,13 +194,23 @@ def ask(
     if json:
         output.document(found)
     asked = read(found, WorkerRequest)
-    if asked.status == "answered":
-        if not json:
-            output.data(asked.answer or asked.decision or "")
-        return EXIT_OK
     if not json:
-        output.note(f"{request_id}: {asked.status}")
+        _print_answer(asked, decision_only=decision)
+    if asked.status == "answered":
+        # In a shell the exit code is the answer: no must not read as yes.
+        return EXIT_ANSWER_IS_NO if asked.decision == Decision.DENY else EXIT_OK
     return EXIT_RUN_UNSUCCESSFUL if asked.status == "cancelled" else EXIT_PENDING
+
+
+def _print_answer(asked: WorkerRequest, *, decision_only: bool) -> None:
+    if decision_only:
+        output.data(asked.decision or asked.status)
+        if asked.answer:
+            output.note(asked.answer)
+    elif asked.status == "answered":
+        output.data(asked.answer or asked.decision or "")
+    else:
+        output.note(f"{asked.request_id}: {asked.status}")
 
 
 def _metric(text: str) -> tuple[str, str | float]:

@@ -19,6 +19,7 @@ from subagents.domain.run.effects import (
     MarkTold,
     MoveInbox,
     OutdateAlerts,
+    ResolveMessages,
     TellDependants,
     TellParent,
     Transition,
@@ -57,6 +58,13 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     if run.lineage.requester_run is not None:
         result = announcement.result_for_others(run)
         followups += (TellParent(outcome=outcome, result=result),)
+    if answered := tuple(
+        announcement.answer_id(request)
+        for request in run.questions.requests
+        if request.priority is not None and request.answer is not None
+    ):
+        # Its worker reads them no more, and they are news to nobody else.
+        followups += (ResolveMessages(messages=answered),)
     if run.children:
         # Its agent reads no more: results that it never read are handed over with this one, and
         # what else is in its session's inbox moves to the run's own requester.

@@ -59,6 +59,7 @@ from subagents.domain.run.events import (
     CallRefused,
     CancelRequested,
     ChildAlerted,
+    ChildReturned,
     ChildSettled,
     ChildSpawned,
     ChildSpent,
@@ -206,6 +207,8 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
                 for child in run.children
             )
             return Transition(replace(run, children=children))
+        case ChildReturned():
+            return turns.returned(run, event)
         case ChildSpent():
             return accounting.child_spent(run, event)
         case BudgetExhausted(at_ms=at_ms, stop=stop):
@@ -471,8 +474,11 @@ def _reconcile(run: Run, at_ms: int) -> Transition:
     elif outcome.reason is Reason.BUDGET and run.budget.stop is not None:
         outcome = budgets.stopped(run, run.budget.stop)
     run = with_attempt(run, _ended(attempt, outcome, at_ms))
+    run, taken = turns.took(run)
     run, resolved = open_questions.close(run, at_ms)
     followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    if taken:
+        followups += (ConsumeChildren(children=taken),)
     is_interrupted = outcome.reason is Reason.INTERRUPTED
     ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT} or is_interrupted
     if run.active_children and ended_by_us:
@@ -546,7 +552,8 @@ def _resumed(run: Run, at_ms: int) -> Transition:
 def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
     """One more turn in the same session, with all the children's results and waiting messages."""
     message = announcement.follow_up(untold, run.control.steers)
-    attempt = replace(run.attempt, turn=replace(run.attempt.turn, next_asked=True))
+    turn = replace(run.attempt.turn, next_asked=True, only_tells=not run.control.steers)
+    attempt = replace(run.attempt, turn=turn)
     run = with_attempt(steered(enter(run, P.ENDING, at_ms), ()), attempt)
     run = replace(run, children=notified_children(run))
     effect = ResumeAttempt(attempt=attempt.number, turn=attempt.turn.number + 1, message=message)
@@ -814,10 +821,15 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
     run = open_questions.answer(run, request.id, event.answer)
     step = Transition(run)
     abilities = run.resolved.abilities
-    if request.priority is not None and (abilities.steer or abilities.resume):
-        # Nobody holds the line for a notice's answer: it goes to the worker as a message.
+    if request.priority is None:
+        return join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
+    # Nobody holds the line for a notice's answer: it goes to the worker as a message, or into the
+    # inbox that the worker can look into.
+    if abilities.steer or abilities.resume:
         text = announcement.answer_to(request, event.answer)
         step = _send(run, text, by=event.answer.by, at_ms=event.at_ms)
+    else:
+        step = Transition(run, messages=(announcement.answer_message(run, request, event.answer),))
     return join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
 
 

@@ -18,6 +18,7 @@ from subagents.domain.run.events import (
     CallRefused,
     CancelRequested,
     ChildAlerted,
+    ChildReturned,
     ChildSettled,
     ChildSpawned,
     ChildSpent,
@@ -62,6 +63,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.ENDING, TimerFired): _ENDS,
     (P.ENDING, ChildSettled): _ENDS,
     (P.ENDING, ChildTold): frozenset({P.ENDING}),
+    (P.ENDING, ChildReturned): frozenset({P.ENDING}),
     (P.ENDING, ChildSpent): frozenset({P.ENDING}),
     (P.ENDING, BudgetExhausted): _ENDS,
     (P.ENDING, CancelRequested): frozenset({P.ENDING, P.ANNOUNCING}),
@@ -106,7 +108,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
         (phase, kind): frozenset({phase})
         for phase in _LIVE
         for kind in (
-            *(ChildSpawned, ChildSpent, ChildSettled, ChildTold),
+            *(ChildSpawned, ChildSpent, ChildSettled, ChildTold, ChildReturned),
             *(RequestAsked, RequestAnswered),
         )
     },
@@ -131,6 +133,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     SteerSettled: frozenset(P) - {P.WAITING},
     ChildSettled: frozenset(P) - {P.WAITING},
     ChildTold: frozenset(P) - {P.WAITING},
+    ChildReturned: frozenset(P) - {P.WAITING},
     ChildSpent: frozenset(P) - {P.WAITING},
     BudgetExhausted: frozenset(P),
     RequestAnswered: frozenset(P) - {P.WAITING},

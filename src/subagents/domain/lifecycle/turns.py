@@ -1,8 +1,15 @@
 """An attempt as its turns begin; a part of the reducer (``lifecycle``)."""
 
-from subagents.domain.run.events import AttemptStarted
+from typing import Final
+
+from subagents.domain.run.effects import Transition
+from subagents.domain.run.events import AttemptStarted, ChildReturned
+from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import Attempt, Run, StopCause, Turn
-from subagents.domain.run.values import replace
+from subagents.domain.run.values import RunId, replace
+
+BY_ITSELF: Final = frozenset({None, Reason.REPORTED_PARTIAL, Reason.REPORTED_FAILED})
+"""Why an attempt ended whose worker came to its own end, whatever it says of its work."""
 
 
 def first(run: Run, event: AttemptStarted) -> Attempt:
@@ -41,8 +48,43 @@ def further(run: Run, event: AttemptStarted) -> Attempt:
     )
     return replace(
         attempt,
-        turn=Turn(number=event.turn, pid=event.pid),
+        turn=Turn(number=event.turn, pid=event.pid, only_tells=attempt.turn.only_tells),
         evidence=evidence,
         outcome=None,
         times=replace(attempt.times, ended_at_ms=None),
     )
+
+
+def returned(run: Run, event: ChildReturned) -> Transition:
+    """Remember in which turn a child's result went out to the worker."""
+    attempt = run.attempt
+    place = (event.attempt, event.turn)
+    is_open = attempt.outcome is None and place == (attempt.number, attempt.turn.number)
+    children = tuple(
+        replace(child, returned_in=place)
+        if is_open and child.run_id == event.child and child.outcome and not child.told
+        else child
+        for child in run.children
+    )
+    if children == run.children:
+        return Transition(run, stale=True)
+    return Transition(replace(run, children=children))
+
+
+def took(run: Run) -> tuple[Run, tuple[RunId, ...]]:
+    """The run with those children told whose results its ended turn was handed; which they are.
+
+    A worker that ended well lived on after the call that returned them, and answered knowing
+    them. One that was stopped or broke down may have been in the middle of that call.
+    """
+    attempt = run.attempt
+    if attempt.outcome is None or attempt.outcome.reason not in BY_ITSELF:
+        return run, ()
+    place = (attempt.number, attempt.turn.number)
+    taken = tuple(c.run_id for c in run.children if not c.told and c.returned_in == place)
+    if not taken:
+        return run, ()
+    children = tuple(
+        replace(child, told=True) if child.run_id in taken else child for child in run.children
+    )
+    return replace(run, children=children), taken

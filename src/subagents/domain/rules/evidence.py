@@ -42,6 +42,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.values import replace
+from subagents.domain.text.announcement import NO_REPLY
 from subagents.domain.text.report_text import Unreadable, find_report
 from subagents.text import signal_name
 
@@ -71,15 +72,7 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
                 return attempt
             return _with(attempt, lease_lost=True, error=evidence.error or signal.error)
         case ResultSeen():
-            return _with(
-                replace(attempt, last=replace(attempt.last, is_result=True)),
-                result=signal.text,
-                result_bytes=signal.bytes_total,
-                is_error=signal.is_error,
-                error=signal.error if signal.is_error else evidence.error,
-                is_limit=signal.is_limit,
-                retry_after_ms=signal.retry_after_ms if signal.is_limit else None,
-            )
+            return _result_seen(attempt, signal)
         case RemainsSeen():
             return replace(attempt, remains=signal.remains)
         case SessionSeen():
@@ -97,6 +90,28 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
             return replace(attempt, usage=most(attempt.usage or Usage(), signal.usage))
         case ProgressSeen():
             return attempt
+
+
+def _result_seen(attempt: Attempt, seen: ResultSeen) -> Attempt:
+    attempt = replace(attempt, last=replace(attempt.last, is_result=True))
+    if _adds_nothing(attempt, seen):
+        return attempt
+    return _with(
+        attempt,
+        result=seen.text,
+        result_bytes=seen.bytes_total,
+        is_error=seen.is_error,
+        error=seen.error if seen.is_error else attempt.evidence.error,
+        is_limit=seen.is_limit,
+        retry_after_ms=seen.retry_after_ms if seen.is_limit else None,
+    )
+
+
+def _adds_nothing(attempt: Attempt, seen: ResultSeen) -> bool:
+    """Whether a turn that was only to hear how the children ended leaves the result as it is."""
+    if not attempt.turn.only_tells or attempt.evidence.result is None or seen.is_error:
+        return False
+    return seen.text.strip() in {"", NO_REPLY}
 
 
 def most(known: Usage, seen: Usage) -> Usage:

@@ -209,6 +209,17 @@ class ChildTold(Fact, frozen=True, tag=True):
     child: RunId
 
 
+class ChildReturned(Fact, frozen=True, tag=True):
+    """A call of this run's worker is about to return the child's result to it.
+
+    Before the worker acknowledges it, this counts once the turn ends well (``turns.took``).
+    """
+
+    child: RunId
+    attempt: int
+    turn: int
+
+
 class ChildSpent(Fact, frozen=True, tag=True):
     """What a child and everything below it used by now: totals, so a doubled one is harmless."""
 
@@ -311,6 +322,7 @@ Event: TypeAlias = (
     | ChildSpawned
     | ChildSettled
     | ChildTold
+    | ChildReturned
     | ChildSpent
     | BudgetExhausted
     | RequestAsked

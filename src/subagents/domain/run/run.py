@@ -246,6 +246,8 @@ class Turn(Value, frozen=True):
     pid: int | None = None
     next_asked: bool = False
     """A follow-up turn was asked for and has not started yet."""
+    only_tells: bool = False
+    """It was asked for only to tell how the children ended; with ``next_asked`` the next one."""
 
 
 class Reported(Value, frozen=True):
@@ -307,6 +309,8 @@ class Child(LinkedRun, frozen=True):
 
     told: bool = False
     """Its result reached this run's agent or result text."""
+    returned_in: tuple[int, int] | None = None
+    """The attempt and turn whose worker was handed the result, and has not acknowledged it."""
     spent: Spent = Spent()
     """By it and everything below it, as it told last."""
     committed: Committed = Committed()
@@ -684,6 +688,8 @@ class MessageKind(StrEnum):
     QUESTION = "question"
     BLOCKER = "blocker"
     NOTICE = "notice"
+    ANSWER = "answer"
+    """To a notice, in the worker's own inbox."""
     ALERT = "alert"
 
 

@@ -25,9 +25,13 @@ from subagents.text import compact, cut, duration, fence, listed, money, one_lin
 
 DEPENDENCY_RESULT_BYTES_MAX: Final = 32 * 1024
 CHILD_RESULT_CHARS_MAX: Final = 4_000
+NO_REPLY: Final = "NO_REPLY"
+"""A worker's whole text when it has nothing to say."""
+ANSWER_SUFFIX: Final = ":answer"
+"""Of the id of a message to a worker: what was said to its notice."""
 SILENT_TEXTS: Final = {
     "ANNOUNCE_SKIP": SkipReason.ANNOUNCE_SKIP,
-    "NO_REPLY": SkipReason.SILENT,
+    NO_REPLY: SkipReason.SILENT,
 }
 
 _ENDINGS: Final = {
@@ -220,6 +224,22 @@ def answer_to(request: Request, answer: Answer) -> str:
     return f'[Answer to your {request.priority} "{one_line(request.question)}"]: {text}'
 
 
+def answer_message(run: Run, request: Request, answer: Answer) -> Message:
+    """The same in the inbox of a worker whose runtime takes no messages."""
+    return Message(
+        id=answer_id(request),
+        session_key=run.session.first_key,
+        run_id=run.id,
+        kind=MessageKind.ANSWER,
+        created_at_ms=answer.at_ms,
+        text=answer_to(request, answer),
+    )
+
+
+def answer_id(request: Request) -> MessageId:
+    return MessageId(f"{request.id}{ANSWER_SUFFIX}")
+
+
 def deadline_warning(remaining_ms: int) -> str:
     return (
         f"[System Message] {duration(remaining_ms)} left before your deadline: "
@@ -233,6 +253,8 @@ def follow_up(children: tuple[Child, ...], steers: tuple[Steer, ...]) -> str:
     if children:
         parts.append(
             "[System Message] All your sub-agents ended. Put their results together and finish."
+            " This answer replaces your last one as your result, so give all of it; if your last"
+            f" one needs no change, answer {NO_REPLY} and nothing else."
         )
         parts.extend(_child_block(child) for child in children)
     return "\n\n".join(parts)

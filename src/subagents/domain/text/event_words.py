@@ -342,6 +342,10 @@ WORDS: Final = dict(
             events.ChildSettled,
             lambda event, *_: f"sub-agent {event.child} {outcome_text(event.outcome)}",
         ),
+        _row(
+            events.ChildReturned,
+            lambda event, *_: f"is being handed the result of sub-agent {event.child}",
+        ),
         _row(events.ChildTold, lambda event, *_: f"took the result of sub-agent {event.child}"),
         _row(
             events.ChildSpent,

@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from subagents.domain.run.events import ChildReturned
 from subagents.domain.run.outcome import DeliveryPath
-from subagents.domain.run.run import Message, MessageKind, Run
+from subagents.domain.run.run import Message, MessageKind, Phase, Run
 from subagents.domain.run.values import (
     MessageId,
     RunId,
@@ -296,6 +297,34 @@ class Mailbox:
 
     def _acquire(self, message_id: str, reader: str) -> bool:
         return self._is_free(message_id, reader) and self.leases.acquire(message_id, reader)
+
+    async def note_returned(self, message_ids: Iterable[str], *, session: SessionKey) -> None:
+        """An answer with these is about to leave; call it before the first byte of that.
+
+        A run whose worker asked remembers, durably, which of its children's results went out:
+        the worker may end before it can acknowledge them. Anybody else costs nothing.
+
+        Raises:
+            StoreUnavailable: Nothing was remembered; do not answer, the call can be repeated.
+        """
+        run_id = self._ledger.lanes.run_of(session)
+        run = None if run_id is None else self._ledger.live.get(run_id)
+        if run is None or run.phase not in {Phase.RUNNING, Phase.ENDING}:
+            return
+        wanted = {each.removesuffix(ANNOUNCE_SUFFIX) for each in message_ids}
+        place = (run.attempt.number, run.attempt.turn.number)
+        new = [
+            child.run_id
+            for child in run.children
+            if child.run_id in wanted and not child.told and child.returned_in != place
+        ]
+        for child_id in new:
+            event = ChildReturned(
+                at_ms=self._clock.now_ms(), child=child_id, attempt=place[0], turn=place[1]
+            )
+            self._ledger.apply_now(run.id, event)
+        if new:
+            await self._ledger.committed()
 
     async def acknowledge(self, message_ids: Iterable[str], *, reader: str) -> int:
         """Consume messages for good; returns how many this call consumed.
