@@ -26,7 +26,7 @@ from subagents.domain.run.effects import (
 )
 from subagents.domain.run.events import AnnouncementConsumed, DeliverySettled
 from subagents.domain.run.outcome import Outcome, Reason, Status
-from subagents.domain.run.run import Conclusion, Delivery, Phase, Run
+from subagents.domain.run.run import Conclusion, Decision, Delivery, Phase, Run
 from subagents.domain.run.spec import Cleanup
 from subagents.domain.run.values import announcement_id, replace
 from subagents.domain.text import announcement
@@ -61,7 +61,9 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     if answered := tuple(
         announcement.answer_id(request)
         for request in run.questions.requests
-        if request.priority is not None and request.answer is not None
+        if request.priority is not None
+        and request.answer is not None
+        and request.answer.decision is not Decision.CANCELLED
     ):
         # Its worker reads them no more, and they are news to nobody else.
         followups += (ResolveMessages(messages=answered),)
