@@ -11,6 +11,7 @@ from tests.builders import RUN, Life, a_contract, a_dependency, a_resolved, a_tr
 from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.run.alert import Alert, AlertKind
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.events import (
     EVENT_TYPES,
     Alerted,
@@ -19,6 +20,7 @@ from subagents.domain.run.events import (
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
+    BaselineTaken,
     BudgetExhausted,
     CallRefused,
     CancelRequested,
@@ -187,6 +189,11 @@ MAKERS: Final[dict[type, Maker]] = {
     ),
     TokenIssued: lambda d, r, t: TokenIssued(
         at_ms=t, attempt=_attempt(d, r), token_hash=f"{r.seq:064}"
+    ),
+    BaselineTaken: lambda d, r, t: BaselineTaken(
+        at_ms=t,
+        baseline=Baseline(unknown=d.draw(st.sampled_from(((), ("out.txt",))))),
+        vacuous=d.draw(st.booleans()),
     ),
     AttemptStarted: _started,
     AttemptTakenOver: lambda d, r, t: AttemptTakenOver(at_ms=t, attempt=_attempt(d, r), epoch=2),

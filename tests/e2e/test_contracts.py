@@ -126,10 +126,45 @@ def test_files_that_could_hang_a_reader_are_failed_checks(tmp_path: Path) -> Non
 def test_a_contract_that_was_met_before_any_work_is_called_vacuous(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
         (home.work / "out.json").write_text('[{"id": 1}, {"id": 2}]')
-        receipt = home.post("/v1/runs", home.spawn_body("true", verification=ITEMS))
-        assert receipt["warnings"]
-        home.finish(receipt["runId"])
+        contract = {**ITEMS, "fresh": False}
+        receipt = home.post("/v1/runs", home.spawn_body("true", verification=contract))
+        assert "vacuous" in receipt["warnings"][0]
+        item = home.finish(receipt["runId"])[0]
+        assert item["verification"]["vacuous"] is True
+        assert item["artifacts"][0]["verified"] is False
         assert home.show(receipt["runId"])["vacuous"] is True
+        assert home.get(f"/v1/runs/{receipt['runId']}/tree")["vacuous"] is True
+
+
+@pytest.mark.requirement("e2e:contract:fresh")
+def test_a_worker_that_does_nothing_over_old_files_is_not_done(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        (home.work / "out.json").write_text('[{"id": 1}, {"id": 2}]')
+        receipt = home.post("/v1/runs", home.spawn_body("echo done", verification=ITEMS))
+        assert "out.json is there already" in receipt["warnings"][0]
+        item = home.finish(receipt["runId"])[0]
+        assert item["outcome"]["reason"] == "verification_failed"
+        reason = item["verification"]["checks"][0]["reason"]
+        assert reason == "File out.json was there before the run and did not change"
+
+
+@pytest.mark.requirement("e2e:contract:fresh-kill")
+def test_what_was_there_before_the_work_is_known_after_a_kill(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        (home.work / "old.json").write_text("[]")
+        gate = "until [ -e go ]; do sleep 0.02; done"
+        old = {"artifacts": [{"path": "old.json"}]}
+        idle = home.spawn(f"{MARK_ATTEMPT}; {gate}; touch old.json", verification=old)
+        new = {"artifacts": [{"path": "new.json"}]}
+        busy = home.spawn(f"echo '[]' > new.json; {MARK_ATTEMPT}; {gate}", verification=new)
+        until(lambda: len(home.marks_written()) == 2, what="both at work")
+        home.kill()
+        (home.work / "go").touch()
+        home.start()
+        ended = {item["runId"]: item for item in home.finish(idle, busy)}
+        assert ended[busy]["verification"]["status"] == "passed"
+        reason = ended[idle]["verification"]["checks"][0]["reason"]
+        assert "was there before the run and did not change (written again" in reason
 
 
 @pytest.mark.requirement("e2e:contract:cancel")

@@ -24,6 +24,7 @@ from tests.simulation.worker_talk import (
     plan_talk,
 )
 
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.outcome import (
     Check,
     CheckType,
@@ -60,7 +61,7 @@ from subagents.domain.run.signals import (
 from subagents.domain.run.spec import Abilities, Contract
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.engine.verification.verifier import Verifier
+from subagents.engine.verification.verifier import Before, Verifier
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Launch, StartedInfo
 
@@ -635,6 +636,7 @@ class SeededVerifier(Verifier):
         workspace: str,
         attempt: Attempt,
         marker_env: Mapping[str, str],
+        baseline: Baseline | None = None,
     ) -> Verification:
         await self._around.hazard()
         rng = self._world.rng
@@ -646,9 +648,9 @@ class SeededVerifier(Verifier):
         checks = tuple(_checks(contract, verdict))
         return Verification(verdict=verdict, checks=checks)
 
-    async def baseline(self, contract: Contract, workspace: str) -> bool:
+    async def before(self, contract: Contract, workspace: str) -> Before:
         await self._around.hazard()
-        return self._world.rng.random() < 0.1
+        return Before(Baseline(), is_vacuous=self._world.rng.random() < 0.1)
 
 
 def _checks(contract: Contract, verdict: Verdict) -> Sequence[Check]:

@@ -21,6 +21,8 @@ class ArtifactParameters(TypedDict, total=False):
     """JSON Schema it fits."""
     sha256: str | None
     """SHA-256 of the file, in hexadecimal."""
+    fresh: bool | None
+    """It was written or changed by the work; default the contract's."""
 
 
 class ContractParameters(TypedDict, total=False):
@@ -32,6 +34,8 @@ class ContractParameters(TypedDict, total=False):
     """The worker must end with a completion report."""
     commands: Sequence[str]
     """Must exit 0; only where the operator allows it."""
+    fresh: bool
+    """false: files that were there before the work count, too."""
     on_failure: Literal["retry_once", "escalate", "fail"]
     """What follows when a check fails."""
     verification_timeout_ms: int

@@ -26,6 +26,7 @@ from subagents.domain.run.events import (
     Alerted,
     AttemptStarted,
     AttemptStartFailed,
+    BaselineTaken,
     CleanedUp,
     DeliverySettled,
     Event,
@@ -269,15 +270,10 @@ class Outbox:
         if live.budget.stop is not None:
             self._ledger.tokens.throw_away(run.id, number)
             return self._start_failed(number, "out of budget before it was started")
-        vacuous = False
         env = await self._env(run, number)
         try:
             await self._workspaces.prepare(run)
-            contract = run.spec.verification
-            is_later = bool(run.waiting.dependencies) or run.resolved.worktree is not None
-            if contract is not None and number == 1 and is_later and not run.verification.vacuous:
-                # What the dependencies left behind is not this run's work.
-                vacuous = await self._verifier.baseline(contract, run.resolved.cwd)
+            await self._look_before(run)
             # The loop's own timer: one on the clock port would cost two tasks for every start.
             async with asyncio.timeout(START_S_MAX):
                 started = await self._runtime(run).start(launch_of(run, env))
@@ -294,9 +290,23 @@ class Outbox:
             attempt=number,
             pid=started.pid,
             adopted=started.adopted,
-            vacuous=vacuous,
             native_session=started.native_session,
         )
+
+    async def _look_before(self, run: Run) -> None:
+        """Make durable what the contract's files are, before a worker can change them.
+
+        Only where that could not be known at the spawn; after a crash the first look counts.
+        """
+        contract = run.spec.verification
+        if contract is None or run.verification.baseline is not None:
+            return
+        if any(attempt.times.started_at_ms is not None for attempt in run.attempts):
+            return  # of 0.1.0: what its first worker found is not known any more
+        found = await self._verifier.before(contract, run.resolved.cwd)
+        now = self._clock.now_ms()
+        taken = BaselineTaken(at_ms=now, baseline=found.baseline, vacuous=found.is_vacuous)
+        await self._ledger.apply(run.id, taken)
 
     async def _env(self, run: Run, number: int) -> dict[str, str]:
         """What we add to the worker's environment, its token included.
@@ -413,6 +423,7 @@ class Outbox:
                 workspace=run.resolved.cwd,
                 attempt=run.attempt,
                 marker_env={**runtime.marker(ref), "SUBAGENTS_RUN_ID": run.id},
+                baseline=run.verification.baseline,
             )
         finally:
             if contract.commands:

@@ -242,6 +242,24 @@ def test_a_contract_that_was_not_met_holds_on_and_one_that_was_met_does_not(
     run(tmp_path, scenario)
 
 
+@pytest.mark.requirement("sessions:continue:contract", "contract:fresh")
+def test_what_a_session_did_for_its_contract_counts_until_it_is_met(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        place = Path(home.cwd)
+        (place / "old.txt").write_text("old")
+        contract = {"artifacts": [{"path": "out.txt"}, {"path": "old.txt"}]}
+        first = (await home.spawn("writer", verification=contract))["runId"]
+        await ended(home, first)
+        (place / "out.txt").write_text("by the first")
+        second = await ended(home, (await send(home, first, "go on"))["runId"])
+
+        reasons = [each["reason"] for each in second["verification"]["checks"]]
+        assert reasons[1] == "File old.txt was there before the run and did not change"
+        assert reasons[0] is None
+
+    run(tmp_path, scenario)
+
+
 @pytest.mark.requirement("sessions:continue:refused")
 def test_what_cannot_be_gone_on_with_says_why_and_what_to_do(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:

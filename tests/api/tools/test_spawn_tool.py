@@ -41,7 +41,7 @@ def test_what_was_really_resolved_and_what_to_mind_is_in_the_receipt(tmp_path: P
             agentId="hang",
             toolsAllow=["Read", "Bash"],
             toolsDeny=["Bash"],
-            verification={"artifacts": [{"path": "there.txt"}]},
+            verification={"artifacts": [{"path": "there.txt"}], "fresh": False},
         )
 
         assert found["effectiveTools"] == ["Read"]
@@ -240,7 +240,7 @@ def test_a_batch_that_a_door_repeats_spawns_once_and_an_own_key_wins(tmp_path: P
 def test_the_largest_batch_is_answered_in_a_size_that_a_context_bears(tmp_path: Path) -> None:
     async def scenario(desk: Seat) -> None:
         (Path(desk.home.cwd) / "there.txt").write_text("x")
-        met = {"artifacts": [{"path": "there.txt"}]}
+        met = {"artifacts": [{"path": "there.txt", "fresh": False}]}
         batch: list[dict[str, Any]] = [{"task": "x", "label": f"n{n}"} for n in range(999)]
         batch.append({"task": "x", "label": "last one", "verification": met})
         answer = await desk.call("sessions_spawn", agentId="hang", lane="narrow", batch=batch)

@@ -25,6 +25,12 @@ READ: list[tuple[str, list[str], list[Check]]] = [
     ),
     ("--verify a --min-items=0", [], [{"path": "a", "json": True, "minItems": 0}]),
     ("--verify a --schema s.json", [], [{"path": "a", "schema": "s.json"}]),
+    ("--verify a --verify-existing", [], [{"path": "a", "fresh": False}]),
+    (
+        "--verify-existing --verify a --verify b --min-bytes 1",
+        [],
+        [{"path": "a", "fresh": False}, {"path": "b", "fresh": False, "minBytes": 1}],
+    ),
     ("run -- ls --verify x", ["run", "--", "ls", "--verify", "x"], []),
     (
         "--verify a --sha256 00 -- --min-items",

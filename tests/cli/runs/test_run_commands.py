@@ -1,5 +1,7 @@
 """``run``, ``spawn`` and ``plan run`` on a real daemon: what is printed, and the exit code."""
 
+import re
+
 import pytest
 from tests.cli.cli_home import Home
 
@@ -25,7 +27,36 @@ def test_run_ends_with_6_and_the_failed_check_when_the_contract_is_not_met(share
     done = shared.cli("run", "echo '[1, 2]' > out.json; echo x > other", *flags)
     assert done.code == 6
     assert "verified 1/2" in done.err
-    assert "out.json: File out.json has 2 items, minimum 3 required" in done.err
+    (told,) = [line for line in done.err.splitlines() if "has 2 items" in line]
+    assert told.strip() == "File out.json has 2 items, minimum 3 required"
+
+
+@pytest.mark.requirement("cli:run", "contract:fresh")
+def test_a_second_night_is_not_done_by_the_files_of_the_first(shared: Home) -> None:
+    flags = ("--verify", "nightly.json", "--verify-json")
+    first = shared.cli("run", "date +'[%s%N]' > nightly.json", *flags)
+    second = shared.cli("run", "echo done", "--label", "second", *flags)
+    assert (first.code, second.code) == (0, 6)
+    assert "nightly.json was there before the run and did not change" in second.err
+    (warning,) = [line for line in second.err.splitlines() if line.startswith("warning: ")]
+    assert re.match(r"warning: r-\w+: second: nightly.json is there already", warning)
+
+
+@pytest.mark.requirement("cli:run", "vacuous:shown")
+def test_a_contract_that_was_met_before_is_never_called_verified(shared: Home) -> None:
+    (shared.work / "kept.json").write_text("{}")
+    flags = ("--label", "idle", "--verify", "kept.json", "--verify-json", "--verify-existing")
+    done = shared.cli("run", "echo done", *flags)
+    run_id = re.findall(r"r-\w+", done.err)[-1]
+    shown = [
+        done.err,
+        *(shared.ok(each, run_id).out for each in ("show", "status", "tree", "log", "why")),
+        next(line for line in shared.ok("list").out.splitlines() if run_id in line),
+    ]
+    assert done.code == 0
+    for text in shown:
+        assert "vacuous" in text, text
+        assert "verified" not in text, text
 
 
 @pytest.mark.requirement("cli:run", "cli:json")

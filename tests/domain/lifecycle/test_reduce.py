@@ -15,6 +15,7 @@ from tests.builders import (
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.rules.evidence import SETTLE_MS
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.effects import (
     Announce,
     CancelChildren,
@@ -29,7 +30,7 @@ from subagents.domain.run.effects import (
     Verify,
 )
 from subagents.domain.run.events import (
-    AttemptStarted,
+    BaselineTaken,
     CancelRequested,
     ChildReturned,
     ChildTold,
@@ -445,11 +446,23 @@ def test_only_an_attempt_that_says_it_worked_is_verified() -> None:
 @pytest.mark.requirement("vacuous:marked")
 def test_a_contract_that_dependencies_already_met_is_marked_at_the_start() -> None:
     life = Life.begin(RunSpec(task="do it", verification=a_contract())).grant()
-    life.apply(AttemptStarted(at_ms=life.at_ms, attempt=1, vacuous=True))
+    life.apply(BaselineTaken(at_ms=life.at_ms, baseline=Baseline(), vacuous=True))
+    life.start().exit().verify(Verdict.PASSED)
 
-    assert life.run.verification.vacuous
-    life.exit().verify(Verdict.PASSED)
-    assert "contract was already met before the work (vacuous)" in life.messages[0].text
+    assert life.run.verification.proves_nothing
+    assert "vacuous: its contract was already met before the work" in life.messages[0].text
+    assert "verified" not in life.messages[0].text
+
+
+@pytest.mark.requirement("contract:fresh")
+def test_the_first_look_at_the_files_of_a_contract_counts() -> None:
+    life = Life.begin(RunSpec(task="do it", verification=a_contract())).grant()
+    first = Baseline(unknown=("first",))
+    life.apply(BaselineTaken(at_ms=life.at_ms, baseline=first))
+    life.apply(BaselineTaken(at_ms=life.at_ms, baseline=Baseline(), vacuous=True))
+
+    assert life.run.verification.baseline == first
+    assert not life.run.verification.vacuous
 
 
 # -- cancel -------------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ def test_a_contract_that_the_last_commit_meets_already_is_marked_when_the_worktr
     async def scenario(world: World) -> None:
         repository = a_repository(tmp_path / "repository")
         with_worktrees(world, tmp_path / "trees")
-        contract = Contract(artifacts=(Artifact(path="sub/a.txt"),))
+        contract = Contract(artifacts=(Artifact(path="sub/a.txt", fresh=False),))
         run_id = await spawn(
             world,
             {"result": "x"},
@@ -220,6 +220,31 @@ def test_a_contract_that_the_last_commit_meets_already_is_marked_when_the_worktr
         assert run.verification.vacuous
         assert run.outcome is not None
         assert run.outcome.status is Status.OK
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("contract:fresh")
+@pytest.mark.parametrize("text", ["by the worker", None])
+def test_a_file_of_the_last_commit_counts_when_the_worker_changed_it(
+    tmp_path: Path, text: str | None
+) -> None:
+    async def scenario(world: World) -> None:
+        repository = a_repository(tmp_path / "repository")
+        with_worktrees(world, tmp_path / "trees")
+        write: Mapping[str, object] = {"write": {"path": "sub/a.txt", "text": text}}
+        run_id = await spawn(
+            world,
+            *([write] if text else []),
+            {"result": "done"},
+            isolation=Isolation.WORKTREE,
+            cwd=str(repository),
+            verification=Contract(artifacts=(Artifact(path="sub/a.txt"),)),
+        )
+        run = await world.until(run_id)
+        assert run.outcome is not None
+        assert run.outcome.is_ok is (text is not None)
+        assert await world.folded(run_id) == run
 
     in_world(tmp_path, scenario)
 

@@ -329,8 +329,23 @@ def test_a_contract_that_is_not_met_triggers_its_on_failure(
         assert kinds == ["announcement"] + ["blocker"] * (on_failure is OnFailure.ESCALATE)
         if is_retry:
             assert world.runtime.launches[1].prompt.startswith(
-                "[RETRY — Previous attempt failed verification]\nFailure reason: out.txt: "
+                "[RETRY — Previous attempt failed verification]\nFailure reason: File out.txt "
             )
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("contract:fresh")
+def test_what_a_dependency_left_is_not_the_work_of_the_run_behind_it(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("writer", label="first", verification=CONTRACT)
+        idle = await world.spawn("quick", chain_after=first, verification=CONTRACT)
+        run = await world.until(idle)
+
+        assert (await world.run(first)).outcome == OK
+        assert run.outcome is not None
+        assert run.outcome.error == "File out.txt was there before the run and did not change"
+        assert await world.folded(idle) == run
 
     in_world(tmp_path, scenario)
 

@@ -243,7 +243,7 @@ def test_a_runtime_that_cannot_scope_tools_refuses_the_spawn(tmp_path: Path) -> 
 
 @pytest.mark.requirement("vacuous:marked")
 def test_a_contract_that_passes_before_any_work_is_warned_about(tmp_path: Path) -> None:
-    contract = Contract(artifacts=(Artifact(path="out.txt"),))
+    contract = Contract(artifacts=(Artifact(path="out.txt"),), fresh=False)
 
     async def scenario(world: World) -> None:
         fresh = await world.clock.result(world.try_spawn("writer", verification=contract))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.builders import an_attempt
 
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.outcome import (
     Check,
     Verification,
@@ -37,6 +38,7 @@ def verify(
     commands_allowed: bool = True,
     off_loop: OffLoop | None = None,
     marker_env: dict[str, str] | None = None,
+    baseline: Baseline | None = None,
 ) -> Verification:
     threads = DaemonThreads("test-checks")
     verifier = Verifier(off_loop or threads, RealClock(), commands_allowed=commands_allowed)
@@ -48,6 +50,7 @@ def verify(
                 workspace=str(workspace),
                 attempt=attempt or an_attempt(),
                 marker_env=marker_env or {},
+                baseline=baseline,
             ),
             timeout=20,
         )

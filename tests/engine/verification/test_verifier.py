@@ -21,6 +21,7 @@ from tests.engine.verification.checking import (
     within,
 )
 
+from subagents.domain.run.baseline import Fingerprint
 from subagents.domain.run.outcome import (
     Check,
     CheckType,
@@ -29,8 +30,9 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Attempt, LastStep, Report, Reported, ReportStatus
 from subagents.domain.run.spec import Artifact, Contract
+from subagents.domain.run.values import replace
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.verification import artifacts
+from subagents.engine.verification import artifacts, contract_files
 from subagents.engine.verification.artifacts import (
     check_artifact,
 )
@@ -102,15 +104,15 @@ def test_a_fifo_put_in_place_between_look_and_open_does_not_hang(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("x")
-    locate = artifacts._locate
+    locate = contract_files._locate
 
     def swap_after_look(mode: int) -> None:
         monkeypatch.undo()
         (tmp_path / "a").unlink()
         os.mkfifo(tmp_path / "a")
-        artifacts._refuse_irregular(mode)
+        contract_files._refuse_irregular(mode)
 
-    monkeypatch.setattr(artifacts, "_refuse_irregular", swap_after_look)
+    monkeypatch.setattr(contract_files, "_refuse_irregular", swap_after_look)
 
     assert "is a FIFO" in failed(check_artifact(Artifact(path="a"), tmp_path))
     assert locate("a", tmp_path) == str((tmp_path / "a").resolve())
@@ -130,7 +132,7 @@ def test_hashing_a_huge_file_ends_with_the_time_limit(tmp_path: Path) -> None:
 
     assert time.monotonic() - begun < 5
     assert result.verdict is Verdict.FAILED
-    assert [one.reason for one in result.checks] == ["verification timed out after 100 ms"] * 2
+    assert [one.reason for one in result.checks] == ["timed out after 100 ms"] * 2
 
 
 @pytest.mark.requirement("verification:could-not-check")
@@ -200,7 +202,7 @@ def test_an_exponential_schema_ends_with_the_time_limit_and_the_loop_stays_free(
     result = asyncio.run(asyncio.wait_for(run(), timeout=10))
 
     assert result.verdict is Verdict.FAILED
-    assert result.checks[0].reason == "verification timed out after 700 ms"
+    assert result.checks[0].reason == "timed out after 700 ms"
     assert max(gaps) < 3
     assert within(2, lambda: not marked(str(tmp_path)))
 
@@ -351,7 +353,7 @@ def test_a_command_that_ignores_term_dies_with_its_group_at_the_limit(tmp_path: 
 
     assert time.monotonic() - begun < 1 + SETTLE_S + 3
     assert result.verdict is Verdict.FAILED
-    assert [one.reason for one in result.checks] == ["verification timed out after 1000 ms"] * 2
+    assert [one.reason for one in result.checks] == ["timed out after 1000 ms"] * 2
     assert result.checks[0].evidence == "working"
     assert not (tmp_path / "late").exists()
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
@@ -384,7 +386,7 @@ def test_the_limit_holds_over_all_checks_and_keeps_the_finished_ones(tmp_path: P
 
     assert [one.passed for one in result.checks] == [True, True, False, False]
     assert result.verdict is Verdict.FAILED
-    assert {one.reason for one in result.failures} == {"verification timed out after 1500 ms"}
+    assert {one.reason for one in result.failures} == {"timed out after 1500 ms"}
 
 
 @pytest.mark.requirement("verification:timeout")
@@ -395,10 +397,16 @@ def test_a_check_stuck_in_the_kernel_holds_up_neither_the_verdict_nor_the_next_o
     release = threading.Event()
     real_check = check_artifact
 
-    def stuck(artifact: Artifact, workspace: Path, *, abandoned: Callable[[], bool]) -> Check:
+    def stuck(
+        artifact: Artifact,
+        workspace: Path,
+        *,
+        before: Fingerprint | None,
+        abandoned: Callable[[], bool],
+    ) -> Check:
         if artifact.path == "dead":
             release.wait(30)
-        return real_check(artifact, workspace, abandoned=abandoned)
+        return real_check(artifact, workspace, before=before, abandoned=abandoned)
 
     monkeypatch.setattr("subagents.engine.verification.verifier.check_artifact", stuck)
     (tmp_path / "a").touch()
@@ -415,7 +423,7 @@ def test_a_check_stuck_in_the_kernel_holds_up_neither_the_verdict_nor_the_next_o
     release.set()
 
     assert took < 0.05 + SETTLE_S + 3
-    assert first.checks[0].reason == "verification timed out after 50 ms"
+    assert first.checks[0].reason == "timed out after 50 ms"
     assert first.verdict is Verdict.FAILED
     assert second.verdict is Verdict.PASSED
 
@@ -436,7 +444,7 @@ def test_the_limit_holds_also_when_the_work_runs_in_line(tmp_path: Path) -> None
     )
 
     assert time.monotonic() - begun < 5
-    assert result.checks[0].reason == "verification timed out after 100 ms"
+    assert result.checks[0].reason == "timed out after 100 ms"
 
 
 # ── verdict, baseline, repetition ───────────────────────────────────────────────────────────────
@@ -473,15 +481,21 @@ def test_checking_twice_gives_the_same_verification(tmp_path: Path) -> None:
     assert verify(contract, tmp_path) == verify(contract, tmp_path)
 
 
+OLD = Artifact(path="there", fresh=False)
+
+
 @pytest.mark.requirement("verification:vacuous")
 @pytest.mark.parametrize(
     ("contract", "vacuous"),
     [
-        (Contract(artifacts=(Artifact(path="there"),)), True),
-        (Contract(artifacts=(Artifact(path="there"), Artifact(path="missing"))), False),
-        (Contract(artifacts=(Artifact(path="there", min_bytes=2),)), False),
-        (Contract(artifacts=(Artifact(path="there"),), require_completion_report=True), False),
-        (Contract(artifacts=(Artifact(path="there"),), commands=("touch ran",)), False),
+        (Contract(artifacts=(OLD,)), True),
+        (Contract(artifacts=(Artifact(path="there"),), fresh=False), True),
+        (Contract(artifacts=(Artifact(path="there"),)), False),
+        (Contract(artifacts=(OLD, Artifact(path="there"))), False),
+        (Contract(artifacts=(OLD, Artifact(path="missing", fresh=False))), False),
+        (Contract(artifacts=(replace(OLD, min_bytes=2),)), False),
+        (Contract(artifacts=(OLD,), require_completion_report=True), False),
+        (Contract(artifacts=(OLD,), commands=("touch ran",)), False),
         (Contract(require_completion_report=True), False),
     ],
 )
@@ -491,7 +505,7 @@ def test_a_contract_that_passes_on_the_untouched_workspace_is_vacuous(
     (tmp_path / "there").write_text("x")
     verifier = Verifier(DaemonThreads("baseline"), RealClock(), commands_allowed=True)
 
-    assert asyncio.run(verifier.baseline(contract, str(tmp_path))) is vacuous
+    assert asyncio.run(verifier.before(contract, str(tmp_path))).is_vacuous is vacuous
     assert not (tmp_path / "ran").exists()
 
 

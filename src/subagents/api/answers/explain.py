@@ -233,6 +233,8 @@ def _deferred(run: Run, now_ms: int) -> str:
 
 def _completed(run: Run) -> str:
     text = outcome_text(run.outcome)
+    if run.verification.proves_nothing:
+        text += ", but its contract was met before the work (vacuous)"
     consumed = run.announcement_consumed_ms is not None
     text += "; its requester took the result" if consumed else "; the result waits in the inbox"
     if run.session.continued_by is not None:

@@ -92,6 +92,7 @@ def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunRow:
         phase_since_at=iso(run.times.phase_since_ms),
         why=why_now(run, now_ms, lane=lane),
         task=shortened(run.spec.task, ROW_TASK_CHARS_MAX),
+        vacuous=run.verification.vacuous,
     )
 
 
@@ -133,7 +134,6 @@ def detail(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunDet
             requested_at=iso(run.control.cancel.at_ms),
         ),
         paused=run.control.paused,
-        vacuous=run.verification.vacuous,
         deadline_at=iso_or_none(run.attempts[-1].times.deadline_ms) if run.attempts else None,
         wait_deadline_at=iso_or_none(run.waiting.deadline_ms),
         announcement_consumed_at=iso_or_none(run.announcement_consumed_ms),
@@ -217,6 +217,7 @@ def node(run: Run, children: Sequence[wire.RunNode], now_ms: int) -> wire.RunNod
         budget=budget_state(run, now_ms),
         elapsed_ms=max((run.ended_at_ms or now_ms) - since, 0),
         why=why_now(run, now_ms),
+        vacuous=run.verification.vacuous,
         children=list(children),
     )
 
@@ -308,6 +309,7 @@ def verification(run: Run) -> wire.Verification | None:
         status=_verdict(found.verdict),
         checks=[check(each) for each in found.checks],
         verified_at=iso(found.verified_at_ms),
+        vacuous=run.verification.vacuous,
         changes=changes(run),
     )
 
@@ -334,7 +336,7 @@ def check(value: domain.Check) -> wire.Check:
 
 def artifacts(run: Run) -> list[wire.ResultFile]:
     """The contract's files, then those the worker reported; ``verified`` = a check passed."""
-    found = run.verification.result
+    found = None if run.verification.vacuous else run.verification.result
     passed = {each.target for each in found.checks if each.passed} if found else set()
     claimed = {each.path: each.description for each in (run.report.artifacts if run.report else ())}
     required = run.spec.verification.artifacts if run.spec.verification else ()

@@ -352,8 +352,14 @@ def _ids(documents: object) -> tuple[RunId, ...]:
 
 
 def _warnings(receipts: Sequence[Document]) -> list[str]:
-    found = (receipt.get("warnings") for receipt in receipts)
-    return [str(each) for warnings in found if isinstance(warnings, list) for each in warnings]
+    """Each with the run it is about."""
+    found = ((receipt.get("runId"), receipt.get("warnings")) for receipt in receipts)
+    return [
+        f"{run_id}: {each}"
+        for run_id, warnings in found
+        if isinstance(warnings, list)
+        for each in warnings
+    ]
 
 
 def _is_timeout(value: object) -> bool:

@@ -184,6 +184,8 @@ def _verification(found: Verification | None) -> Document | None:
             for each in checks
         ],
         "verifiedAt": found.verified_at,
+        # Every word costs its reader: said where it is so.
+        **({"vacuous": True} if found.vacuous else {}),
     }
 
 

@@ -111,6 +111,8 @@ class Verification(WireStruct, frozen=True, kw_only=True):
     """One for each thing the contract asks for."""
     verified_at: Time | None = None
     """When."""
+    vacuous: bool = False
+    """All of it held before the work began: `passed` proves nothing then."""
     changes: Changes | None = None
     """Of a run with a worktree, for information: what it changed."""
 
@@ -123,7 +125,7 @@ class ResultFile(WireStruct, frozen=True, kw_only=True):
     description: str | None = None
     """In the worker's words."""
     verified: bool = False
-    """A check of the contract passed for it."""
+    """A check of the contract passed for it, and had not passed before the work."""
 
 
 class ReportedFile(WireStruct, frozen=True, kw_only=True):
@@ -211,6 +213,8 @@ class RunHead(Standing, frozen=True, kw_only=True):
     """What it and everything below it used; null for a run without children."""
     why: str | None = None
     """Why it is where it is, in one sentence."""
+    vacuous: bool = False
+    """Its contract was met before the work began: that it is met proves nothing."""
 
     @property
     def shown_state(self) -> str:
@@ -413,8 +417,6 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     """Who asked for its end; null = nobody."""
     paused: bool = False
     """It does not start anything until it is resumed."""
-    vacuous: bool = False
-    """Its contract was met before the work began."""
     deadline_at: Time | None = None
     """When its newest attempt is stopped at the latest."""
     wait_deadline_at: Time | None = None

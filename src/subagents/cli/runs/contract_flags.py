@@ -29,17 +29,20 @@ def kebab(name: str) -> str:
 
 def flag_of(name: str) -> str:
     """The flag of a parameter of ``Artifact``."""
-    return {"path": VERIFY, "json": "--verify-json"}.get(name, f"--{kebab(name)}")
+    return _NAMED.get(name, f"--{kebab(name)}")
 
 
 VERIFY: Final = "--verify"
+EXISTING: Final = "--verify-existing"
+_NAMED: Final = {"path": VERIFY, "json": "--verify-json", "fresh": EXISTING}
 FLAGS: Final = {flag_of(each.name): each for each in parameters(Artifact)}
 
 
 def extract(argv: Sequence[str]) -> tuple[list[str], list[Check]]:
     """Take the contract flags out of ``argv``; everything after ``--`` is the task's.
 
-    ``--min-items``, ``--required-keys`` and ``--schema`` make a check a JSON check by themselves.
+    ``--verify-existing`` before any ``--verify`` holds for all. ``--min-items``,
+    ``--required-keys`` and ``--schema`` make a check a JSON check by themselves.
 
     Returns:
         The other arguments in their order, and one entry for each ``--verify``.
@@ -50,6 +53,7 @@ def extract(argv: Sequence[str]) -> tuple[list[str], list[Check]]:
     """
     rest: list[str] = []
     checks: list[Check] = []
+    all_of_them: Check = {}
     arguments = iter(argv)
     for argument in arguments:
         if argument == END_OF_OPTIONS:
@@ -58,9 +62,11 @@ def extract(argv: Sequence[str]) -> tuple[list[str], list[Check]]:
         flag, has_value, value = argument.partition("=")
         if flag == VERIFY:
             path = value if has_value else _next_value(flag, arguments)
-            checks.append({"path": path})
+            checks.append({"path": path, **all_of_them})
         elif flag not in FLAGS:
             rest.append(argument)
+        elif flag == EXISTING and not checks and not has_value:
+            all_of_them["fresh"] = False
         elif not checks:
             raise UsageError(
                 f"{flag} describes the file of a {VERIFY} before it, and there is none",
@@ -70,7 +76,7 @@ def extract(argv: Sequence[str]) -> tuple[list[str], list[Check]]:
         elif isinstance(FLAGS[flag].type, inspect.BoolType):
             if has_value:
                 raise UsageError(f"{flag} takes no value", details={"field": flag})
-            checks[-1][FLAGS[flag].name] = True
+            checks[-1][FLAGS[flag].name] = flag != EXISTING
         else:
             _modify(checks[-1], flag, value if has_value else _next_value(flag, arguments))
     return rest, checks

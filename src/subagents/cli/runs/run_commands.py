@@ -154,17 +154,20 @@ def _with_agent(spec: RunSpec) -> RunSpec:
     return replace(spec, agent_id=spec.agent_id or DEFAULT_AGENT)
 
 
+def _named(receipt: SpawnReceipt) -> str:
+    return f"{receipt.run_id}: {one_line(receipt.label, output.CELL_CHARS_MAX)}"
+
+
 def _say_accepted(accepted: Sequence[SpawnReceipt], *, is_brief: bool) -> None:
     for receipt in accepted:
         for warning in receipt.warnings:
-            output.note(f"warning: {warning}")
+            output.note(f"warning: {_named(receipt)}: {warning}")
         if receipt.repeated:
             output.note(
                 f"{receipt.run_id} already exists for this idempotency key; nothing was started"
             )
         elif not is_brief:
-            name = one_line(receipt.label, output.CELL_CHARS_MAX)
-            output.note(f"{receipt.run_id}: {name} ({receipt.agent_id}) is {receipt.phase}")
+            output.note(f"{_named(receipt)} ({receipt.agent_id}) is {receipt.phase}")
         if receipt.workspace is not None:
             place = receipt.workspace
             output.note(f"  worktree: {place.path}  branch {place.branch}")

@@ -46,7 +46,7 @@ def continue_(
         answer = client.post(path_of(run, "/send"), {"message": text}, timeout_s=30)
     sent = read(answer, SentMessage)
     for warning in sent.warnings:
-        output.note(f"warning: {warning}")
+        output.note(f"warning: {sent.run_id}: {warning}")
     if json and detach:
         output.document(answer)
         return EXIT_OK

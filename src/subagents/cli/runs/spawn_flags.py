@@ -68,6 +68,7 @@ WITHOUT_FLAG: Final = {
     "expectsCompletionMessage": "`run` waits, `spawn` says how to",
     "chainAfter": "`--after` with one run",
     "completionReport": "comes with `--require-report`",
+    "verification.fresh": "`--verify-existing`",
     "continues": "`subagents continue`",
 }
 """Parameters of ``RunSpec`` that have no flag, and what stands for them."""

@@ -18,6 +18,7 @@ from subagents.api.wire.usage_answers import Usage
 from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli import output
 from subagents.cli.output import CELL_CHARS_MAX, cells_wide
+from subagents.domain.run.outcome import failure_text
 from subagents.text import compact, duration, money, one_line
 
 ICONS: Final = {
@@ -40,6 +41,8 @@ ICONS: Final = {
 WORDS: Final = {"retry_wait": "retrying", "failed": "verification failed"}
 ACTIVE: Final = frozenset({"running", "spawning", "ending", "verifying", "retry_wait", "blocked"})
 
+VACUOUS: Final = "vacuous: its contract was met before the work"
+"""Instead of the word that it was verified."""
 DELETED_SHOWN: Final = 5
 WORDS_LINES: Final = 12
 
@@ -99,7 +102,7 @@ def node_text(node: RunNode) -> str:
     parts += spending_parts(node)
     if node.outcome is not None:
         if node.verification == "passed":
-            parts.append("verified")
+            parts.append("vacuous" if node.vacuous else "verified")
         if node.outcome.error and node.shown_state != "ok":
             parts.append(one_line(node.outcome.error, CELL_CHARS_MAX))
     elif node.shown_state in {"waiting", "queued", "retry_wait", "blocked"} and node.why:
@@ -132,7 +135,8 @@ def elapsed(row: RunRow, now_ms: float) -> str:
 def now_text(row: RunRow) -> str:
     """What it does, or why it does not."""
     if row.outcome is not None:
-        return row.outcome.error or row.outcome.reason or ""
+        vacuous = VACUOUS if row.vacuous and row.outcome.is_ok else ""
+        return row.outcome.error or row.outcome.reason or vacuous
     if row.pending_request_count and row.blocked_reason:
         return f"asks: {row.blocked_reason}"
     if row.shown_state == "running" and row.latest_progress is not None:
@@ -174,6 +178,8 @@ def checks_text(verification: Verification) -> str:
     passed = sum(check.passed for check in verification.checks)
     if verification.status == "skipped":
         return "not verified"
+    if verification.status == "passed" and verification.vacuous:
+        return VACUOUS
     return f"verified {passed}/{len(verification.checks)}"
 
 
@@ -182,7 +188,7 @@ def failed_checks(verification: Verification | None) -> list[str]:
     if verification is None:
         return []
     return [
-        f"{check.target}: {one_line(check.reason or 'failed', chars_max=400)}"
+        one_line(failure_text(check.target, check.reason), chars_max=400)
         for check in verification.checks
         if not check.passed
     ]

@@ -26,6 +26,7 @@ from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
 from subagents.client.client import Document
+from subagents.domain.run.outcome import failure_text
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import duration, harmless, one_line
 
@@ -230,10 +231,10 @@ def _show_proof(run: RunDetail) -> None:
         _field("contract", render.checks_text(run.verification))
         for check in run.verification.checks:
             sign = "✔" if check.passed else "✖"
-            reason = f": {check.reason}" if check.reason else ""
-            _field("", f"{sign} {check.target}{reason}")
-    if run.vacuous:
-        _field("warning", "the contract was met before the work began")
+            text = check.target if check.passed else failure_text(check.target, check.reason)
+            _field("", f"{sign} {text}")
+    if run.vacuous and run.verification is None:
+        _field("contract", render.VACUOUS)
     if run.report is not None:
         _field("report", f"{run.report.status}: {run.report.summary}")
 

@@ -55,6 +55,7 @@ from subagents.domain.run.events import (
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
+    BaselineTaken,
     BudgetExhausted,
     CallRefused,
     CancelRequested,
@@ -92,6 +93,7 @@ from subagents.domain.run.outcome import (
     Status,
     Verdict,
     VerificationState,
+    failures_text,
 )
 from subagents.domain.run.run import (
     NO_CAUSE,
@@ -166,6 +168,8 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
             return _dependency_settled(run, event)
         case SlotGranted():
             return _slot_granted(run, event)
+        case BaselineTaken():
+            return _baseline_taken(run, event)
         case TokenIssued():
             return _token_issued(run, event)
         case AttemptStarted():
@@ -266,7 +270,9 @@ def _spawned(event: Spawned) -> Transition:
         )
         run = replace(run, waiting=waiting)
     if event.spec.verification is not None:
-        record = VerificationRecord(state=VerificationState.PENDING, vacuous=event.vacuous)
+        record = VerificationRecord(
+            state=VerificationState.PENDING, vacuous=event.vacuous, baseline=event.baseline
+        )
         run = replace(run, verification=record)
     step = _check_dependencies(run, event.at_ms)
     return accounting.report_spending(step) if step.run.is_settled else step
@@ -343,6 +349,13 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
 
 
 # -- while an attempt lives ---------------------------------------------------------------------
+
+
+def _baseline_taken(run: Run, event: BaselineTaken) -> Transition:
+    if run.verification.baseline is not None:
+        return Transition(run, stale=True)
+    record = replace(run.verification, baseline=event.baseline, vacuous=event.vacuous)
+    return Transition(replace(run, verification=record))
 
 
 def _token_issued(run: Run, event: TokenIssued) -> Transition:
@@ -887,7 +900,7 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
     run = replace(run, verification=record)
     if passed or contract is None:
         return settle(run, attempt_outcome, event.at_ms)
-    text = "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
+    text = failures_text(verification)
     if verification.verdict is Verdict.COULD_NOT_CHECK:
         # Says nothing about the work, so the worker is not paid to do it again.
         outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)

@@ -14,6 +14,7 @@ from subagents.domain.run.events import (
     AttemptStarted,
     AttemptStartFailed,
     AttemptTakenOver,
+    BaselineTaken,
     BudgetExhausted,
     CallRefused,
     CancelRequested,
@@ -55,6 +56,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.WAITING, TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
     (P.QUEUED, SlotGranted): frozenset({P.SPAWNING}),
     (P.QUEUED, TimerFired): frozenset({P.QUEUED, P.ANNOUNCING}),
+    (P.SPAWNING, BaselineTaken): frozenset({P.SPAWNING}),
     (P.SPAWNING, AttemptStarted): frozenset({P.RUNNING}),
     (P.SPAWNING, AttemptStartFailed): _ENDS,
     (P.ENDING, AttemptStarted): frozenset({P.RUNNING}),
@@ -122,6 +124,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
 _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     DependencySettled: frozenset(P) - {P.WAITING},
     ChildAlerted: frozenset(P) - {P.WAITING},
+    BaselineTaken: frozenset(P) - {P.WAITING},
     AttemptStarted: frozenset(P) - {P.WAITING},
     AttemptStartFailed: frozenset(P) - {P.WAITING},
     AttemptTakenOver: frozenset(P) - {P.WAITING},

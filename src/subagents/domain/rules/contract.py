@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.spec import (
     ARTIFACTS_MAX,
     COMMANDS_MAX,
@@ -20,10 +21,13 @@ from subagents.domain.run.spec import (
     Contract,
 )
 from subagents.errors import ContractError
+from subagents.text import listed, one_line
 
 COMMAND_BYTES_MAX: Final = 64 * 1024
 """Half of what Linux takes as one argument, so ``/bin/sh -c`` can always be started."""
 SCHEMA_BYTES_MAX: Final = 256 * 1024
+
+OLD_FILES_NAMED: Final = 5
 
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}\Z")
 
@@ -95,6 +99,18 @@ def _validate_text(field: str, text: str, *, bytes_max: int) -> None:
         raise ContractError(f"{field} must be valid UTF-8") from error
     if size > bytes_max:
         raise ContractError(f"{field} must be at most {bytes_max} bytes, not {size}")
+
+
+def old_files(baseline: Baseline) -> tuple[str, ...]:
+    """A warning when files that must be new are there before the work; none is no warning."""
+    if not baseline.files:
+        return ()
+    names = listed([one_line(each.path) for each in baseline.files], OLD_FILES_NAMED)
+    is_one = len(baseline.files) == 1
+    are, count, them = ("is", "counts", "it") if is_one else ("are", "count", "them")
+    as_is = "it is" if is_one else "they are"
+    text = f"{names} {are} there already and {count} only if the run changes {them}"
+    return (f"{text} (fresh: false or --verify-existing: {them} as {as_is})",)
 
 
 def _at_most(field: str, count: int, most: int) -> None:

@@ -227,9 +227,7 @@ def warnings(run: Run) -> tuple[str, ...]:
     """What its requester should know of a run that was just accepted: each one sentence."""
     warnings = []
     if run.verification.vacuous:
-        warnings.append(
-            "the verification contract is met already, before any work: it proves nothing (vacuous)"
-        )
+        warnings.append("the contract is met already, before any work: it proves nothing (vacuous)")
     unsure = warning(
         run.spec, runtime=run.resolved.runtime, reports_usage=run.resolved.abilities.usage
     )

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from subagents.domain.run.alert import Alert
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.outcome import DeliveryPath, Outcome, Verification
 from subagents.domain.run.run import (
     Answer,
@@ -47,6 +48,8 @@ class Spawned(Fact, frozen=True, tag=True):
     retry_from: RunId | None = None
     dependencies: tuple[Dependency, ...] = ()
     vacuous: bool = False
+    baseline: Baseline | None = None
+    """What the files of its contract are; None where they are looked at before its first start."""
     continues: Continues | None = None
 
 
@@ -73,6 +76,17 @@ class TokenIssued(Fact, frozen=True, tag=True):
     token_hash: str
 
 
+class BaselineTaken(Fact, frozen=True, tag=True):
+    """The files of the contract were looked at, right before the first worker was started.
+
+    For a run whose directory was made or filled since its spawn: by its worktree, or by the runs
+    that it waited for, whose work is not its own.
+    """
+
+    baseline: Baseline
+    vacuous: bool = False
+
+
 class AttemptStarted(Fact, frozen=True, tag=True):
     """The runtime confirmed that the worker (or its next turn) is there."""
 
@@ -81,6 +95,7 @@ class AttemptStarted(Fact, frozen=True, tag=True):
     pid: int | None = None
     adopted: bool = False
     vacuous: bool = False
+    """In journals of 0.1.0, which had no ``BaselineTaken``."""
     native_session: str | None = None
     """What the program calls its session, where its runtime knows that from the start."""
 
@@ -305,6 +320,7 @@ Event: TypeAlias = (
     | DependencySettled
     | SlotGranted
     | TokenIssued
+    | BaselineTaken
     | AttemptStarted
     | AttemptStartFailed
     | AttemptTakenOver

@@ -89,6 +89,17 @@ class Verification(Value, frozen=True):
         return tuple(check for check in self.checks if not check.passed)
 
 
+def failure_text(target: str, reason: str | None) -> str:
+    """Why a check did not pass, with what it is about named once."""
+    reason = reason or "failed"
+    return reason if target in reason else f"{target}: {reason}"
+
+
+def failures_text(verification: Verification) -> str:
+    """All that did not pass, in one line."""
+    return "; ".join(failure_text(each.target, each.reason) for each in verification.failures)
+
+
 class VerificationState(StrEnum):
     """Persisted before the checks start, so that a restart in the middle runs them again."""
 

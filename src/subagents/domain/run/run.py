@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.outcome import (
     DeliveryOutcome,
     Outcome,
@@ -489,8 +490,15 @@ class VerificationRecord(Value, frozen=True):
     """Of the newest check."""
     vacuous: bool = False
     """The contract was met before any work was done."""
+    baseline: Baseline | None = None
+    """What its files were before the work; None = not looked at yet, or a run of 0.1.0."""
     retried_at_ms: int | None = None
     """When the one retry that a contract allows was decided."""
+
+    @property
+    def proves_nothing(self) -> bool:
+        """It passed, and would have without the work."""
+        return self.vacuous and self.state is VerificationState.PASSED
 
 
 class ProgressLog(Value, frozen=True):

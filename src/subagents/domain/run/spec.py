@@ -89,6 +89,9 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
     min_bytes: Annotated[int | None, about("The file has at least so many bytes", minimum=0)] = None
     schema: Annotated[dict[str, object] | bool | None, about("JSON Schema it fits")] = None
     sha256: Annotated[str | None, about("SHA-256 of the file, in hexadecimal")] = None
+    fresh: Annotated[
+        bool | None, about("It was written or changed by the work; default the contract's")
+    ] = None
 
     @property
     def is_json(self) -> bool:
@@ -109,11 +112,16 @@ class Contract(Value, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...],
         about("Must exit 0; only where the operator allows it", maxItems=COMMANDS_MAX),
     ] = ()
+    fresh: Annotated[bool, about("false: files that were there before the work count, too")] = True
     on_failure: Annotated[OnFailure, about("What follows when a check fails")] = OnFailure.FAIL
     verification_timeout_ms: Annotated[
         int,
         number("Longest time for all checks", 1, VERIFICATION_TIMEOUT_MS_MAX, unit="milliseconds"),
     ] = 30_000
+
+    def is_fresh(self, artifact: Artifact) -> bool:
+        """Whether the file counts only when its content is new since the run was spawned."""
+        return self.fresh if artifact.fresh is None else artifact.fresh
 
 
 class Budget(Value, frozen=True, forbid_unknown_fields=True):

@@ -139,13 +139,13 @@ def stats_line(run: Run) -> str:
         parts.append(below)
     if len(run.attempts) > 1:
         parts.append(f"attempts {len(run.attempts)}")
-    if run.verification.result is not None:
+    if run.verification.proves_nothing:
+        parts.append("vacuous: its contract was already met before the work")
+    elif run.verification.result is not None:
         passed = sum(check.passed for check in run.verification.result.checks)
         parts.append(f"verified: {passed}/{len(run.verification.result.checks)} checks")
     elif run.spec.verification is not None:
         parts.append("not verified")
-    if run.verification.vacuous:
-        parts.append("contract was already met before the work (vacuous)")
     return " - ".join(parts)
 
 

@@ -19,6 +19,7 @@ from subagents.domain.run.outcome import (
     Skipped,
     Verdict,
     Verification,
+    failures_text,
 )
 from subagents.domain.run.run import Exit, Run, Spent
 from subagents.domain.run.worker_output import LineType
@@ -287,6 +288,12 @@ WORDS: Final = dict(
             ),
         ),
         _row(events.TokenIssued, lambda event, *_: f"attempt {event.attempt} got one more token"),
+        _row(
+            events.BaselineTaken,
+            lambda event, *_: (
+                f"{counted(len(event.baseline.files), 'file')} of its contract there before it"
+            ),
+        ),
         _row(events.AttemptStarted, _started, line=LineType.SYSTEM),
         _row(events.AttemptStartFailed, _start_failed, line=LineType.ERROR),
         _row(
@@ -304,7 +311,7 @@ WORDS: Final = dict(
         _row(events.TimerFired, _timer),
         _row(
             events.VerificationFinished,
-            lambda event, _, texts: _verification(event.verification, texts),
+            lambda event, run, texts: _verification(event.verification, run, texts),
             line=LineType.SYSTEM,
         ),
         _row(events.CancelRequested, _cancelled, line=LineType.SYSTEM, mark="cancel requested"),
@@ -427,11 +434,12 @@ def delivery_text(outcome: DeliveryOutcome, texts: Texts = BRIEF) -> str:
             assert_never(outcome)
 
 
-def _verification(verification: Verification, texts: Texts) -> str:
+def _verification(verification: Verification, run: Run, texts: Texts) -> str:
     checks = verification.checks
     if verification.verdict is Verdict.PASSED:
-        return f"verification passed: {len(checks)}/{len(checks)} checks"
-    failures = "; ".join(f"{check.target}: {check.reason}" for check in verification.failures)
+        already = ", as before the work (vacuous)" if run.verification.vacuous else ""
+        return f"verification passed: {len(checks)}/{len(checks)} checks{already}"
+    failures = failures_text(verification)
     if verification.verdict is Verdict.COULD_NOT_CHECK:
         return f"verification could not check: {texts.shown(failures)}"
     return f"verification failed: {texts.shown(failures)}"

@@ -109,7 +109,7 @@ class AttemptRecord(Value, frozen=True):
     """``failure`` also for what was cancelled or lost; ``reason`` tells them apart."""
     reason: Reason | None
     verification_passed: bool | None
-    """None without a contract, and where it could not be checked."""
+    """None without a contract, and where it could not be checked or proves nothing."""
     completion_report: Claim | None
     tokens: Tokens
     cost_usd: float | None
@@ -214,6 +214,8 @@ def _of_last(run: Run, attempt: Attempt, own: Outcome) -> Outcome:
 
 
 def _verdict(run: Run) -> bool | None:
+    if run.verification.vacuous:
+        return None  # nobody's merit
     checked = run.verification.state in {VerificationState.PASSED, VerificationState.FAILED}
     if not checked or run.verification.result is None or run.outcome is None:
         return None

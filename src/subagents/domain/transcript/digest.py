@@ -154,6 +154,8 @@ def _head(run: Run, now_ms: int) -> str:
     start_ms = run.times.started_at_ms or run.times.created_at_ms
     took = duration((run.ended_at_ms or now_ms) - start_ms)
     state = str(run.phase) if run.outcome is None else ending(run.outcome)
+    if run.verification.proves_nothing:
+        state += " (vacuous: its contract was met before the work)"
     attempts = f", attempt {len(run.attempts)}" if len(run.attempts) > 1 else ""
     name = f'{run.id} "{_short(run.resolved.label)}" ({run.resolved.agent_id})'
     return f"{name}: {state}{attempts}, {took}"

@@ -486,19 +486,32 @@ class Spawner:
         return str(path)
 
     async def _check_contract(self, draft: Draft, settings: Settings) -> Draft:
-        """Refuse a contract that cannot run; mark one that is met already, before any work."""
-        spawned = draft.spawned
-        wanted = spawned.spec.verification
+        """Refuse a contract that cannot run; look at its files before any work."""
+        wanted = draft.spawned.spec.verification
         if wanted is None:
             return draft
         allowed = settings.verification.dangerously_allow_validation_commands
         contract.validate(wanted, commands_allowed=allowed)
         if any(artifact.schema is not None for artifact in wanted.artifacts):
             await self._off_loop(lambda: check_schemas(wanted))
+        spawned = draft.spawned
+        before = draft.previous
+        is_inherited = before is not None and wanted is before.spec.verification
+        if before is not None and is_inherited and before.verification.baseline is not None:
+            # The same promise goes on: what its session has done for it so far counts.
+            baseline = before.verification.baseline
+            return replace(draft, spawned=replace(spawned, baseline=baseline))
         if spawned.resolved.worktree is not None:
             return draft  # not made yet: looked at when it is
-        vacuous = await self._verifier.baseline(wanted, spawned.resolved.cwd)
-        return replace(draft, spawned=replace(spawned, vacuous=vacuous))
+        found = await self._verifier.before(wanted, spawned.resolved.cwd)
+        if draft.labels:
+            # What the runs before it leave behind is not its work: looked at again when it starts.
+            return replace(draft, spawned=replace(spawned, vacuous=found.is_vacuous))
+        return replace(
+            draft,
+            spawned=replace(spawned, vacuous=found.is_vacuous, baseline=found.baseline),
+            warnings=(*draft.warnings, *contract.old_files(found.baseline)),
+        )
 
     # -- storing ---------------------------------------------------------------------------
 

@@ -7,12 +7,10 @@ for a process of its own, which can be killed: ``main`` is that process.
 """
 
 import errno
-import hashlib
 import itertools
 import os
 import resource
 import signal
-import stat
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,8 +19,18 @@ from typing import BinaryIO, Final, NoReturn
 import jsonschema_rs
 import msgspec
 
+from subagents.domain.run.baseline import Fingerprint
 from subagents.domain.run.outcome import Check, CheckType
 from subagents.domain.run.spec import Artifact
+from subagents.engine.verification.contract_files import (
+    NOT_THE_CHECKERS_FAULT,
+    FileFault,
+    never,
+    open_regular,
+    read_bounded,
+    sha256,
+    unchanged,
+)
 from subagents.errors import ContractError
 from subagents.text import listed, one_line
 
@@ -38,45 +46,14 @@ SCHEMA_ERRORS_BYTES_MAX: Final = 4 * 1024 * 1024
 """In a larger file only the first error is looked for: the library collects all (1 M: 10 s)."""
 PROBLEM_CHARS_MAX: Final = 300
 SHOWN_MAX: Final = 3
-_CHUNK_BYTES: Final = 1024 * 1024
-
-_NOT_THE_CHECKERS_FAULT: Final = frozenset(
-    {
-        errno.ENOENT,
-        errno.ENOTDIR,
-        errno.ELOOP,
-        errno.ENAMETOOLONG,
-        errno.EACCES,
-        errno.EPERM,
-        errno.EISDIR,
-        errno.ENXIO,
-    }
-)
-"""What a worker can do to a path; any other error (EIO, EMFILE, …) says nothing about the work."""
-
-_KINDS: Final[Sequence[tuple[Callable[[int], bool], str]]] = (
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a character device"),
-    (stat.S_ISBLK, "a block device"),
-)
-
-
-class _Fault(Exception):
-    """The file cannot be what the contract asks for; the message completes ``File PATH …``."""
-
-
-class Abandoned(Exception):
-    """The time for all checks is over: the rest of this one would be thrown away."""
-
-
-def never() -> bool:
-    return False
 
 
 def check_artifact(
-    artifact: Artifact, workspace: Path, *, abandoned: Callable[[], bool] = never
+    artifact: Artifact,
+    workspace: Path,
+    *,
+    before: Fingerprint | None = None,
+    abandoned: Callable[[], bool] = never,
 ) -> Check:
     """Look at one file, in this process.
 
@@ -84,6 +61,8 @@ def check_artifact(
         artifact: Validated by ``domain.rules.contract``.
         workspace: Absolute; relative paths are looked up in it and must stay in it. ``~`` and
             ``$VAR`` mean nothing here. An absolute path is taken as given.
+        before: What it was before the work, when that does not count; None = it was not there,
+            or it may stay as it was.
         abandoned: Asked between reads; True ends the check early.
 
     Returns:
@@ -96,15 +75,17 @@ def check_artifact(
     findings = _Findings()
     could_not_check = False
     try:
-        with _open(artifact.path, workspace) as file:
+        with open_regular(artifact.path, workspace) as file:
+            if before is not None and (old := unchanged(file, before, abandoned)):
+                findings.problems.append(old)
             _examine(file, artifact, findings, abandoned)
-    except _Fault as fault:
+    except FileFault as fault:
         findings.problems.append(str(fault))
     except OSError as error:
         what = error.strerror or str(error)
         if error.errno == errno.ENOENT:
             what = "does not exist"
-        elif error.errno in _NOT_THE_CHECKERS_FAULT:
+        elif error.errno in NOT_THE_CHECKERS_FAULT:
             what = f"cannot be read: {what}"
         else:
             could_not_check = True
@@ -143,41 +124,6 @@ class _Findings:
         self.evidence: list[str] = []
 
 
-def _open(path: str, workspace: Path) -> BinaryIO:
-    """Open a regular file; anything else, also outside the workspace, is a fault."""
-    real = _locate(path, workspace)
-    # Before opening: opening a device can do things (rewind a tape, reset a line).
-    _refuse_irregular(Path(real).stat().st_mode)
-    # O_NONBLOCK: a FIFO put there since does not hang us. O_NOFOLLOW: links are resolved already.
-    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    file = open(descriptor, "rb", buffering=0, closefd=True)  # noqa: SIM115, PTH123
-    try:
-        _refuse_irregular(os.fstat(descriptor).st_mode)
-    except _Fault:
-        file.close()
-        raise
-    return file
-
-
-def _locate(path: str, workspace: Path) -> str:
-    if os.path.isabs(path):  # noqa: PTH117  # the text as given, not a Path that tidies it
-        return os.path.realpath(path)
-    if os.path.normpath(path).split(os.sep, 1)[0] == os.pardir:
-        raise _Fault(f"leaves the workspace through '..' ({workspace})")
-    root = os.path.realpath(workspace)
-    real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118
-    if os.path.commonpath([root, real]) != root:
-        raise _Fault(f"leaves the workspace through a symlink to {real}")
-    return real
-
-
-def _refuse_irregular(mode: int) -> None:
-    if stat.S_ISREG(mode):
-        return
-    kind = next((name for test, name in _KINDS if test(mode)), "a special file")
-    raise _Fault(f"is {kind}, not a regular file")
-
-
 def _examine(
     file: BinaryIO, artifact: Artifact, findings: _Findings, abandoned: Callable[[], bool]
 ) -> None:
@@ -188,7 +134,7 @@ def _examine(
         state = "was empty" if size == 0 else "is too small"
         findings.problems.append(f"{state} ({size} bytes, minimum {least} bytes required)")
     if artifact.sha256 is not None:
-        digest = _sha256(file, abandoned)
+        digest = sha256(file, abandoned)
         findings.evidence.append(f"sha256 {digest[:12]}…")
         if digest != artifact.sha256.lower():
             findings.problems.append(f"has SHA-256 {digest}, expected {artifact.sha256.lower()}")
@@ -196,7 +142,7 @@ def _examine(
         return
     try:
         document = _decode(file, size, abandoned)
-    except _Fault as fault:
+    except FileFault as fault:
         findings.problems.append(str(fault))
         return
     if isinstance(document, list):
@@ -206,34 +152,16 @@ def _examine(
         findings.problems += _schema_problems(document, artifact.schema, size=size)
 
 
-def _sha256(file: BinaryIO, abandoned: Callable[[], bool]) -> str:
-    digest = hashlib.sha256()
-    file.seek(0)
-    while chunk := file.read(_CHUNK_BYTES):
-        digest.update(chunk)
-        if abandoned():
-            raise Abandoned
-    return digest.hexdigest()
-
-
 def _decode(file: BinaryIO, size: int, abandoned: Callable[[], bool]) -> object:
-    data = bytearray()
-    file.seek(0)
-    # What is read counts as well: a size can lie (procfs) and grow while we read.
-    while max(size, len(data)) <= JSON_BYTES_MAX and (chunk := file.read(_CHUNK_BYTES)):
-        data += chunk
-        if abandoned():
-            raise Abandoned
-    if max(size, len(data)) > JSON_BYTES_MAX:
-        raise _Fault(f"is larger than the {JSON_BYTES_MAX} bytes that are checked as JSON")
+    data = read_bounded(file, size, JSON_BYTES_MAX, "JSON", abandoned)
     if not data.strip():
-        raise _Fault("is not valid JSON: it is empty")
+        raise FileFault("is not valid JSON: it is empty")
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _Fault(f"is not valid JSON: {error}") from error
+        raise FileFault(f"is not valid JSON: {error}") from error
     except RecursionError as error:
-        raise _Fault("is nested too deeply to be checked as JSON") from error
+        raise FileFault("is nested too deeply to be checked as JSON") from error
 
 
 def _shape_problems(document: object, artifact: Artifact) -> list[str]:
@@ -362,6 +290,7 @@ class Question(msgspec.Struct, frozen=True):
     workspace: str
     limit_s: int
     """1 or more; then the process ends itself, should the daemon be gone that would kill it."""
+    before: Fingerprint | None = None
 
 
 def main() -> None:
@@ -372,5 +301,5 @@ def main() -> None:
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     if hard == resource.RLIM_INFINITY or hard > CHECKER_MEMORY_BYTES_MAX:
         resource.setrlimit(resource.RLIMIT_AS, (CHECKER_MEMORY_BYTES_MAX, hard))
-    check = check_artifact(question.artifact, Path(question.workspace))
+    check = check_artifact(question.artifact, Path(question.workspace), before=question.before)
     sys.stdout.buffer.write(msgspec.json.encode(check))

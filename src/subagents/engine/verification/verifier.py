@@ -21,11 +21,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple, Protocol
 
 import msgspec
 
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.outcome import (
     Check,
     CheckType,
@@ -35,12 +36,12 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Attempt, ReportStatus
 from subagents.domain.run.spec import Artifact, Contract
 from subagents.engine.verification.artifacts import (
-    Abandoned,
     Question,
     check_artifact,
     compile_schema,
     needs_own_process,
 )
+from subagents.engine.verification.contract_files import Abandoned, take_baseline
 from subagents.errors import ContractError
 from subagents.ports import Clock, OffLoop
 from subagents.process_group import kill_group
@@ -80,6 +81,14 @@ def check_schemas(contract: Contract) -> None:
             ) from error
 
 
+class Before(NamedTuple):
+    """What a contract's files were before the work."""
+
+    baseline: Baseline
+    is_vacuous: bool = False
+    """It passes already, and nothing in it needs a change: it proves nothing."""
+
+
 class Verifier:
     """Runs contracts.
 
@@ -103,6 +112,7 @@ class Verifier:
         workspace: str,
         attempt: Attempt,
         marker_env: Mapping[str, str],
+        baseline: Baseline | None = None,
     ) -> Verification:
         """Check the output of an ended attempt; repeating it is safe as far as its commands are.
 
@@ -112,12 +122,21 @@ class Verifier:
             attempt: The ended one, with its completion report and what came after that.
             marker_env: Added to the environment of commands (``SUBAGENTS_RUN_ID``, …), by which
                 the sweep finds their processes.
+            baseline: Its files before the work, as ``before`` gave it; None = they count as they
+                are.
 
         Returns:
             One check per artifact, command and required report, in that order, after at most
             ``verification_timeout_ms`` and ``SETTLE_S``. Checks not finished in time are failed.
         """
-        checks = await self._within_limit(contract, workspace, marker_env)
+        batch = _Batch(
+            contract,
+            Path(workspace),
+            marker_env,
+            baseline=baseline,
+            commands_allowed=self._commands_allowed,
+        )
+        checks = await self._checked(batch)
         if contract.require_completion_report:
             checks.append(check_report(attempt))
         return Verification(
@@ -126,40 +145,42 @@ class Verifier:
             verified_at_ms=self._clock.now_ms(),
         )
 
-    async def baseline(self, contract: Contract, workspace: str) -> bool:
-        """Whether the contract is vacuous: it passes already, before anything was done.
+    async def before(self, contract: Contract, workspace: str) -> Before:
+        """Look at the contract's files before the work.
 
-        A required report or a command makes it not vacuous: those can fail whatever files exist
-        (commands are not run here: they may be meant to run once, after the work).
+        Within the contract's time; files that it was too short for are unknown.
         """
-        if contract.require_completion_report or contract.commands or not contract.artifacts:
-            return False
-        checks = await self._within_limit(contract, workspace, {})
-        return verdict_of(checks) is Verdict.PASSED
+        paths = [each.path for each in contract.artifacts if contract.is_fresh(each)]
+        baseline = Baseline()
+        if paths:
+            looking = _Looking(paths, Path(workspace), contract.verification_timeout_ms)
+            await self._run(looking)
+            baseline = looking.found
+        if paths or not contract.artifacts or contract.require_completion_report:
+            return Before(baseline)
+        if contract.commands:  # not run here: they may be meant to run once, after the work
+            return Before(baseline)
+        checks = await self._checked(_Batch(contract, Path(workspace), {}, commands_allowed=False))
+        return Before(baseline, is_vacuous=verdict_of(checks) is Verdict.PASSED)
 
-    async def _within_limit(
-        self, contract: Contract, workspace: str, marker_env: Mapping[str, str]
-    ) -> list[Check]:
-        if not (contract.artifacts or contract.commands):
-            return []
-        batch = _Batch(
-            contract,
-            Path(workspace),
-            marker_env,
-            commands_allowed=self._commands_allowed,
-        )
+    async def _checked(self, batch: "_Batch") -> list[Check]:
+        if batch.has_work:
+            await self._run(batch)
+        return batch.settled()
+
+    async def _run(self, batch: "_Work") -> None:
+        """As long as it takes, at most its time limit."""
         work = asyncio.ensure_future(self._off_loop(batch.run))
         try:
-            if not await self._done_within(work, contract.verification_timeout_ms / 1000):
-                batch.processes.abandon()
+            if not await self._done_within(work, batch.limit_ms / 1000):
+                batch.abandon()
                 await self._done_within(work, SETTLE_S)
             if work.done():
                 work.result()
         finally:
             # Also when the daemon stops in the middle: the checks are run again at the restart.
-            batch.processes.abandon()
+            batch.abandon()
             work.cancel()
-        return batch.settled()
 
     async def _done_within(self, work: "asyncio.Future[None]", seconds: float) -> bool:
         timer = asyncio.ensure_future(self._clock.sleep(seconds))
@@ -220,8 +241,39 @@ def _command_environment(marker_env: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.defpath, **kept, **marker_env}
 
 
+class _Work(Protocol):
+    """Runs on a thread; told from the loop, which may not wait, when its time is over."""
+
+    limit_ms: int
+
+    def run(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+
+class _Looking:
+    """Fingerprints files before the work."""
+
+    def __init__(self, paths: Sequence[str], workspace: Path, limit_ms: int) -> None:
+        self.limit_ms = limit_ms
+        self.found = Baseline(unknown=tuple(paths))
+        self._paths = paths
+        self._workspace = workspace
+        self._deadline = time.monotonic() + limit_ms / 1000
+        self._is_abandoned = False
+
+    def run(self) -> None:
+        self.found = take_baseline(self._paths, self._workspace, abandoned=self._is_over)
+
+    def abandon(self) -> None:
+        self._is_abandoned = True
+
+    def _is_over(self) -> bool:
+        return self._is_abandoned or time.monotonic() >= self._deadline
+
+
 class _Batch:
-    """The checks of one contract: run on a thread, read from the loop, which may not wait."""
+    """The checks of one contract."""
 
     def __init__(
         self,
@@ -230,16 +282,26 @@ class _Batch:
         marker_env: Mapping[str, str],
         *,
         commands_allowed: bool,
+        baseline: Baseline | None = None,
     ) -> None:
         # The loop's timer ends the checks; this second clock does when the loop cannot.
-        deadline = time.monotonic() + contract.verification_timeout_ms / 1000
+        self.limit_ms = contract.verification_timeout_ms
+        deadline = time.monotonic() + self.limit_ms / 1000
         self.processes = _Processes(deadline)
         self._contract = contract
         self._workspace = workspace
         self._marker_env = marker_env
+        self._baseline = baseline or Baseline()
         self._commands_allowed = commands_allowed
         self._checks: list[Check] = []
         self._begun = False
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._contract.artifacts or self._contract.commands)
+
+    def abandon(self) -> None:
+        self.processes.abandon()
 
     def run(self) -> None:
         self._begun = True
@@ -271,15 +333,28 @@ class _Batch:
 
     @property
     def _timed_out(self) -> str:
-        return f"verification timed out after {self._contract.verification_timeout_ms} ms"
+        return f"timed out after {self._contract.verification_timeout_ms} ms"
 
     def _artifact(self, artifact: Artifact) -> Check:
+        before = None
+        if self._contract.is_fresh(artifact):
+            if artifact.path in self._baseline.unknown:
+                return _unchecked(
+                    CheckType.ARTIFACT,
+                    artifact.path,
+                    f"File {artifact.path} could not be read before the run: whether it changed"
+                    " is not known",
+                )
+            before = self._baseline.of(artifact.path)
         if not needs_own_process(artifact, self._workspace):
-            return check_artifact(artifact, self._workspace, abandoned=self.processes.abandoned)
+            return check_artifact(
+                artifact, self._workspace, before=before, abandoned=self.processes.abandoned
+            )
         question = Question(
             artifact=artifact,
             workspace=str(self._workspace),
             limit_s=math.ceil(self._contract.verification_timeout_ms / 1000 + SETTLE_S),
+            before=before,
         )
         with tempfile.TemporaryFile() as stdin:
             stdin.write(msgspec.json.encode(question))

@@ -1,0 +1,220 @@
+"""Opens and reads the files that contracts name, without trusting whoever made them.
+
+Nothing but a regular file is ever read, a relative path stays in the workspace, and every read
+looks between chunks whether the time is over.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from subagents.domain.run.baseline import Baseline, Fingerprint
+
+WHOLE_BYTES_MAX: Final = 1024 * 1024 * 1024
+"""So much of a contract's files is read before the work, under a second where the disk keeps up;
+of what is larger, pieces."""
+SAMPLES: Final = 64
+CHUNK_BYTES: Final = 1024 * 1024
+
+_KINDS: Final[Sequence[tuple[Callable[[int], bool], str]]] = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+
+NOT_THE_CHECKERS_FAULT: Final = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EISDIR,
+        errno.ENXIO,
+    }
+)
+"""What a worker can do to a path; any other error (EIO, EMFILE, …) says nothing about the work."""
+
+
+class FileFault(Exception):
+    """The file cannot be what the contract asks for; the message completes ``File PATH …``."""
+
+
+class Abandoned(Exception):
+    """The time for all checks is over: the rest of this one would be thrown away."""
+
+
+def never() -> bool:
+    return False
+
+
+def open_regular(path: str, workspace: Path) -> BinaryIO:
+    """Open a regular file for reading, unbuffered.
+
+    Args:
+        path: Relative to the workspace, and then it must stay in it, or absolute. ``~`` and
+            ``$VAR`` mean nothing here.
+        workspace: Absolute.
+
+    Raises:
+        FileFault: It is no regular file, or lies outside.
+        OSError: It is not there, or cannot be read.
+    """
+    real = _locate(path, workspace)
+    # Before opening: opening a device can do things (rewind a tape, reset a line).
+    _refuse_irregular(Path(real).stat().st_mode)
+    # O_NONBLOCK: a FIFO put there since does not hang us. O_NOFOLLOW: links are resolved already.
+    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    file = open(descriptor, "rb", buffering=0, closefd=True)  # noqa: SIM115, PTH123
+    try:
+        _refuse_irregular(os.fstat(descriptor).st_mode)
+    except FileFault:
+        file.close()
+        raise
+    return file
+
+
+def _locate(path: str, workspace: Path) -> str:
+    if os.path.isabs(path):  # noqa: PTH117  # the text as given, not a Path that tidies it
+        return os.path.realpath(path)
+    if os.path.normpath(path).split(os.sep, 1)[0] == os.pardir:
+        raise FileFault(f"leaves the workspace through '..' ({workspace})")
+    root = os.path.realpath(workspace)
+    real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118
+    if os.path.commonpath([root, real]) != root:
+        raise FileFault(f"leaves the workspace through a symlink to {real}")
+    return real
+
+
+def _refuse_irregular(mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    kind = next((name for test, name in _KINDS if test(mode)), "a special file")
+    raise FileFault(f"is {kind}, not a regular file")
+
+
+def read_bounded(
+    file: BinaryIO, size: int, bytes_max: int, what: str, abandoned: Callable[[], bool]
+) -> bytearray:
+    """The whole file.
+
+    Raises:
+        FileFault: It is larger than ``bytes_max``, beyond which no file is checked as ``what``.
+        Abandoned: ``abandoned`` said so.
+    """
+    data = bytearray()
+    file.seek(0)
+    # What is read counts as well: a size can lie (procfs) and grow while we read.
+    while max(size, len(data)) <= bytes_max and (chunk := file.read(CHUNK_BYTES)):
+        data += chunk
+        if abandoned():
+            raise Abandoned
+    if max(size, len(data)) > bytes_max:
+        raise FileFault(f"is larger than the {bytes_max} bytes that are checked as {what}")
+    return data
+
+
+def sha256(file: BinaryIO, abandoned: Callable[[], bool] = never) -> str:
+    """Of the whole content, in hexadecimal."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while chunk := file.read(CHUNK_BYTES):
+        digest.update(chunk)
+        if abandoned():
+            raise Abandoned
+    return digest.hexdigest()
+
+
+def sampled_sha256(file: BinaryIO, size: int, abandoned: Callable[[], bool] = never) -> str:
+    """Of ``SAMPLES`` pieces of 1 MiB spread over the file, its beginning and end among them."""
+    digest = hashlib.sha256()
+    last = max(size - CHUNK_BYTES, 0)
+    for number in range(SAMPLES):
+        file.seek(last * number // (SAMPLES - 1))
+        digest.update(file.read(CHUNK_BYTES))
+        if abandoned():
+            raise Abandoned
+    return digest.hexdigest()
+
+
+def take_baseline(
+    paths: Iterable[str],
+    workspace: Path,
+    *,
+    abandoned: Callable[[], bool] = never,
+    whole_bytes_max: int = WHOLE_BYTES_MAX,
+) -> Baseline:
+    """Fingerprint those of these files that are there; blocking.
+
+    Args:
+        paths: As the contract names them.
+        workspace: Absolute.
+        abandoned: Asked between reads; from True on the rest is unknown.
+        whole_bytes_max: So much is read in all; what goes beyond that is sampled.
+    """
+    files: list[Fingerprint] = []
+    unknown: list[str] = []
+    left = whole_bytes_max
+    for path in dict.fromkeys(paths):
+        if abandoned():
+            unknown.append(path)
+            continue
+        try:
+            found = _fingerprint(path, workspace, left, abandoned)
+        except FileFault:
+            continue  # no file yet: a regular one there later was made by the work
+        except OSError as error:
+            if error.errno not in NOT_THE_CHECKERS_FAULT:
+                unknown.append(path)
+            continue
+        except Abandoned:
+            unknown.append(path)
+            continue
+        left -= 0 if found.sampled else found.size
+        files.append(found)
+    return Baseline(files=tuple(files), unknown=tuple(unknown))
+
+
+def _fingerprint(
+    path: str, workspace: Path, whole_bytes_max: int, abandoned: Callable[[], bool]
+) -> Fingerprint:
+    with open_regular(path, workspace) as file:
+        found = os.fstat(file.fileno())
+        is_sampled = found.st_size > whole_bytes_max
+        digest = (
+            sampled_sha256(file, found.st_size, abandoned)
+            if is_sampled
+            else sha256(file, abandoned)
+        )
+    return Fingerprint(
+        path=path,
+        size=found.st_size,
+        sha256=digest,
+        modified_ns=found.st_mtime_ns,
+        sampled=is_sampled,
+    )
+
+
+def unchanged(file: BinaryIO, before: Fingerprint, abandoned: Callable[[], bool]) -> str | None:
+    """Why the file is still what it was before the work; None = it changed."""
+    now = os.fstat(file.fileno())
+    if now.st_size != before.size:
+        return None
+    digest = (
+        sampled_sha256(file, now.st_size, abandoned) if before.sampled else sha256(file, abandoned)
+    )
+    if digest != before.sha256:
+        return None
+    text = "was there before the run and did not change"
+    if before.sampled:
+        text += f" in its size or in {SAMPLES} samples of 1 MiB"
+    if now.st_mtime_ns != before.modified_ns:
+        text += " (written again or touched, its content is the same)"
+    return text
