@@ -24,6 +24,7 @@ GIVEN_BY_TYPE: Mapping[str, object] = {
     "IntType": 1,
     "FloatType": 1.0,
     "StrType": "x",
+    "BoolType": True,
     "DictType": {"type": "array"},
 }
 

@@ -412,7 +412,10 @@ class Outbox:
             verification = Verification(verdict=Verdict.COULD_NOT_CHECK, checks=(broken,))
         now = self._clock.now_ms()
         return VerificationFinished(
-            at_ms=now, attempt=number, verification=replace(verification, verified_at_ms=now)
+            at_ms=now,
+            attempt=number,
+            verification=replace(verification, verified_at_ms=now),
+            named_once=True,
         )
 
     async def _check(self, run: Run, contract: Contract) -> Verification:

@@ -900,7 +900,11 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
     run = replace(run, verification=record)
     if passed or contract is None:
         return settle(run, attempt_outcome, event.at_ms)
-    text = failures_text(verification)
+    text = (
+        failures_text(verification)
+        if event.named_once
+        else "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
+    )
     if verification.verdict is Verdict.COULD_NOT_CHECK:
         # Says nothing about the work, so the worker is not paid to do it again.
         outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)

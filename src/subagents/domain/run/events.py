@@ -161,6 +161,8 @@ class TimerFired(Fact, frozen=True, tag=True):
 class VerificationFinished(Fact, frozen=True, tag=True):
     attempt: int
     verification: Verification
+    named_once: bool = False
+    """Its failures are told as ``failures_text`` says; in 0.1.0 what each is about stood twice."""
 
 
 class CancelRequested(Fact, frozen=True, tag=True):
