@@ -127,6 +127,24 @@ def test_a_mode_of_the_table_may_be_refused_and_one_that_the_user_wrote_may_not(
     assert wished.result.error == "set:mode: not in this folder"
 
 
+@pytest.mark.requirement("acp:setup:mode")
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (("auto", "default", "bypassPermissions"), "bypassPermissions"),
+        (("auto", "default"), "default"),
+    ],
+)
+def test_where_claude_may_not_pass_over_permissions_it_asks_us_and_no_model(
+    offered: tuple[str, ...], chosen: str
+) -> None:
+    fold = Fold(of_agent("claude-agent-acp"))
+    fold.open(modes={"currentModeId": "auto", "availableModes": [{"id": each} for each in offered]})
+
+    (asked,) = fold.sent("session/set_mode")
+    assert asked["modeId"] == chosen
+
+
 @pytest.mark.requirement("acp:setup:login")
 def test_an_agent_that_wants_a_login_says_how_to_give_it_one() -> None:
     fold = Fold(opening())

@@ -134,6 +134,23 @@ def test_chunks_are_joined_into_one_line_and_the_last_message_is_the_result() ->
     assert fold.result.text == "the result"
 
 
+@pytest.mark.requirement("acp:stream:notices")
+def test_what_the_program_itself_says_is_no_part_of_the_result() -> None:
+    fold = Fold(opening())
+    fold.open()
+    informational = {"claudeCode": {"kind": "informational", "level": "warning"}}
+
+    fold.hear(update("notice", severity="warning", title="Auto mode", description="changes"))
+    fold.hear(chunk("the ", id="b"))
+    words = {"type": "text", "text": "**Warning:** changing"}
+    fold.hear(update("agent_message_chunk", content=words, _meta=informational))
+    fold.hear(chunk("result", id="b"))
+    fold.hear(answer("prompt", {"stopReason": "end_turn"}))
+
+    assert fold.result.text == "the result"
+    assert fold.lines(LineType.SYSTEM) == ["Auto mode: changes", "**Warning:** changing"]
+
+
 @pytest.mark.requirement("acp:stream:joined")
 def test_a_message_that_goes_on_and_on_is_said_up_to_its_last_line_end() -> None:
     fold = Fold(opening())

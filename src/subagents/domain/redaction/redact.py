@@ -76,6 +76,14 @@ _AMOUNT: Final = re.compile(
 )
 """What stands after ``max_tokens=``: no secret."""
 _COUNTED: Final = re.compile(r"token", re.ASCII | re.IGNORECASE)
+_SAYS_VARIABLE: Final = re.compile(r"_env(?:_?(?:var|name))?\W*\Z", re.ASCII | re.IGNORECASE)
+"""Behind such a name stands the name of a variable, without which nobody could mend anything."""
+_VARIABLE: Final = re.compile(
+    r"\$?(?=[A-Z\d_]{0,80}(?:KEY|TOKEN|SECRET|PASS|PASSWORD|AUTH|CREDENTIALS?)[:.]?\Z)"
+    r"[A-Z]{1,20}\d{0,2}(?:_[A-Z]{1,20}\d{0,2}){1,6}[:.]?",
+    re.ASCII,
+)
+"""A variable that would hold a secret, named in place of one: ``$OPENAI_API_KEY``."""
 _DOTTED: Final = re.compile(r"(?<![\w-])[\w-]++(?:\.[\w-]++)++", re.ASCII)
 _FLAG: Final = re.compile(
     r"(--[\w-]{0,40}(?:passw(?:or)?d|passphrase|secret|token|(?:api|access)-?key)[ \t]{1,4}['\"]?)"
@@ -236,6 +244,8 @@ def _without_key_ends(text: str) -> str:
 def _assignment(found: re.Match[str]) -> str:
     name, quote, value = found[1], found[2], found["value"]
     if _COUNTED.match(name) and _AMOUNT.fullmatch(value):
+        return found[0]
+    if _SAYS_VARIABLE.search(name) or _VARIABLE.fullmatch(value):
         return found[0]
     return f"{name}{quote}{REDACTED}"
 

@@ -35,7 +35,7 @@ class PlanStatus(StrEnum):
 
 
 class PlanItem(Value, frozen=True):
-    """One item of the worker's own plan (TodoWrite, plan updates)."""
+    """One item of the worker's own plan (task and todo tools, plan updates)."""
 
     text: str
     status: PlanStatus = PlanStatus.PENDING

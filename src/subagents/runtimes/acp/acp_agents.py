@@ -98,6 +98,8 @@ class AgentFacts(Value, frozen=True):
     """The method to ``authenticate`` with; None = it finds its login by itself."""
     mode: str | None = None
     """The session mode in which it asks nobody; None = it has none, and questions are answered."""
+    fallback_mode: str | None = None
+    """Where ``mode`` is not offered: one in which it asks us, whatever its default is."""
     asking_mode: str | None = None
     second_prompt: SecondPrompt = SecondPrompt.QUEUES
     resumes: bool = False
@@ -131,6 +133,9 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         version="0.100.0",
         passes=("ANTHROPIC_*", "CLAUDE_*"),
         mode="bypassPermissions",
+        # Root is not offered the mode above, and the program's own default has a model judge each
+        # call, also those of our tools.
+        fallback_mode="default",
         second_prompt=SecondPrompt.STEERS,
         resumes=True,
         cancel_kills=True,

@@ -45,6 +45,9 @@ class Settings(NamedTuple):
     """What is to be set, and what was asked for that this agent does not offer."""
 
     settings: tuple[Setting, ...] = ()
+    beside: tuple[Setting, ...] = ()
+    """Sent before the prompt, whose turn begins without an answer to them: that of an earlier
+    version of ours, which is read again, has none."""
     missing: str | None = None
 
 
@@ -63,6 +66,8 @@ def initialize() -> InputLine:
             "clientCapabilities": {
                 "fs": {"readTextFile": False, "writeTextFile": False},
                 "terminal": False,
+                # Else what the program itself has to say comes as words of its model.
+                "session": {"notices": {}},
             },
             "clientInfo": {"name": "subagents", "title": "subagents", "version": __version__},
         },
@@ -115,8 +120,9 @@ def settings_of(
 ) -> Settings:
     """The settings to send, by what the answer to ``session/new`` offers.
 
-    A mode of the table that is not offered is left out, and may be refused: there the agent asks,
-    and is answered. One that the user wrote, a model or a thinking level must be there.
+    A mode of the table that is not offered gives way to the one in which the agent asks, and is
+    answered; either may be refused. One that the user wrote, a model or a thinking level must be
+    there.
     """
     offer = _Offer(opened, session_id)
     found: list[Setting] = []
@@ -130,6 +136,10 @@ def settings_of(
     mode, must = facts.mode, bool(options.mode)
     if not scope.is_open and facts.scope is ScopeMeans.ASKS:
         mode, must = facts.asking_mode, True
+    beside: tuple[Setting, ...] = ()
+    if not must and mode is not None and offer.setting("mode", mode) is None:
+        asking = None if facts.fallback_mode is None else offer.setting("mode", facts.fallback_mode)
+        beside = () if asking is None else (asking._replace(id=f"{TRIED}mode"),)
     wanted = [("mode", mode or None, must)]
     if facts.model_argument is None:
         wanted.append(("model", opening.model, True))
@@ -141,7 +151,7 @@ def settings_of(
         elif value is not None and needed:
             return Settings(missing=_missing(what, value, offer))
     found += [offer.option(name, value) for name, value in options.config.items()]
-    return Settings(settings=tuple(found))
+    return Settings(settings=tuple(found), beside=beside)
 
 
 def prompt(id: str, session_id: str, text: str) -> bytes:  # noqa: A002

@@ -29,7 +29,7 @@ from subagents.runtimes.output.json_fields import (
     text_at,
     value_at,
 )
-from subagents.runtimes.output.output_items import ALIVE, shown, tool_item
+from subagents.runtimes.output.output_items import ALIVE, shown, system_item, tool_item
 from subagents.runtimes.output.terminal_text import plain
 from subagents.runtimes.output.tool_lines import tool_use
 from subagents.text import cut_middle
@@ -125,6 +125,11 @@ def stream_step(
     """
     kind = text_at(update, "sessionUpdate")
     match kind:
+        case "agent_message_chunk" if _is_notice(update):
+            return _notice(stream, block_text(value_at(update, "content")))
+        case "notice":
+            parts = (text_at(update, "title"), text_at(update, "description"))
+            return _notice(stream, ": ".join(filter(None, parts)))
         case "agent_message_chunk" | "agent_thought_chunk":
             speaking = _MESSAGE if kind == "agent_message_chunk" else _THOUGHT
             step = _chunk(stream, update, speaking)
@@ -226,6 +231,19 @@ def _chunk(stream: AcpStream, update: Mapping[str, object], speaking: str) -> St
     # Nothing to write down yet, and the detectors see that the agent is at it.
     kind = LineType.TEXT if speaking == _MESSAGE else LineType.THINKING
     return StreamStep(stream=stream, output=output or (OutputItem(type=kind),))
+
+
+def _is_notice(update: Mapping[str, object]) -> bool:
+    """What Claude Code itself says, to a client that it takes to know no notices."""
+    meta = value_at(value_at(update, "_meta"), "claudeCode")
+    return value_at(meta, "kind") == "informational"
+
+
+def _notice(stream: AcpStream, text: str) -> StreamStep:
+    """Words of the program and not of its model: they end no message and are no result."""
+    if not text.strip():
+        return StreamStep(stream=stream, output=(ALIVE,))
+    return StreamStep(stream=stream, output=(system_item(text),))
 
 
 def _other_message(

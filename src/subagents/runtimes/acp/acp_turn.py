@@ -39,7 +39,7 @@ from subagents.runtimes.acp.acp_stream import AcpCall, AcpStream
 from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.output.json_fields import table_at, text_at, value_at
-from subagents.runtimes.output.output_items import result_signal
+from subagents.runtimes.output.output_items import result_signal, system_item
 from subagents.runtimes.output.tool_kinds import ToolScope
 
 MARK: Final = "_subagents/mark"
@@ -100,6 +100,9 @@ def answered(state: AcpState, answer: jsonrpc.Response) -> AcpStep:
         return _prompted(state, id, answer)
     if state.phase is AcpPhase.SETTINGS and id in state.settings:
         return _set(state, id, answer)
+    if id.startswith(acp_session.TRIED):
+        refused = None if answer.failure is None else acp_failures.setup(id, answer, ())
+        return TurnStep(state, output=() if refused is None else (system_item(refused.error),))
     if state.phase is not AcpPhase.SETUP:
         return _unknown(state, f"answer {answer.id}")
     match id:
@@ -157,13 +160,15 @@ def _opened(state: AcpState, opened: object) -> AcpStep:
         return _failed(state, acp_failures.AcpFailure(found.missing))
     state = replace(state, session_id=session_id, phase=AcpPhase.SETTINGS)
     seen: tuple[Signal, ...] = (SessionSeen(key="", session_id=session_id),)
-    if not found.settings:
-        return _begin_turn(state, seen)
-    state = replace(state, settings=tuple(each.id for each in found.settings))
-    input_lines = tuple(
-        acp_session.ask(each.id, each.method, each.params) for each in found.settings
+    beside, input_lines = (
+        tuple(acp_session.ask(each.id, each.method, each.params) for each in listed)
+        for listed in (found.beside, found.settings)
     )
-    return TurnStep(state, signals=seen, input_lines=input_lines)
+    if not found.settings:
+        step = _begin_turn(state, seen)
+        return step._replace(input_lines=(*beside, *step.input_lines))
+    state = replace(state, settings=tuple(each.id for each in found.settings))
+    return TurnStep(state, signals=seen, input_lines=(*beside, *input_lines))
 
 
 def _set(state: AcpState, id: str, answer: jsonrpc.Response) -> AcpStep:  # noqa: A002

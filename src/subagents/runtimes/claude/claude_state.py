@@ -12,6 +12,7 @@ from subagents.domain.run.signals import ResultSeen, UsageSeen
 from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import OutputItem, ToolUse
 from subagents.runtimes.claude.claude_stream import Spending
+from subagents.runtimes.claude.claude_tasks import ClaudeTask
 from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.output.output_items import ALIVE, result_signal, system_item
 from subagents.runtimes.output.terminal_text import plain
@@ -34,6 +35,8 @@ class ClaudeCall(Value, frozen=True):
     use: ToolUse
     begun_ms: int | None = None
     is_own: bool = True
+    task: dict[str, str] = {}
+    """Of a tool that changes the plan by one item: what it was given."""
 
 
 class ClaudeState(Value, frozen=True):
@@ -48,6 +51,8 @@ class ClaudeState(Value, frozen=True):
     session_id: str | None = None
     model: str | None = None
     calls: dict[str, ClaudeCall] = {}
+    tasks: tuple[ClaudeTask, ...] = ()
+    """The worker's plan, as this process wrote it."""
     commands: dict[str, str] = {}
     """Id of a message → what became of it."""
     last_text: str = ""

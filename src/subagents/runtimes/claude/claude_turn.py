@@ -19,6 +19,7 @@ from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import SessionSeen, Signal, ToolSeen
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import ApiError, LineType, OutputItem, ToolUse
+from subagents.runtimes.claude import claude_tasks
 from subagents.runtimes.claude.claude_state import (
     CALLS_MAX,
     NAME_CHARS_MAX,
@@ -365,11 +366,17 @@ def _begins(
     use = tool_use(name, given=block.get("input"), call_id=call_id, is_end=False)
     calls = dict(state.calls)
     if call_id:
-        calls[call_id] = ClaudeCall(use=use, begun_ms=begun_ms, is_own=not agent)
+        task = _texts(table_at(block, "input")) if name in claude_tasks.PLAN_TOOLS else {}
+        calls[call_id] = ClaudeCall(use=use, begun_ms=begun_ms, is_own=not agent, task=task)
         while len(calls) > CALLS_MAX:
             del calls[next(iter(calls))]
     mark = SUBAGENT if agent else ""
-    return replace(state, calls=calls), tool_item(use, mark=mark)
+    # A plan that is refused is none: it counts when its call has ended well.
+    return replace(state, calls=calls), tool_item(replace(use, plan=None), mark=mark)
+
+
+def _texts(given: Event) -> dict[str, str]:
+    return {key: value for key, value in given.items() if isinstance(value, str)}
 
 
 def _user(state: ClaudeState, event: Event, now_ms: int | None) -> ClaudeStep:
@@ -385,6 +392,13 @@ def _user(state: ClaudeState, event: Event, now_ms: int | None) -> ClaudeStep:
         unseen = ToolUse(name="tool", call_id=call_id or None)
         call = calls.pop(call_id, None) or ClaudeCall(use=unseen, is_own=not _agent(event))
         use = _over(call, block, event, end_ms)
+        if call.is_own and not use.is_error:
+            tasks = claude_tasks.changed(
+                state.tasks, use.name, call.task, table_at(event, "tool_use_result")
+            )
+            if tasks != state.tasks:
+                use = replace(use, plan=tuple(each.item for each in tasks))
+                state = replace(state, tasks=tasks)
         mark = "" if call.is_own else SUBAGENT
         output.append(tool_item(use, mark=mark))
         if call.is_own:
@@ -407,6 +421,7 @@ def _over(call: ClaudeCall, block: Event, event: Event, end_ms: int | None) -> T
         is_end=True,
         exit_code=end.exit_code,
         is_error=end.is_error,
+        plan=None if end.is_error else call.use.plan,
         output=ended.output,
         duration_ms=took_ms,
     )

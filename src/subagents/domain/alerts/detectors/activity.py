@@ -34,7 +34,7 @@ _VERBS: Final = {
     ),
     "planning": (
         *("todowrite", "todo_write", "write_todos", "update_plan", "todo_list", "todoread"),
-        *("exitplanmode", "exit_plan_mode"),
+        *("exitplanmode", "exit_plan_mode", "taskcreate", "taskupdate", "tasklist", "taskget"),
     ),
     "waiting": ("bashoutput", "write_stdin", "wait", "sleep", "taskoutput", "task_output"),
 }

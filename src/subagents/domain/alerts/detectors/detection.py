@@ -145,7 +145,7 @@ def _look(
 def _look_at_tool(
     watch: Watch, tool: ToolUse, number: int, alerts: list[Alert], *, at_ms: int, rules: AlertRules
 ) -> Watch:
-    if tool.plan is not None:
+    if tool.plan is not None and not tool.is_error:
         key = _key(AlertKind.TASK_MILESTONE, watch, number)
         watch, news = plans.look(watch, tool.plan, key=key)
         alerts += news
