@@ -43,7 +43,7 @@ CODEX_LOGIN: Final = (
     "~/.codex/config.toml:model_provider",
 )
 LLM_DISTRIBUTION: Final = "pydantic-ai-slim"
-NOT_ABOUT_TOOLS: Final = ("env", "pass_env")
+NOT_ABOUT_TOOLS: Final = ("env", "pass_env", "handshake_seconds")
 """Options that do not change what a worker may do with its tools."""
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 

@@ -25,6 +25,17 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Variables let through from the daemon's environment."""
 
 
+HANDSHAKE_S: Final = 120.0
+"""Long enough for a program that starts its own servers on a busy machine."""
+
+
+class ConversationOptions(WorkerOptions, frozen=True, kw_only=True):
+    """What every runtime takes that talks with its program."""
+
+    handshake_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = HANDSHAKE_S
+    """So long each step may take before the program's turn has begun."""
+
+
 T = TypeVar("T", bound=WorkerOptions)
 
 
@@ -60,6 +71,12 @@ def parsed(
         if any("\0" in text for text in _texts(getattr(found, key))):
             raise ConfigError(f"`{key}` cannot hold NUL characters")
     return found
+
+
+def handshake_seconds(options: Mapping[str, object]) -> float:
+    """How long each step of a handshake may take, by options that were accepted."""
+    given = options.get("handshake_seconds")
+    return float(given) if isinstance(given, (int, float)) else HANDSHAKE_S
 
 
 def check_variables(names: Iterable[str]) -> None:

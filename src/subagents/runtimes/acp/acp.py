@@ -169,6 +169,16 @@ class AcpDialect:
         params = {"sessionId": state.session_id}
         return InputLine(key, jsonrpc.notification("session/cancel", params, versioned=True))
 
+    def awaits(self, state: AcpState) -> str | None:
+        """See ``Awaiting.awaits``."""
+        match state.phase:
+            case AcpPhase.SETUP:
+                return f"the answer to `{state.asked}`"
+            case AcpPhase.SETTINGS:
+                return "the answers to its settings"
+            case _:
+                return None
+
     def is_done(self, state: AcpState) -> bool:
         """See ``Dialect.is_done``."""
         return state.phase is AcpPhase.OVER

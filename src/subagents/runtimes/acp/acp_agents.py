@@ -14,6 +14,7 @@ The options of an ``acp`` agent (``[agents.<id>.runtime_options]``; docs/runtime
 ``auth``     The method to ``authenticate`` with; "" = none.
 ``mode``     The session mode to work in; "" = the agent's own default.
 ``config``   Session configuration options to set: ``{ name = value }``.
+``handshake_seconds``  So long each step may take before its turn has begun; default 120.
 
 Beside them each field of ``AgentFacts`` that describes behaviour may be given, for an agent that is
 in no row or does better by now.
@@ -28,7 +29,7 @@ import msgspec
 
 from subagents.domain.run.values import Value, replace
 from subagents.errors import ConfigError
-from subagents.runtimes.runtime_options import WorkerOptions, parsed
+from subagents.runtimes.runtime_options import ConversationOptions, parsed
 
 
 class SecondPrompt(StrEnum):
@@ -98,8 +99,6 @@ class AgentFacts(Value, frozen=True):
     """The method to ``authenticate`` with; None = it finds its login by itself."""
     mode: str | None = None
     """The session mode in which it asks nobody; None = it has none, and questions are answered."""
-    fallback_mode: str | None = None
-    """Where ``mode`` is not offered: one in which it asks us, whatever its default is."""
     asking_mode: str | None = None
     second_prompt: SecondPrompt = SecondPrompt.QUEUES
     resumes: bool = False
@@ -133,9 +132,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         version="0.100.0",
         passes=("ANTHROPIC_*", "CLAUDE_*"),
         mode="bypassPermissions",
-        # Root is not offered the mode above, and the program's own default has a model judge each
-        # call, also those of our tools.
-        fallback_mode="default",
         second_prompt=SecondPrompt.STEERS,
         resumes=True,
         cancel_kills=True,
@@ -234,7 +230,7 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
 # -- options --------------------------------------------------------------------------------------
 
 
-class AcpOptions(WorkerOptions, frozen=True, kw_only=True):
+class AcpOptions(ConversationOptions, frozen=True, kw_only=True):
     """As written; None = as in the table."""
 
     agent: str | None = None

@@ -19,6 +19,9 @@ from subagents.version import __version__
 PROTOCOL_VERSION: Final = 1
 TRIED: Final = "try:"
 """Beginning of the id of a setting that the agent may refuse."""
+_INSTEAD: Final = {"bypassPermissions": "default"}
+"""Claude Code does not offer the first to root, and its own default may be a mode in which a model
+judges each call, also those of our tools; in the second it asks us."""
 OFFERED_MAX: Final = 12
 """Names in a message of what an agent offers."""
 
@@ -138,7 +141,8 @@ def settings_of(
         mode, must = facts.asking_mode, True
     beside: tuple[Setting, ...] = ()
     if not must and mode is not None and offer.setting("mode", mode) is None:
-        asking = None if facts.fallback_mode is None else offer.setting("mode", facts.fallback_mode)
+        instead = _INSTEAD.get(mode)
+        asking = None if instead is None else offer.setting("mode", instead)
         beside = () if asking is None else (asking._replace(id=f"{TRIED}mode"),)
     wanted = [("mode", mode or None, must)]
     if facts.model_argument is None:

@@ -48,6 +48,7 @@ KEPT_MAX: Final = 1_000
 STEER: Final = "steer:"
 """Beginning of the id that a message goes out in."""
 
+FIRST: Final = "initialize"
 _PROMPT: Final = "prompt"
 _MARKED: Final = msgspec.json.Decoder(tuple[str, str])
 
@@ -68,6 +69,8 @@ class AcpState(Value, frozen=True):
     facts: AgentFacts
     options: AcpOptions
     phase: AcpPhase = AcpPhase.SETUP
+    asked: str = FIRST
+    """During the setup: the request that was not answered yet."""
     session: SessionAbilities = SessionAbilities()
     session_id: str = ""
     auth_methods: tuple[str, ...] = ()
@@ -132,7 +135,7 @@ def _initialized(state: AcpState, answer: jsonrpc.Response) -> AcpStep:
     state = replace(state, session=session, auth_methods=methods)
     if state.facts.auth:
         asked = acp_session.ask("authenticate", "authenticate", {"methodId": state.facts.auth})
-        return TurnStep(state, input_lines=(asked,))
+        return TurnStep(replace(state, asked="authenticate"), input_lines=(asked,))
     return _open_session(state)
 
 
@@ -141,6 +144,7 @@ def _open_session(state: AcpState, *, again: bool = False) -> AcpStep:
     if input_line is None:
         error = f"the agent cannot resume its session {state.opening.session_id}"
         return _failed(state, acp_failures.AcpFailure(error))
+    state = replace(state, asked="session/load" if again else "session/new")
     return TurnStep(state, input_lines=(input_line,))
 
 
@@ -158,7 +162,7 @@ def _opened(state: AcpState, opened: object) -> AcpStep:
     )
     if found.missing is not None:
         return _failed(state, acp_failures.AcpFailure(found.missing))
-    state = replace(state, session_id=session_id, phase=AcpPhase.SETTINGS)
+    state = replace(state, session_id=session_id, phase=AcpPhase.SETTINGS, asked=FIRST)
     seen: tuple[Signal, ...] = (SessionSeen(key="", session_id=session_id),)
     beside, input_lines = (
         tuple(acp_session.ask(each.id, each.method, each.params) for each in listed)

@@ -136,6 +136,11 @@ class ClaudeDialect:
         """See ``Dialect.interrupt``."""
         return None if state.is_over else interruption(key)
 
+    def awaits(self, state: ClaudeState) -> str | None:
+        """See ``Awaiting.awaits``."""
+        has_begun = state.session_id is not None or state.commands or state.has_result
+        return None if has_begun or state.is_over else "its first event"
+
     def is_done(self, state: ClaudeState) -> bool:
         """See ``Dialect.is_done``."""
         return state.is_over

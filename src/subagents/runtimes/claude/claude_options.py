@@ -13,6 +13,7 @@
 ``max_budget_usd``     By Claude Code's own account, per session.
 ``fallback_model``     Models for when the first one takes no more.
 ``args``               More arguments of the program.
+``handshake_seconds``  So long it may take until its first event; default 120.
 """
 
 import os
@@ -30,7 +31,7 @@ import msgspec
 from subagents import process_group
 from subagents.errors import ConfigError, UsageError
 from subagents.runtimes.process.environment import program
-from subagents.runtimes.runtime_options import WorkerOptions, parsed
+from subagents.runtimes.runtime_options import ConversationOptions, parsed
 
 NAME: Final = "claude-code"
 PROGRAM: Final = "claude"
@@ -87,7 +88,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
 """Arguments that are set in another way, and how."""
 
 
-class ClaudeOptions(WorkerOptions, frozen=True, kw_only=True):
+class ClaudeOptions(ConversationOptions, frozen=True, kw_only=True):
     """As written, with defaults."""
 
     program: _Text | None = None

@@ -140,6 +140,16 @@ class CodexDialect:
         params = {"threadId": state.thread_id, "turnId": state.turn_id}
         return asking(f"{INTERRUPT}{key}", "turn/interrupt", params, key=key)
 
+    def awaits(self, state: CodexState) -> str | None:
+        """See ``Awaiting.awaits``."""
+        if state.is_over or state.turn_id is not None:
+            return None
+        if state.thread_id is not None:
+            return "the answer to `turn/start`"
+        if not state.asked:
+            return "the answer to `thread/start`"
+        return "the answers to `initialize`, `config/read` and `account/read`"
+
     def is_done(self, state: CodexState) -> bool:
         """See ``Dialect.is_done``: what a turn took it answers before it ends."""
         return state.is_over

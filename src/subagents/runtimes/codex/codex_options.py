@@ -9,6 +9,7 @@
 ``trust_project``  Whether ``.codex/`` of the project counts; unset = as the user decided before.
 ``prices``         ``{ input = …, cached = …, output = … }`` in dollars per million tokens. Codex
                    reports no cost; with prices it is computed.
+``handshake_seconds``  So long each step may take before its turn has begun; default 120.
 ``config``         Any further keys of Codex's own ``config.toml``, for these workers alone.
 """
 
@@ -18,7 +19,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from subagents.errors import ConfigError
-from subagents.runtimes.runtime_options import WorkerOptions, parsed
+from subagents.runtimes.runtime_options import ConversationOptions, parsed
 
 SERVER: Final = "subagents"
 """Our MCP server's name with Codex."""
@@ -44,7 +45,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Of input that was read from the provider's cache; None = as ``input``."""
 
 
-class CodexOptions(WorkerOptions, frozen=True, kw_only=True):
+class CodexOptions(ConversationOptions, frozen=True, kw_only=True):
     """As written, with defaults."""
 
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ("codex",)

@@ -31,8 +31,8 @@ from subagents.ports import (
     StartedInfo,
     Varied,
 )
-from subagents.runtimes.conversation.dialect import Dialect, InputLine, Opening
-from subagents.runtimes.conversation.turn_reader import TurnReader
+from subagents.runtimes.conversation.dialect import Awaiting, Dialect, InputLine, Opening
+from subagents.runtimes.conversation.turn_reader import OVERDUE, TurnReader
 from subagents.runtimes.conversation.worker_input import WorkerInput, first_input
 from subagents.runtimes.process.discard import discard_all
 from subagents.runtimes.process.environment import (
@@ -43,6 +43,7 @@ from subagents.runtimes.process.environment import (
 )
 from subagents.runtimes.process.processes import alive, send
 from subagents.runtimes.process.shim import AttemptDirectory, ProcessAttempts, ShimCommand
+from subagents.runtimes.runtime_options import handshake_seconds
 
 S = TypeVar("S")
 
@@ -179,7 +180,10 @@ class ConversationRuntime(Generic[S]):
         )
         live.reader = reader
         self._live[ref.attempt_id] = live
-        ending = asyncio.create_task(self._end_when_done(ref, directory, live))
+        ending = asyncio.gather(
+            self._end_when_done(ref, directory, live),
+            self._end_when_mute(ref, directory, live, handshake_seconds(opening.options)),
+        )
         try:
             async for seen, at in self._attempts.watch(ref.attempt_id, directory, reader):
                 yield reader.as_ended(seen) if isinstance(seen, Exited) else seen, at
@@ -302,6 +306,33 @@ class ConversationRuntime(Generic[S]):
             send(feeder, signal.SIGTERM)
         await self._clock.sleep(EXIT_BOUND_S)
         await self._attempts.stop(ref.attempt_id, directory, grace_s=END_GRACE_S)
+
+    async def _end_when_mute(
+        self,
+        ref: AttemptRef,
+        directory: AttemptDirectory,
+        live: "_LiveTurn[S]",
+        handshake_s: float,
+    ) -> None:
+        """End a program that owes for too long what its turn needs to begin."""
+        dialect, reader = self._dialect, live.reader
+        if not isinstance(dialect, Awaiting):
+            return
+        while (owed := dialect.awaits(reader.state)) is not None and not reader.is_over:
+
+            def is_given(owed: str = owed) -> bool:
+                return reader.is_over or dialect.awaits(reader.state) != owed
+
+            await live.until(is_given, handshake_s, self._clock)
+            if not is_given():
+                text = (
+                    f"the program owed {owed} for {handshake_s:g} s "
+                    "(runtime_options.handshake_seconds) and was ended: it may not speak the "
+                    f'protocol of runtime "{self.name}", or wait for a login'
+                )
+                await self._off_loop(partial((directory.path / OVERDUE).write_text, text))
+                await self._attempts.stop(ref.attempt_id, directory, grace_s=END_GRACE_S)
+                return
 
     def _opening(self, launch: Launch, *, turn: int, message: str) -> Opening:
         return Opening(

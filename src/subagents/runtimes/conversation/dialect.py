@@ -9,7 +9,7 @@ made so: docs/decisions/0023-conversations-are-folds-over-files.md.
 """
 
 from collections.abc import Mapping
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import Signal
@@ -18,6 +18,7 @@ from subagents.domain.run.worker_output import OutputItem
 from subagents.ports import WorkerSetup
 
 S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
 
 
 class Opening(WorkerSetup, frozen=True, kw_only=True):
@@ -172,5 +173,19 @@ class Dialect(Protocol[S]):
         """The program is gone and all its output was read: what follows for an open turn.
 
         A turn that did not end gets a ``ResultSeen`` that is an error, with the last text.
+        """
+        ...
+
+
+@runtime_checkable
+class Awaiting(Protocol[S_contra]):
+    """A dialect that knows when its program has begun: only then can a mute one be told from one
+    that is at work. A dialect without this waits until the run's own deadline."""
+
+    def awaits(self, state: S_contra) -> str | None:
+        """What the program owes before its turn begins, such as the answer to ``initialize``.
+
+        Each is owed for ``handshake_seconds`` at most, and none comes twice. None = it has begun,
+        or is over.
         """
         ...

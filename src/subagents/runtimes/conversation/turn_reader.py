@@ -19,7 +19,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from subagents.domain.run.run import Exit
-from subagents.domain.run.signals import Exited, Signal
+from subagents.domain.run.signals import Exited, ResultSeen, Signal
 from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import LineType, OutputBatch, OutputItem
 from subagents.runtimes.conversation.dialect import (
@@ -49,6 +49,8 @@ log = logging.getLogger(__name__)
 S = TypeVar("S")
 
 CHECKPOINT: Final = "state"
+OVERDUE: Final = "overdue"
+"""Written beside it before a program is ended that never began its turn: why."""
 CHECKPOINT_BYTES: Final = 1024 * 1024
 CHECKPOINTS_MAX: Final = 64
 """So many states, so far apart, are remembered: what is discarded lags behind by one of them."""
@@ -148,6 +150,10 @@ class TurnReader(Generic[S]):
             reading.add(ERR, line_items(part.data, is_stderr=True), part.end)
         last = self._guarded(lambda: self._dialect.finish(self.state))
         self.state = last.state
+        overdue = self._overdue()
+        if overdue is not None:
+            result = ResultSeen(key="", text="", is_error=True, error=overdue)
+            last = last._replace(signals=(result,))
         reading.add(OUT, list(last.output), self._out.position)
         key = f"{self._opening.attempt_id}:finish"
         reading.signals += [
@@ -178,9 +184,18 @@ class TurnReader(Generic[S]):
         """How the worker ended: when its turn is over it did what it was there for.
 
         Programs that end badly after a good turn (or are ended, because they do not go by
-        themselves) do not make it a bad one.
+        themselves) do not make it a bad one. Of one that was ended because it never began, the
+        result says why.
         """
-        return replace(seen, exit=Exit(code=0)) if self.is_done else seen
+        is_explained = self.is_done or self._overdue() is not None
+        return replace(seen, exit=Exit(code=0)) if is_explained else seen
+
+    def _overdue(self) -> str | None:
+        """Why it was ended before its turn had begun; None = it was not."""
+        try:
+            return (self._directory.path / OVERDUE).read_text()
+        except FileNotFoundError:
+            return None
 
     def _read_out(self, reading: "_ReadPass", until: int | None) -> bool:
         budget, size = READ_BYTES_MAX, 1
