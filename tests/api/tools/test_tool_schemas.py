@@ -11,11 +11,13 @@ from subagents.api.tools import action_tool
 from subagents.api.tools import history_tool as history
 from subagents.api.tools import tool_arguments as arguments
 from subagents.api.tools.tool_registry import TOOLS
-from subagents.api.tools.worker_tools import LEVELS, PRIORITIES, _Ask
+from subagents.api.tools.worker_tools import _Ask
 from subagents.api.wire import requests as wire
 from subagents.domain.run.run import (
     Confidence,
     Decision,
+    Priority,
+    ProgressLevel,
     Report,
     ReportedArtifact,
     ReportStatus,
@@ -81,8 +83,8 @@ ENUMS: dict[tuple[str, ...], tuple[str, ...] | type[StrEnum]] = {
     ),
     ("report_completion", "status"): ReportStatus,
     ("report_completion", "confidence"): Confidence,
-    ("report_progress", "level"): LEVELS,
-    ("notify_parent", "priority"): PRIORITIES,
+    ("report_progress", "level"): ProgressLevel,
+    ("notify_parent", "priority"): Priority,
 }
 
 

@@ -34,13 +34,12 @@ from subagents.api.wire.message_answers import (
 )
 from subagents.api.wire.parameters import flag, number
 from subagents.api.wire.run_answers import WaitError, WaitResult
-from subagents.domain.run.run import Report, Run
+from subagents.domain.run.run import Priority, Report, Run
 from subagents.domain.run.values import MessageId, RunId
 from subagents.domain.text.announcement import ANSWER_SUFFIX
 from subagents.errors import Forbidden, SubagentsError
 
 UNTIL: Final = ("any", "all")
-PRIORITIES: Final = ("info", "question", "blocker")
 INBOX_LIMIT: Final = 200
 INBOX: Final = (
     flag("all", "Read messages, too."),
@@ -238,7 +237,7 @@ async def notify(request: Request) -> Response:
     services = services_of(request)
     run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.NotifyBody)
-    priority = one_of("priority", body.priority, PRIORITIES)
+    priority = one_of("priority", body.priority, [*Priority])
     await services.engine.notify(run.id, body.message, priority=priority)
     await services.engine.tool_used(run.id, len(run.attempts), "notify_parent")
     able = run.resolved.abilities

@@ -38,7 +38,7 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.field_docs import field_docs
 from subagents.api.wire.parameters import Parameter
 from subagents.api.wire.wire_struct import WireStruct
-from subagents.domain.run.run import Decision, Report
+from subagents.domain.run.run import Decision, Priority, Report
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.errors import SubagentsError
 from subagents.version import __version__
@@ -210,7 +210,7 @@ HEADERS: Final[Mapping[str, tuple[str, Schema]]] = {
 }
 WORDS: Final[Mapping[tuple[str, str], Iterable[str]]] = {
     ("WaitBody", "until"): inbox_routes.UNTIL,
-    ("NotifyBody", "priority"): inbox_routes.PRIORITIES,
+    ("NotifyBody", "priority"): tuple(Priority),
     ("RespondBody", "decision"): (Decision.ANSWER, Decision.APPROVE, Decision.DENY),
 }
 """Fields that are any text to their struct and one of these words to their handler."""

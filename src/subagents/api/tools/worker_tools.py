@@ -6,19 +6,19 @@ is told "error" tries again, one that is told "again in 12 s" continues its work
 """
 
 import asyncio
-from collections.abc import Mapping
 from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from subagents.api.answers import message_building, run_building
 from subagents.api.calls.call import own_attempt
-from subagents.api.tools.tool import Answer, Audience, Call, Schema, Tool
+from subagents.api.tools.tool import Answer, Audience, Call, Tool
+from subagents.api.tools.tool_schemas import schema
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import decode, one_of
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
-from subagents.domain.run.run import Decision, Request, Run
-from subagents.domain.run.spec import TIMEOUT_SECONDS_MAX
+from subagents.domain.run.run import Decision, Priority, Report, Request, Run
 from subagents.domain.run.values import RequestId
 from subagents.errors import (
     Forbidden,
@@ -32,8 +32,6 @@ ANSWER_WAIT_S: Final = 50.0
 """``request_orchestrator`` holds a call at most so long: many clients give up after 60 s."""
 TELL_S: Final = 20.0
 """Between two signs of life of a call that waits."""
-PRIORITIES: Final = ("info", "question", "blocker")
-LEVELS: Final = ("L0_operational", "L1_plan_update", "L2_detail")
 
 
 async def speaker(call: Call) -> Run:
@@ -51,19 +49,6 @@ async def speaker(call: Call) -> Run:
             guardrail="role",
         )
     return await own_attempt(call.services, run_id, call.caller)
-
-
-def _flat(properties: Mapping[str, Schema], *required: str) -> Schema:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(required),
-        "additionalProperties": False,
-    }
-
-
-def _texts(description: str) -> Schema:
-    return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
 # -- report_completion --------------------------------------------------------------------------
@@ -111,7 +96,7 @@ def _too_soon(error: RateLimited) -> Answer:
 async def _notify_parent(call: Call) -> Answer:
     run = await speaker(call)
     body = decode(dict(call.arguments), wire.NotifyBody)
-    priority = one_of("priority", body.priority, PRIORITIES)
+    priority = one_of("priority", body.priority, [*Priority])
     try:
         await call.services.engine.notify(run.id, body.message, priority=priority)
     except RateLimited as error:
@@ -125,13 +110,11 @@ async def _notify_parent(call: Call) -> Answer:
 # -- request_orchestrator -----------------------------------------------------------------------
 
 
-class _Ask(wire.Body, frozen=True):
-    question: wire.Message | None = None
-    context: Annotated[str, msgspec.Meta(max_length=wire.ANSWER_CHARS_MAX)] | None = None
-    options: Annotated[tuple[wire.Message, ...], msgspec.Meta(max_length=20)] = ()
-    timeout_seconds: Annotated[float, msgspec.Meta(ge=1, le=TIMEOUT_SECONDS_MAX)] = 600
-    default_answer: Annotated[str, msgspec.Meta(max_length=wire.ANSWER_CHARS_MAX)] | None = None
-    request_id: str | None = None
+class _Ask(wire.Asking, frozen=True):
+    question: Annotated[
+        wire.Message | None, Meta(description="Required, except with requestId")
+    ] = None
+    request_id: Annotated[str | None, Meta(description="Go on waiting for this one")] = None
 
 
 async def _request_orchestrator(call: Call) -> Answer:
@@ -227,37 +210,7 @@ WORKER_TOOLS: Final[tuple[Tool, ...]] = (
             "Claim the end of your task: what was done and what is left. Make it your last tool"
             " call; the last report counts. Say partial or failed when that is the truth."
         ),
-        schema=_flat(
-            {
-                "summary": {"type": "string", "description": "What was accomplished."},
-                "status": {
-                    "type": "string",
-                    "enum": ["complete", "partial", "failed"],
-                    "description": "Default complete.",
-                },
-                "confidence": {
-                    "type": "string",
-                    "enum": ["high", "medium", "low"],
-                    "description": "How sure you are of the result.",
-                },
-                "artifacts": {
-                    "type": "array",
-                    "description": "Files you leave behind.",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "path": {"type": "string"},
-                            "description": {"type": "string"},
-                        },
-                        "required": ["path"],
-                        "additionalProperties": False,
-                    },
-                },
-                "blockers": _texts("What stood in the way."),
-                "warnings": _texts("What the requester should look at."),
-            },
-            "summary",
-        ),
+        schema=schema(Report),
         handler=_report_completion,
         audience=Audience.WORKER,
         idempotent=True,
@@ -268,22 +221,7 @@ WORKER_TOOLS: Final[tuple[Tool, ...]] = (
             "Show how far you are; returns at once. At most one per 30 seconds, an earlier one is"
             " not stored."
         ),
-        schema=_flat(
-            {
-                "phase": {"type": "string", "description": "Current step, in a few words."},
-                "percentComplete": {"type": "number", "minimum": 0, "maximum": 100},
-                "level": {
-                    "type": "string",
-                    "enum": list(LEVELS),
-                    "description": "L0 what runs now, L1 the plan changed, L2 detail.",
-                },
-                "metrics": {
-                    "type": "object",
-                    "description": "Names with text or number values.",
-                },
-            },
-            "phase",
-        ),
+        schema=schema(wire.ProgressBody),
         handler=_report_progress,
         audience=Audience.WORKER,
     ),
@@ -293,17 +231,7 @@ WORKER_TOOLS: Final[tuple[Tool, ...]] = (
             "Send your requester a one-way message. question and blocker mark you as blocked"
             " until it answers; to wait for the answer use request_orchestrator."
         ),
-        schema=_flat(
-            {
-                "message": {"type": "string"},
-                "priority": {
-                    "type": "string",
-                    "enum": list(PRIORITIES),
-                    "description": "Default info.",
-                },
-            },
-            "message",
-        ),
+        schema=schema(wire.NotifyBody),
         handler=_notify_parent,
         audience=Audience.WORKER,
     ),
@@ -313,26 +241,7 @@ WORKER_TOOLS: Final[tuple[Tool, ...]] = (
             "Ask your requester and wait for the answer. Returns after at most 50 seconds; when"
             " status is pending, call again with requestId. At most 5 questions a minute, 3 open."
         ),
-        schema=_flat(
-            {
-                "question": {
-                    "type": "string",
-                    "description": "Required, except with requestId.",
-                },
-                "context": {"type": "string", "description": "What the requester must know."},
-                "options": _texts("Possible answers."),
-                "timeoutSeconds": {
-                    "type": "number",
-                    "minimum": 1,
-                    "description": "How long the question stands; default 600.",
-                },
-                "defaultAnswer": {
-                    "type": "string",
-                    "description": "Taken when nobody answers in time.",
-                },
-                "requestId": {"type": "string", "description": "Go on waiting for this one."},
-            }
-        ),
+        schema=schema(_Ask),
         handler=_request_orchestrator,
         audience=Audience.WORKER,
     ),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from subagents.api.wire.decoding import (
     as_object,
@@ -20,9 +21,10 @@ from subagents.api.wire.decoding import (
     texts_in,
 )
 from subagents.domain.rules.parameter_checks import check_path, check_spec
-from subagents.domain.run.parameter import parameters
+from subagents.domain.run.parameter import parameters, words
 from subagents.domain.run.run import (
     Decision,
+    Priority,
     Progress,
     ProgressLevel,
     Report,
@@ -44,10 +46,12 @@ METRICS_MAX: Final = 50
 CONFIG_ENTRIES_MAX: Final = 500
 
 T = TypeVar("T", bound=msgspec.Struct)
-Seconds = Annotated[float, msgspec.Meta(ge=0, le=TIMEOUT_SECONDS_MAX)]
-Message = Annotated[str, msgspec.Meta(min_length=1, max_length=MESSAGE_CHARS_MAX)]
-MetricName = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
-MetricValue = Annotated[str, msgspec.Meta(max_length=200)] | int | float
+Seconds = Annotated[float, Meta(ge=0, le=TIMEOUT_SECONDS_MAX)]
+Message = Annotated[str, Meta(min_length=1, max_length=MESSAGE_CHARS_MAX)]
+LongText = Annotated[str, Meta(max_length=ANSWER_CHARS_MAX)]
+Percent = Annotated[float, Meta(ge=0, le=100)]
+MetricName = Annotated[str, Meta(min_length=1, max_length=100)]
+MetricValue = Annotated[str, Meta(max_length=200)] | int | float
 
 
 LISTS: Final = frozenset(each.name for each in parameters(RunSpec) if each.is_list)
@@ -84,45 +88,63 @@ class SteerBody(Body, frozen=True):
 
 
 class WaitBody(Body, frozen=True):
-    run_ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=WAIT_RUNS_MAX)] = ()
+    run_ids: Annotated[tuple[str, ...], Meta(max_length=WAIT_RUNS_MAX)] = ()
     until: str = "any"
-    timeout_seconds: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 30
+    timeout_seconds: Annotated[float, Meta(ge=0, le=WAIT_SECONDS_MAX)] = 30
 
 
 class InboxBody(Body, frozen=True):
-    limit: Annotated[int, msgspec.Meta(ge=1, le=INBOX_LIMIT_MAX)] = 50
-    message_ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=INBOX_LIMIT_MAX)] | None = None
+    limit: Annotated[int, Meta(ge=1, le=INBOX_LIMIT_MAX)] = 50
+    message_ids: Annotated[tuple[str, ...], Meta(max_length=INBOX_LIMIT_MAX)] | None = None
     """Only these; None = whichever are unread."""
 
 
 class AckBody(Body, frozen=True):
-    message_ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=INBOX_LIMIT_MAX)]
+    message_ids: Annotated[tuple[str, ...], Meta(max_length=INBOX_LIMIT_MAX)]
 
 
-class AskBody(Body, frozen=True):
+class Asking(Body, frozen=True):
+    """What goes with a worker's question."""
+
+    context: Annotated[LongText | None, Meta(description="What the requester must know")] = None
+    options: Annotated[
+        tuple[Message, ...], Meta(max_length=20, description="Possible answers")
+    ] = ()
+    timeout_seconds: Annotated[
+        float, Meta(ge=1, le=TIMEOUT_SECONDS_MAX, description="How long the question stands")
+    ] = 600
+    default_answer: Annotated[
+        LongText | None, Meta(description="Taken when nobody answers in time")
+    ] = None
+
+
+class AskBody(Asking, frozen=True, kw_only=True):
     run_id: str
     question: Message
-    context: Annotated[str, msgspec.Meta(max_length=ANSWER_CHARS_MAX)] | None = None
-    options: Annotated[tuple[Message, ...], msgspec.Meta(max_length=20)] = ()
-    timeout_seconds: Annotated[float, msgspec.Meta(ge=1, le=TIMEOUT_SECONDS_MAX)] = 600
-    default_answer: Annotated[str, msgspec.Meta(max_length=ANSWER_CHARS_MAX)] | None = None
 
 
 class RespondBody(Body, frozen=True):
-    response: Annotated[str, msgspec.Meta(max_length=ANSWER_CHARS_MAX)]
+    response: LongText
     decision: str = "answer"
 
 
 class NotifyBody(Body, frozen=True):
     message: Message
-    priority: str = "info"
+    priority: Annotated[str, words(Priority)] = "info"
 
 
 class ProgressBody(Body, frozen=True):
-    phase: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    percent_complete: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
-    level: str | None = None
-    metrics: Annotated[dict[MetricName, MetricValue], msgspec.Meta(max_length=METRICS_MAX)] = {}
+    phase: Annotated[
+        str, Meta(min_length=1, max_length=200, description="Current step, in a few words")
+    ]
+    percent_complete: Annotated[Percent | None, Meta(description="0 to 100")] = None
+    level: Annotated[
+        str | None, words(ProgressLevel, "L0 what runs now, L1 the plan changed, L2 detail")
+    ] = None
+    metrics: Annotated[
+        dict[MetricName, MetricValue],
+        Meta(max_length=METRICS_MAX, description="Names with text or number values"),
+    ] = {}
 
 
 # -- whole requests -----------------------------------------------------------------------------

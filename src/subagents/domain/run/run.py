@@ -1,7 +1,7 @@
 """A run and its parts, as the reducer sees them and the store keeps them."""
 
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.outcome import (
@@ -11,6 +11,7 @@ from subagents.domain.run.outcome import (
     Verification,
     VerificationState,
 )
+from subagents.domain.run.parameter import about
 from subagents.domain.run.spec import Resolved, RunSpec
 from subagents.domain.run.values import (
     AttemptId,
@@ -130,12 +131,12 @@ class ReportedArtifact(Value, frozen=True):
 class Report(Value, frozen=True):
     """The worker's own claim of completion: evidence, never the outcome."""
 
-    summary: str
+    summary: Annotated[str, about("What was accomplished")]
     status: ReportStatus = ReportStatus.COMPLETE
-    confidence: Confidence | None = None
-    artifacts: tuple[ReportedArtifact, ...] = ()
-    blockers: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    confidence: Annotated[Confidence | None, about("How sure you are of the result")] = None
+    artifacts: Annotated[tuple[ReportedArtifact, ...], about("Files you leave behind")] = ()
+    blockers: Annotated[tuple[str, ...], about("What stood in the way")] = ()
+    warnings: Annotated[tuple[str, ...], about("What the requester should look at")] = ()
 
 
 class ProgressLevel(StrEnum):
