@@ -1,4 +1,4 @@
-"""Codex's file is the only one we edit: all but our table stays, and it is replaced in one step."""
+"""Codex's file: all but our table stays, and it is replaced in one step."""
 
 import tomllib
 from pathlib import Path
@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subagents.cli.install.agent_programs import agent_program
-from subagents.cli.install.codex_registration import Change, change_of, with_entry, write
+from subagents.cli.install.codex_registration import change_of, with_entry
+from subagents.cli.install.file_change import Change, write
 from subagents.errors import ConfigError, Conflict
 
 Document = dict[str, Any]

@@ -41,6 +41,8 @@ with open(pathlib.Path(__file__).with_name("calls"), "a") as calls:
     calls.write(json.dumps([name, *sys.argv[1:]]) + "\n")
 home, files = pathlib.Path({home!r}), {files!r}
 file, env, scope = home / files[name], {{}}, "user"
+trust = {{"trust": True}} if "--trust" in words else {{}}
+words = [word for word in words if word != "--trust"]
 while words and words[0] in ("--scope", "--env"):
     option, value, *words = words
     if option == "--env":
@@ -69,7 +71,8 @@ elif name == "opencode":
     known = {{"environment": env}} if env else {{}}
     servers[own] = {{"type": "local", "command": rest[1:], **known}}
 else:
-    servers[own] = {{"command": rest[0], "args": rest[1:], **({{"env": env}} if env else {{}})}}
+    more = {{**({{"env": env}} if env else {{}}), **trust}}
+    servers[own] = {{"command": rest[0], "args": rest[1:], **more}}
 file.parent.mkdir(parents=True, exist_ok=True)
 file.write_text(json.dumps(document, indent=2))
 """
@@ -140,6 +143,8 @@ def test_each_program_is_told_in_its_own_way(
     if name == "codex":
         assert found["default_tools_approval_mode"] == "approve"
         assert found["tool_timeout_sec"] >= 600
+        assert found["required"] is True
+        assert found["startup_timeout_sec"] >= 30
         assert "SUBAGENTS_TOKEN" in found["env_vars"]
         assert f"+++ {home / FILES[name]}" in shown
         assert stat.S_IMODE((home / FILES[name]).stat().st_mode) == 0o600
@@ -147,6 +152,12 @@ def test_each_program_is_told_in_its_own_way(
         (call,) = calls(home)
         assert call[:2] == [name, "mcp"]
         assert shown.startswith(" ".join(call[:3]))
+        if name in ("gemini", "qwen"):
+            assert found["trust"] is True
+        if name == "claude":
+            file = home / ".claude/settings.json"
+            assert json.loads(file.read_text()) == {"permissions": {"allow": ["mcp__subagents__*"]}}
+            assert '+      "mcp__subagents__*"' in shown
 
 
 @pytest.mark.requirement("mcp-install:idempotent")

@@ -17,6 +17,8 @@ from subagents.errors import NotFound, UsageError
 SERVER: Final = "subagents"
 CODEX_TIMEOUT_S: Final = 600
 """Codex gives up a call after five minutes by itself; the longest wait takes ten."""
+CODEX_START_S: Final = 60
+"""Our server is there at once, and Codex counts the start of Python, too, on a busy machine."""
 OPENCLAW_TIMEOUT_MS: Final = 600_000
 PASSED_ON: Final = (
     "SUBAGENTS_HOME",
@@ -45,6 +47,8 @@ class AgentProgram:
     file: Path
     project: Path | None = None
     """The directory whose servers they are; None = the user's."""
+    settings: Path | None = None
+    """Where it keeps what may be called without asking, when that is not in our entry."""
     then: str = ""
     """What the person does or should know next."""
 
@@ -59,7 +63,8 @@ class AgentProgram:
                 return ["claude", "mcp", "add-json", *self._scope(), SERVER, json.dumps(entry)]
             case "gemini" | "qwen":
                 words = [self.name, "mcp", "add", *_env_options(entry.get("env"))]
-                return [*words, *self._scope(), SERVER, *_words(entry)]
+                trust = ["--trust"] if entry.get("trust") else []
+                return [*words, *trust, *self._scope(), SERVER, *_words(entry)]
             case "openclaw":
                 return ["openclaw", "mcp", "set", SERVER, json.dumps(entry)]
             case "opencode" if self.project is None:
@@ -132,6 +137,7 @@ def agent_program(name: str, environ: Mapping[str, str], *, project: Path | None
     home = Path(environ.get("HOME") or Path.home())
     match name:
         case "claude":
+            folder = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
             user = Path(environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
             return AgentProgram(
                 name=name,
@@ -139,6 +145,7 @@ def agent_program(name: str, environ: Mapping[str, str], *, project: Path | None
                 title="Claude Code",
                 path=("mcpServers", SERVER),
                 file=user if project is None else project / ".mcp.json",
+                settings=(folder if project is None else project / ".claude") / "settings.json",
                 then="With hooks and a skill instead, as a plugin:"
                 ' claude --plugin-dir "$(subagents mcp plugin)"',
             )
@@ -224,9 +231,14 @@ def entry_of(name: str | None, environ: Mapping[str, str]) -> Entry:
                 "args": arguments,
                 "env_vars": [each for each in PASSED_ON if each not in env],
                 "default_tools_approval_mode": "approve",
+                "required": True,
+                "startup_timeout_sec": CODEX_START_S,
                 "tool_timeout_sec": CODEX_TIMEOUT_S,
                 **({"env": env} if env else {}),
             }
+        case "gemini" | "qwen":
+            # Without it each call is asked for, and where nobody can be asked there are no tools.
+            start = {"command": command, "args": arguments, "trust": True}
         case "opencode":
             words = [command, *arguments]
             start = {"type": "local", "command": words}

@@ -1,7 +1,7 @@
 """``mcp install``, ``uninstall``, ``config`` and ``plugin``: how agent programs come to know us.
 
 Agent programs register servers by commands of their own; those are shown, asked for and run. Only
-Codex's file is edited here, see ``codex_registration``.
+what these cannot say is written here, see ``codex_registration`` and ``claude_permission``.
 """
 
 import json as json_module
@@ -20,6 +20,7 @@ from subagents import process_group
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd
 from subagents.cli.flags import Json, Yes
+from subagents.cli.install import claude_permission, file_change
 from subagents.cli.install import codex_registration as codex
 from subagents.cli.install.agent_programs import (
     NAMES,
@@ -53,9 +54,10 @@ def install(
 ) -> int:
     """Register subagents as an MCP server of an agent program.
 
-    Shows the program's own command, asks and runs it. Codex has no command that can set
-    everything needed, so its config.toml is edited and the old file kept as
-    FILE.bak-<time>. Does nothing if subagents is already registered.
+    Shows the program's own command, asks and runs it. Its agent may then call the tools
+    without asking. Where the program has no command for that, its file is edited, the
+    change shown first, and the old file kept as FILE.bak-<time>: Codex's config.toml and
+    Claude Code's settings.json. Does nothing if subagents is already registered.
 
     For example:
 
@@ -196,19 +198,34 @@ class _Step:
         """
         if self._program.name == "codex":
             return self._change_file()
-        commands = self._commands()
+        commands, permission = self._commands(), self._permission()
         shown = [shlex.join(command) for command in commands]
-        if self._is_wanted("\n".join(shown)):
+        diff = permission.diff if permission is not None else ""
+        backup: Path | None = None
+        if self._is_wanted("\n".join(filter(None, [*shown, diff]))):
             for command in commands:
                 _run(command)
+            if permission is not None:
+                backup = self._written(permission)
             self.is_done = True
         if self._json:
-            self._document(commands=shown)
+            kept = None if backup is None else str(backup)
+            more = {} if permission is None else {"diff": diff, "backup": kept}
+            self._document(commands=shown, **more)
         return EXIT_OK
+
+    def _permission(self) -> file_change.Change | None:
+        """What has to change so that our tools may be called without asking; None = nothing."""
+        if self._program.settings is None:
+            return None
+        change = claude_permission.change_of(
+            self._program, self._program.settings, is_allowed=self._entry is not None
+        )
+        return change if change.is_needed else None
 
     def _commands(self) -> list[list[str]]:
         """What the program's own command line has to do; nothing when it is so already."""
-        text = codex.read(self._program.file)
+        text = file_change.read(self._program.file)
         found = None if text is None else self._program.entry_in(text)
         if self._entry is None:
             return [] if found is None else [self._program.remove_command()]
@@ -223,14 +240,19 @@ class _Step:
         change = codex.change_of(self._program, self._entry)
         backup: Path | None = None
         if self._is_wanted(change.diff if change.is_needed else ""):
-            backup = codex.write(change)
+            backup = self._written(change)
             self.is_done = True
-            kept = f"; the old one is {backup}" if backup else ""
-            if not self._json:
-                output.note(f"Written: {change.file}{kept}")
         if self._json:
             self._document(diff=change.diff, backup=None if backup is None else str(backup))
         return EXIT_OK
+
+    def _written(self, change: file_change.Change) -> Path | None:
+        """Write, and say so; returns where the old file is kept."""
+        backup = file_change.write(change)
+        kept = f"; the old one is {backup}" if backup else ""
+        if not self._json:
+            output.note(f"Written: {change.file}{kept}")
+        return backup
 
     def _is_wanted(self, shown: str) -> bool:
         """Show what would be done, and ask."""
