@@ -141,6 +141,20 @@ def money(usd: float) -> str:
     return f"${usd:.2f}" if usd >= 0.01 or usd <= 0 else f"${Decimal(f'{usd:.2g}'):f}"
 
 
+def cost_bound(usd: float, *, unknown_runs: int, runs: int = 1) -> str:
+    """``$0.03``; where a part is unknown ``≥ $0.03``, and of several runs how many did not say.
+
+    Args:
+        usd: What is known.
+        unknown_runs: Of how many runs not all is known.
+        runs: Of how many it is the sum.
+    """
+    if not unknown_runs:
+        return money(usd)
+    missing = f", {counted(unknown_runs, 'run')} not reported" if runs > 1 else ""
+    return f"≥ {money(usd)}{missing}"
+
+
 def size(number: int) -> str:
     """Bytes as ``512 bytes``, ``1.5 KiB``, ``3.2 MiB``, ``40.0 GiB``."""
     for power, sign in ((3, "GiB"), (2, "MiB"), (1, "KiB")):

@@ -42,6 +42,7 @@ from subagents.domain.run.events import (
     Redelivered,
     RequestAnswered,
     RequestAsked,
+    RequestHeld,
     Resumed,
     SignalReceived,
     SlotGranted,
@@ -236,6 +237,13 @@ MAKERS: Final[dict[type, Maker]] = {
         turn=d.draw(st.sampled_from((1, 2))),
     ),
     ChildSpent: lambda d, r, t: _child_spent(d, t),
+    RequestHeld: lambda d, r, t: RequestHeld(
+        at_ms=t,
+        attempt=_attempt(d, r),
+        usage=Usage(tokens_in=d.draw(st.sampled_from((0, 300, 900))), tokens_out=1),
+        tokens=d.draw(st.sampled_from((0, 50, 400))),
+        lost_tokens=d.draw(st.sampled_from((0, 0, 20))),
+    ),
     BudgetExhausted: lambda d, r, t: BudgetExhausted(
         at_ms=t,
         stop=BudgetStop(by=RunId("r-parent"), label="above", used="9 of 10 tokens", at_ms=t),

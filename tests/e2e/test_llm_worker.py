@@ -26,6 +26,8 @@ from subagents.domain.run.signals import SessionSeen
 RUN_S: Final = 90.0
 KEY: Final = "sk-test-planted-0123456789abcdef"
 WORKERS: Final = 8
+LARGE: Final = Tokens(7_500, 600)
+SMALL: Final = Tokens(1_000, 10)
 SLEEP: Final = "echo $$ > pid; sleep 300"
 AGENTS: Final = """
 [agents.llm]
@@ -106,6 +108,54 @@ def test_it_runs_a_command_and_what_it_used_is_counted_and_logged(tmp_path: Path
         assert "Running" in log
         assert "echo made-it" in log
         assert log.count("saw made-it") == 1
+
+
+@pytest.mark.requirement("budget:hold:e2e")
+def test_requests_as_fast_as_they_can_be_do_not_cross_a_budget(tmp_path: Path) -> None:
+    fast: Script = [Use("list", text="half done", tokens=LARGE)] * 6 + [Say("all", tokens=LARGE)]
+    with place(tmp_path, {"t": fast}) as there:
+        run_id = there.spawn("t", budget={"maxTokens": 20_000})
+        done = there.finish(run_id)[0]
+        outcome = done["outcome"]
+        assert (outcome["status"], outcome["reason"]) == ("partial", "budget"), outcome
+        assert done["result"] == "half done"
+        assert "and the next request may need" in outcome["error"]
+        assert len(there.model.requests) == 2
+        budget = there.home.show(run_id)["budget"]
+        assert (budget["text"], budget["overshoot"]) == ("16.2k of 20k tokens", "none")
+        limits = [each.raw["max_completion_tokens"] for each in there.model.conversations]
+        assert limits[0] > limits[1], "the rest was smaller than what an answer may be"
+
+
+@pytest.mark.requirement("budget:hold:e2e")
+def test_several_workers_under_one_budget_do_not_cross_it_through_kill_9_of_the_daemon(
+    tmp_path: Path,
+) -> None:
+    spawn = Use("sessions_spawn", {"task": "script:child", "agentId": "llm"}, tokens=SMALL)
+    scripts: dict[str, Script] = {
+        "child": [Use("list", tokens=LARGE), Wait("gate"), *[Use("list", tokens=LARGE)] * 9],
+        "t": [
+            (spawn, spawn, spawn),
+            lambda seen: Use(
+                "sessions_wait",
+                {"runIds": runs_in(seen)[:3], "timeoutSeconds": 60, "until": "all"},
+                tokens=SMALL,
+            ),
+            Say("put together", tokens=SMALL),
+        ],
+    }
+    with place(tmp_path, scripts) as there:
+        run_id = there.spawn("t", budget={"maxTokens": 90_000})
+        there.model.until_waiting("gate")
+        there.home.restart_after_kill()
+        there.model.open("gate")
+        there.finish(run_id)
+        spent = there.home.show(run_id)["budget"]["spent"]
+        used = spent["tokensIn"] + spent["tokensOut"]
+        answered = [each for each in there.model.conversations if each.place()]
+        large = sum((each.place() or ("", 0))[0] == "child" for each in answered)
+        assert large * (LARGE.tokens_in + LARGE.tokens_out) <= used <= 90_000
+        assert large >= 5, "what is there can be used"
 
 
 @pytest.mark.requirement("llm:task:ask")

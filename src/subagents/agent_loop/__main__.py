@@ -19,6 +19,7 @@ from subagents.agent_loop.loop_tools import LoopTool, own_tools
 from subagents.agent_loop.model_request import ModelClient
 from subagents.agent_loop.models import key_of, model_of, settings_of
 from subagents.agent_loop.path_bounds import PathBounds
+from subagents.agent_loop.purse import Purse
 from subagents.agent_loop.shared_limits import LimitGate, fingerprint
 from subagents.agent_loop.shell_tool import Shell
 from subagents.errors import SubagentsError
@@ -48,11 +49,23 @@ async def work(assignment: Assignment, emit: EventSink) -> None:
             shell_timeout_s=assignment.shell_timeout_s,
         )
         tools += await daemon_tools.tools()
+        model, settings = model_of(assignment), settings_of(assignment)
+        parameters = ModelRequestParameters(function_tools=[_definition(tool) for tool in tools])
+        is_same_attempt = conversation.usage.tokens_in is not None
+        purse = Purse(
+            daemon_tools if daemon_tools.is_there else None,
+            assignment,
+            model=model,
+            parameters=parameters,
+            settings=settings,
+            emit=emit,
+            counted_from=0 if is_same_attempt else len(conversation.messages),
+        )
         model_client = ModelClient(
-            model_of(assignment),
+            model,
             provider=assignment.provider,
-            settings=settings_of(assignment),
-            parameters=ModelRequestParameters(function_tools=[_definition(tool) for tool in tools]),
+            purse=purse,
+            parameters=parameters,
             gate=LimitGate(
                 Path(assignment.limits_dir),
                 fingerprint(assignment.provider, assignment.base_url, key),

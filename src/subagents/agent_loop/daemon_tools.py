@@ -67,6 +67,23 @@ class DaemonTools:
                 call = partial(client.post, "/v1/inbox/ack", {"messageIds": list(messages)})
                 await self._persistently(call)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a daemon at all."""
+        return bool(self._socket)
+
+    async def hold(self, need: Document, *, away_s: float) -> Document:
+        """Ask for what the next request to the model may use (``POST /v1/runs/{run}/hold``).
+
+        Raises:
+            DaemonUnreachable: It did not come back within ``away_s``.
+            Conflict: The attempt is being ended.
+        """
+        run_id = self._attempt.partition("#")[0]
+        async with self._client() as client:
+            call = partial(client.post, f"/v1/runs/{segment(run_id)}/hold", need, timeout_s=CALL_S)
+            return await self._persistently(call, away_s=away_s)
+
     def _tool(self, described: Document) -> LoopTool:
         name = str(described["name"])
         hints = cast("Document", described.get("annotations") or {})
@@ -128,8 +145,10 @@ class DaemonTools:
             self._socket, session=self._session, reader=self._reader, headers=headers
         )
 
-    async def _persistently(self, call: Callable[[], Awaitable[Document]]) -> Document:
-        due = time.monotonic() + AWAY_S
+    async def _persistently(
+        self, call: Callable[[], Awaitable[Document]], *, away_s: float = AWAY_S
+    ) -> Document:
+        due = time.monotonic() + away_s
         while True:
             try:
                 return await call()

@@ -35,6 +35,7 @@ from subagents.agent_loop.loop_tools import LoopTool, Returned
 from subagents.agent_loop.model_request import ModelClient, ProviderLimited, error_text
 from subagents.agent_loop.models import cost_usd
 from subagents.agent_loop.path_bounds import ToolRefused
+from subagents.agent_loop.purse import BudgetSpent
 from subagents.runtimes.llm.llm_assignment import Assignment
 from subagents.text import cut_middle
 
@@ -45,6 +46,7 @@ GIVEN_CHARS_MAX: Final = 4_000
 TEXT_CHARS_MAX: Final = 200_000
 """Of a text in an event: the line must stay one that is read as an event."""
 ID_CHARS: Final = 24
+CUT: Final = "Your answer was cut off at its limit. Go on exactly where it stopped."
 INTERRUPTED: Final = "Interrupted: this call was stopped. Its outcome is unknown."
 
 T = TypeVar("T")
@@ -98,6 +100,9 @@ class AgentTurn:
         except ProviderLimited as error:
             wait_ms = round(error.retry_after_s * 1000)
             self._fail(str(error), isLimit=True, retryAfterMs=wait_ms)
+        except BudgetSpent as error:
+            # The daemon has stopped the run already: what was said last is its result.
+            self._fail(str(error))
         except (ModelAPIError, UnexpectedModelBehavior, TimeoutError, OSError) as error:
             status = getattr(error, "status_code", None)
             text = f"{self._assignment.provider}: {error_text(error)}"
@@ -116,6 +121,10 @@ class AgentTurn:
             self._record(response)
             if response.tool_calls:
                 parts = [*await self._use(response.tool_calls)]
+                continue
+            if response.finish_reason == "length" and self._model_client.cut():
+                # Goes on where a budget has more room by now; else the daemon ends the run.
+                parts = [user(CUT)]
                 continue
             parts = []
             if self._incoming.has_new():
@@ -138,7 +147,8 @@ class AgentTurn:
     async def _answer(self) -> ModelResponse:
         while True:
             try:
-                return await self._model_client.ask(self._conversation.messages)
+                conversation = self._conversation
+                return await self._model_client.ask(conversation.messages, conversation.usage)
             except ModelContextWindowExceededError:
                 if not self._conversation.shrink():
                     raise

@@ -25,7 +25,9 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from subagents.agent_loop.event_output import EventSink
+from subagents.agent_loop.purse import Purse
 from subagents.agent_loop.shared_limits import LimitGate
+from subagents.domain.run.run import Usage
 
 RETRIES: Final = 3
 """After a fault of the provider or the network; waiting for a limit is not counted."""
@@ -58,7 +60,7 @@ class ModelClient:
     Args:
         model: Whom.
         provider: Its name, for people.
-        settings: Of each request.
+        purse: What each request may use; its settings.
         parameters: The tools it may call.
         gate: When requests may be sent.
         emit: Prints events.
@@ -71,7 +73,7 @@ class ModelClient:
         model: Model,
         *,
         provider: str,
-        settings: ModelSettings,
+        purse: Purse,
         parameters: ModelRequestParameters,
         gate: LimitGate,
         emit: EventSink,
@@ -80,7 +82,7 @@ class ModelClient:
     ) -> None:
         self._model = model
         self._provider = provider
-        self._settings = settings
+        self._purse = purse
         self._parameters = parameters
         self._gate = gate
         self._emit = emit
@@ -89,10 +91,19 @@ class ModelClient:
         self._refused_us = False
         """The wait that follows was printed already, as an error."""
 
-    async def ask(self, messages: list[ModelMessage]) -> ModelResponse:
+    def cut(self) -> bool:
+        """See ``Purse.cut``."""
+        return self._purse.cut()
+
+    async def ask(self, messages: list[ModelMessage], used: Usage) -> ModelResponse:
         """The answer.
 
+        Args:
+            messages: The conversation.
+            used: By the attempt so far.
+
         Raises:
+            BudgetSpent: A budget has no room for the request.
             ProviderLimited: The provider takes no more, for longer than there is patience.
             ModelAPIError: It refuses this request, or failed four times.
             UnexpectedModelBehavior: Its answers make no sense.
@@ -101,13 +112,17 @@ class ModelClient:
         began_s, faults = time.monotonic(), 0
         while True:
             async with self._gate.turn(self._on_wait) as turn:
+                # Behind the gate: what is kept free while one waits for a provider, nobody can use.
+                settings = await self._purse.settings_for(messages, used)
                 try:
-                    return await self._once(messages, turn.served)
+                    return await self._once(messages, settings, turn.served)
                 except (ModelAPIError, UnexpectedModelBehavior, TimeoutError, OSError) as error:
                     if is_limit(error):
                         wait_s = turn.refused(retry_after_s(error))
                         self._limited(error, wait_s, began_s)
                         continue
+                    if not isinstance(error, ModelHTTPError):
+                        self._purse.lost()
                     faults += 1
                     if faults > RETRIES or not is_fault(error):
                         raise
@@ -116,7 +131,7 @@ class ModelClient:
             await asyncio.sleep(wait_s)
 
     async def _once(
-        self, messages: list[ModelMessage], on_open: Callable[[], None]
+        self, messages: list[ModelMessage], settings: ModelSettings, on_open: Callable[[], None]
     ) -> ModelResponse:
         alive_s = time.monotonic()
         async with (
@@ -124,7 +139,7 @@ class ModelClient:
             model_request_stream(
                 self._model,
                 messages,
-                model_settings=self._settings,
+                model_settings=settings,
                 model_request_parameters=self._parameters,
             ) as stream,
         ):

@@ -75,6 +75,7 @@ class Engine:
         self.redeliver = parts.control.redeliver
         self.archive = parts.control.archive
         self.note_refusal = parts.control.note_refusal
+        self.hold = parts.request_desk.hold
         self.ask = parts.questions.ask
         self.answer = parts.questions.answer
         self.notify = parts.questions.notify

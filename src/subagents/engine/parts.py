@@ -8,6 +8,7 @@ from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
+from subagents.engine.attempts.request_desk import RequestDesk
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
@@ -113,6 +114,7 @@ class Parts:
         )
 
         self.provider_gates = ProviderGates(kernel, given.provider_of)
+        self.request_desk = RequestDesk(kernel)
         self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
         self.supervisor = Supervisor(
             kernel,
@@ -173,6 +175,7 @@ class Parts:
             self.timers.on_commit,
             self.supervisor.on_commit,
             self.provider_gates.on_commit,
+            self.request_desk.on_commit,
             self.recorder.on_commit,
             self.track_records.on_commit,
             self.outbox.on_commit,

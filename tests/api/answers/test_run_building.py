@@ -105,6 +105,7 @@ def test_unknown_usage_is_null_and_a_part_of_it_too() -> None:
         "tokensIn": 5,
         "tokensOut": None,
         "costUsd": None,
+        "costUnknownRuns": 0,
     }
 
 

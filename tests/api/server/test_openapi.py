@@ -114,6 +114,7 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     await ok("POST", f"{base}/progress", {"phase": "too soon"}, me)
     await ok("GET", f"{base}/progress")
     await ok("POST", f"{base}/notify", {"message": "m", "priority": "blocker"}, me)
+    await ok("POST", f"{base}/hold", {"inputTokens": 10, "outputTokens": 5}, me)
     asked = await ok("POST", "/v1/requests", {"runId": run, "question": "which?"}, me)
     request = f"/v1/requests/{segment(asked['requestId'])}"
     for path in (request, base, f"{base}/status", f"{base}/result", f"{base}/tree"):

@@ -52,11 +52,13 @@ def node_of(run: Run) -> str:
 def test_a_row_has_the_runs_own_usage_and_that_of_its_subtree() -> None:
     row = document_of(run_building.row(run_after(*family()), 1000))
 
-    assert row["usage"] == {"tokensIn": 100, "tokensOut": None, "costUsd": None}
+    usage = {"tokensIn": 100, "tokensOut": None, "costUsd": None, "costUnknownRuns": 0}
+    assert row["usage"] == usage
     assert row["subtreeUsage"] == {
         "tokensIn": 800,
         "tokensOut": None,
         "costUsd": 0.25,
+        "costUnknownRuns": 0,
         "runs": 3,
     }
     assert document_of(run_building.row(run_after(*family()[:4]), 1000))["subtreeUsage"] is None
@@ -71,7 +73,14 @@ def test_details_show_every_limit_what_is_spent_and_what_is_left() -> None:
         "maxCostUsd": None,
         "maxRuns": 4,
         "maxSeconds": None,
-        "spent": {"tokensIn": 800, "tokensOut": None, "costUsd": 0.25, "runs": 3},
+        "spent": {
+            "tokensIn": 800,
+            "tokensOut": None,
+            "costUsd": 0.25,
+            "costUnknownRuns": 0,
+            "runs": 3,
+        },
+        "overshoot": "unbounded",
         "left": {"tokens": 200, "costUsd": None, "runs": 1, "seconds": None},
         "percent": 80,
         "text": "800 of 1k tokens, 3 of 4 runs",

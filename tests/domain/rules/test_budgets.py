@@ -64,7 +64,8 @@ def test_at_its_limit_the_attempt_is_stopped_and_never_a_success() -> None:
     assert life.run.outcome == Outcome(
         status=Status.PARTIAL,
         reason=Reason.BUDGET,
-        error="stopped: its budget is used up: 1.1k of 1k tokens",
+        error="stopped: its budget is used up: 1.1k of 1k tokens "
+        "(what was under way reported 1.1k at once)",
     )
     assert life.run.result == "half of it"
     assert "completed partially: stopped: its budget is used up" in life.messages[-1].text
@@ -128,7 +129,7 @@ def test_what_calls_under_way_still_add_below_is_not_charged_to_the_report(
     assert life.of(StopAttempt) == []
     assert texts_of(life) == [
         "💰 70% of the budget: 700 of 1k tokens",
-        "💰 170% of the budget: 1.7k of 1k tokens",
+        "💰 170% of the budget: 1.7k of 1k tokens (what was under way reported 1k at once)",
     ]
     use(life, own)
 
@@ -379,7 +380,10 @@ def test_each_threshold_is_told_once_and_of_a_leap_only_the_highest() -> None:
     assert texts_of(life) == [
         "💰 50% of the budget: 50k of 100k tokens",
         "💰 93% of the budget: 93k of 100k tokens",
-        "💰 104% of the budget: 104k of 100k tokens; it is stopped",
+        (
+            "💰 104% of the budget: 104k of 100k tokens "
+            "(what was under way reported 9k at once); it is stopped"
+        ),
     ]
     assert [alert.key for alert in alerts_of(life)] == ["budget:50", "budget:80", "budget:100"]
     assert {alert.kind for alert in alerts_of(life)} == {AlertKind.BUDGET_ALERT}

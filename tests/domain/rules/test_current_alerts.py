@@ -71,7 +71,10 @@ def test_a_budget_that_is_used_up_stands() -> None:
     life.signal(UsageSeen(key="v", usage=Usage(tokens_in=120)))
     (found,) = concerns(life.run, State(), now_ms=NOW_MS)
     assert found.kind is AlertKind.BUDGET_ALERT
-    assert found.text == "its budget is used up: 120 of 100 tokens"
+    assert (
+        found.text
+        == "its budget is used up: 120 of 100 tokens (what was under way reported 30 at once)"
+    )
 
 
 @pytest.mark.requirement("attention:concerns")

@@ -16,7 +16,7 @@ from subagents.domain.run.run import (
     Committed,
     Run,
 )
-from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.spec import Abilities, Budget, RunSpec
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.prompt import system_prompt
 from subagents.errors import Forbidden
@@ -132,13 +132,18 @@ def test_a_worker_is_told_what_was_left_where_it_has_no_budget_of_its_own() -> N
 @pytest.mark.requirement("budget:honest-receipt")
 def test_a_receipt_says_which_limit_cannot_hold_on_a_runtime() -> None:
     both = RunSpec(task="x", budget=Budget(max_tokens=1, max_cost_usd=1))
-    silent = reservations.warning(both, runtime="acp", reports_usage=False)
-    command = reservations.warning(both, runtime="command", reports_usage=True)
+    silent = reservations.warning(both, runtime="acp", abilities=Abilities())
+    command = reservations.warning(both, runtime="command", abilities=Abilities(usage=True))
 
     assert silent is not None
     assert silent.startswith('runtime "acp" reports no usage: maxTokens and maxCostUsd cannot')
     assert command is not None
     assert command.startswith("against maxTokens and maxCostUsd counts only what the command")
-    assert reservations.warning(both, runtime="claude", reports_usage=True) is None
+    after = reservations.warning(both, runtime="claude", abilities=Abilities(usage=True))
+    assert after is not None
+    assert "request that is under way" in after
+    tokens = replace(both, budget=Budget(max_tokens=10))
+    exact = Abilities(usage=True, holds=True)
+    assert reservations.warning(tokens, runtime="llm", abilities=exact) is None
     timed = RunSpec(task="x", budget=Budget(max_seconds=1, max_runs=2))
-    assert reservations.warning(timed, runtime="acp", reports_usage=False) is None
+    assert reservations.warning(timed, runtime="acp", abilities=Abilities()) is None

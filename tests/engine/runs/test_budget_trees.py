@@ -231,7 +231,10 @@ def test_a_budget_that_is_used_up_across_restarts_ends_three_levels_and_is_annou
         alerts = [row.message.text for row in inbox if row.message.kind is MessageKind.ALERT]
         assert alerts == [
             "[subagent:top] 💰 60% of the budget: 600 of 1k tokens",
-            "[subagent:top] 💰 105% of the budget: 1.1k of 1k tokens; it is stopped",
+            (
+                "[subagent:top] 💰 105% of the budget: 1.1k of 1k tokens "
+                "(what was under way reported 450 at once); it is stopped"
+            ),
         ]
 
     in_world(tmp_path, scenario, max_spawn_depth=3)

@@ -84,7 +84,7 @@ def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunRow:
         pending_request_count=len(pending),
         blocked_reason=pending[0].question if pending else None,
         latest_progress=messages.progress(run.progress.latest),
-        usage=usage(spending.total_usage(run)),
+        usage=own_usage(run),
         subtree_usage=subtree_usage(run),
         created_at=iso(run.times.created_at_ms),
         started_at=iso_or_none(run.times.started_at_ms),
@@ -152,7 +152,7 @@ def stored_result(run: Run) -> wire.StoredResult:
         result_bytes=result_bytes(run),
         report=report(run.report),
         verification=verification(run),
-        usage=usage(spending.total_usage(run)),
+        usage=own_usage(run),
         artifacts=artifacts(run),
         last_words=run.remains.words,
         files_left=list(run.remains.files),
@@ -212,7 +212,7 @@ def node(run: Run, children: Sequence[wire.RunNode], now_ms: int) -> wire.RunNod
         else wire.Completion(status=claim.status, confidence=claim.confidence),
         latest_progress=messages.progress(run.progress.latest),
         pending_request_count=len(run.pending_requests),
-        usage=usage(spending.total_usage(run)),
+        usage=own_usage(run),
         subtree_usage=subtree_usage(run),
         budget=budget_state(run, now_ms),
         elapsed_ms=max((run.ended_at_ms or now_ms) - since, 0),
@@ -240,6 +240,7 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
         workspace=workspace_of(run),
         continues=None if run.session.continues is None else run.session.continues.run_id,
         thread_id=thread_id(run),
+        overshoot=budgets.overshoot(run.spec.budget, run.resolved.abilities),
         warnings=list(warnings),
         note=f"this idempotencyKey made run {run.id} before; nothing new was started"
         if repeated
@@ -449,6 +450,14 @@ def usage(value: Usage | None) -> usage_answers.Usage | None:
     )
 
 
+def own_usage(run: Run) -> usage_answers.Usage | None:
+    """What the run's own attempts used; None when nobody reported anything."""
+    found = usage(spending.total_usage(run))
+    if found is None or not spending.is_cost_unknown(run):
+        return found
+    return msgspec.structs.replace(found, cost_unknown_runs=1)
+
+
 def subtree_usage(run: Run) -> usage_answers.TreeUsage | None:
     """What the run and everything below it used; None for a run without children."""
     return _tree_usage(spending.spent(run)) if run.children else None
@@ -470,6 +479,7 @@ def budget(run: Run, now_ms: int) -> usage_answers.BudgetUse | None:
         percent=view.percent,
         text=view.text,
         exhausted=view.exhausted,
+        overshoot=view.overshoot,
     )
 
 

@@ -34,7 +34,9 @@ from subagents.api.wire.message_answers import (
 )
 from subagents.api.wire.parameters import flag, number
 from subagents.api.wire.run_answers import WaitError, WaitResult
-from subagents.domain.run.run import Priority, Report, Run
+from subagents.api.wire.usage_answers import RequestHold
+from subagents.domain.rules.request_holds import Counted, Need
+from subagents.domain.run.run import Priority, Report, Run, Usage
 from subagents.domain.run.values import MessageId, RunId
 from subagents.domain.text.announcement import ANSWER_SUFFIX
 from subagents.errors import Forbidden, SubagentsError
@@ -246,6 +248,37 @@ async def notify(request: Request) -> Response:
     return answer(Taken(run_id=run.id, status="stored", note=note))
 
 
+async def hold(request: Request) -> Response:
+    """POST /v1/runs/{sel}/hold: before a request to the model; holds the line up to 20 s."""
+    services, caller = services_of(request), Caller.of(request)
+    run = await _spoken_for(request)
+    body = wire.parse_body(await body_of(request), wire.HoldBody)
+    number = len(run.attempts) if caller.attempt is None else caller.attempt
+    need = Need(
+        input_tokens=body.input_tokens,
+        output_tokens=body.output_tokens,
+        least_output_tokens=body.least_output_tokens,
+        input_usd=body.input_usd,
+        output_token_usd=body.output_token_usd,
+    )
+    counted = Counted(
+        usage=Usage(tokens_in=body.tokens_in, tokens_out=body.tokens_out, cost_usd=body.cost_usd),
+        lost_tokens=body.lost_tokens,
+        lost_cost_usd=body.lost_cost_usd,
+    )
+    waiting = services.engine.hold(run.id, number, need, counted, is_firm=body.firm)
+    found = await while_connected(request, services, waiting)
+    return answer(
+        RequestHold(
+            granted=found.granted,
+            output_tokens=found.output_tokens,
+            limited=found.is_limited,
+            again=found.again,
+            reason=found.reason,
+        )
+    )
+
+
 async def _spoken_for(request: Request) -> Run:
     services, caller = services_of(request), Caller.of(request)
     run_id = await resolve(services, path_part(request, "sel"), caller)
@@ -265,4 +298,5 @@ ROUTES: Final = (
     Route("/v1/runs/{sel}/progress", progress, methods=["POST"]),
     Route("/v1/runs/{sel}/progress", progress_of, methods=["GET"]),
     Route("/v1/runs/{sel}/notify", notify, methods=["POST"]),
+    Route("/v1/runs/{sel}/hold", hold, methods=["POST"]),
 )

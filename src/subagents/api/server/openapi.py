@@ -33,6 +33,7 @@ from subagents.api.wire import (
     log_answers,
     message_answers,
     run_answers,
+    usage_answers,
 )
 from subagents.api.wire import requests as wire
 from subagents.api.wire.field_docs import field_docs
@@ -144,6 +145,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/v1/runs/{sel}/progress"): Operation(answers=(message_answers.ProgressLog,)),
     ("POST", "/v1/runs/{sel}/notify"): Operation(
         body=wire.NotifyBody, answers=(message_answers.Taken,)
+    ),
+    ("POST", "/v1/runs/{sel}/hold"): Operation(
+        body=wire.HoldBody, answers=(usage_answers.RequestHold,)
     ),
     ("GET", "/v1/tools"): Operation(answers=(daemon_answers.ToolList,)),
     ("POST", "/v1/tools/{name}"): Operation(

@@ -24,7 +24,7 @@ from subagents.api.wire.run_answers import (
 from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import Run
 from subagents.domain.text.announcement import announcement_text
-from subagents.text import clock, fence, money, one_line, shortened
+from subagents.text import clock, cost_bound, fence, one_line, shortened
 
 RESULT_CHARS: Final = (4_000, 2_000, 1_000, 500)
 """Of each result in one answer: the most with which all of them fit."""
@@ -242,7 +242,8 @@ def usage_parts(found: RunStatus) -> list[str]:
     if found.tokens_in is not None or found.tokens_out is not None:
         parts.append(f"tokens {found.tokens_in or 0} in, {found.tokens_out or 0} out")
     if found.cost_usd is not None:
-        parts.append(money(found.cost_usd))
+        unknown = 0 if found.usage is None else found.usage.cost_unknown_runs
+        parts.append(cost_bound(found.cost_usd, unknown_runs=unknown))
     return parts
 
 

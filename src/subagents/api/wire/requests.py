@@ -30,7 +30,13 @@ from subagents.domain.run.run import (
     Report,
     ReportedArtifact,
 )
-from subagents.domain.run.spec import BATCH_RUNS_MAX, TIMEOUT_SECONDS_MAX, RunSpec
+from subagents.domain.run.spec import (
+    BATCH_RUNS_MAX,
+    COST_USD_MAX,
+    TIMEOUT_SECONDS_MAX,
+    TOKENS_MAX,
+    RunSpec,
+)
 from subagents.domain.run.values import Value
 from subagents.domain.text.report_text import REPORT_CHARS_MAX
 from subagents.errors import UsageError
@@ -126,6 +132,34 @@ class AskBody(Asking, frozen=True, kw_only=True):
 class RespondBody(Body, frozen=True):
     response: LongText
     decision: str = "answer"
+
+
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=TOKENS_MAX)]
+Usd = Annotated[float, msgspec.Meta(ge=0, le=COST_USD_MAX)]
+
+
+class HoldBody(Body, frozen=True):
+    """What a worker's next request to its model may use, and what it used so far."""
+
+    input_tokens: Tokens
+    """At most."""
+    output_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)]
+    """The limit that it wants for the answer."""
+    least_output_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] = 1
+    """The lowest limit with which the request is worth starting."""
+    input_usd: Usd | None = None
+    """What the input costs at most; null = its price is unknown, and no cost can be kept free."""
+    output_token_usd: Usd | None = None
+    """What one token of the answer costs at most."""
+    tokens_in: Tokens | None = None
+    """Used by the attempt so far."""
+    tokens_out: Tokens | None = None
+    cost_usd: Usd | None = None
+    lost_tokens: Tokens = 0
+    """Used, at most, by requests of the attempt that were never answered."""
+    lost_cost_usd: Usd = 0
+    firm: bool = True
+    """The run ends where there is no room; false = it is only said."""
 
 
 class NotifyBody(Body, frozen=True):

@@ -11,7 +11,9 @@ class Usage(WireStruct, frozen=True, kw_only=True):
     tokens_out: int | None = None
     """Tokens written."""
     cost_usd: float | None = None
-    """In US dollars, as the runtime reported it."""
+    """In US dollars, as the runtime reported it; a lower bound while `costUnknownRuns` is not 0."""
+    cost_unknown_runs: int = 0
+    """Of the runs it is the sum of, those with an ended attempt whose cost nobody reported."""
 
 
 class TreeUsage(Usage, frozen=True, kw_only=True):
@@ -19,6 +21,21 @@ class TreeUsage(Usage, frozen=True, kw_only=True):
 
     runs: int = 1
     """The run itself and every run below it."""
+
+
+class RequestHold(WireStruct, frozen=True, kw_only=True):
+    """Whether a worker's next request to its model may start."""
+
+    granted: bool = False
+    """It may; what it may use is kept free in every budget above it until its usage is reported."""
+    output_tokens: int | None = None
+    """The limit for its answer, where it had to be lowered."""
+    limited: bool = False
+    """A cap applies to this run; false = nothing had to be kept free."""
+    again: bool = False
+    """Not now: requests of other runs hold what is left. Ask again."""
+    reason: str | None = None
+    """Why it was not granted."""
 
 
 class BudgetLeft(WireStruct, frozen=True, kw_only=True):
@@ -60,3 +77,6 @@ class BudgetUse(BudgetState, frozen=True, kw_only=True):
     """By the run and everything below it."""
     left: BudgetLeft = BudgetLeft()
     """Of each limit."""
+    overshoot: str | None = None
+    """By how much the run's own worker can overspend tokens and cost: `none`, `one_request` (the
+    one under way: its context and its answer) or `unbounded`; null = neither is limited."""

@@ -14,12 +14,12 @@ from subagents.api.wire.run_answers import (
     Verification,
     Workspace,
 )
-from subagents.api.wire.usage_answers import Usage
+from subagents.api.wire.usage_answers import TreeUsage, Usage
 from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli import output
 from subagents.cli.output import CELL_CHARS_MAX, cells_wide
 from subagents.domain.run.outcome import failure_text
-from subagents.text import compact, duration, money, one_line
+from subagents.text import compact, cost_bound, duration, one_line
 
 ICONS: Final = {
     "ok": "✔",
@@ -201,7 +201,9 @@ def usage_text(usage: Usage) -> str:
         total = (usage.tokens_in or 0) + (usage.tokens_out or 0)
         parts.append(f"{compact(total)} tokens")
     if usage.cost_usd is not None:
-        parts.append(money(usage.cost_usd))
+        runs = usage.runs if isinstance(usage, TreeUsage) else 1
+        unknown = usage.cost_unknown_runs
+        parts.append(cost_bound(usage.cost_usd, unknown_runs=unknown, runs=runs))
     return ", ".join(parts)
 
 

@@ -4,7 +4,6 @@ import time
 from typing import Final
 
 from subagents.api.wire.run_answers import RunStatus
-from subagents.api.wire.usage_answers import Usage
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect
@@ -54,7 +53,7 @@ def facts(found: RunStatus, now_ms: float) -> list[str]:
     parts = [render.elapsed(found, now_ms)]
     if (found.attempt or 0) > 1:
         parts.append(f"attempt {found.attempt}")
-    if used := render.usage_text(used_by(found)):
+    if used := found.usage is not None and render.usage_text(found.usage):
         parts.append(used)
     if found.subtree_usage is not None and (all_of := render.usage_text(found.subtree_usage)):
         parts.append(f"{all_of} in {found.subtree_usage.runs} runs")
@@ -66,10 +65,6 @@ def facts(found: RunStatus, now_ms: float) -> list[str]:
         done = found.children_total - found.children_active
         parts.append(f"children {done}/{found.children_total} done")
     return parts
-
-
-def used_by(found: RunStatus) -> Usage:
-    return Usage(tokens_in=found.tokens_in, tokens_out=found.tokens_out, cost_usd=found.cost_usd)
 
 
 def doing(found: RunStatus, now_ms: float) -> list[str]:

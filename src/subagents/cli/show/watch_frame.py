@@ -6,7 +6,7 @@ from typing import Final
 from subagents.api.wire.run_answers import RunRow, RunStatus
 from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli.show import render
-from subagents.text import compact, cut_start, duration, money, one_line
+from subagents.text import compact, cost_bound, cut_start, duration, one_line
 
 NAME_CHARS_MAX: Final = 40
 HEADERS: Final = ("", "run", "agent", "state", "time", "tokens", "cost", "children", "seen", "now")
@@ -75,7 +75,7 @@ class Frame:
             render.word(row.shown_state),
             render.elapsed(row, now_ms),
             "-" if tokens is None else compact(tokens),
-            "-" if row.cost_usd is None else money(row.cost_usd),
+            _cost(row),
             children,
             _age(row.last_activity_age_ms) if is_live else "",
             now_of(row),
@@ -90,6 +90,13 @@ class Frame:
             above = self._labels.get(above.requester_run or "")
         whole = "/".join(one_line(name, chars_max=NAME_CHARS_MAX) for name in names)
         return cut_start(whole, NAME_CHARS_MAX)
+
+
+def _cost(row: RunStatus) -> str:
+    if row.cost_usd is None:
+        return "-"
+    unknown = 0 if row.usage is None else row.usage.cost_unknown_runs
+    return cost_bound(row.cost_usd, unknown_runs=unknown)
 
 
 def group_of(row: RunRow) -> int:

@@ -6,7 +6,9 @@ See docs/decisions/0020.
 from collections.abc import Callable
 from typing import TypeAlias
 
+from subagents.domain.lifecycle.steps import with_attempt
 from subagents.domain.rules import budgets
+from subagents.domain.rules.evidence import most
 from subagents.domain.run import spending
 from subagents.domain.run.effects import (
     Raise,
@@ -14,8 +16,8 @@ from subagents.domain.run.effects import (
     TellSpent,
     Transition,
 )
-from subagents.domain.run.events import ChildSpent, Event, TimerFired
-from subagents.domain.run.run import BudgetStop, Run
+from subagents.domain.run.events import ChildSpent, Event, RequestHeld, TimerFired
+from subagents.domain.run.run import Attempt, BudgetStop, Hold, Run, Usage
 from subagents.domain.run.values import replace
 
 Stop: TypeAlias = Callable[[Run, BudgetStop, int], Transition]
@@ -32,6 +34,24 @@ def child_spent(run: Run, event: ChildSpent) -> Transition:
         for child in run.children
     )
     return Transition(replace(run, children=children), stale=children == run.children)
+
+
+def request_held(run: Run, event: RequestHeld) -> Transition:
+    """The worker's own count may be ahead of its stream; both only grow."""
+    attempt = run.attempt
+    if event.attempt != attempt.number or attempt.outcome is not None:
+        return Transition(run, stale=True)
+    usage = attempt.usage
+    if event.usage != Usage():
+        usage = most(usage or Usage(), event.usage)
+    hold = Hold(
+        tokens=event.tokens,
+        cost_usd=event.cost_usd,
+        since=usage or Usage(),
+        lost_tokens=event.lost_tokens,
+        lost_cost_usd=event.lost_cost_usd,
+    )
+    return Transition(with_attempt(run, replace(attempt, usage=usage, hold=hold)))
 
 
 def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Transition:
@@ -52,11 +72,18 @@ def _used_alike(before: Run, run: Run) -> bool:
     known = len(before.attempts)
     if run.attempts is before.attempts:
         return True
-    if all(a.usage is b.usage for a, b in zip(before.attempts, run.attempts, strict=False)) and all(
+    pairs = zip(before.attempts, run.attempts, strict=False)
+    return all(_counts_alike(a, b) for a, b in pairs) and all(
         new.usage is None for new in run.attempts[known:]
-    ):
+    )
+
+
+def _counts_alike(before: Attempt, now: Attempt) -> bool:
+    if before is now:
         return True
-    return spending.total_usage(run) == spending.total_usage(before)
+    has_ended = before.outcome is None and now.outcome is not None
+    matters = has_ended and (now.hold is not None or spending.is_cost_missing(now))
+    return before.usage is now.usage and before.hold is now.hold and not matters
 
 
 def report_spending(step: Transition) -> Transition:

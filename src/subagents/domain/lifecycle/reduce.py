@@ -77,6 +77,7 @@ from subagents.domain.run.events import (
     Redelivered,
     RequestAnswered,
     RequestAsked,
+    RequestHeld,
     Resumed,
     SignalReceived,
     SlotGranted,
@@ -215,6 +216,8 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
             return turns.returned(run, event)
         case ChildSpent():
             return accounting.child_spent(run, event)
+        case RequestHeld():
+            return accounting.request_held(run, event)
         case BudgetExhausted(at_ms=at_ms, stop=stop):
             return _stop_for_budget(run, stop, at_ms)
         case RequestAsked(request=request):

@@ -35,6 +35,7 @@ from subagents.domain.run.events import (
     Redelivered,
     RequestAnswered,
     RequestAsked,
+    RequestHeld,
     Resumed,
     SignalReceived,
     SlotGranted,
@@ -114,6 +115,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
             *(RequestAsked, RequestAnswered),
         )
     },
+    **{(phase, RequestHeld): frozenset({phase}) for phase in (*_LIVE, P.ENDING)},
     **{(phase, ParentNotified): frozenset({phase}) for phase in _LIVE},
     **{(phase, Alerted): frozenset({phase}) for phase in P},
     (P.RUNNING, ChildAlerted): frozenset({P.RUNNING}),
@@ -138,6 +140,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     ChildTold: frozenset(P) - {P.WAITING},
     ChildReturned: frozenset(P) - {P.WAITING},
     ChildSpent: frozenset(P) - {P.WAITING},
+    RequestHeld: frozenset(P) - {P.WAITING},
     BudgetExhausted: frozenset(P),
     RequestAnswered: frozenset(P) - {P.WAITING},
     DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),

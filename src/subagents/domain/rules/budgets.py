@@ -12,6 +12,7 @@
 See docs/decisions/0020.
 """
 
+from enum import StrEnum
 from typing import Final, NamedTuple, TypeVar
 
 from subagents.domain.run import spending
@@ -19,14 +20,15 @@ from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import (
     BudgetStop,
+    Leap,
     Phase,
     Reserve,
     Run,
     Spent,
 )
-from subagents.domain.run.spec import Budget
+from subagents.domain.run.spec import Abilities, Budget
 from subagents.domain.run.values import Value, replace
-from subagents.text import compact, duration, money
+from subagents.text import compact, cost_bound, duration, money
 
 N = TypeVar("N", int, float)
 
@@ -35,6 +37,26 @@ RESERVE: Final = 10
 
 DUST: Final = 1e-9
 """US dollars below which a difference is one of floating point."""
+
+
+class Overshoot(StrEnum):
+    """By how much a budget of tokens or dollars can be overspent by its holder's own worker."""
+
+    NONE = "none"
+    """It asks before each request, and none starts that could cross the budget."""
+    ONE_REQUEST = "one_request"
+    """Its usage is read after each answer: by the request under way, its context and its answer."""
+    UNBOUNDED = "unbounded"
+    """Nobody reports what it uses."""
+
+
+def overshoot(budget: Budget | None, abilities: Abilities) -> Overshoot | None:
+    """How exactly a budget is kept; None = it limits neither tokens nor cost."""
+    if budget is None or (budget.max_tokens is None and budget.max_cost_usd is None):
+        return None
+    if not abilities.usage:
+        return Overshoot.UNBOUNDED
+    return Overshoot.NONE if abilities.holds else Overshoot.ONE_REQUEST
 
 
 # -- how much of it is used ---------------------------------------------------------------------
@@ -61,11 +83,11 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
     found = []
     tokens, limit = spending.tokens(used), budget.max_tokens
     if tokens is not None and limit is not None:
-        text = f"{compact(tokens)} of {compact(limit)} tokens"
+        text = f"{compact(tokens)} of {compact(limit)} tokens{_leap(run, is_over=tokens > limit)}"
         found.append(Share(_percent(tokens, limit), tokens >= limit - kept_tokens(limit), text))
     cost, most = used.cost_usd, budget.max_cost_usd
     if cost is not None and most is not None:
-        text = f"{money(cost)} of {money(most)}"
+        text = f"{cost_text(used)} of {money(most)}{_leap_usd(run, is_over=cost > most + DUST)}"
         found.append(
             Share(
                 _percent(cost + DUST, most),
@@ -82,8 +104,40 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
     return tuple(sorted(found, key=lambda share: -share.percent))
 
 
+def _leap(run: Run, *, is_over: bool) -> str:
+    """Why more than the limit was used."""
+    leap = run.budget.leap
+    if not is_over or leap is None or not leap.tokens:
+        return ""
+    return f" (what was under way reported {compact(leap.tokens)} at once)"
+
+
+def _leap_usd(run: Run, *, is_over: bool) -> str:
+    leap = run.budget.leap
+    if not is_over or leap is None or not leap.cost_usd:
+        return ""
+    return f" (what was under way reported {money(leap.cost_usd)} at once)"
+
+
+def cost_text(used: Spent) -> str:
+    """``$0.03``, or ``≥ $0.03`` where a part of it is unknown; of a cost that is known."""
+    return cost_bound(used.cost_usd or 0, unknown_runs=used.cost_unknown_runs)
+
+
 def _percent(used: float, limit: float) -> int:
     return int(used * 100 // limit) if limit > 0 else 100
+
+
+def is_ended_by(holder: Run, tokens: int, cost_usd: float, *, by_holder: bool) -> bool:
+    """Whether so much more use ends what the budget is for: the holder's work, or that below."""
+    budget = holder.spec.budget
+    if budget is None or (not by_holder and holder.budget.reserve is not None):
+        return False
+    used, share = spending.spent(holder), 100 if by_holder else 100 - RESERVE
+    limit, most = budget.max_tokens, budget.max_cost_usd
+    return (
+        limit is not None and ((spending.tokens(used) or 0) + tokens) * 100 >= limit * share
+    ) or (most is not None and ((used.cost_usd or 0) + cost_usd + DUST) * 100 >= most * share)
 
 
 def kept_tokens(limit: int) -> int:
@@ -161,6 +215,7 @@ def assess(before: Run, run: Run, at_ms: int) -> Assessment:
     budget = run.spec.budget
     if budget is None or not is_used(budget):
         return _assess_cost(run)
+    run = _with_leap(budget, before, run)
     found = shares(run, at_ms)
     if not found or run.budget.stop is not None:
         return Assessment(run)
@@ -178,6 +233,23 @@ def assess(before: Run, run: Run, at_ms: int) -> Assessment:
         return Assessment(run, alerts, stop)
     stop = replace(stop, used=f"{late.text}, the rest is kept for its own report")
     return Assessment(run, alerts, stop_below=stop)
+
+
+def _with_leap(budget: Budget, before: Run, run: Run) -> Run:
+    """Remember by how much the report grew the sums with which a limit was passed."""
+    if run.budget.leap is not None:
+        return run
+    used, known = spending.spent(run), spending.spent(before)
+    tokens, cost = spending.tokens(used) or 0, used.cost_usd or 0
+    is_over = (budget.max_tokens is not None and tokens > budget.max_tokens) or (
+        budget.max_cost_usd is not None and cost > budget.max_cost_usd + DUST
+    )
+    if not is_over:
+        return run
+    leap = Leap(
+        tokens=tokens - (spending.tokens(known) or 0), cost_usd=cost - (known.cost_usd or 0)
+    )
+    return replace(run, budget=replace(run.budget, leap=leap))
 
 
 def _reserve(budget: Budget, before: Run, run: Run, at_ms: int) -> Reserve:
@@ -320,6 +392,8 @@ class BudgetView(Value, frozen=True):
     text: str
     """``80k of 100k tokens, ? of $1.00, 3 of 10 runs``; ? = nobody reported it."""
     exhausted: bool
+    overshoot: Overshoot | None
+    """How exactly tokens and cost are kept by the run's own worker."""
 
 
 def view(run: Run, now_ms: int) -> BudgetView | None:
@@ -343,6 +417,7 @@ def view(run: Run, now_ms: int) -> BudgetView | None:
         percent=found[0].percent if found else None,
         text=", ".join(parts),
         exhausted=run.budget.stop is not None and run.budget.stop.by == run.id,
+        overshoot=overshoot(budget, run.resolved.abilities),
     )
 
 

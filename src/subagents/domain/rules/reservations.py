@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from subagents.domain.rules import budgets
 from subagents.domain.run import spending
 from subagents.domain.run.run import Committed, Run
-from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.spec import Abilities, Budget, RunSpec
 from subagents.errors import Forbidden
 from subagents.text import compact, duration, money
 
@@ -199,14 +199,15 @@ def reserved(spec: RunSpec) -> Committed:
     )
 
 
-def warning(spec: RunSpec, *, runtime: str, reports_usage: bool) -> str | None:
+def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
     """What a receipt must say of a limit that may not hold; None = it holds."""
     budget = spec.budget
-    if budget is None or (budget.max_tokens is None and budget.max_cost_usd is None):
+    exactness = budgets.overshoot(budget, abilities)
+    if budget is None or exactness is None:
         return None
     names = (("maxTokens", budget.max_tokens), ("maxCostUsd", budget.max_cost_usd))
     named = " and ".join(name for name, limit in names if limit is not None)
-    if not reports_usage:
+    if exactness is budgets.Overshoot.UNBOUNDED:
         return (
             f'runtime "{runtime}" reports no usage: {named} cannot stop this run itself, only what '
             "it spawns in runtimes that report it (maxSeconds and maxRuns hold everywhere)"
@@ -215,6 +216,16 @@ def warning(spec: RunSpec, *, runtime: str, reports_usage: bool) -> str | None:
         return (
             f"against {named} counts only what the command itself reports, by lines of JSON "
             '{"subagents":"usage","tokensIn":…,"tokensOut":…,"costUsd":…} on its standard output'
+        )
+    if exactness is budgets.Overshoot.ONE_REQUEST:
+        return (
+            f'runtime "{runtime}" reports usage after each answer: {named} can be overspent by the '
+            "request that is under way then, its whole context and its answer"
+        )
+    if budget.max_cost_usd is not None:
+        return (
+            "maxCostUsd holds only for models whose price is known; without one the cost is "
+            "unknown and only maxTokens can be kept"
         )
     return None
 
@@ -228,9 +239,7 @@ def warnings(run: Run) -> tuple[str, ...]:
     warnings = []
     if run.verification.vacuous:
         warnings.append("the contract is met already, before any work: it proves nothing (vacuous)")
-    unsure = warning(
-        run.spec, runtime=run.resolved.runtime, reports_usage=run.resolved.abilities.usage
-    )
+    unsure = warning(run.spec, runtime=run.resolved.runtime, abilities=run.resolved.abilities)
     if unsure is not None:
         warnings.append(unsure)
     return tuple(warnings)

@@ -23,6 +23,7 @@ from subagents.domain.run.run import (
     Priority,
     Request,
     Spent,
+    Usage,
 )
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Resolved, RunSpec
@@ -245,6 +246,19 @@ class ChildSpent(Fact, frozen=True, tag=True):
     committed: Committed
 
 
+class RequestHeld(Fact, frozen=True, tag=True):
+    """The worker is about to ask its model; what that may use is kept free until it is reported."""
+
+    attempt: int
+    usage: Usage
+    """Totals of the attempt before the request, as its worker counts them."""
+    tokens: int
+    cost_usd: float = 0
+    lost_tokens: int = 0
+    """Of requests of this attempt before that were never answered: what they may have used."""
+    lost_cost_usd: float = 0
+
+
 class BudgetExhausted(Fact, frozen=True, tag=True):
     """Of a budget above this run only what is kept for the holder's report is left."""
 
@@ -342,6 +356,7 @@ Event: TypeAlias = (
     | ChildTold
     | ChildReturned
     | ChildSpent
+    | RequestHeld
     | BudgetExhausted
     | RequestAsked
     | RequestAnswered

@@ -75,6 +75,8 @@ class Spent(Value, frozen=True):
     cost_usd: float | None = None
     runs: int = 1
     """The run itself and every run below it, also those that are over."""
+    cost_unknown_runs: int = 0
+    """Of them, those with an ended attempt whose cost nobody reported: ``cost_usd`` lacks it."""
 
 
 class Committed(Value, frozen=True):
@@ -97,6 +99,13 @@ class Reserve(Value, frozen=True):
     at_ms: int
     tokens: int = 0
     """Used below the holder."""
+    cost_usd: float = 0
+
+
+class Leap(Value, frozen=True):
+    """By how much one report of usage grew what a run and everything below it used."""
+
+    tokens: int = 0
     cost_usd: float = 0
 
 
@@ -273,6 +282,19 @@ class LastStep(Value, frozen=True):
     """No tool was used after the result text."""
 
 
+class Hold(Value, frozen=True):
+    """What the one request that an attempt has under way may still use of the budgets above it."""
+
+    tokens: int
+    cost_usd: float = 0
+    """0 also where no price is known."""
+    since: Usage = Usage()
+    """What the attempt had used before the request: more than this means it was answered."""
+    lost_tokens: int = 0
+    """What requests without an answer may have used; nobody will report it."""
+    lost_cost_usd: float = 0
+
+
 class Attempt(Value, frozen=True):
     """One try at the run in its runtime."""
 
@@ -287,6 +309,8 @@ class Attempt(Value, frozen=True):
     last: LastStep = LastStep()
     outcome: Outcome | None = None
     usage: Usage | None = None
+    hold: Hold | None = None
+    """None = it never asked before a request; its runtime does not, or nothing limits it."""
     remains: Remains | None = None
     """What it left besides its result; None = nothing, or nobody looked."""
     token_hashes: tuple[str, ...] = ()
@@ -548,6 +572,8 @@ class BudgetState(Value, frozen=True):
 
     mark: float = 0
     """The highest alert threshold passed: percent of its budget, or US dollars without one."""
+    leap: Leap | None = None
+    """The report with which more than its limit was used."""
     reserve: Reserve | None = None
     """Only what is kept for its own report is left of its budget."""
     stop: BudgetStop | None = None

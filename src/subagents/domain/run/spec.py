@@ -257,6 +257,8 @@ class Abilities(Value, frozen=True):
     usage: bool = False
     model: bool = False
     """Takes ``model`` and ``thinking``; others refuse a spawn that names them."""
+    holds: bool = False
+    """Asks before each request to its model, so that none can cross a budget."""
 
 
 class Resolved(Value, frozen=True):

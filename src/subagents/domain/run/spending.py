@@ -5,9 +5,10 @@ sums of one run are those of its whole subtree, without looking at any other run
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from subagents.domain.run.run import (
+    Attempt,
     Committed,
     Run,
     Spent,
@@ -34,6 +35,38 @@ def total_usage(run: Run) -> Usage:
     )
 
 
+class Held(NamedTuple):
+    """What the request under way may use, with what lost ones may have used."""
+
+    tokens: int = 0
+    cost_usd: float = 0
+
+
+NOTHING_HELD: Final = Held()
+
+
+def held(run: Run) -> Held:
+    """What the newest attempt keeps free for its request; over with its answer or the attempt."""
+    attempt = run.attempts[-1] if run.attempts else None
+    if attempt is None or attempt.hold is None or attempt.outcome is not None:
+        return NOTHING_HELD
+    hold = attempt.hold
+    if attempt.usage is not None and attempt.usage != hold.since:
+        return Held(hold.lost_tokens, hold.lost_cost_usd)
+    return Held(hold.tokens + hold.lost_tokens, hold.cost_usd + hold.lost_cost_usd)
+
+
+def is_cost_unknown(run: Run) -> bool:
+    """Whether an attempt ended and nobody said what it cost."""
+    return any(each.outcome is not None and is_cost_missing(each) for each in run.attempts)
+
+
+def is_cost_missing(attempt: Attempt) -> bool:
+    """Whether the attempt may have cost something that nobody reported so far."""
+    has_started = attempt.times.started_at_ms is not None
+    return has_started and (attempt.usage is None or attempt.usage.cost_usd is None)
+
+
 def spent(run: Run) -> Spent:
     """What the run and everything below it used so far."""
     own = total_usage(run)
@@ -43,16 +76,17 @@ def spent(run: Run) -> Spent:
         tokens_out=_total([own.tokens_out, *(each.tokens_out for each in below)]),
         cost_usd=_total([own.cost_usd, *(each.cost_usd for each in below)]),
         runs=1 + sum(each.runs for each in below),
+        cost_unknown_runs=is_cost_unknown(run) + sum(each.cost_unknown_runs for each in below),
     )
 
 
 def promised(run: Run) -> Committed:
-    """What is gone of the run's budget: what it used itself, and what its children may come to."""
-    own = total_usage(run)
+    """What is gone of the run's budget: its own use and hold, and what its children may come to."""
+    own, holds = total_usage(run), held(run)
     below = [child.committed for child in run.children]
     return Committed(
-        tokens=(tokens(own) or 0) + sum(each.tokens for each in below),
-        cost_usd=(own.cost_usd or 0) + sum(each.cost_usd for each in below),
+        tokens=(tokens(own) or 0) + holds.tokens + sum(each.tokens for each in below),
+        cost_usd=(own.cost_usd or 0) + holds.cost_usd + sum(each.cost_usd for each in below),
         runs=1 + sum(each.runs for each in below),
     )
 

@@ -21,7 +21,17 @@ from subagents.domain.run.run import (
     Steer,
 )
 from subagents.domain.run.values import MessageId, announcement_id
-from subagents.text import compact, cut, duration, fence, listed, money, one_line, quoted, shortened
+from subagents.text import (
+    compact,
+    cost_bound,
+    cut,
+    duration,
+    fence,
+    listed,
+    one_line,
+    quoted,
+    shortened,
+)
 
 DEPENDENCY_RESULT_BYTES_MAX: Final = 32 * 1024
 CHILD_RESULT_CHARS_MAX: Final = 4_000
@@ -155,7 +165,9 @@ def _subtree(run: Run) -> str:
     tokens = spending.tokens(used)
     known = [
         f"tokens {compact(tokens)}" if tokens is not None else "",
-        money(used.cost_usd) if used.cost_usd is not None else "",
+        cost_bound(used.cost_usd, unknown_runs=used.cost_unknown_runs, runs=used.runs)
+        if used.cost_usd is not None
+        else "",
     ]
     text = ", ".join(filter(None, known))
     return f"all {used.runs} runs: {text}" if text else ""

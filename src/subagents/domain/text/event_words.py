@@ -25,7 +25,7 @@ from subagents.domain.run.run import Exit, Run, Spent
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains, summary
 from subagents.domain.text.announcement import ending
-from subagents.text import compact, counted, listed, money, one_line, signal_name
+from subagents.text import compact, cost_bound, counted, listed, one_line, signal_name
 
 TEXT_CHARS_MAX: Final = 200
 """Of a text inside a brief sentence."""
@@ -358,6 +358,12 @@ WORDS: Final = dict(
             events.ChildSpent,
             lambda event, *_: f"sub-agent {event.child} and all below it: {_spent(event.spent)}",
         ),
+        _row(
+            events.RequestHeld,
+            lambda event, *_: (
+                f"attempt {event.attempt} keeps {compact(event.tokens)} tokens free for a request"
+            ),
+        ),
         _row(events.BudgetExhausted, _budget_exhausted, mark="budget exhausted"),
         _row(
             events.RequestAsked,
@@ -450,6 +456,8 @@ def _spent(used: Spent) -> str:
     parts = [
         counted(used.runs, "run"),
         f"{compact(tokens)} tokens" if tokens is not None else "",
-        money(used.cost_usd) if used.cost_usd is not None else "",
+        cost_bound(used.cost_usd, unknown_runs=used.cost_unknown_runs, runs=used.runs)
+        if used.cost_usd is not None
+        else "",
     ]
     return ", ".join(filter(None, parts))

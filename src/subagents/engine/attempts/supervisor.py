@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from subagents.domain.rules import budgets
+from subagents.domain.run import spending
 from subagents.domain.run.events import AttemptTakenOver, LeaseExpired, SignalReceived
-from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
+from subagents.domain.run.run import HOLDS_SLOT, Phase, Run, Usage
 from subagents.domain.run.signals import (
     TERMINAL,
     ProgressSeen,
     RemainsSeen,
     Signal,
+    UsageSeen,
     Vanished,
 )
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
@@ -262,8 +265,25 @@ class Supervisor:
             watched.flush_at_ms = now + int(COALESCE_S * 1000)
         watched.held.pop(type(signal).__name__, None)
         watched.held[type(signal).__name__] = signal
-        if now >= watched.flush_at_ms:
+        is_spent = isinstance(signal, UsageSeen) and self._is_spent(run, signal)
+        if is_spent or now >= watched.flush_at_ms:
             self._flush(run, watched)
+
+    def _is_spent(self, run: Run, seen: UsageSeen) -> bool:
+        """Whether this use ends a budget: each further second could hold many more requests."""
+        live = self._ledger.live.get(run.id)
+        if live is None or live.budget.stop is not None or not live.attempts:
+            return False
+        known = live.attempt.usage or Usage()
+        more = (spending.tokens(seen.usage) or 0) - (spending.tokens(known) or 0)
+        more_usd = (seen.usage.cost_usd or 0) - (known.cost_usd or 0)
+        holder: Run | None = live
+        while holder is not None:
+            if budgets.is_ended_by(holder, more, more_usd, by_holder=holder is live):
+                return True
+            upper = holder.lineage.requester_run
+            holder = self._ledger.live.get(upper) if upper is not None else None
+        return False
 
     def _flush(self, run: Run, watched: _Watched) -> None:
         held, watched.held = watched.held, {}

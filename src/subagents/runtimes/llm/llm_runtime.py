@@ -101,6 +101,7 @@ class LlmDialect:
             interrupt=True,
             usage=True,
             model=True,
+            holds=True,
         )
 
     @property

@@ -1,0 +1,221 @@
+"""May this request to a model start? It must fit into every cap above it, whatever it uses.
+
+A worker of our own loop asks before each request, with the most that its input can be and the most
+that it wants to be answered. What the request may use is then held until its answer is reported:
+what was spent and what is held together never exceed a cap. Where the rest of a cap is smaller, the
+answer's limit is lowered; where not even the input fits, the request does not start.
+
+See docs/decisions/0036.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from subagents.domain.rules import budgets
+from subagents.domain.run import spending
+from subagents.domain.run.run import Run, Spent, Usage
+from subagents.domain.run.spec import Budget
+from subagents.domain.run.values import Value
+from subagents.text import compact, money
+
+
+class Need(Value, frozen=True):
+    """The most that one request may use."""
+
+    input_tokens: int
+    output_tokens: int
+    """As long an answer as the worker wants."""
+    least_output_tokens: int = 1
+    """A shorter one is of no use to it."""
+    input_usd: float | None = None
+    """Of all the input; None = there is no known price, so cost cannot be bounded."""
+    output_token_usd: float | None = None
+
+
+class Counted(Value, frozen=True):
+    """What the asking attempt used so far, as its worker counts it."""
+
+    usage: Usage = Usage()
+    lost_tokens: int = 0
+    """At most, by requests that were never answered."""
+    lost_cost_usd: float = 0
+
+
+class Cap(NamedTuple):
+    """One limit that the request must fit into."""
+
+    key: str
+    """The run that holds it, or the name of a cap over several runs."""
+    whose: str
+    """``the budget of run "lead" (r-…)``."""
+    is_tokens: bool
+    limit: float
+    gone: float
+    """Spent, held and promised, without what the asking attempt held for its last request."""
+    spent: float
+    """Of that, what is gone for good."""
+
+    @property
+    def text(self) -> str:
+        """``8.1k of 10k tokens``."""
+        if self.is_tokens:
+            return f"{compact(int(self.spent))} of {compact(int(self.limit))} tokens"
+        return f"{money(self.spent)} of {money(self.limit)}"
+
+
+class Granted(NamedTuple):
+    """The request may start, with this limit for its answer."""
+
+    output_tokens: int
+    tokens: int
+    cost_usd: float
+
+
+class Short(NamedTuple):
+    """It does not fit."""
+
+    cap: Cap
+    may_fit_later: bool
+    """When requests of others that are under way have used less than they hold."""
+    needs: str
+    """``the next request may need 9.2k``."""
+
+    @property
+    def used(self) -> str:
+        return f"{self.cap.text}, and {self.needs}"
+
+
+def caps_above(run: Run, above: Sequence[Run], counted: Counted) -> list[Cap]:
+    """The nearest run with a limit, of tokens and of cost: no other is touched by its use.
+
+    Args:
+        run: The run that asks.
+        above: The run that spawned it, then the run that spawned that one, and so on to the top.
+        counted: What its live attempt used, which its stream may tell only later.
+    """
+    found = []
+    own = _own(run, counted)
+    for is_tokens in (True, False):
+        for holder in (run, *above):
+            limit = _limit(holder.spec.budget, is_tokens=is_tokens)
+            if limit is not None:
+                found.append(_cap(holder, run, limit, own, is_tokens=is_tokens))
+                break
+    return found
+
+
+def decide(caps: Iterable[Cap], need: Need) -> Granted | Short:
+    """Whether the request may start now.
+
+    Args:
+        caps: Every limit above it.
+        need: What it may use.
+    """
+    output = need.output_tokens
+    short: tuple[int, Cap] | None = None
+    for cap in caps:
+        room = _answer_room(cap, need, cap.gone)
+        if room is None:
+            continue
+        if room < min(need.least_output_tokens, need.output_tokens) and (
+            short is None or room < short[0]
+        ):
+            short = (room, cap)
+        output = min(output, room)
+    if short is None:
+        tokens = need.input_tokens + output
+        cost = (need.input_usd or 0) + output * (need.output_token_usd or 0)
+        return Granted(output, tokens, cost)
+    _, cap = short
+    least = min(need.least_output_tokens, need.output_tokens)
+    later = _answer_room(cap, need, cap.spent)
+    wanted = (
+        compact(need.input_tokens + least)
+        if cap.is_tokens
+        else money((need.input_usd or 0) + least * (need.output_token_usd or 0))
+    )
+    may_fit_later = cap.gone > cap.spent and later is not None and later >= least
+    return Short(cap, may_fit_later, f"the next request may need {wanted}")
+
+
+def _answer_room(cap: Cap, need: Need, gone: float) -> int | None:
+    """Tokens for the answer, below 0 when the input alone crosses the cap; None = it says nothing.
+
+    What has no price cannot be kept below a cost.
+    """
+    rest = cap.limit - gone
+    if cap.is_tokens:
+        return int(rest) - need.input_tokens
+    if need.input_usd is None or need.output_token_usd is None:
+        return None
+    rest -= need.input_usd
+    if rest < -budgets.DUST:
+        return -1
+    if rest + budgets.DUST >= need.output_tokens * need.output_token_usd:
+        return need.output_tokens
+    return int((rest + budgets.DUST) / need.output_token_usd)
+
+
+class _Own(NamedTuple):
+    """The asking run's own part: as it is counted above now, and as it will be without its hold."""
+
+    before: tuple[float, float]
+    after: tuple[float, float]
+    spent: tuple[float, float]
+    """What is new of it since its stream was read, tokens and US dollars."""
+
+
+NOTHING: Final = Usage()
+
+
+def _own(run: Run, counted: Counted) -> _Own:
+    known, holds = spending.total_usage(run), spending.held(run)
+    attempt = run.attempts[-1].usage if run.attempts else None
+    ahead_tokens = max((spending.tokens(counted.usage) or 0) - _tokens(attempt), 0)
+    ahead_usd = max((counted.usage.cost_usd or 0) - ((attempt or NOTHING).cost_usd or 0), 0)
+    tokens, usd = spending.tokens(known) or 0, known.cost_usd or 0
+    return _Own(
+        before=(tokens + holds.tokens, usd + holds.cost_usd),
+        after=(
+            tokens + ahead_tokens + counted.lost_tokens,
+            usd + ahead_usd + counted.lost_cost_usd,
+        ),
+        spent=(ahead_tokens, ahead_usd),
+    )
+
+
+def _tokens(usage: Usage | None) -> int:
+    return 0 if usage is None else spending.tokens(usage) or 0
+
+
+def _limit(budget: Budget | None, *, is_tokens: bool) -> float | None:
+    if budget is None:
+        return None
+    return budget.max_tokens if is_tokens else budget.max_cost_usd
+
+
+def _cap(holder: Run, run: Run, limit: float, own: _Own, *, is_tokens: bool) -> Cap:
+    at = 0 if is_tokens else 1
+    promised = spending.promised(holder)
+    used = spending.spent(holder)
+    gone = (promised.tokens if is_tokens else promised.cost_usd) - own.before[at] + own.after[at]
+    spent = _spent(used, is_tokens=is_tokens) + own.spent[at]
+    reserve = holder.budget.reserve
+    if holder is run and reserve is not None:
+        # What runs below still use does not count against the part that is kept for its own report.
+        borne = reserve.tokens if is_tokens else reserve.cost_usd
+        gone, spent = own.after[at] + borne, _spent_alone(run, own, at) + borne
+    elif holder is not run:
+        # A tenth is the holder's own.
+        limit -= budgets.kept_tokens(int(limit)) if is_tokens else budgets.kept_cost(limit)
+    whose = "its budget" if holder is run else f'the budget of run "{holder.resolved.label}"'
+    return Cap(holder.id, whose, is_tokens, limit, gone, spent)
+
+
+def _spent(used: Spent, *, is_tokens: bool) -> float:
+    return (spending.tokens(used) or 0) if is_tokens else (used.cost_usd or 0)
+
+
+def _spent_alone(run: Run, own: _Own, at: int) -> float:
+    known = spending.total_usage(run)
+    return ((spending.tokens(known) or 0) if at == 0 else (known.cost_usd or 0)) + own.spent[at]
