@@ -53,6 +53,10 @@ class FakeDesk:
         return answer
 
 
+def nothing_printed(_kind: str, /, **_fields: object) -> None:
+    pass
+
+
 def purse_at(
     desk: FakeDesk | None,
     *,
@@ -66,7 +70,7 @@ def purse_at(
         model=CountingModel(model_name=model),
         parameters=ModelRequestParameters(),
         settings=ModelSettings(timeout=1),
-        emit=lambda _kind, **_fields: None,
+        emit=nothing_printed,
         counted_from=0,
     )
 
