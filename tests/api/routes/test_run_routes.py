@@ -26,6 +26,7 @@ def test_every_view_of_an_ended_run_agrees_on_what_happened(tmp_path: Path) -> N
         assert (await home.ok("GET", f"{base}/tree"))["children"] == []
         why = await home.ok("GET", f"{base}/why")
         assert why["why"] == "failed: exit code 1; the result waits in the inbox"
+        assert (why["runId"], why["label"]) == (detail["runId"], detail["label"])
         assert "attempt 1 exited with code 1" in [step["text"] for step in why["steps"]]
         assert why["deliveryTries"][0]["outcome"] == {"kind": "delivered", "path": "queued"}
         (root,) = (await home.ok("GET", "/v1/tree"))["roots"]
