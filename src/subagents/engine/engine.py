@@ -60,6 +60,7 @@ class Engine:
         self.progress_of = parts.reports.progress_of
         self.answer_of = parts.questions.answer_of
         self.unread_count = parts.mailbox.unread_count
+        self.courier_of = parts.deliveries.courier_of
         self.is_under_way = parts.mailbox.is_under_way
 
         # Calls, each on the part that answers it.

@@ -106,7 +106,7 @@ class Parts:
         self.counters = Counters(ledger)
         self.recorder = Recorder(kernel, given.transcripts)
         self.track_records = TrackRecords(kernel, given.performance)
-        deliveries = Deliveries(
+        self.deliveries = Deliveries(
             kernel,
             self.mailbox,
             given.couriers,
@@ -157,7 +157,7 @@ class Parts:
             kernel,
             runtimes=runtimes,
             verifier=given.verifier,
-            deliveries=deliveries,
+            deliveries=self.deliveries,
             worker_env=given.worker_env,
             quarantine=quarantine,
             supervisor=self.supervisor,

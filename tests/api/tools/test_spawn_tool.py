@@ -21,7 +21,7 @@ def test_a_spawn_answers_with_exactly_the_documented_receipt(tmp_path: Path) -> 
     async def scenario(desk: Seat) -> None:
         answer = await desk.call("sessions_spawn", task="work", agentId="quick", label="first")
 
-        assert set(answer.structured) == RECEIPT
+        assert set(answer.structured) == {*RECEIPT, "wake"}
         assert answer.structured["status"] == "accepted"
         assert answer.structured["label"] == "first"
         assert answer.structured["mode"] == "run"
@@ -65,7 +65,7 @@ def test_a_batch_is_spawned_together_and_its_runs_name_each_other_by_label(tmp_p
             ],
         )
 
-        assert set(found) == {"status", "receipts"}
+        assert set(found) == {"status", "receipts", "wake"}
         assert [each["label"] for each in found["receipts"]] == ["a", "b", "sum", "own"]
         assert all(set(each) == RECEIPT for each in found["receipts"])
         assert found["receipts"][2]["phase"] == "waiting"

@@ -9,6 +9,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
+from subagents.api.answers.waking import Waker
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_registry import call_tool
@@ -22,8 +23,16 @@ OFFERED_META: Final = "subagents/offered"
 Context: TypeAlias = ServerRequestContext[Any, Any]
 
 
-async def answer_of(ctx: Context, name: str, arguments: Mapping[str, object]) -> Answer:
+async def answer_of(
+    ctx: Context, name: str, arguments: Mapping[str, object], *, is_task: bool = False
+) -> Answer:
     """Run a tool; whoever takes the answer hands over what it offers, or gives it back.
+
+    Args:
+        ctx: The request.
+        name: Of the tool.
+        arguments: As they came.
+        is_task: The client keeps the call as a task and looks after it.
 
     Raises:
         MCPError: No tool of that name; the daemon is stopping, and the call can be repeated; or it
@@ -35,6 +44,7 @@ async def answer_of(ctx: Context, name: str, arguments: Mapping[str, object]) ->
         caller=exchange.caller,
         arguments=arguments,
         call_id=exchange.call_id,
+        waker=Waker.TASK if is_task else exchange.waker,
         tell=_teller(ctx),
     )
     try:

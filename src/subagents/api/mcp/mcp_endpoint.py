@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from subagents.api.answers.waking import Waker
 from subagents.api.calls.auth import Caller, note_if_refused
 from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, status_of
 from subagents.api.calls.services import Services
@@ -88,6 +89,7 @@ class McpEndpoint:
             services=self._services,
             caller=replace(caller, is_operator=False),
             call_id=call_id,
+            waker=Waker.HOOK if request.headers.get("x-subagents-wake") == Waker.HOOK else None,
             client_acknowledges=request.headers.get("x-subagents-ack") == "explicit",
         )
 

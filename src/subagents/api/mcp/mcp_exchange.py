@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
+from subagents.api.answers.waking import Waker
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services
 from subagents.domain.run.values import MessageId
@@ -26,6 +27,8 @@ class Exchange:
     caller: Caller
     call_id: str | None = None
     """Names the call over repetitions by the client (``X-Subagents-Call-Id``)."""
+    waker: Waker | None = None
+    """What the client said it does to wake its session (``X-Subagents-Wake``)."""
     client_acknowledges: bool = False
     """The client consumes what it was offered itself (``X-Subagents-Ack: explicit``)."""
     offered: list[MessageId] = field(default_factory=list)

@@ -132,7 +132,7 @@ class RunTasks:
 
     async def _spawn(self, ctx: Context, arguments: Mapping[str, Any]) -> Task | HandlerResult:
         exchange = Exchange.of(ctx.request)
-        answer = await answer_of(ctx, SPAWN, arguments)
+        answer = await answer_of(ctx, SPAWN, arguments, is_task=True)
         receipts = [] if answer.is_error else _receipts(answer)
         if not 1 <= len(receipts) <= RUNS_MAX:
             return _answered(exchange, answer)
@@ -143,11 +143,12 @@ class RunTasks:
         task = self._standing(task_id, named, runs)
         self._comes_back(task, named)
         warnings = "".join(f"; warning: {one_line(each)}" for each in _warnings(receipts))
+        wake = f"; {answer.structured['wake']}" if "wake" in answer.structured else ""
         # Also a run that was spawned before under this key and is over: its result is fetched.
         return replace(
             task,
             status=TaskStatus.WORKING,
-            message=cut(f"{task.message}{warnings}", MESSAGE_CHARS_MAX),
+            message=cut(f"{task.message}{wake}{warnings}", MESSAGE_CHARS_MAX),
         )
 
     async def _wait(self, ctx: Context, arguments: Mapping[str, Any]) -> Task | HandlerResult:

@@ -58,7 +58,7 @@ _TAKEN: Final = _fields(Taken)
 _ASKED: Final = ("status", "requestId", "answer", "decision", "answeredAt", "deadlineAt")
 
 OUTPUTS: Final[Mapping[str, Schema]] = {
-    "sessions_spawn": _object({**_RECEIPT, "receipts": _list({})}),
+    "sessions_spawn": _object({**_RECEIPT, "receipts": _list({}), "wake": TEXT}),
     "sessions_wait": _object(
         {
             "completed": _list(_fields(RunResult, tool_wording.ENDED)),

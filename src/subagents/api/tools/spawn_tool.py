@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from subagents.api.answers import run_building
+from subagents.api.answers import run_building, waking
 from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_wording import joined
 from subagents.api.wire import requests as wire
@@ -12,6 +12,7 @@ from subagents.api.wire.wire_struct import Document
 from subagents.config.layers import Config
 from subagents.config.settings import Settings
 from subagents.domain.rules.parameter_checks import check_name
+from subagents.domain.run.run import Run
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     IDEMPOTENCY_KEY_CHARS_MAX,
@@ -66,10 +67,21 @@ async def spawn(call: Call) -> Answer:
     # What a project's file may not say to agents holds for all of them: it is said once.
     first, *others = receipts
     receipts = (replace(first, warnings=(*first.warnings, *config.ignored)), *others)
-    text = joined([_line(each) for each in receipts])
+    wake = waking.wake(call.services, call.caller.session, requester_of(call), call.waker)
+    text = joined([*(_line(each) for each in receipts), wake])
+    found: Document = {"status": "accepted", "receipts": _documents(receipts)}
     if BATCH not in arguments:
-        return Answer(text=text, structured=_document(receipts[0]))
-    return Answer(text=text, structured={"status": "accepted", "receipts": _documents(receipts)})
+        found = _document(receipts[0])
+    return Answer(text=text, structured={**found, "wake": wake})
+
+
+def requester_of(call: Call) -> Run | None:
+    """The open run on whose behalf a worker calls; None for sessions outside."""
+    services, caller = call.services, call.caller
+    if not caller.is_worker:
+        return None
+    run_id = caller.run_id or services.queries.run_of(caller.session)
+    return None if run_id is None else services.queries.open_run(run_id)
 
 
 def _batch(arguments: Mapping[str, object]) -> tuple[RunSpec, ...]:

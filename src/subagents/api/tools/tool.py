@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from subagents.api.answers.waking import Waker
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services
 from subagents.api.wire.wire_struct import Document, document_of
@@ -36,6 +37,8 @@ class Call:
     """As they came; each tool decodes its own and refuses unknown ones."""
     call_id: str | None = None
     """Names the call when it is repeated: the same id never spawns twice."""
+    waker: Waker | None = None
+    """What the caller's client does to wake it."""
     tell: Callable[[str], Awaitable[None]] = _silent
     """Say how a long call is doing; protocols without progress say nothing."""
 

@@ -17,6 +17,8 @@ from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths, session_name
 from subagents.errors import EXIT_OK, UsageError
 
+HOOK_VARIABLE: Final = "SUBAGENTS_HOOKED"
+"""Set by the Claude Code plugin, which brings our hooks along with the server."""
 _NAME: Final = re.compile(r"[!-~]{1,200}")
 _KEY: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
 
@@ -100,6 +102,8 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None) -> Daemon:
         "x-subagents-caller": "agent",
         "x-subagents-cwd": quote(os.path.realpath(project)),
     }
+    if environ.get(HOOK_VARIABLE):
+        headers["x-subagents-wake"] = "hook"
     environ = {**worker_variables(environ), **environ}
     socket_path = environ.get("SUBAGENTS_SOCKET")
     if socket_path:

@@ -71,6 +71,15 @@ class Deliveries:
             idempotency_key=f"{announcement_id(run.id)}/{number}",
         )
 
+    def courier_of(self, session: SessionKey) -> str | None:
+        """The name of a courier that reaches that session; None = it has to look itself."""
+        requester = self._requester(session)
+        for couriers in self._couriers.values():
+            for courier in couriers:
+                if courier.serves(session, requester):
+                    return courier.name
+        return None
+
     def _requester(self, target: SessionKey) -> Run | None:
         run_id = self._ledger.lanes.run_of(target)
         return None if run_id is None else self._ledger.published.get(run_id)

@@ -1,0 +1,53 @@
+"""What a receipt says of how its session hears of the end."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from tests.api.home_daemon import Home
+from tests.api.mcp.mcp_clients import DESK, Wire, play
+
+from subagents.api.answers.waking import NOT_WOKEN, Waker, wake
+from subagents.domain.run.values import SessionKey
+
+
+def said(courier: str | None, waker: Waker | None = None, *, resumes: bool | None = None) -> str:
+    engine = SimpleNamespace(courier_of=lambda _session: courier)
+    requester = None
+    if resumes is not None:
+        requester = SimpleNamespace(
+            resolved=SimpleNamespace(abilities=SimpleNamespace(resume=resumes))
+        )
+    services = cast(Any, SimpleNamespace(engine=engine))
+    return wake(services, SessionKey(DESK), cast(Any, requester), waker)
+
+
+@pytest.mark.requirement("tools:spawn:wake")
+def test_a_session_outside_is_woken_by_its_task_a_courier_or_the_hook_or_not_at_all() -> None:
+    assert "MCP task" in said("webhook", Waker.TASK)
+    assert "courier webhook" in said("webhook", Waker.HOOK)
+    assert "hook" in said(None, Waker.HOOK)
+    assert said(None) == NOT_WOKEN
+    assert "sessions_wait" in NOT_WOKEN
+
+
+@pytest.mark.requirement("tools:spawn:wake")
+def test_a_worker_hears_in_its_turn_or_in_another_one_or_not_at_all() -> None:
+    assert "into your turn" in said("steer", resumes=True)
+    assert "another" in said(None, resumes=True)
+    assert said(None, resumes=False) == NOT_WOKEN
+
+
+@pytest.mark.requirement("tools:spawn:wake")
+def test_a_receipt_says_so_over_the_wire(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        spawn = {"name": "sessions_spawn", "arguments": {"task": "x", "agentId": "quick"}}
+        plain = Wire(home, tasks=False)
+        assert (await plain.ok("tools/call", **spawn))["structuredContent"]["wake"] == NOT_WOKEN
+        hooked = Wire(home, tasks=False, headers={"X-Subagents-Wake": "hook"})
+        assert "hook" in (await hooked.ok("tools/call", **spawn))["structuredContent"]["wake"]
+        task = await Wire(home).ok("tools/call", **spawn)
+        assert "woken by the MCP task" in task["statusMessage"]
+
+    play(tmp_path, scenario)
