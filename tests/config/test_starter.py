@@ -46,7 +46,7 @@ def test_callers_may_use_the_programs_found_but_not_the_command_agent(
 
     assert allowed == ("codex", "opencode")
     assert 'subagents.allow_agents = ["codex", "opencode", "command"]' in text
-    assert "can have files edited and commands run\n# where they work." in text
+    assert 'With access = "write" they read files, edit them and run' in text
 
 
 @pytest.mark.requirement("init:login")

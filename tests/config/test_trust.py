@@ -24,6 +24,7 @@ from subagents.config.settings import (
 )
 from subagents.config.trust import narrowed, trust
 from subagents.domain.rules.admission import check_allowed
+from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.alert import AlertKind
 from subagents.errors import ConfigError, Forbidden
 
@@ -341,8 +342,15 @@ def test_no_field_of_the_limits_escapes_the_rule() -> None:
 
 @pytest.mark.requirement("trust:redefined-agent")
 def test_no_field_of_an_agent_escapes_the_rule() -> None:
-    mine = Agent(runtime="command", command=("a",), tools=("Read",), run_timeout_seconds=5)
+    mine = Agent(
+        runtime="command",
+        command=("a",),
+        tools=("Read",),
+        run_timeout_seconds=5,
+        access=AccessLevel.READ,
+    )
     other = Agent(
+        access=AccessLevel.WRITE,
         runtime="scripted",
         command=("b",),
         tools=("Write",),
@@ -370,6 +378,23 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
 
     assert settings.agents == {"a": mine}
     assert len(ignored) == len(given)
+
+
+@pytest.mark.requirement("trust:redefined-agent")
+@pytest.mark.parametrize(
+    ("mine", "given", "kept"),
+    [(None, "read", "read"), ("full", "write", "write"), ("read", "write", "read")],
+)
+def test_a_project_may_take_access_from_an_agent_and_give_none(
+    mine: str | None, given: str, kept: str
+) -> None:
+    own = Agent(access=None if mine is None else AccessLevel(mine))
+    project = Agent(access=AccessLevel(given))
+
+    settings, ignored = narrowed(Settings(agents={"a": project}), Settings(agents={"a": own}))
+
+    assert settings.agents["a"].access == kept
+    assert bool(ignored) == (kept != given)
 
 
 @pytest.mark.requirement("telemetry:user-file-only")

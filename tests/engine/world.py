@@ -306,9 +306,10 @@ class World:
     async def try_spawn(
         self, agent: str | None = "quick", *, requester: SessionKey = ME, **spec: Any
     ) -> Receipt:
-        """Spawn; ``is_operator`` and ``settings`` go to the engine, the rest is the spec."""
+        """Spawn; ``is_operator``, ``settings``, ``ceiling`` are the call's, the rest the spec's."""
         is_operator = spec.pop("is_operator", True)
         settings = spec.pop("settings", self.settings)
+        ceiling = spec.pop("ceiling", None)
         wanted = RunSpec(**{"task": f"do {agent}", "agent_id": agent, **spec})
         return await self.engine.spawn(
             wanted,
@@ -316,6 +317,7 @@ class World:
             settings=settings,
             cwd=str(self.directory),
             is_operator=is_operator,
+            ceiling=ceiling,
         )
 
     async def spawn(self, agent: str | None = "quick", **spec: Any) -> RunId:

@@ -110,6 +110,8 @@ class SpawnParameters(TypedDict, total=False):
     """Only these tools."""
     tools_deny: Sequence[str]
     """Not these tools, also for all below it."""
+    access: Literal["read", "write", "full"] | None
+    """read, write below cwd, or full; default all it may."""
     budget: BudgetParameters | None
     """For the run and all below it."""
     lane: str | None

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.alert import AlertKind, AlertRules
 from subagents.errors import ConfigError, NotFound
 
@@ -246,6 +247,14 @@ class Agent(Section, frozen=True):
     tools: Annotated[
         tuple[Text, ...] | None,
         Meta(description="Tools it may use at most; unset = the runtime's own."),
+    ] = None
+    access: Annotated[
+        AccessLevel | None,
+        Meta(
+            description="What its workers may do at most: read files; also write where they work, "
+            "and run commands that can do no more; or full, all that you may. Unset = full, unless "
+            "its runtime's own options say less."
+        ),
     ] = None
     subagents: AgentSubagents = AgentSubagents()
     capabilities: Capabilities = Capabilities()

@@ -48,6 +48,7 @@ def _agent(found: Found) -> str:
         f"[agents.{program.name}]",
         f"runtime = {json.dumps(program.runtime)}",
         f"description = {json.dumps(program.title)}",
+        'access = "write"',
     ]
     if program.model is not None:
         lines.append(f"model = {json.dumps(program.model)}    # or any other one")
@@ -56,8 +57,9 @@ def _agent(found: Found) -> str:
 
 
 _CODING: Final = """\
-# The agents below are coding agents: whoever may use them can have files edited and commands run
-# where they work. To take that away from one:  tools = ["Read", "Grep"]  (docs/runtimes.md).
+# The agents below are coding agents. With access = "write" they read files, edit them and run
+# commands where they work, and can write nowhere else (docs/permissions.md). Less:  "read".
+# All that you may do yourself, outside of any sandbox:  "full".
 """
 
 _HEAD: Final = """\
@@ -81,6 +83,7 @@ subagents.allow_agents = {allowed}
 [agents.command]
 runtime = "command"
 command = ["{shell}", "-c", "{{task}}"]
+access = "full"
 description = "Runs the task as a {shell} script"
 """
 

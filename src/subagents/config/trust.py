@@ -28,6 +28,7 @@ from subagents.config.settings import (
 )
 from subagents.config.sources import read
 from subagents.config.state_file import read_entries, write_entries
+from subagents.domain.run.access import AccessLevel
 
 TRUSTED_MAX: Final = 1_000
 """Files remembered; the ones trusted first are forgotten first."""
@@ -140,6 +141,9 @@ def _only_takes(name: str, agent_id: str, whole: Settings, own: Settings) -> boo
         case "tools":
             is_known = mine.tools is None or set(given.tools or ()) <= set(mine.tools)
             return given.tools is not None and is_known
+        case "access":
+            most = AccessLevel.FULL if mine.access is None else mine.access
+            return given.access is not None and given.access.rank <= most.rank
         case "subagents":
             allowed = set(mine.subagents.allow_agents)
             if ANY_AGENT in allowed:

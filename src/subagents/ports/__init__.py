@@ -18,6 +18,8 @@ from subagents.ports.store import RunFilter as RunFilter
 from subagents.ports.store import Store as Store
 from subagents.ports.workers import TOKEN_VARIABLE as TOKEN_VARIABLE
 from subagents.ports.workers import AttemptRef as AttemptRef
+from subagents.ports.workers import Bound as Bound
+from subagents.ports.workers import Bounded as Bounded
 from subagents.ports.workers import Courier as Courier
 from subagents.ports.workers import Launch as Launch
 from subagents.ports.workers import Runtime as Runtime
@@ -25,6 +27,7 @@ from subagents.ports.workers import StartedInfo as StartedInfo
 from subagents.ports.workers import Varied as Varied
 from subagents.ports.workers import WorkerSetup as WorkerSetup
 from subagents.ports.workers import abilities_of as abilities_of
+from subagents.ports.workers import access_of as access_of
 from subagents.ports.workers import usable_abilities as usable_abilities
 from subagents.ports.worktrees import Kept as Kept
 from subagents.ports.worktrees import Planned as Planned

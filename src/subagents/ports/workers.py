@@ -5,8 +5,9 @@ awaited on the daemon's event loop: work that blocks goes through ``OffLoop``.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
+from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.outcome import DeliveryOutcome
 from subagents.domain.run.run import Message, Run, Usage
 from subagents.domain.run.signals import Signal
@@ -43,6 +44,8 @@ class WorkerSetup(OfAttempt, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     """The only tools of its own it may use; None = all that its program has."""
     tools_deny: tuple[str, ...] = ()
+    access: Access | None = None
+    """What the worker is kept to, and by what; None = of a run from before there were levels."""
 
 
 class Launch(WorkerSetup, frozen=True, kw_only=True):
@@ -230,6 +233,43 @@ class Varied(Protocol):
     def abilities_of(self, options: Mapping[str, object]) -> Abilities:
         """What an attempt with these options can do; ``check`` took them."""
         ...
+
+
+class Bound(NamedTuple):
+    """How a worker is kept to its access."""
+
+    access: Access
+    """With what keeps it; never more than was asked for."""
+    deny: tuple[str, ...] = ()
+    """Tools, or kinds of them, that it must not have for that."""
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A runtime that can keep its workers to less than everything."""
+
+    def access_of(
+        self, options: Mapping[str, object], configured: AccessLevel | None
+    ) -> AccessLevel:
+        """What its workers may do at most: ``agents.<id>.access``, and within its own options."""
+        ...
+
+    def bound(self, options: Mapping[str, object], access: Access) -> Bound:
+        """How a worker is kept to ``access``. Blocking: it may look what is installed.
+
+        Raises:
+            Forbidden: Nothing here can; says what would.
+        """
+        ...
+
+
+def access_of(
+    runtime: Runtime, options: Mapping[str, object], configured: AccessLevel | None
+) -> AccessLevel:
+    """What a runtime's workers may do at most; a runtime that says nothing keeps from nothing."""
+    if isinstance(runtime, Bounded):
+        return runtime.access_of(options, configured)
+    return configured or AccessLevel.FULL
 
 
 def abilities_of(runtime: Runtime, options: Mapping[str, object]) -> Abilities:

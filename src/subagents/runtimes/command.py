@@ -26,18 +26,21 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from subagents.domain.run.access import Access, AccessLevel, Keeper
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
-from subagents.domain.run.values import AttemptId
+from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import ConfigError, RuntimeUnavailable, UsageError
 from subagents.ports import (
     AttemptRef,
+    Bound,
     Clock,
     Launch,
     OffLoop,
     StartedInfo,
 )
+from subagents.runtimes.process import sandbox
 from subagents.runtimes.process.environment import (
     ARGUMENT_BYTES_MAX,
     as_bytes,
@@ -100,6 +103,25 @@ class CommandRuntime:
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
     ) -> None:
         """Never asked: a program cannot be kept from anything (``scope_tools`` is false)."""
+
+    def access_of(
+        self, options: Mapping[str, object], configured: AccessLevel | None
+    ) -> AccessLevel:
+        """See ``ports.Bounded.access_of``."""
+        del options
+        return configured or AccessLevel.FULL
+
+    def bound(self, options: Mapping[str, object], access: Access) -> Bound:
+        """See ``ports.Bounded.bound``: bubblewrap keeps any program, and nothing else does.
+
+        Raises:
+            Forbidden: There is none.
+        """
+        del options
+        missing = sandbox.problem()
+        if missing is not None:
+            raise sandbox.unkept(access, missing)
+        return Bound(replace(access, kept_by=Keeper.BUBBLEWRAP))
 
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:
         """See ``ports.Runtime.marker``."""
@@ -184,6 +206,18 @@ class CommandRuntime:
         env |= self._attempts.marker(launch.attempt_id).variables()
         argv = worker_argv(options, launch, path=env.get("PATH", os.defpath))
         check_environment(env)
+        access = launch.access
+        if access is not None and access.kept_by is Keeper.BUBBLEWRAP:
+            places = sandbox.places_of(env, state_dir=self._attempts.root.parent)
+            argv = list(
+                sandbox.wrapped(
+                    argv,
+                    cwd=launch.cwd,
+                    access=access,
+                    places=places,
+                    is_offline=not access.network,
+                )
+            )
         stdin = {
             "none": as_text_file(launch.previous_results),
             "task": launch.task,

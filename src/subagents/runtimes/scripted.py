@@ -25,6 +25,7 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.run.access import Access, AccessLevel, Keeper
 from subagents.domain.run.run import (
     Exit,
     Progress,
@@ -42,11 +43,12 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.spec import Abilities
-from subagents.domain.run.values import AttemptId
+from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import LineType, OutputBatch, OutputItem
 from subagents.errors import ConfigError, RuntimeUnavailable
 from subagents.ports import (
     AttemptRef,
+    Bound,
     Clock,
     Launch,
     StartedInfo,
@@ -225,6 +227,18 @@ class ScriptedRuntime:
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
     ) -> None:
         """Any scope can be enforced: a denied tool's step is left out."""
+
+    def access_of(
+        self, options: Mapping[str, object], configured: AccessLevel | None
+    ) -> AccessLevel:
+        """See ``ports.Bounded.access_of``."""
+        del options
+        return configured or AccessLevel.FULL
+
+    def bound(self, options: Mapping[str, object], access: Access) -> Bound:
+        """See ``ports.Bounded.bound``: a script touches nothing."""
+        del options
+        return Bound(replace(access, kept_by=Keeper.PROGRAM))
 
     async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
         """It ends at once, and well; the steps behind the present one are not played."""

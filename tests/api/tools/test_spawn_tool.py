@@ -12,7 +12,7 @@ from subagents.api.tools.tool import ANSWER_CHARS_MAX
 
 RECEIPT = {
     *("status", "childSessionKey", "runId", "mode", "label", "phase"),
-    *("resolvedModel", "effectiveTools", "warnings", "note"),
+    *("resolvedModel", "effectiveTools", "access", "warnings", "note"),
 }
 
 

@@ -13,6 +13,7 @@ from subagents.api.tools import tool_arguments as arguments
 from subagents.api.tools.tool_registry import TOOLS
 from subagents.api.tools.worker_tools import _Ask
 from subagents.api.wire import requests as wire
+from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.run import (
     Confidence,
     Decision,
@@ -66,6 +67,7 @@ INNER: dict[tuple[str, ...], type[msgspec.Struct]] = {
 
 ENUMS: dict[tuple[str, ...], tuple[str, ...] | type[StrEnum]] = {
     ("sessions_spawn", "mode"): Mode,
+    ("sessions_spawn", "access"): AccessLevel,
     ("sessions_spawn", "cleanup"): Cleanup,
     ("sessions_spawn", "onDependencyFailure"): OnDependencyFailure,
     ("sessions_spawn", "retryBackoff"): Backoff,

@@ -4,7 +4,7 @@ import pytest
 from tests.builders import RUN, Life, a_contract, a_resolved
 from tests.domain.resumable_lives import ABLE, able
 
-from subagents.domain.rules.continuation import check_resumable, inherited, narrowest
+from subagents.domain.rules.continuation import check_resumable, inherited
 from subagents.domain.run.outcome import (
     VerificationState,
 )
@@ -86,11 +86,3 @@ def test_a_session_that_is_not_there_is_not_gone_on_with() -> None:
     session = replace(named.attempt.session, native="s")
     known = replace(named.attempt, session=session)
     assert check_resumable(replace(named, attempts=(known,))) == "s"
-
-
-@pytest.mark.requirement("sessions:continue:never-wider")
-def test_scopes_meet_in_what_both_have() -> None:
-    assert narrowest(None, None) is None
-    assert narrowest(("a",), None) == ("a",)
-    assert narrowest(None, ("a",)) == ("a",)
-    assert narrowest(("a", "b", "c"), ("c", "a")) == ("a", "c")

@@ -100,14 +100,16 @@ def test_unknown_tools_are_refused_by_name_and_nothing_is_stored(tmp_path: Path)
 def test_a_deny_holds_for_every_descendant_of_whatever_agent(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.settings = settings_with(
-            able=scoped("read", "write", "message"), other=scoped("message", "write"), free=scoped()
+            able=scoped("read", "write", "message"),
+            other=scoped("message", "write", "read"),
+            free=scoped(),
         )
         top = await working(world, "able", tools_deny=("message",))
         middle = await working_child(world, top, "other", tools_deny=("write",))
         bottom = await working_child(world, middle, "able")
-        free = await working_child(world, bottom, "free", tools_allow=("message", "read"))
+        free = await working_child(world, bottom, "free", tools_allow=("read",))
 
-        assert await tools_of(world, middle) == ()
+        assert await tools_of(world, middle) == ("read",)
         assert await tools_of(world, bottom) == ("read",)
         assert await tools_of(world, free) == ("read",)
         assert set(world.runtime.launches[-1].tools_deny) == {"message", "write"}
@@ -115,20 +117,36 @@ def test_a_deny_holds_for_every_descendant_of_whatever_agent(tmp_path: Path) -> 
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("tools:inherited-by-the-same-agent")
+@pytest.mark.requirement("tools:inherited-by-the-same-agent", "tools:subset:other-agents")
 def test_an_agent_gets_no_tool_back_by_spawning_itself_or_through_another(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        world.settings = settings_with(able=scoped("read", "write"), other=scoped("write"))
+        world.settings = settings_with(
+            able=scoped("read", "write"), other=scoped("write"), free=scoped()
+        )
         top = await working(world, "able", tools_allow=("read",))
         same = await working_child(world, top, "able")
         assert await tools_of(world, same) == ("read",)
         with pytest.raises(Forbidden, match="toolsAllow can only narrow: write not among"):
             await world.spawn_child(top, "able", tools_allow=("write",))
 
-        other = await working_child(world, top, "other")
-        assert await tools_of(world, other) == ("write",)
-        again = await working_child(world, other, "able")
+        free = await working_child(world, top, "free")
+        assert await tools_of(world, free) == ("read",)
+        again = await working_child(world, free, "able")
         assert await tools_of(world, again) == ("read",)
+        with pytest.raises(Forbidden, match="shell not among what its requester may use"):
+            await world.spawn_child(top, "free", tools_allow=("shell",))
+        assert await tools_of(world, await working_child(world, top, "other")) == ()
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:allow:empty")
+def test_a_worker_that_may_use_no_tool_may_spawn_nobody(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.settings = settings_with(able=scoped("read"))
+        top = await working(world, "able", tools_allow=())
+        with pytest.raises(Forbidden, match="sessions_spawn is not among the tools of run"):
+            await world.spawn_child(top, "able")
 
     in_world(tmp_path, scenario)
 

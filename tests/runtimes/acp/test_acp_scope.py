@@ -8,10 +8,10 @@ import pytest
 from tests.runtimes.acp.acp_bed import DIALECT, Fold, answer, of_agent, permission
 from tests.runtimes.acp.acp_lines import AGENT_NAMES
 
+from subagents.domain.rules.tool_kinds import ToolScope
 from subagents.errors import Forbidden
 from subagents.runtimes.acp.acp_agents import AGENTS, facts_of, parse_options
 from subagents.runtimes.acp.acp_scope import may_use, switches
-from subagents.runtimes.output.tool_kinds import ToolScope
 
 SCOPED = [name for name in AGENT_NAMES if DIALECT.abilities_of({"agent": name}).scope_tools]
 

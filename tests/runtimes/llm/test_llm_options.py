@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from tests.runtimes.llm.llm_folds import KEY, LLM, assigned
 
+from subagents.domain.rules.tool_kinds import KINDS
 from subagents.errors import ConfigError, UsageError
 from subagents.runtimes.llm import llm_options
 from subagents.runtimes.llm.llm_assignment import OWN_TOOLS
-from subagents.runtimes.output.tool_kinds import KINDS
 
 
 @pytest.mark.requirement("llm:options")

@@ -110,6 +110,8 @@ def why_now(  # noqa: C901, PLR0912 - one sentence per phase
 
 
 def _waiting(run: Run, now_ms: int) -> str:
+    if run.approval is not None and run.approval.answer is None:
+        return _asks(run.approval, now_ms)
     labels = [each.label for each in run.waiting.dependencies if each.outcome is None]
     noun = "run" if len(labels) == 1 else f"{len(labels)} runs"
     text = f"waits for {noun} {label_list(labels)}"
@@ -169,6 +171,12 @@ def _cancelled(run: Run) -> str:
 
 
 def _asks(request: Request, now_ms: int) -> str:
+    if request.by_spawn:
+        left = _left(request.deadline_ms or now_ms, now_ms)
+        return (
+            f'waits for a yes: "{brief(request.question)}" (subagents answer {request.id} '
+            f"--decision approve; no answer in {left} is a no)"
+        )
     verb = "is blocked" if request.priority is Priority.BLOCKER else "asks"
     text = f'{verb}: "{brief(request.question)}" (subagents answer {request.id} TEXT'
     if request.deadline_ms is None:

@@ -14,10 +14,11 @@ from subagents.api.answers.explain import why_now
 from subagents.api.wire import run_answers as wire
 from subagents.api.wire import usage_answers
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
-from subagents.domain.rules import budgets
+from subagents.domain.rules import budgets, ceilings
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
+from subagents.domain.run.access import Access
 from subagents.domain.run.outcome import Verdict
 from subagents.domain.run.run import (
     Attempt,
@@ -236,6 +237,7 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
         resolved_model=run.resolved.model,
         effective_tools=None if tools is None else list(tools),
         tools_deny=list(run.resolved.tools_deny),
+        access=access(run.resolved.access),
         cwd=run.resolved.cwd,
         workspace=workspace_of(run),
         continues=None if run.session.continues is None else run.session.continues.run_id,
@@ -244,8 +246,29 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
         warnings=list(warnings),
         note=f"this idempotencyKey made run {run.id} before; nothing new was started"
         if repeated
-        else "its end comes to your inbox once; no need to poll",
+        else _next_of(run),
         repeated=repeated,
+    )
+
+
+def _next_of(run: Run) -> str:
+    waits = run.approval
+    if waits is not None and waits.answer is None:
+        return f"it begins when the user allows it: subagents answer {waits.id} --decision approve"
+    return "its end comes to your inbox once; no need to poll"
+
+
+def access(value: Access | None) -> wire.AccessAnswer | None:
+    """What a worker may do; None = of a run from before there were levels."""
+    if value is None:
+        return None
+    return wire.AccessAnswer(
+        level=value.level,
+        below=value.below,
+        network=value.network,
+        kept_by=value.kept_by,
+        narrowed=value.narrowed,
+        text=ceilings.in_words(value),
     )
 
 

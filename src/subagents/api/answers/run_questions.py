@@ -30,9 +30,21 @@ async def asking_run(services: Services, caller: Caller, request_id: str) -> Run
 
 
 async def respond(
-    services: Services, caller: Caller, request_id: str, body: wire.RespondBody
+    services: Services,
+    caller: Caller,
+    request_id: str,
+    body: wire.RespondBody,
+    *,
+    is_person: bool = False,
 ) -> WorkerRequest:
     """Answer a worker's question; the first answer counts, and the second caller is told so.
+
+    Args:
+        services: The daemon's own.
+        caller: Who answers.
+        request_id: The question.
+        body: The answer.
+        is_person: It was typed into a form of the caller's client.
 
     Raises:
         NotFound: No such question.
@@ -42,6 +54,13 @@ async def respond(
     run = await asking_run(services, caller, request_id)
     if not caller.is_operator and caller.session in run.session_keys:
         raise Forbidden("a worker cannot answer its own question", guardrail="ownership")
+    approval = run.approval
+    if approval is not None and approval.id == request_id and not (caller.is_operator or is_person):
+        raise Forbidden(
+            "only the user can allow a run more than its requester may do",
+            guardrail="access",
+            hint=f"tell the user: subagents answer {request_id} --decision approve",
+        )
     decision = wire.parse_decision(body.decision)
     taken = await services.engine.answer(
         RequestId(request_id), body.response, decision=decision, by=caller.session

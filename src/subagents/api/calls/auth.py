@@ -21,6 +21,7 @@ from starlette.types import Scope
 from subagents.api.calls.refusals import Refusal, is_refusal
 from subagents.api.calls.services import Services, services_of
 from subagents.domain.redaction.redact import redact
+from subagents.domain.run.access import AccessLevel, Ceiling
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
 from subagents.errors import SubagentsError, Unauthorized, Unavailable, UsageError
 from subagents.ports import TOKEN_VARIABLE
@@ -86,6 +87,9 @@ class Caller:
     """The directory its client works in; absolute."""
     peer: str = ""
     """See ``Connection``."""
+    ceiling: Ceiling | None = None
+    """The most that the runs it spawns may do, as its client said; None = a person, a worker
+    (whose run says it), or a client that nobody knows the limits of."""
 
     @classmethod
     def of(cls, request: Request) -> "Caller":
@@ -118,6 +122,7 @@ class Caller:
                 is_operator=not agent,
                 cwd=cwd,
                 peer=connection.peer,
+                ceiling=_ceiling_of(request, cwd),
             )
         request.scope["caller"] = caller
         return caller
@@ -165,6 +170,26 @@ def _cwd_of(request: Request) -> str | None:
             details={"field": "X-Subagents-Cwd"},
         )
     return cwd
+
+
+def _ceiling_of(request: Request, cwd: str | None) -> Ceiling | None:
+    """What the client said of its own limits: ``LEVEL`` or ``LEVEL; where these come from``.
+
+    Raises:
+        UsageError: No such level.
+    """
+    given = request.headers.get("x-subagents-ceiling")
+    if given is None:
+        return None
+    word, _, source = given.partition(";")
+    level = word.strip().lower()
+    if level not in {*AccessLevel} or len(given) > TEXT_CHARS_MAX:
+        raise UsageError(
+            "X-Subagents-Ceiling must be read, write or full, and after a semicolon who says so",
+            details={"field": "X-Subagents-Ceiling"},
+        )
+    below = cwd if level == AccessLevel.WRITE else None
+    return Ceiling(level=AccessLevel(level), source=source.strip() or "the caller", below=below)
 
 
 def _bearer_of(request: Request) -> str | None:

@@ -16,6 +16,7 @@ from subagents.config.paths import Paths
 from subagents.domain.rules.admission import LaneUse, lane_key
 from subagents.domain.rules.parameter_checks import check_task
 from subagents.domain.rules.provider_limits import Gate, refusal_text
+from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId, SessionKey
 from subagents.engine.engine import Engine
@@ -93,6 +94,7 @@ class Services:
         mode: str,
         key: str | None,
         is_operator: bool,
+        ceiling: Ceiling | None = None,
     ) -> Sent:
         """Send to the session of a run under the configuration effective where it works.
 
@@ -112,6 +114,7 @@ class Services:
                 by=by,
                 settings=config.settings,
                 is_operator=is_operator,
+                ceiling=ceiling,
                 mode=mode,
                 key=key,
             )

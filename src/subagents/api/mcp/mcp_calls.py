@@ -3,13 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final, TypeAlias
+from dataclasses import replace
+from typing import Any, Final, TypeAlias, cast
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from subagents.api.answers.waking import Waker
+from subagents.api.mcp.codex_sandbox import ceiling_of
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_registry import call_tool
@@ -24,7 +26,12 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 
 
 async def answer_of(
-    ctx: Context, name: str, arguments: Mapping[str, object], *, is_task: bool = False
+    ctx: Context,
+    name: str,
+    arguments: Mapping[str, object],
+    *,
+    is_task: bool = False,
+    meta: Mapping[str, object] | None = None,
 ) -> Answer:
     """Run a tool; whoever takes the answer hands over what it offers, or gives it back.
 
@@ -33,15 +40,19 @@ async def answer_of(
         name: Of the tool.
         arguments: As they came.
         is_task: The client keeps the call as a task and looks after it.
+        meta: ``_meta`` of the call, in which some clients say what they may do themselves.
 
     Raises:
         MCPError: No tool of that name; the daemon is stopping, and the call can be repeated; or it
             failed, and its log says why.
     """
     exchange = Exchange.of(ctx.request)
+    caller = exchange.caller
+    if caller.ceiling is None and not caller.is_worker:
+        caller = replace(caller, ceiling=ceiling_of(meta, cwd=caller.cwd))
     call = Call(
         services=exchange.services,
-        caller=exchange.caller,
+        caller=caller,
         arguments=arguments,
         call_id=exchange.call_id,
         waker=Waker.TASK if is_task else exchange.waker,
@@ -59,6 +70,11 @@ async def answer_of(
         hint = f"see {exchange.services.paths.log_file}"
         told = SubagentsError(f"the daemon failed to answer {name}; its log says why", hint=hint)
         raise protocol_error(types.INTERNAL_ERROR, told) from error
+
+
+def meta_of(params: types.CallToolRequestParams) -> Mapping[str, object] | None:
+    """What the client says beside a call, in ``_meta``."""
+    return None if params.meta is None else cast("Mapping[str, object]", params.meta)
 
 
 def tool_result(answer: Answer, *, meta: dict[str, Any] | None = None) -> types.CallToolResult:

@@ -16,9 +16,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from subagents.api.calls.services import Services
 from subagents.api.mcp import mcp_instructions
+from subagents.api.mcp.codex_sandbox import CAPABILITY as SANDBOX_STATE
 from subagents.api.mcp.mcp_calls import (
     Context,
     answer_of,
+    meta_of,
     offered_meta,
     tool_result,
 )
@@ -78,6 +80,12 @@ async def _introduce(ctx: Context, call_next: CallNext) -> HandlerResult:
     if ctx.method not in _INTRODUCES or not isinstance(result, dict):
         return result
     exchange = Exchange.of(ctx.request)
+    capabilities = result.get("capabilities")
+    if isinstance(capabilities, dict):
+        # Codex tells those that declare it what its own sandbox allows.
+        known = capabilities.get("experimental") or {}
+        capabilities = {**capabilities, "experimental": {**known, SANDBOX_STATE: {}}}
+        result = {**result, "capabilities": capabilities}
     told = {
         **result,
         "instructions": await mcp_instructions.text(exchange.services, exchange.caller),
@@ -140,6 +148,7 @@ def described(tool: Tool) -> types.Tool:
 
 async def _call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
     exchange = Exchange.of(ctx.request)
-    answer = await answer_of(ctx, params.name, params.arguments or {})
+    arguments = params.arguments or {}
+    answer = await answer_of(ctx, params.name, arguments, meta=meta_of(params))
     exchange.hand_over(answer.offered)
     return tool_result(answer, meta=offered_meta(exchange, answer))

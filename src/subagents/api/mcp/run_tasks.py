@@ -14,18 +14,21 @@ import mcp_types as types
 from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 
+from subagents.api.answers import run_questions
 from subagents.api.calls.auth import note_refusal
 from subagents.api.calls.call import require_own
 from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_calls import (
     Context,
     answer_of,
+    meta_of,
     offered_meta,
     tool_result,
 )
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.mcp.task_extension import Task, TaskStatus, asks_people
 from subagents.api.tools.tool import Answer
+from subagents.api.wire.requests import RespondBody
 from subagents.api.wire.wire_struct import Document
 from subagents.config.settings import Retention
 from subagents.domain.run.outcome import Status
@@ -90,7 +93,7 @@ class RunTasks:
     ) -> Task | HandlerResult:
         arguments = params.arguments or {}
         if params.name == SPAWN:
-            return await self._spawn(ctx, arguments)
+            return await self._spawn(ctx, arguments, meta_of(params))
         if params.name == WAIT:
             return await self._wait(ctx, arguments)
         return None
@@ -130,9 +133,11 @@ class RunTasks:
 
     # -- beginning -------------------------------------------------------------------------
 
-    async def _spawn(self, ctx: Context, arguments: Mapping[str, Any]) -> Task | HandlerResult:
+    async def _spawn(
+        self, ctx: Context, arguments: Mapping[str, Any], meta: Mapping[str, object] | None
+    ) -> Task | HandlerResult:
         exchange = Exchange.of(ctx.request)
-        answer = await answer_of(ctx, SPAWN, arguments, is_task=True)
+        answer = await answer_of(ctx, SPAWN, arguments, is_task=True, meta=meta)
         receipts = [] if answer.is_error else _receipts(answer)
         if not 1 <= len(receipts) <= RUNS_MAX:
             return _answered(exchange, answer)
@@ -282,11 +287,28 @@ class RunTasks:
                 message=f'inputResponses["{request_id}"].content.answer must be a text',
             )
         exchange = Exchange.of(ctx.request)
+        if await self._approved(exchange, request_id, text):
+            return
         arguments = {"requestId": request_id, "response": text}
         answer = await answer_of(ctx, "respond_orchestrator_request", arguments)
         exchange.services.engine.release(answer.offered, reader=exchange.caller.reader)
         if answer.is_error:
             raise MCPError(code=types.INVALID_PARAMS, message=answer.text)
+
+    async def _approved(self, exchange: Exchange, request_id: str, text: str) -> bool:
+        """Take a person's decision about more access; False = the question is another one.
+
+        It was typed into the client's form: an agent cannot say it through a tool.
+        """
+        run = await run_questions.asking_run(self._services, exchange.caller, request_id)
+        if run.approval is None or run.approval.id != request_id:
+            return False
+        decision = "approve" if text.strip().lower() == "approve" else "deny"
+        body = RespondBody(response=text, decision=decision)
+        await run_questions.respond(
+            self._services, exchange.caller, request_id, body, is_person=True
+        )
+        return True
 
 
 # -- the id of a task ---------------------------------------------------------------------------

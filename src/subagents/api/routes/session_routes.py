@@ -63,6 +63,7 @@ async def send(request: Request) -> Response:
         mode=mode,
         key=body.idempotency_key,
         is_operator=caller.is_operator,
+        ceiling=caller.ceiling,
     )
     return answer(run_building.sent(sent))
 

@@ -44,6 +44,7 @@ async def spawn(request: Request) -> Response:
             settings=config.settings,
             cwd=_cwd_of(body.cwd, [spec]),
             is_operator=caller.is_operator,
+            ceiling=caller.ceiling,
         )
     warnings = (*receipt.warnings, *config.ignored)
     found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
@@ -62,6 +63,7 @@ async def spawn_plan(request: Request) -> Response:
             settings=config.settings,
             cwd=_cwd_of(body.cwd, body.specs),
             is_operator=caller.is_operator,
+            ceiling=caller.ceiling,
         )
     found = [
         run_building.receipt(
@@ -104,6 +106,7 @@ async def retry(request: Request) -> Response:
         requester=caller.session,
         settings=config.settings,
         is_operator=caller.is_operator,
+        ceiling=caller.ceiling,
     )
     warnings = (*receipt.warnings, *config.ignored)
     found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)

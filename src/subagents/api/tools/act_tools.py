@@ -45,6 +45,7 @@ async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> 
         mode=mode,
         key=call.call_id,
         is_operator=False,  # a tool gives no person's rights
+        ceiling=call.caller.ceiling,
     )
     now = sent.run
     started = ("continues", *(("warnings",) if sent.warnings else ())) if sent.is_new else ()

@@ -11,6 +11,7 @@ from subagents.api.wire.decoding import as_object, refuse_unknown
 from subagents.api.wire.wire_struct import Document
 from subagents.config.layers import Config
 from subagents.config.settings import Settings
+from subagents.domain.rules import ceilings
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import (
@@ -33,6 +34,7 @@ RECEIPT: Final = (
     "phase",
     "resolvedModel",
     "effectiveTools",
+    "access",
     "warnings",
     "note",
 )
@@ -63,6 +65,7 @@ async def spawn(call: Call) -> Answer:
             settings=config.settings,
             cwd=call.caller.cwd or (resolved.cwd if resolved else ""),
             is_operator=False,
+            ceiling=call.caller.ceiling,
         )
     # What a project's file may not say to agents holds for all of them: it is said once.
     first, *others = receipts
@@ -180,6 +183,8 @@ def _line(receipt: Receipt) -> str:
     document = _document(receipt)
     tools = run.resolved.effective_tools
     scope = f"; tools: {', '.join(tools) or 'none'}" if tools is not None else ""
+    access = run.resolved.access
+    scope += f"; it {ceilings.in_words(access)}" if access is not None else ""
     tree = run.resolved.worktree
     scope += f"; worktree {tree.path}, branch {tree.branch}" if tree is not None else ""
     warnings = "".join(f"\n  warning: {each}" for each in receipt.warnings)

@@ -13,7 +13,7 @@ from subagents.api.tools.tool_arguments import without_nulls
 from subagents.api.tools.worker_tools import WORKER_TOOLS
 from subagents.api.wire.wire_struct import Document
 from subagents.config.settings import nearest
-from subagents.domain.rules import admission
+from subagents.domain.rules import admission, tool_kinds
 from subagents.domain.run.run import Run
 from subagents.errors import Forbidden, NotFound, SubagentsError
 
@@ -33,6 +33,8 @@ def visible(services: Services, caller: Caller) -> tuple[Tool, ...]:
     run = _run_of(services, caller)
     may_spawn = run is not None and run.lineage.depth < run.resolved.max_spawn_depth
     shown = tuple(TOOLS.values()) if may_spawn else WORKER_TOOLS
+    if run is not None:
+        shown = tuple(tool for tool in shown if tool_kinds.offers(run.resolved, tool.name))
     return tuple(sorted(shown, key=lambda tool: tool.audience is Audience.REQUESTER))
 
 
@@ -110,9 +112,14 @@ def _require_visible(tool: Tool, call: Call) -> None:
                 guardrail="role",
             )
         return
+    run = _run_of(call.services, caller)
+    if run is not None and not tool_kinds.offers(run.resolved, tool.name):
+        raise Forbidden(
+            f"{tool.name} is not among the tools of run {run.id} (toolsAllow, toolsDeny)",
+            guardrail="tools",
+        )
     if tool.audience is Audience.WORKER:
         return
-    run = _run_of(call.services, caller)
     if run is None:
         raise Forbidden(f"session {caller.session} has ended", guardrail="session")
     if run.lineage.depth >= run.resolved.max_spawn_depth:

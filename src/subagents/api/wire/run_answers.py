@@ -587,6 +587,23 @@ class WaitResult(WireStruct, frozen=True, kw_only=True):
     """Messages that are offered by this answer, to be acknowledged."""
 
 
+class AccessAnswer(WireStruct, frozen=True, kw_only=True):
+    """What a worker may do."""
+
+    level: str = ""
+    """`read`, `write` (below `below`) or `full`."""
+    below: str | None = None
+    """The directory below which it may write; null = nowhere, or with `full` everywhere."""
+    network: bool = True
+    """Whether its commands and tools may reach the network."""
+    kept_by: str | None = None
+    """`program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it."""
+    narrowed: str | None = None
+    """Why it is less than its agent has."""
+    text: str = ""
+    """The same in one line."""
+
+
 class Receipt(InPhase, frozen=True, kw_only=True):
     """The run that a call started, or told something; it is stored before this is answered."""
 
@@ -619,6 +636,8 @@ class SpawnReceipt(Receipt, frozen=True, kw_only=True):
     """The tools it was narrowed to; null = what its runtime offers."""
     tools_deny: list[str] = []
     """The tools it was denied."""
+    access: AccessAnswer | None = None
+    """What its worker may do; null = of a run from before there were levels."""
     cwd: str = ""
     """Where it works, absolute."""
     workspace: Workspace | None = None

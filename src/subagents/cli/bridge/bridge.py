@@ -350,8 +350,10 @@ class Bridge:
             self._version = version
 
     def _headers(self, call: Call, reader: str) -> dict[str, str]:
+        limits = self._daemon.limits() if call.method == "tools/call" else {}
         return {
             **self._daemon.headers,
+            **limits,
             "connection": "close",
             "x-subagents-reader": reader,
             "x-subagents-call-id": reader,

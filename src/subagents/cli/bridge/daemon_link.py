@@ -25,16 +25,19 @@ class Daemon:
         socket_path: str,
         headers: Mapping[str, str],
         start: Callable[[], None] | None,
+        limits: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """
         Args:
             socket_path: Its Unix socket.
             headers: Who calls: session, token, working directory.
             start: Starts it unless one answers; None inside a worker, whose daemon is not ours.
+            limits: Headers that say what the client may do itself; asked for each call of a tool.
         """
         self.socket_path = socket_path
         self.headers = dict(headers)
         self._start = start
+        self.limits = limits
 
     def come_back(self, *, may_have_acted: bool, due: float) -> bool:
         """Have it there again, or wait a moment for it; False = ``due`` is over.

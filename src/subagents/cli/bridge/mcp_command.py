@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import quote
 
 from subagents.cli.bridge.bridge import Bridge, Input
+from subagents.cli.bridge.caller_limits import Limits, limits_of
 from subagents.cli.bridge.daemon_link import Daemon, say
 from subagents.cli.bridge.handshake import PROJECT_VARIABLE, Handshake, place_of, project_file
 from subagents.cli.bridge.worker_above import worker_variables
@@ -37,14 +38,16 @@ def mcp(
         subagents mcp --session review
 
     Args:
-        arguments: ``--session NAME``, or nothing.
+        arguments: ``--session NAME``, and ``--ceiling read|write|full``: the most that workers of
+            this client may do, whatever it may do itself.
         lines: Of the client, some of them read already; None = stdin.
         handshake: Answers what clients ask while they connect; None = the daemon does.
     """
-    wanted = _session_argument(arguments)
+    options = _options(arguments)
+    limits = limits_of(os.environ, options.get("--ceiling"))
     if sys.stdin.isatty():
         say("waiting for an MCP client on stdin; `subagents mcp config` prints how to set one up")
-    daemon = daemon_of(os.environ, wanted)
+    daemon = daemon_of(os.environ, options.get("--session"), limits)
     # Clients end their servers with either; both mean "done", also where SIGINT came in ignored.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
@@ -65,33 +68,38 @@ def _end(_number: int, _frame: FrameType | None) -> None:
     raise SystemExit(EXIT_OK)
 
 
-def _session_argument(arguments: Sequence[str]) -> str | None:
-    """The value of ``--session``; read without a parser, which would double the time to start.
+def _options(arguments: Sequence[str]) -> dict[str, str]:
+    """The options given; read without a parser, which would double the time to start.
 
     Raises:
         UsageError: Anything else was given.
     """
-    hint = "subagents mcp [--session NAME]"
-    match list(arguments):
-        case []:
-            return None
-        case ["--session", name]:
-            return name
-        case [option] if option.startswith("--session="):
-            return option.partition("=")[2]
-        case ["--session"]:
-            raise UsageError("--session needs a name", hint=hint, details={"field": "--session"})
-        case _:
-            raise UsageError(f"unknown argument {arguments[0]!r}", hint=hint)
+    hint = "subagents mcp [--session NAME] [--ceiling read|write|full]"
+    names = {"--session": "a name", "--ceiling": "read, write or full"}
+    found: dict[str, str] = {}
+    left = list(arguments)
+    while left:
+        option, equals, value = left.pop(0).partition("=")
+        if option not in names:
+            raise UsageError(f"unknown argument {option!r}", hint=hint)
+        if not equals:
+            if not left:
+                raise UsageError(
+                    f"{option} needs {names[option]}", hint=hint, details={"field": option}
+                )
+            value = left.pop(0)
+        found[option] = value
+    return found
 
 
-def daemon_of(environ: Mapping[str, str], wanted: str | None) -> Daemon:
+def daemon_of(environ: Mapping[str, str], wanted: str | None, limits: Limits = dict) -> Daemon:
     """The daemon to speak to, and in whose name.
 
     Args:
         environ: A worker's has SUBAGENTS_SOCKET, SUBAGENTS_SESSION_KEY and SUBAGENTS_TOKEN; where
             its program started us without them, they are looked for above us.
         wanted: A session's name or whole key; None = that of the project directory.
+        limits: Says what its program may do itself; a worker's run says that of a worker.
 
     Raises:
         UsageError: The name cannot be one.
@@ -118,7 +126,7 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None) -> Daemon:
         if ensure_daemon(paths):
             say("started the daemon")
 
-    return Daemon(str(paths.socket), headers, start)
+    return Daemon(str(paths.socket), headers, start, limits)
 
 
 def _project_of(environ: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 A part of the reducer (``lifecycle``).
 """
 
+from subagents.domain.lifecycle import open_questions
 from subagents.domain.lifecycle.steps import enter, join
 from subagents.domain.rules.delivery_policy import (
     Done,
@@ -28,7 +29,7 @@ from subagents.domain.run.events import AnnouncementConsumed, DeliverySettled
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import Conclusion, Decision, Delivery, Phase, Run
 from subagents.domain.run.spec import Cleanup
-from subagents.domain.run.values import announcement_id, replace
+from subagents.domain.run.values import MessageId, announcement_id, replace
 from subagents.domain.text import announcement
 
 P = Phase
@@ -37,6 +38,10 @@ P = Phase
 def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     """Give the run its outcome, once, and the one announcement that goes with it."""
     last = run.attempts[-1] if run.attempts else None
+    resolved: tuple[MessageId, ...] = ()
+    if run.approval is not None:
+        # Nobody needs to allow any more what has ended.
+        run, resolved = open_questions.close(run, at_ms)
     run = replace(
         enter(_released(run), P.ANNOUNCING, at_ms),
         conclusion=Conclusion(
@@ -55,6 +60,8 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     followups: tuple[FollowUp, ...] = (
         TellDependants(outcome=outcome, result=announcement.result_for_others(run)),
     )
+    if resolved:
+        followups += (ResolveMessages(messages=resolved),)
     if run.lineage.requester_run is not None:
         result = announcement.result_for_others(run)
         followups += (TellParent(outcome=outcome, result=result),)

@@ -262,7 +262,7 @@ def _spawned(event: Spawned) -> Transition:
         lineage=Lineage(
             requester_run=event.requester_run, retry_from=event.retry_from, depth=event.depth
         ),
-        phase=P.WAITING if unsettled else P.QUEUED,
+        phase=P.WAITING if unsettled or event.approval is not None else P.QUEUED,
         times=RunTimes(created_at_ms=event.at_ms, phase_since_ms=event.at_ms),
         session=RunSession(first_key=event.session_key, continues=event.continues),
     )
@@ -277,7 +277,12 @@ def _spawned(event: Spawned) -> Transition:
             state=VerificationState.PENDING, vacuous=event.vacuous, baseline=event.baseline
         )
         run = replace(run, verification=record)
+    if event.approval is not None:
+        run = _with_request(run, event.approval)
     step = _check_dependencies(run, event.at_ms)
+    if event.approval is not None and not step.run.is_settled:
+        asked = announcement.question(run, event.approval)
+        step = step._replace(messages=(*step.messages, asked))
     return accounting.report_spending(step) if step.run.is_settled else step
 
 
@@ -308,10 +313,31 @@ def _check_dependencies(run: Run, at_ms: int) -> Transition:
             )
     if any(dependency.outcome is None for dependency in run.waiting.dependencies):
         return Transition(run)
+    if run.approval is not None and run.approval.answer is None:
+        return Transition(run)
     if run.phase is P.WAITING:
         waiting = replace(run.waiting, deadline_ms=None)
         run = enter(replace(run, waiting=waiting), P.QUEUED, at_ms)
     return Transition(run)
+
+
+def _approved(run: Run, at_ms: int) -> Transition:
+    """A person was asked whether the run may begin: only a yes lets it."""
+    given = run.approval.answer if run.approval is not None else None
+    if given is not None and given.decision is Decision.APPROVE:
+        return _check_dependencies(run, at_ms)
+    said = "nobody answered in time" if given is None else _said_no(given)
+    access = run.resolved.access
+    level = "more" if access is None else f'access "{access.level}"'
+    text = f"the user was asked to allow {level}: {said}; spawn without access to go on with less"
+    outcome = Outcome(status=Status.ERROR, reason=Reason.NOT_ALLOWED, error=text)
+    return settle(run, outcome, at_ms)
+
+
+def _said_no(given: Answer) -> str:
+    if given.decision in {Decision.TIMEOUT, Decision.CANCELLED, Decision.DEFAULT}:
+        return "nobody answered in time"
+    return f"denied by {given.by}" + (f" ({given.text})" if given.text else "")
 
 
 def _is_usable(run: Run, outcome: Outcome) -> bool:
@@ -668,6 +694,9 @@ def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
 
 
 def _wait_timed_out(run: Run, at_ms: int) -> Transition:
+    run, resolved = open_questions.expire(run, at_ms)
+    if resolved:
+        return join(_approved(run, at_ms), (ResolveMessages(messages=resolved),))
     if run.waiting.deadline_ms is None or at_ms < run.waiting.deadline_ms:
         return Transition(run, stale=True)
     late = next(d for d in run.waiting.dependencies if d.outcome is None)
@@ -835,7 +864,7 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
     if request is None:
         return Transition(run, stale=True)
     run = open_questions.answer(run, request.id, event.answer)
-    step = Transition(run)
+    step = _approved(run, event.at_ms) if request.by_spawn else Transition(run)
     abilities = run.resolved.abilities
     if request.priority is None:
         return join(step, (ResolveMessages(messages=(MessageId(request.id),)),))

@@ -54,6 +54,7 @@ _LIVE: Final = (P.SPAWNING, P.RUNNING)
 
 TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.WAITING, DependencySettled): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
+    (P.WAITING, RequestAnswered): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
     (P.WAITING, TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
     (P.QUEUED, SlotGranted): frozenset({P.SPAWNING}),
     (P.QUEUED, TimerFired): frozenset({P.QUEUED, P.ANNOUNCING}),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from subagents.domain.rules.tool_kinds import covers, intersection, kind_of, kinds_of
 from subagents.domain.run.run import (
     HOLDS_SLOT,
     Phase,
@@ -104,25 +105,29 @@ def effective_tools(
         agent_tools: From the configuration; None = the agent has no list.
         allow: The spawn's ``toolsAllow``.
         deny: The spawn's ``toolsDeny`` and everything inherited.
-        inherited_allow: The requester's set, when it spawns its own agent id.
+        inherited_allow: What everybody above it may use; None = all.
 
     Raises:
         Forbidden: Guardrail ``tools``: ``toolsAllow`` names tools beyond the agent's.
     """
-    base = agent_tools
-    if inherited_allow is not None:
-        kept = inherited_allow if base is None else tuple(t for t in base if t in inherited_allow)
-        base = kept
+    base = intersection(agent_tools, inherited_allow)
     if allow is not None:
-        offenders = [] if base is None else [tool for tool in allow if tool not in base]
+        offenders = [] if base is None else [tool for tool in allow if not covers(base, tool)]
         if offenders:
+            whose = "the agent's tools" if inherited_allow is None else "what its requester may use"
             raise Forbidden(
-                f"toolsAllow can only narrow: {', '.join(offenders)} not among the agent's tools "
+                f"toolsAllow can only narrow: {', '.join(offenders)} not among {whose} "
                 f"({', '.join(base or ()) or 'none'})",
                 guardrail="tools",
+                hint="leave these out of toolsAllow",
             )
         base = allow
-    return None if base is None else tuple(tool for tool in base if tool not in deny)
+    kinds = kinds_of(deny)
+    return (
+        None
+        if base is None
+        else tuple(tool for tool in base if tool not in deny and kind_of(tool) not in kinds)
+    )
 
 
 def check_usable(spec: RunSpec, runtime: str, abilities: Abilities) -> None:

@@ -75,12 +75,3 @@ def inherited(spec: RunSpec, run: Run) -> RunSpec:
         completion_report=spec.completion_report or before.completion_report,
         progress_reporting=spec.progress_reporting or before.progress_reporting,
     )
-
-
-def narrowest(
-    mine: tuple[str, ...] | None, before: tuple[str, ...] | None
-) -> tuple[str, ...] | None:
-    """The tools that both have; None = all."""
-    if mine is None or before is None:
-        return before if mine is None else mine
-    return tuple(tool for tool in mine if tool in before)

@@ -34,6 +34,8 @@ def _deadlines(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
     match run.phase:
         case P.WAITING:
             yield run.waiting.deadline_ms, TimerCause.DEPENDENCY_TIMEOUT
+            for request in run.pending_requests:
+                yield request.deadline_ms, TimerCause.QUESTION_TIMEOUT
         case P.QUEUED | P.RETRY_WAIT:
             yield budgets.due_ms(run), TimerCause.BUDGET
             if run.phase is P.RETRY_WAIT and not run.control.paused:

@@ -52,6 +52,8 @@ class Spawned(Fact, frozen=True, tag=True):
     baseline: Baseline | None = None
     """What the files of its contract are; None where they are looked at before its first start."""
     continues: Continues | None = None
+    approval: Request | None = None
+    """What a person is asked first; None = nothing."""
 
 
 class DependencySettled(Fact, frozen=True, tag=True):

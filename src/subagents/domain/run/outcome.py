@@ -36,6 +36,7 @@ class Reason(StrEnum):
     LEASE_LOST = "lease_lost"
     EXIT_UNKNOWN = "exit_unknown"
     PROVIDER_LIMIT = "provider_limit"
+    NOT_ALLOWED = "not_allowed"
 
 
 class Outcome(Value, frozen=True):

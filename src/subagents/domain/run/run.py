@@ -383,6 +383,9 @@ class Request(Value, frozen=True):
     """Of a notice (``notify_parent``), which its sender does not wait on; None = a question."""
     call_id: str | None = None
     """Of the call that asked, when its door may repeat it."""
+    by_spawn: bool = False
+    """The spawn itself asks for more than its requester may: only a person answers, and the run
+    waits for a yes."""
 
 
 class Steer(Value, frozen=True):
@@ -692,6 +695,11 @@ class Run(Value, frozen=True):
     @property
     def pending_requests(self) -> tuple[Request, ...]:
         return tuple(request for request in self.questions.requests if request.answer is None)
+
+    @property
+    def approval(self) -> Request | None:
+        """The question to a person before which the run does not begin; None = there is none."""
+        return next((request for request in self.questions.requests if request.by_spawn), None)
 
     @property
     def remains(self) -> Remains:

@@ -7,6 +7,7 @@ read the same values. ``Resolved`` is what the receipt states.
 from enum import StrEnum
 from typing import Annotated, Final
 
+from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.alert import AlertRules
 from subagents.domain.run.parameter import (
     CONTRACT,
@@ -225,6 +226,9 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     tools_deny: Annotated[
         tuple[str, ...], names("Not these tools, also for all below it", LIMITS)
     ] = ()
+    access: Annotated[
+        AccessLevel | None, about("read, write below cwd, or full; default all it may", LIMITS)
+    ] = None
     budget: Annotated[Budget | None, about("For the run and all below it", LIMITS)] = None
     lane: Annotated[str | None, name("Pool of slots", QUEUE)] = None
     priority: Annotated[int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, QUEUE)] = 0
@@ -279,6 +283,8 @@ class Resolved(Value, frozen=True):
     """None = the runtime's own, unscoped."""
     tools_deny: tuple[str, ...] = ()
     """With the requester's; inherited by every descendant."""
+    access: Access | None = None
+    """None = of a run from before there were levels: nothing was kept from it."""
     max_spawn_depth: int = 1
     max_announce_chars: int = 4000
     worktree: Worktree | None = None

@@ -200,6 +200,20 @@ def question(run: Run, request: Request) -> Message:
     offered = " / ".join(one_line(option) for option in request.options)
     options = f" Options: {offered}." if offered else ""
     context = f"\nContext:\n{fence(request.context)}" if request.context else ""
+    if request.by_spawn:
+        text = (
+            f"[subagent:{run.resolved.label}] ❓ waits for the user, who alone can allow it:\n"
+            f"{fence(request.question)}\n"
+            f" Answer: subagents answer {request.id} --decision approve"
+        )
+        return Message(
+            id=MessageId(request.id),
+            session_key=run.requester,
+            run_id=run.id,
+            kind=MessageKind.QUESTION,
+            created_at_ms=request.asked_at_ms,
+            text=text,
+        )
     text = (
         f"[subagent:{run.resolved.label}] ❓ asks:\n{fence(request.question)}{context}\n"
         f"{options} Answer: subagents answer {request.id} TEXT"

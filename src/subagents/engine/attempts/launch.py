@@ -34,6 +34,7 @@ def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
         thinking=resolved.thinking,
         tools=resolved.effective_tools,
         tools_deny=resolved.tools_deny,
+        access=resolved.access,
         env=dict(env),
         native_session=_going_on(run),
     )

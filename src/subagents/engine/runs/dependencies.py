@@ -25,6 +25,8 @@ class Draft(Value, frozen=True):
     """For the receipt."""
     previous: Run | None = None
     """The run whose session this one continues."""
+    question: str | None = None
+    """What a person must allow before it begins."""
 
 
 class Dependencies:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from subagents.config.settings import Settings
+from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey
@@ -63,6 +64,7 @@ class Sessions:
         by: SessionKey,
         settings: Settings,
         is_operator: bool,
+        ceiling: Ceiling | None = None,
         mode: str = EITHER,
         key: str | None = None,
     ) -> Sent:
@@ -74,6 +76,7 @@ class Sessions:
             by: Who sends it; is told of the end of a run that it starts.
             settings: The effective configuration where the session works.
             is_operator: A person or their program.
+            ceiling: The most that the sender may do itself; see ``Spawner.spawn_batch``.
             mode: ``steer`` = only to a run at work; ``followup`` = not into its present turn.
             key: The same one twice is one message, for 24 hours.
 
@@ -105,6 +108,7 @@ class Sessions:
                     settings=settings,
                     cwd="/",  # the session's own is taken over
                     is_operator=is_operator,
+                    ceiling=ceiling,
                 )
             except SessionTaken:
                 continue

@@ -14,12 +14,15 @@ from typing import Final
 from subagents.config import agent_cards
 from subagents.config.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
-from subagents.domain.rules import admission, continuation, contract, reservations
+from subagents.domain.rules import admission, ceilings, continuation, contract, reservations
+from subagents.domain.rules.tool_kinds import abroad, intersection, offers
+from subagents.domain.run.access import Access, Ceiling
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.run import (
     Child,
     Dependency,
     Phase,
+    Request,
     Run,
 )
 from subagents.domain.run.spec import (
@@ -30,6 +33,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import (
+    RequestId,
     RunId,
     SessionKey,
     Value,
@@ -55,15 +59,21 @@ from subagents.errors import (
     UsageError,
 )
 from subagents.ports import (
+    Bound,
+    Bounded,
     Clock,
     Ids,
     OffLoop,
     Runtime,
     abilities_of,
+    access_of,
 )
 from subagents.text import one_line
 
 LABEL_FROM_TASK_CHARS: Final = 32
+SPAWN_TOOL: Final = "sessions_spawn"
+APPROVAL_MS: Final = 600_000
+"""So long a person has to allow what goes over a ceiling; no answer is a no."""
 
 KEYS_MAX: Final = 10_000
 """With so many in memory, those that are over are dropped."""
@@ -124,10 +134,16 @@ class Spawner:
         settings: Settings,
         cwd: str,
         is_operator: bool = True,
+        ceiling: Ceiling | None = None,
     ) -> Receipt:
         """As ``spawn_batch``, for one run."""
         receipts = await self.spawn_batch(
-            [spec], requester=requester, settings=settings, cwd=cwd, is_operator=is_operator
+            [spec],
+            requester=requester,
+            settings=settings,
+            cwd=cwd,
+            is_operator=is_operator,
+            ceiling=ceiling,
         )
         return receipts[0]
 
@@ -138,6 +154,7 @@ class Spawner:
         requester: SessionKey,
         settings: Settings,
         is_operator: bool = True,
+        ceiling: Ceiling | None = None,
     ) -> Receipt:
         """Start a new run from the stored parameters of an ended one, under today's guardrails.
 
@@ -160,6 +177,7 @@ class Spawner:
             settings=settings,
             cwd=run.resolved.project,
             is_operator=is_operator,
+            ceiling=ceiling,
             retry_from=run.id,
         )
         return receipts[0]
@@ -172,6 +190,7 @@ class Spawner:
         settings: Settings,
         cwd: str,
         is_operator: bool = True,
+        ceiling: Ceiling | None = None,
         retry_from: RunId | None = None,
     ) -> tuple[Receipt, ...]:
         """Store all of these runs, or none, and return their receipts.
@@ -182,6 +201,7 @@ class Spawner:
             settings: The effective configuration where the caller is.
             cwd: Working directory of specs that name none; absolute.
             is_operator: A person or their program: may use any agent.
+            ceiling: The most that the caller may do itself; None = a person, or it is not known.
             retry_from: The run whose parameters are used again.
 
         Raises:
@@ -212,6 +232,7 @@ class Spawner:
                 settings=settings,
                 cwd=cwd,
                 is_operator=is_operator,
+                ceiling=ceiling,
                 retry_from=retry_from,
             )
 
@@ -242,6 +263,7 @@ class Spawner:
                 settings=settings,
                 cwd=cwd,
                 is_operator=is_operator,
+                ceiling=ceiling,
                 previous=run,
                 retry_from=retry_from,
             )
@@ -323,20 +345,36 @@ class Spawner:
         settings: Settings,
         cwd: str,
         is_operator: bool,
+        ceiling: Ceiling | None,
         previous: Run | None,
         retry_from: RunId | None,
     ) -> Draft:
+        if parent is not None and not offers(parent.resolved, SPAWN_TOOL):
+            raise Forbidden(
+                f"{SPAWN_TOOL} is not among the tools of run {parent.id} (toolsAllow, toolsDeny)",
+                guardrail="tools",
+            )
         agent_id, agent = self._agent(spec, parent, requester, settings, is_operator=is_operator)
         runtime = self._runtime(agent_id, agent)
         runtime.check(agent.options)
-        above = [run.resolved for run in (parent, previous) if run is not None]
-        deny = tuple(
-            dict.fromkeys((*spec.tools_deny, *(name for each in above for name in each.tools_deny)))
+        cwd = spec.cwd or (agent.cwd or cwd)
+        above = [run for run in (parent, previous) if run is not None]
+        bound, question = await self._bound(
+            spec,
+            agent_id,
+            agent,
+            runtime,
+            cwd=cwd,
+            parent=parent,
+            previous=previous,
+            ceiling=ceiling,
         )
+        inherited_deny = (name for run in above for name in run.resolved.tools_deny)
+        deny = tuple(dict.fromkeys((*spec.tools_deny, *inherited_deny, *bound.deny)))
         inherited = self._inherited_tools(parent, agent_id)
         if previous is not None:
             session_chain.check_same_worker(previous, agent_id, runtime)
-            inherited = continuation.narrowest(inherited, previous.resolved.effective_tools)
+            inherited = intersection(inherited, previous.resolved.effective_tools)
         tools = admission.effective_tools(
             agent.tools,
             allow=spec.tools_allow,
@@ -345,11 +383,10 @@ class Spawner:
         )
         abilities = abilities_of(runtime, agent.options)
         if (tools is not None or deny) and not abilities.scope_tools:
-            own = spec.tools_allow is None and not deny
             raise Forbidden(
                 f'runtime "{runtime.name}" cannot enforce tool scoping',
                 guardrail="tools",
-                hint=f"agents.{agent_id}.tools is set in the configuration" if own else None,
+                hint=_why_scoped(spec, agent_id, agent, bound),
             )
         unproven: tuple[str, ...] = ()
         if tools is not None or deny:
@@ -358,7 +395,7 @@ class Spawner:
         admission.check_usable(spec, runtime.name, abilities)
         lane = spec.lane or agent.lane or DEFAULT_LANE
         run_id, label = self._ids.run_id(), spec.label or label_from(spec.task)
-        place = await self._place(spec, spec.cwd or (agent.cwd or cwd), run_id, label, previous)
+        place = await self._place(spec, cwd, run_id, label, previous)
         timeout_ms = (
             settings.run_timeout_ms(agent_id)
             if spec.run_timeout_seconds is None
@@ -380,6 +417,7 @@ class Spawner:
             timeout_ms=timeout_ms,
             effective_tools=tools,
             tools_deny=deny,
+            access=ceilings.placed(bound.access, place.cwd),
             max_spawn_depth=settings.defaults.max_spawn_depth,
             max_announce_chars=settings.defaults.max_announce_chars,
             grace_ms=round(agent.grace_seconds * 1000),
@@ -405,19 +443,70 @@ class Spawner:
             spawned=spawned,
             labels=asked_dependencies(spec),
             previous=previous,
-            warnings=(*place.warnings, *unproven),
+            question=question,
+            warnings=(*place.warnings, *_narrowed(bound.access), *unproven),
         )
 
-    def _inherited_tools(self, parent: Run | None, agent_id: str) -> tuple[str, ...] | None:
-        """What an ancestor that runs the same agent was narrowed to, the nearest one's.
+    async def _bound(
+        self,
+        spec: RunSpec,
+        agent_id: str,
+        agent: Agent,
+        runtime: Runtime,
+        *,
+        cwd: str,
+        parent: Run | None,
+        previous: Run | None,
+        ceiling: Ceiling | None,
+    ) -> tuple[Bound, str | None]:
+        """What the run may do, how it is kept to it, and what a person must be asked before.
 
-        Not only the parent's: an agent must not get its tools back through another one.
+        Raises:
+            Forbidden: It is more than it may have, or nothing can keep it to less.
         """
-        ancestor = parent
-        while ancestor is not None and ancestor.resolved.agent_id != agent_id:
-            above = ancestor.lineage.requester_run
-            ancestor = self._ledger.live.get(above) if above is not None else None
-        return ancestor.resolved.effective_tools if ancestor is not None else None
+        found = [ceiling] if ceiling is not None else []
+        if parent is not None:
+            found += ceilings.of_run(parent.resolved.access, parent.id, parent.resolved.agent_id)
+        if previous is not None:
+            # It goes on where it was; to a ceiling, its worktree is where it comes from.
+            cwd = previous.resolved.project
+            before = ceilings.of_run(previous.resolved.access, previous.id, agent_id)
+            found += [replace(each, below=None) for each in before]
+        decision = ceilings.decide(
+            access_of(runtime, agent.options, agent.access),
+            spec.access,
+            agent_id=agent_id,
+            cwd=cwd,
+            ceilings=found,
+            may_ask=parent is None and previous is None,
+        )
+        if not decision.access.is_bound:
+            return Bound(decision.access), decision.question
+        if not isinstance(runtime, Bounded):
+            raise Forbidden(
+                f'runtime "{runtime.name}" cannot keep a worker to access '
+                f'"{decision.access.level}"{_because(decision.access)}',
+                guardrail=ceilings.GUARDRAIL,
+                hint="choose an agent of another runtime (agents_list)",
+            )
+        keep = partial(runtime.bound, agent.options, decision.access)
+        try:
+            return await self._off_loop(keep), decision.question
+        except Forbidden as error:
+            because = _because(decision.access)
+            raise Forbidden(
+                f"{error.message}{because}", guardrail=error.guardrail, hint=error.hint
+            ) from error
+
+    def _inherited_tools(self, parent: Run | None, agent_id: str) -> tuple[str, ...] | None:
+        """What everybody above may use: each was narrowed to those above it.
+
+        Another agent's program may name its tools differently, so there it holds by kind.
+        """
+        if parent is None:
+            return None
+        tools = parent.resolved.effective_tools
+        return tools if parent.resolved.agent_id == agent_id else abroad(tools)
 
     def _agent(
         self,
@@ -540,6 +629,7 @@ class Spawner:
                 at_ms=now,
                 resolved=replace(resolved, shared_budget=shared),
                 dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.labels),
+                approval=_approval(draft, now),
             )
             if event.continues is not None:
                 later = Continued(at_ms=now, run_id=event.run_id)
@@ -568,6 +658,47 @@ class Spawner:
             upper = parent.lineage.requester_run
             parent = self._ledger.live.get(upper) if upper is not None else None
         return found
+
+
+def _approval(draft: Draft, now_ms: int) -> Request | None:
+    """The question to a person before which the run does not begin."""
+    if draft.question is None:
+        return None
+    return Request(
+        id=RequestId(f"{draft.spawned.run_id}:q1"),
+        attempt=0,
+        question=draft.question,
+        options=("approve", "deny"),
+        asked_at_ms=now_ms,
+        deadline_ms=now_ms + APPROVAL_MS,
+        by_spawn=True,
+    )
+
+
+def _why_scoped(spec: RunSpec, agent_id: str, agent: Agent, bound: Bound) -> str:
+    """Where a scope comes from that a runtime cannot keep, and so the way out."""
+    if spec.tools_allow is not None or spec.tools_deny:
+        return "leave toolsAllow and toolsDeny out, or choose an agent of another runtime"
+    if bound.deny:
+        return (
+            f'it must keep the worker to access "{bound.access.level}"'
+            f"{_because(bound.access)}; choose an agent that can be kept to it"
+        )
+    if agent.tools is not None:
+        return f"agents.{agent_id}.tools is set in the configuration"
+    return "its requester has a scope, which holds for everything below it"
+
+
+def _because(access: Access) -> str:
+    return "" if access.narrowed is None else f" ({access.narrowed})"
+
+
+def _narrowed(access: Access) -> tuple[str, ...]:
+    """What a receipt says of a run that may do less than its agent."""
+    if access.narrowed is None:
+        return ()
+    said = f"it {ceilings.in_words(access)}, because {access.narrowed}"
+    return (f"{said}; for more, name it in access, and the user is asked",)
 
 
 class IdempotencyKeys:

@@ -12,11 +12,13 @@ from typing import Final
 import msgspec
 
 from subagents.domain.rules.evidence import added
+from subagents.domain.rules.tool_kinds import ToolScope
+from subagents.domain.run.access import Access, AccessLevel, Keeper
 from subagents.domain.run.signals import Signal, UsageSeen
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import replace
 from subagents.errors import ConfigError, Forbidden, UsageError
-from subagents.runtimes.acp import acp_session, acp_stream, acp_turn
+from subagents.runtimes.acp import acp_places, acp_session, acp_stream, acp_turn
 from subagents.runtimes.acp.acp_agents import (
     UNKNOWN_AGENT,
     AcpOptions,
@@ -39,11 +41,11 @@ from subagents.runtimes.conversation.dialect import (
     InputLine,
     Invocation,
     Opening,
+    ProgramPlaces,
     TurnStep,
 )
 from subagents.runtimes.output.json_fields import table_at
 from subagents.runtimes.output.output_items import system_item
-from subagents.runtimes.output.tool_kinds import ToolScope
 from subagents.runtimes.process.environment import passed_variables, program
 
 TAKES: Final = frozenset({SecondPrompt.STEERS, SecondPrompt.PULLED})
@@ -98,12 +100,34 @@ class AcpDialect:
                 hint="name whole tools, or use an agent that can be scoped (docs/runtimes/acp.md)",
             )
 
+    def access_of(
+        self, options: Mapping[str, object], configured: AccessLevel | None
+    ) -> AccessLevel:
+        """See ``Restrained.access_of``."""
+        del options
+        return configured or AccessLevel.FULL
+
+    def kept_by_tools(
+        self, options: Mapping[str, object], access: Access
+    ) -> tuple[str, ...] | None:
+        """Without a shell, and where the agent's own edits stay in the working directory."""
+        if access.level is AccessLevel.READ:
+            return ("shell", "write", "edit", "agents")
+        known = acp_places.known(parse_options(options).agent)
+        return ("shell", "agents") if known.stays_near else None
+
+    def places(self, options: Mapping[str, object], env: Mapping[str, str]) -> ProgramPlaces:
+        """See ``Restrained.places``."""
+        return acp_places.places(parse_options(options).agent, env)
+
     def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
         """See ``Dialect.invocation``."""
         options = parse_options(opening.options)
         facts = facts_of(options)
         scope = ToolScope(tools=opening.tools, deny=opening.tools_deny)
-        given = switches(facts, scope, directory=directory)
+        access = opening.access
+        by_tools = access is not None and access.kept_by is Keeper.TOOLS
+        given = switches(facts, scope, directory=directory, is_near=by_tools)
         argv = (*facts.command, *facts.arguments, *options.args, *given.argv)
         if opening.model is not None and facts.model_argument is not None:
             argv = (*argv, facts.model_argument, opening.model)

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from subagents.domain.rules.tool_kinds import WRITING, ToolScope, kind_of, kinds_of
 from subagents.runtimes.acp.acp_agents import AgentFacts, ScopeMeans
-from subagents.runtimes.output.tool_kinds import WRITING, ToolScope, kind_of, kinds_of
 
 SERVER: Final = "subagents"
 """Our MCP server's name with the agent."""
@@ -120,13 +120,16 @@ def names_of(scope: ScopeMeans, tools: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def switches(facts: AgentFacts, scope: ToolScope, *, directory: str) -> Switches:
+def switches(
+    facts: AgentFacts, scope: ToolScope, *, directory: str, is_near: bool = False
+) -> Switches:
     """What to start the program with so that it has no other tools.
 
     Args:
         facts: The agent.
         scope: The run's scope.
         directory: The attempt's: where ``Switches.files`` will be.
+        is_near: It must not leave its working directory.
     """
     if scope.is_open:
         return Switches()
@@ -138,7 +141,8 @@ def switches(facts: AgentFacts, scope: ToolScope, *, directory: str) -> Switches
         case ScopeMeans.CLAUDE:
             return _claude(allowed, (*denied, *_served(scope.deny, "mcp__{server}__{tool}")))
         case ScopeMeans.OPENCODE:
-            return _opencode(allowed, (*denied, *_served(scope.deny, "{server}_{tool}")))
+            away = ("external_directory",) if is_near else ()
+            return _opencode(allowed, (*denied, *away, *_served(scope.deny, "{server}_{tool}")))
         case ScopeMeans.GEMINI:
             denied = (*denied, *_served(scope.deny, "mcp_{server}_{tool}"))
             return _gemini(allowed, denied, directory=directory)

@@ -7,13 +7,13 @@ agent offers → ``session/prompt``.
 
 from typing import Final, NamedTuple
 
+from subagents.domain.rules.tool_kinds import ToolScope
 from subagents.domain.run.values import Value
 from subagents.runtimes.acp.acp_agents import AcpOptions, AgentFacts, ScopeMeans
 from subagents.runtimes.acp.acp_scope import SERVER, switches
 from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import InputLine, Opening
 from subagents.runtimes.output.json_fields import text_at, value_at
-from subagents.runtimes.output.tool_kinds import ToolScope
 from subagents.version import __version__
 
 PROTOCOL_VERSION: Final = 1

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from subagents.domain.rules.tool_kinds import ToolScope
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ResultSeen,
@@ -40,7 +41,6 @@ from subagents.runtimes.conversation import jsonrpc
 from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.output.json_fields import table_at, text_at, value_at
 from subagents.runtimes.output.output_items import result_signal, system_item
-from subagents.runtimes.output.tool_kinds import ToolScope
 
 MARK: Final = "_subagents/mark"
 """A request no agent knows; see the head of this file."""

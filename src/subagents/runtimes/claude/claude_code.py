@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.run.access import Access, AccessLevel, Keeper
 from subagents.domain.run.spec import Abilities
 from subagents.errors import UsageError
 from subagents.runtimes.claude import claude_scope
@@ -38,6 +39,7 @@ from subagents.runtimes.conversation.dialect import (
     InputLine,
     Invocation,
     Opening,
+    ProgramPlaces,
 )
 
 SERVERS: Final = "mcp.json"
@@ -88,6 +90,25 @@ class ClaudeDialect:
     ) -> None:
         """See ``Dialect.check_scope``."""
         claude_scope.check(parse_options(options), tools, deny)
+
+    def access_of(
+        self, options: Mapping[str, object], configured: AccessLevel | None
+    ) -> AccessLevel:
+        """See ``Restrained.access_of``: a planner changes nothing."""
+        if parse_options(options).permission_mode == "plan":
+            return AccessLevel.READ
+        return configured or AccessLevel.FULL
+
+    def kept_by_tools(
+        self, options: Mapping[str, object], access: Access
+    ) -> tuple[str, ...] | None:
+        """Without a shell its mode keeps its edits to the working directory."""
+        del options
+        return claude_scope.KEPT_WITHOUT[access.level]
+
+    def places(self, options: Mapping[str, object], env: Mapping[str, str]) -> ProgramPlaces:
+        """See ``Restrained.places``."""
+        return claude_scope.places(parse_options(options), env)
 
     def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
         """See ``Dialect.invocation``."""
@@ -165,8 +186,12 @@ def _session(opening: Opening) -> list[str]:
 
 
 def _scope(opening: Opening, options: ClaudeOptions) -> list[str]:
-    flags = claude_scope.flags(options, opening.tools, opening.tools_deny)
-    found = [f"--permission-mode={options.permission_mode}"]
+    access = opening.access
+    by_tools = access is not None and access.kept_by is Keeper.TOOLS
+    is_near = by_tools and access is not None and access.level is AccessLevel.WRITE
+    flags = claude_scope.flags(options, opening.tools, opening.tools_deny, is_near=is_near)
+    # In this mode edits below the working directory need no question, and others have no answer.
+    found = [f"--permission-mode={'acceptEdits' if is_near else options.permission_mode}"]
     if flags.tools is not None:
         found.append(f"--tools={','.join(flags.tools)}")
     if flags.allowed:

@@ -10,11 +10,14 @@ it is taken as it is; as a deny it would be none, for another command can do the
 """
 
 from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
+from subagents.domain.rules.tool_kinds import WRITING, kind_of
+from subagents.domain.run.access import AccessLevel
 from subagents.errors import Forbidden
 from subagents.runtimes.claude.claude_options import ClaudeOptions
-from subagents.runtimes.output.tool_kinds import kind_of
+from subagents.runtimes.conversation.dialect import ProgramPlaces
 
 SERVER: Final = "subagents"
 """Our MCP server's name with the program."""
@@ -57,24 +60,56 @@ class Flags(NamedTuple):
     disallowed: tuple[str, ...]
 
 
-def flags(options: ClaudeOptions, tools: tuple[str, ...] | None, deny: tuple[str, ...]) -> Flags:
+KEPT_WITHOUT: Final[Mapping[AccessLevel, tuple[str, ...] | None]] = {
+    AccessLevel.READ: ("shell", "write", "edit"),
+    AccessLevel.WRITE: ("shell",),
+    AccessLevel.FULL: (),
+}
+"""The kinds of tools that it must not have where no sandbox is around it."""
+_SESSION_PLACES: Final = (
+    *("projects", "session-env", "sessions", "shell-snapshots", "file-history", "tasks", "todos"),
+    *("backups", "cache", "debug", "plans", "statsig", "telemetry", "usage-data", "paste-cache"),
+)
+"""What it keeps of its sessions, in its configuration directory. Its settings, hooks and plugins
+are read-only in a sandbox: the user's next session would run what a worker wrote there."""
+
+
+def places(options: ClaudeOptions, env: Mapping[str, str]) -> ProgramPlaces:
+    """See ``Restrained.places``."""
+    home = env.get("HOME", "/")
+    named = options.config_dir or env.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
+    root = PurePosixPath(home, PurePosixPath(named.replace("~", home, 1)))
+    return ProgramPlaces(tuple(str(root / name) for name in _SESSION_PLACES), (str(root),))
+
+
+def flags(
+    options: ClaudeOptions,
+    tools: tuple[str, ...] | None,
+    deny: tuple[str, ...],
+    *,
+    is_near: bool = False,
+) -> Flags:
     """The arguments that keep a run to its scope.
 
     Args:
         options: The agent's.
         tools: The only ones of its own; None = all.
         deny: Not these, whatever else.
+        is_near: Edits are for its mode to allow, which knows the working directory.
     """
     ours = f"{MCP}{SERVER}"
     disallowed = _once(name for each in deny for name in denied(each))
     if tools is None:
         beyond = BEYOND if options.background else (*BEYOND, "Monitor")
         disallowed = _once([*disallowed, *(each for each in beyond if each not in options.allow)])
-        every = [name for names in TOOLS.values() for name in names]
+        by_mode = {"write", "edit"} if is_near else set()
+        every = [name for kind, names in TOOLS.items() if kind not in by_mode for name in names]
         allowed = [*every, *OTHERS, ours, *options.allow]
         return Flags(None, _without(allowed, disallowed), disallowed)
     rules = _once(rule for each in tools for rule in granted(each))
     available = _once(_bare(rule) for rule in rules if not rule.startswith(MCP))
+    if is_near:
+        rules = _once(rule for rule in rules if kind_of(rule) not in WRITING)
     return Flags(_without(available, disallowed), _without([*rules, ours], disallowed), disallowed)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.spec import Abilities
 from subagents.runtimes.codex import codex_config
 from subagents.runtimes.codex.codex_config import override, text_input
@@ -34,6 +35,7 @@ from subagents.runtimes.conversation.dialect import (
     InputLine,
     Invocation,
     Opening,
+    ProgramPlaces,
     TurnStep,
 )
 from subagents.runtimes.conversation.jsonrpc import (
@@ -77,6 +79,28 @@ class CodexDialect:
     ) -> None:
         """See ``Dialect.check_scope``."""
         codex_config.check_scope(parse_options(options), tools, deny)
+
+    def access_of(
+        self, options: Mapping[str, object], configured: AccessLevel | None
+    ) -> AccessLevel:
+        """See ``Restrained.access_of``: its sandbox may be narrower."""
+        return codex_config.access_of(parse_options(options), configured)
+
+    def kept_by_program(self, options: Mapping[str, object], access: Access) -> Access | None:
+        """Codex's own sandbox; it knows the network, too."""
+        return codex_config.kept(parse_options(options), access)
+
+    def kept_by_tools(
+        self, options: Mapping[str, object], access: Access
+    ) -> tuple[str, ...] | None:
+        """Never asked: its sandbox keeps everything."""
+        del options, access
+        return ()
+
+    def places(self, options: Mapping[str, object], env: Mapping[str, str]) -> ProgramPlaces:
+        """Never asked: nothing is around it."""
+        del options, env
+        return ProgramPlaces()
 
     def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
         """See ``Dialect.invocation``.

@@ -15,12 +15,19 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.run.values import Value
+from subagents.domain.rules.tool_kinds import WRITING, ToolScope, kind_of, kinds_of
+from subagents.domain.run.access import Access, AccessLevel
+from subagents.domain.run.values import Value, replace
 from subagents.errors import Forbidden
-from subagents.runtimes.codex.codex_options import SERVER, CodexOptions, merged, nested
+from subagents.runtimes.codex.codex_options import (
+    SERVER,
+    CodexOptions,
+    Sandbox,
+    merged,
+    nested,
+)
 from subagents.runtimes.conversation.dialect import Opening
 from subagents.runtimes.output.json_fields import table_at, text_at
-from subagents.runtimes.output.tool_kinds import WRITING, ToolScope, kind_of, kinds_of
 
 TOOL_TIMEOUT_S: Final = 7 * 86_400
 """A wait for children may take days; Codex gives a call up after 300 s by itself."""
@@ -103,6 +110,37 @@ def user_config(result: object) -> UserConfig:
     )
 
 
+_SANDBOXES: Final[Mapping[AccessLevel, Sandbox]] = {
+    AccessLevel.READ: "read-only",
+    AccessLevel.WRITE: "workspace-write",
+    AccessLevel.FULL: "danger-full-access",
+}
+_LEVELS: Final[Mapping[str, AccessLevel]] = {word: level for level, word in _SANDBOXES.items()}
+
+
+def access_of(options: CodexOptions, configured: AccessLevel | None) -> AccessLevel:
+    """What a worker may do at most: the narrower one of ``access`` and ``sandbox``."""
+    if options.sandbox is None:
+        return configured or AccessLevel.WRITE
+    own = _LEVELS[options.sandbox]
+    return own if configured is None else min(own, configured, key=lambda level: level.rank)
+
+
+def kept(options: CodexOptions, access: Access) -> Access | None:
+    """What Codex's sandbox keeps of that access; None = there is none to keep the network away."""
+    if access.level is AccessLevel.FULL:
+        return None
+    is_on = access.level is AccessLevel.WRITE and options.network is not False
+    return replace(access, network=access.network and is_on)
+
+
+def sandbox_of(options: CodexOptions, access: Access | None) -> Sandbox:
+    """The sandbox of a worker; without an access it is of a run from before there was one."""
+    if access is None:
+        return options.sandbox or "workspace-write"
+    return _SANDBOXES[access.level]
+
+
 def thread_params(opening: Opening, options: CodexOptions, known: UserConfig) -> dict[str, object]:
     """The parameters of ``thread/start``, or of ``thread/resume`` when there is a session."""
     scope = ToolScope(opening.tools, opening.tools_deny)
@@ -110,7 +148,7 @@ def thread_params(opening: Opening, options: CodexOptions, known: UserConfig) ->
     params: dict[str, object] = {
         "cwd": opening.cwd,
         "approvalPolicy": "never",
-        "sandbox": options.sandbox if scope.may_write else "read-only",
+        "sandbox": sandbox_of(options, opening.access) if scope.may_write else "read-only",
         "config": _config(opening, options, known, scope),
     }
     if instructions:
@@ -145,8 +183,12 @@ def _config(
 ) -> dict[str, object]:
     table = merged(merged(_DEFAULTS, nested(options.config)), _ENFORCED)
     table = merged(table, {"projects": _trust(opening.cwd, options, known)})
-    if options.sandbox == "workspace-write" and scope.may_write:
+    access = opening.access
+    if sandbox_of(options, access) == "workspace-write" and scope.may_write:
         table = merged(table, {"sandbox_workspace_write": _workspace(opening.cwd, options)})
+    if access is not None and not access.network:
+        offline = {"web_search": "disabled", "sandbox_workspace_write": {"network_access": False}}
+        table = merged(table, offline)
     if opening.bridge:
         program, *arguments = opening.bridge
         server: dict[str, object] = {

@@ -1,7 +1,8 @@
 """The options of a ``codex`` agent (``[agents.<id>.runtime_options]``); pure.
 
 ``command``        Program and arguments before ``app-server``; default ``["codex"]``.
-``sandbox``        ``read-only``, ``workspace-write`` (default) or ``danger-full-access``.
+``sandbox``        ``read-only``, ``workspace-write`` or ``danger-full-access``; unset = as
+                   ``access`` of the agent says, and without that ``workspace-write``.
 ``network``        Whether commands in ``workspace-write`` reach the network; unset = as the user's
                    own Codex configuration says (off there, unless it says otherwise).
 ``writable``       More places that commands may write to; relative to the working directory
@@ -49,7 +50,7 @@ class CodexOptions(ConversationOptions, frozen=True, kw_only=True):
     """As written, with defaults."""
 
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ("codex",)
-    sandbox: Sandbox = "workspace-write"
+    sandbox: Sandbox | None = None
     network: bool | None = None
     writable: tuple[str, ...] = ()
     trust_project: bool | None = None
@@ -77,7 +78,9 @@ def parse_options(options: Mapping[str, object]) -> CodexOptions:
 def _check(options: CodexOptions) -> None:
     if not options.command[0]:
         raise ConfigError("`command` must begin with a program")
-    if options.sandbox != "workspace-write" and (options.network is not None or options.writable):
+    if options.sandbox not in {None, "workspace-write"} and (
+        options.network is not None or options.writable
+    ):
         raise ConfigError(
             f'`network` and `writable` have no effect with sandbox = "{options.sandbox}"; '
             'they are for "workspace-write"'

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from subagents.domain.rules.evidence import added
+from subagents.domain.rules.tool_kinds import ToolScope
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     SessionSeen,
@@ -41,7 +42,6 @@ from subagents.runtimes.conversation.dialect import InputLine, Opening, TurnStep
 from subagents.runtimes.conversation.jsonrpc import Request, Response
 from subagents.runtimes.output.json_fields import as_table, table_at, text_at, value_at
 from subagents.runtimes.output.output_items import ALIVE, result_signal, system_item
-from subagents.runtimes.output.tool_kinds import ToolScope
 
 STEER: Final = "tell:"
 """Begins the id of a message into the turn; also of messages that 0.1.0 sent."""

@@ -18,6 +18,8 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from subagents.domain.rules import ceilings
+from subagents.domain.run.access import Access, AccessLevel, Keeper
 from subagents.domain.run.signals import Exited, Signal
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId, replace
@@ -25,15 +27,25 @@ from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import (
     AttemptRef,
+    Bound,
     Clock,
     Launch,
     OffLoop,
     StartedInfo,
     Varied,
 )
-from subagents.runtimes.conversation.dialect import Awaiting, Dialect, InputLine, Opening
+from subagents.runtimes.conversation.dialect import (
+    Awaiting,
+    Dialect,
+    InputLine,
+    Opening,
+    ProgramPlaces,
+    Restrained,
+    SelfKept,
+)
 from subagents.runtimes.conversation.turn_reader import OVERDUE, TurnReader
 from subagents.runtimes.conversation.worker_input import WorkerInput, first_input
+from subagents.runtimes.process import sandbox
 from subagents.runtimes.process.discard import discard_all
 from subagents.runtimes.process.environment import (
     as_bytes,
@@ -116,6 +128,23 @@ class ConversationRuntime(Generic[S]):
     ) -> None:
         """See ``ports.Runtime.check_scope``."""
         self._dialect.check_scope(options, tools, deny)
+
+    def access_of(
+        self, options: Mapping[str, object], configured: AccessLevel | None
+    ) -> AccessLevel:
+        """See ``ports.Bounded.access_of``."""
+        dialect = self._dialect
+        if isinstance(dialect, Restrained):
+            return dialect.access_of(options, configured)
+        return configured or AccessLevel.FULL
+
+    def bound(self, options: Mapping[str, object], access: Access) -> Bound:
+        """See ``ports.Bounded.bound``.
+
+        Raises:
+            Forbidden: Neither the program, nor bubblewrap, nor its tools can keep a worker to it.
+        """
+        return bounded(self._dialect, options, access)
 
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:
         """See ``ports.Runtime.marker``."""
@@ -349,6 +378,7 @@ class ConversationRuntime(Generic[S]):
             thinking=launch.thinking,
             tools=launch.tools,
             tools_deny=launch.tools_deny,
+            access=launch.access,
             options=launch.options,
             bridge=self._bridge,
         )
@@ -369,6 +399,9 @@ class ConversationRuntime(Generic[S]):
         )
         env |= invocation.env | self._attempts.marker(launch.attempt_id, opening.turn).variables()
         check_environment(env)
+        argv = invocation.argv
+        if launch.access is not None and launch.access.kept_by is Keeper.BUBBLEWRAP:
+            argv = self._in_sandbox(argv, launch, launch.access, env)
         files = {
             LAUNCH: msgspec.json.encode(replace(launch, env={})),
             OPENING: msgspec.json.encode(opening),
@@ -378,12 +411,48 @@ class ConversationRuntime(Generic[S]):
             **invocation.files,
         }
         return ShimCommand(
-            argv=tuple(map(as_bytes, invocation.argv)),
+            argv=tuple(map(as_bytes, argv)),
             env={as_bytes(name): as_bytes(value) for name, value in env.items()},
             cwd=as_bytes(launch.cwd),
             files=files,
             is_fed=True,
         )
+
+    def _in_sandbox(
+        self, argv: tuple[str, ...], launch: Launch, access: Access, env: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        root = self._attempts.root
+        own = ProgramPlaces()
+        if isinstance(self._dialect, Restrained):
+            own = self._dialect.places(launch.options, env)
+        places = sandbox.places_of(
+            env,
+            state_dir=root.parent,
+            # Some keep their conversation beside the attempt's other files.
+            writable=(*own.writable, str(root / launch.run_id)),
+            guarded=own.guarded,
+        )
+        return sandbox.wrapped(argv, cwd=launch.cwd, access=access, places=places)
+
+
+def bounded(dialect: object, options: Mapping[str, object], access: Access) -> Bound:
+    """How a program of that dialect is kept to ``access``; see ``ports.Bounded.bound``."""
+    if isinstance(dialect, SelfKept):
+        kept = dialect.kept_by_program(options, access)
+        if kept is not None:
+            return Bound(replace(kept, kept_by=Keeper.PROGRAM))
+    # Its program must reach its model: without the network it is only without the tools for it.
+    offline = ceilings.network_deny(access)
+    if access.level is AccessLevel.FULL:
+        return Bound(replace(access, kept_by=Keeper.TOOLS), offline)
+    missing = sandbox.problem()
+    if missing is None:
+        return Bound(replace(access, kept_by=Keeper.BUBBLEWRAP), offline)
+    denied = dialect.kept_by_tools(options, access) if isinstance(dialect, Restrained) else None
+    if denied is None:
+        raise sandbox.unkept(access, missing)
+    deny = tuple(dict.fromkeys((*denied, *offline)))
+    return Bound(replace(access, kept_by=Keeper.TOOLS), deny)
 
 
 class _LiveTurn(Generic[S]):

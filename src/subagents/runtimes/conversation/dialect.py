@@ -11,6 +11,7 @@ made so: docs/decisions/0023-conversations-are-folds-over-files.md.
 from collections.abc import Mapping
 from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
@@ -71,6 +72,46 @@ class TurnStep(NamedTuple, Generic[S]):
     signals: tuple[Signal, ...] = ()
     """Their keys are set by the reader: leave them empty."""
     input_lines: tuple[InputLine, ...] = ()
+
+
+class ProgramPlaces(NamedTuple):
+    """Absolute paths that a program in a sandbox writes, and that it must not write."""
+
+    writable: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Restrained(Protocol):
+    """A dialect whose program can keep itself to less than everything, or needs places to do so.
+
+    Of any other one nothing is claimed: only bubblewrap keeps it.
+    """
+
+    def access_of(
+        self, options: Mapping[str, object], configured: AccessLevel | None
+    ) -> AccessLevel:
+        """See ``ports.Bounded.access_of``."""
+        ...
+
+    def kept_by_tools(
+        self, options: Mapping[str, object], access: Access
+    ) -> tuple[str, ...] | None:
+        """Kinds of tools without which the program keeps to ``access``; None = it would not."""
+        ...
+
+    def places(self, options: Mapping[str, object], env: Mapping[str, str]) -> ProgramPlaces:
+        """What the program keeps of itself, with the worker's environment."""
+        ...
+
+
+@runtime_checkable
+class SelfKept(Protocol):
+    """A dialect whose program has a sandbox of its own."""
+
+    def kept_by_program(self, options: Mapping[str, object], access: Access) -> Access | None:
+        """The access that it keeps, at most the given one; None = not this one."""
+        ...
 
 
 class Dialect(Protocol[S]):

@@ -9,9 +9,9 @@ from typing import Annotated, Final, get_args
 
 import msgspec
 
+from subagents.domain.rules.tool_kinds import kind_of, kinds_of
 from subagents.errors import UsageError
 from subagents.runtimes.llm.llm_assignment import OWN_TOOLS, Provider, Thinking
-from subagents.runtimes.output.tool_kinds import kind_of, kinds_of
 from subagents.runtimes.runtime_options import VariableName, WorkerOptions, check_variables, parsed
 
 NAME: Final = "llm"

@@ -21,6 +21,8 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.rules.tool_kinds import kind_of
+from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import Value, replace
@@ -29,6 +31,7 @@ from subagents.runtimes.conversation.dialect import (
     InputLine,
     Invocation,
     Opening,
+    ProgramPlaces,
     TurnStep,
 )
 from subagents.runtimes.llm.llm_assignment import (
@@ -51,7 +54,6 @@ from subagents.runtimes.llm.llm_options import (
 )
 from subagents.runtimes.output.output_items import ALIVE
 from subagents.runtimes.output.terminal_text import line_items
-from subagents.runtimes.output.tool_kinds import kind_of
 from subagents.runtimes.output.worker_events import (
     ErrorEvent,
     ResultEvent,
@@ -60,6 +62,7 @@ from subagents.runtimes.output.worker_events import (
     output_item_of,
     signal_of,
 )
+from subagents.runtimes.process.processes import ROOT_VARIABLE
 
 INTERRUPT: Final = b'{"type":"interrupt"}'
 PACKAGE: Final = "pydantic_ai"
@@ -132,6 +135,27 @@ class LlmDialect:
                 f'runtime "{NAME}" has no tool {", ".join(missing)}; it has {", ".join(OWN_TOOLS)}',
                 guardrail="tools",
             )
+
+    def access_of(
+        self, options: Mapping[str, object], configured: AccessLevel | None
+    ) -> AccessLevel:
+        """See ``Restrained.access_of``."""
+        del options
+        return configured or AccessLevel.FULL
+
+    def kept_by_tools(
+        self, options: Mapping[str, object], access: Access
+    ) -> tuple[str, ...] | None:
+        """Without a shell it stays in the working directory."""
+        del options
+        if access.level is AccessLevel.READ:
+            return ("shell", "write", "edit")
+        return ("shell",)
+
+    def places(self, options: Mapping[str, object], env: Mapping[str, str]) -> ProgramPlaces:
+        """What is known of providers' limits is for all workers; the rest is the attempt's."""
+        del options
+        return ProgramPlaces((str(Path(env[ROOT_VARIABLE]).parent / LIMITS),))
 
     def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
         """How to start the worker program for this turn.

@@ -9,6 +9,8 @@ be named itself.
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+from subagents.domain.run.spec import Resolved
+
 KINDS: Final[Mapping[str, frozenset[str]]] = {
     "shell": frozenset(
         {
@@ -53,6 +55,58 @@ def kind_of(tool: str) -> str | None:
 def kinds_of(tools: Iterable[str]) -> frozenset[str]:
     """The kinds of all tools that have one."""
     return frozenset(kind for kind in map(kind_of, tools) if kind is not None)
+
+
+def intersection(
+    mine: tuple[str, ...] | None, above: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    """The tools that both lists allow, under the names that say less; None = all.
+
+    The name of a kind stands for all of its tools: ``read`` and ``("Read", "Bash")`` have ``Read``.
+    """
+    if mine is None or above is None:
+        return above if mine is None else mine
+    found: list[str] = []
+    for tool in mine:
+        narrower = [each for each in above if is_kind_of(tool, each)]
+        found += [tool] if covers(above, tool) else narrower
+    return tuple(dict.fromkeys(found))
+
+
+def covers(scope: Iterable[str], tool: str) -> bool:
+    """Whether the scope names the tool, or its whole kind."""
+    return any(each == tool or is_kind_of(each, tool) for each in scope)
+
+
+def is_kind_of(kind: str, tool: str) -> bool:
+    """Whether ``kind`` is the name of the kind of ``tool``."""
+    return kind == kind_of(tool)
+
+
+def abroad(tools: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The same scope for another program, whose tools have other names: kinds in place of tools.
+
+    A rule within a tool, ``Bash(git:*)``, means nothing to another program and allows nothing. A
+    name of no kind stays: the tool of an MCP server is called the same everywhere.
+    """
+    if tools is None:
+        return None
+    whole = (tool for tool in tools if "(" not in tool)
+    return tuple(dict.fromkeys(kind_of(tool) or tool for tool in whole))
+
+
+REPORT: Final = "report_completion"
+"""What every worker may do: say what became of its task."""
+
+
+def offers(resolved: Resolved, tool: str) -> bool:
+    """Whether a run's worker may use that tool of ours.
+
+    They are not its program's, so a list of tools does not name them; an empty one means none.
+    """
+    if tool == REPORT:
+        return True
+    return resolved.effective_tools != () and tool not in resolved.tools_deny
 
 
 class ToolScope(NamedTuple):

@@ -1,0 +1,164 @@
+"""How much a worker may do: the least of what its agent has and everybody above it may do; pure.
+
+One rule for all ceilings, whoever they come from: a caller outside with a sandbox of its own, or a
+run that spawns. Where a spawn names no level it is narrowed, and says so; where it names one that
+is too high, it is refused or, where a person can allow it, a question to that person.
+"""
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper
+from subagents.domain.run.values import replace
+from subagents.errors import Forbidden
+
+GUARDRAIL: Final = "access"
+NETWORK_KINDS: Final = ("shell", "web")
+"""Kinds of tools that reach the network: a worker that must not has none of them."""
+_MAY: Final = {
+    AccessLevel.READ: "only read",
+    AccessLevel.WRITE: "write where it works",
+    AccessLevel.FULL: "do everything",
+}
+_KEPT: Final = {
+    Keeper.PROGRAM: "its program's sandbox",
+    Keeper.BUBBLEWRAP: "bubblewrap",
+    Keeper.TOOLS: "its tools (it has no shell)",
+}
+
+
+class Decision(NamedTuple):
+    """What a run may do, and whether a person must allow it first."""
+
+    access: Access
+    question: str | None = None
+    """What to ask a person; None = nothing: it is within every ceiling."""
+
+
+def decide(
+    declared: AccessLevel,
+    asked: AccessLevel | None,
+    *,
+    agent_id: str,
+    cwd: str,
+    ceilings: Sequence[Ceiling],
+    may_ask: bool,
+) -> Decision:
+    """What a run may do.
+
+    Args:
+        declared: What its agent may do at most.
+        asked: What the spawn names; None = as much as is allowed.
+        agent_id: The agent's.
+        cwd: Where it will work; absolute.
+        ceilings: Of everybody above it; empty = a person, or a caller nobody knows the limits of.
+        may_ask: Whether a person can be asked to go over a ceiling.
+
+    Raises:
+        Forbidden: Guardrail ``access``: more than the agent has, or than a run above it may give.
+    """
+    if asked is not None and asked.rank > declared.rank:
+        raise Forbidden(
+            f'access "{asked}" is more than agent "{agent_id}" has ("{declared}"; '
+            f"agents.{agent_id}.access)",
+            guardrail=GUARDRAIL,
+            hint=f'leave access out, or ask the user to set agents.{agent_id}.access = "{asked}"',
+        )
+    wanted = declared if asked is None else asked
+    over = [each for each in ceilings if is_over(wanted, each, cwd=cwd)]
+    network = all(each.network for each in ceilings)
+    if asked is not None and over:
+        if not may_ask:
+            raise _refused(asked, over[0], cwd)
+        question = (
+            f"May agent {agent_id} {_in_words(asked, cwd)}? {over[0].source} may itself "
+            f"{_limit(over[0])}, and asks for more."
+        )
+        below = cwd if asked is AccessLevel.WRITE else None
+        return Decision(Access(level=asked, below=below), question)
+    level = min((_most(wanted, each, cwd=cwd) for each in ceilings), key=_rank, default=wanted)
+    narrowed = None
+    if over:
+        narrowed = f"{over[0].source} may {_limit(over[0])}"
+    below = cwd if level is AccessLevel.WRITE else None
+    return Decision(Access(level=level, network=network, below=below, narrowed=narrowed))
+
+
+def placed(access: Access, cwd: str) -> Access:
+    """The access of a run that works there: a worktree of its own may be elsewhere."""
+    return access if access.below is None else replace(access, below=cwd)
+
+
+def is_over(wanted: AccessLevel, ceiling: Ceiling, *, cwd: str) -> bool:
+    """Whether that level, working there, is more than the ceiling allows."""
+    return _most(wanted, ceiling, cwd=cwd).rank < wanted.rank
+
+
+def of_run(access: Access | None, run_id: str, agent_id: str) -> tuple[Ceiling, ...]:
+    """What the children of a run may do at most; none = everything."""
+    if access is None or not access.is_bound:
+        return ()
+    ceiling = Ceiling(
+        level=access.level,
+        network=access.network,
+        below=access.below,
+        source=f"run {run_id} of agent {agent_id}",
+    )
+    return (ceiling,)
+
+
+def network_deny(access: Access) -> tuple[str, ...]:
+    """The kinds of tools that go where the network is not allowed and tools must keep it so."""
+    return () if access.network else NETWORK_KINDS
+
+
+def in_words(access: Access) -> str:
+    """One line for people and agents: ``may read, and write below /w; network (bubblewrap)``."""
+    match access.level:
+        case AccessLevel.READ:
+            may = "may read, and write nothing"
+        case AccessLevel.WRITE:
+            may = f"may read, and write below {access.below}"
+        case AccessLevel.FULL:
+            may = "may do everything its user may"
+    network = "network" if access.network else "no network"
+    kept = f"; kept by {_KEPT[access.kept_by]}" if access.kept_by is not None else ""
+    return f"{may}; {network}{kept}"
+
+
+def _most(wanted: AccessLevel, ceiling: Ceiling, *, cwd: str) -> AccessLevel:
+    level = min(wanted, ceiling.level, key=_rank)
+    is_away = ceiling.below is not None and not _is_within(cwd, ceiling.below)
+    # Whoever may write in one place only has read elsewhere.
+    return AccessLevel.READ if level is AccessLevel.WRITE and is_away else level
+
+
+def _rank(level: AccessLevel) -> int:
+    return level.rank
+
+
+def _is_within(place: str, root: str) -> bool:
+    path = PurePosixPath(place)
+    return ".." not in path.parts and path.is_relative_to(root)
+
+
+def _limit(ceiling: Ceiling) -> str:
+    if ceiling.level is AccessLevel.WRITE and ceiling.below is not None:
+        return f"write only below {ceiling.below}"
+    return _MAY[ceiling.level]
+
+
+def _in_words(level: AccessLevel, cwd: str) -> str:
+    if level is AccessLevel.WRITE:
+        return f"change files below {cwd} and run commands there"
+    return "do everything you may, outside of any sandbox"
+
+
+def _refused(asked: AccessLevel, ceiling: Ceiling, cwd: str) -> Forbidden:
+    return Forbidden(
+        f'access "{asked}" in {cwd} is more than its requester may give: {ceiling.source} may '
+        f"{_limit(ceiling)}",
+        guardrail=GUARDRAIL,
+        hint="leave access out, or ask your requester (request_orchestrator)",
+    )

@@ -1,0 +1,68 @@
+"""What a worker may do to the machine: one of three levels, where it may write, and the network.
+
+The levels are ordered: whatever one of them allows, the next allows too.
+"""
+
+from enum import StrEnum
+
+from subagents.domain.run.values import Value
+
+
+class AccessLevel(StrEnum):
+    """``read`` < ``write`` < ``full``."""
+
+    READ = "read"
+    """Reads files; changes none."""
+    WRITE = "write"
+    """Also changes files below its working directory."""
+    FULL = "full"
+    """Whatever the user may: nothing keeps it from anything."""
+
+    @property
+    def rank(self) -> int:
+        """Its place in the order, from 0."""
+        return _ORDER.index(self)
+
+
+_ORDER = (AccessLevel.READ, AccessLevel.WRITE, AccessLevel.FULL)
+
+
+class Keeper(StrEnum):
+    """What keeps a worker to less than everything."""
+
+    PROGRAM = "program"
+    """A sandbox of the agent's own program."""
+    BUBBLEWRAP = "bubblewrap"
+    """A sandbox around the program: it sees the file system read-only, but for a few places."""
+    TOOLS = "tools"
+    """It has no tool that could do more: no shell, and edits only where it works."""
+
+
+class Access(Value, frozen=True):
+    """What one run's worker may do; part of its receipt."""
+
+    level: AccessLevel
+    network: bool = True
+    """Whether its commands and tools may reach the network; its program reaches its model."""
+    below: str | None = None
+    """The directory below which it may write; None with ``read`` and ``full``."""
+    kept_by: Keeper | None = None
+    """None = nothing needs to: ``full`` and the network."""
+    narrowed: str | None = None
+    """Why it is less than its agent may have."""
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether something must keep the worker to it."""
+        return self.level is not AccessLevel.FULL or not self.network
+
+
+class Ceiling(Value, frozen=True):
+    """The most that the runs of one caller may do, because the caller may do no more itself."""
+
+    level: AccessLevel
+    source: str
+    """Whose limits these are, for people and agents: ``Codex's sandbox "read-only"``."""
+    network: bool = True
+    below: str | None = None
+    """Where it may write, when it may only write there; None = wherever the level allows."""

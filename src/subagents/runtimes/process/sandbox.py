@@ -1,0 +1,186 @@
+"""Bubblewrap around a worker: it sees the file system read-only, but for a few places.
+
+Writable are the working directory, when the run may write, a ``/tmp`` of its own, and what the
+agent's program keeps of itself (sessions, caches). Whatever a later program of the user's would
+run or obey stays read-only: settings with hooks, ``.git/hooks``. It has a process namespace of its
+own, so that it can neither enter the others through ``/proc`` nor leave the tree by which the
+daemon knows its calls. The network stays: an agent needs its model. Sockets that lead out of the
+sandbox (containers, system services, the operator's own) are covered.
+
+Tried with bubblewrap 0.8, also as root in a container, where it keeps no capabilities.
+"""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from subagents import process_group
+from subagents.domain.run.access import Access, AccessLevel
+from subagents.domain.run.values import Value
+from subagents.errors import Forbidden, UsageError
+
+PROGRAM: Final = "bwrap"
+INSTALL: Final = "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)"
+TRY_BOUND_S: Final = 10.0
+TMP: Final = "/tmp"  # noqa: S108  the system's own, which programs name; the worker gets another one
+BASE: Final = (
+    *("--ro-bind", "/", "/", "--dev", "/dev"),
+    *("--unshare-pid", "--proc", "/proc", "--unshare-ipc", "--cap-drop", "ALL"),
+)
+OUTWARD: Final = (
+    *("/run/docker.sock", "/run/podman", "/run/containerd", "/run/crio"),
+    *("/run/dbus/system_bus_socket", "/run/systemd/private", "/run/snapd.socket"),
+)
+"""What would do as it is told outside of the sandbox."""
+GIT_CODE: Final = (".git/hooks", ".git/config")
+"""What git runs, or reads what to run from."""
+
+
+class Places(Value, frozen=True):
+    """What one worker must reach beside its working directory; absolute."""
+
+    writable: tuple[str, ...] = ()
+    """Made when missing."""
+    visible: tuple[str, ...] = ()
+    """Seen read-only, also where they lie below ``/tmp``."""
+    guarded: tuple[str, ...] = ()
+    """Read-only also where they lie in a writable place."""
+    hidden: tuple[str, ...] = ()
+    """Files that it must not even read."""
+
+
+@lru_cache(maxsize=1)
+def problem() -> str | None:
+    """Why no sandbox can be made here; None = one can. Blocking at first, some milliseconds."""
+    found = shutil.which(PROGRAM)
+    if found is None:
+        return "bubblewrap is not installed"
+    try:
+        done = process_group.run([found, *BASE, "true"], timeout_s=TRY_BOUND_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{found} does not start: {error}"
+    if done.returncode == 0:
+        return None
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"{found} cannot make a sandbox here: {said[-1] if said else done.returncode}"
+
+
+def wrapped(
+    argv: Sequence[str], *, cwd: str, access: Access, places: Places, is_offline: bool = False
+) -> tuple[str, ...]:
+    """The command line that starts ``argv`` in a sandbox. Blocking: it looks at the places.
+
+    Args:
+        argv: Begins with an absolute path.
+        cwd: The working directory.
+        access: What the worker may do.
+        places: What it needs beside that.
+        is_offline: Without any network; a program that needs a model cannot work so.
+
+    Raises:
+        UsageError: There is no bubblewrap any more, or the directory is everything; nothing was
+            started.
+    """
+    reason = problem()
+    program = shutil.which(PROGRAM)
+    if reason is not None or program is None:
+        raise UsageError(f'access "{access.level}" cannot be kept: {reason}; {INSTALL}')
+    offline = ["--unshare-net"] if is_offline else []
+    if access.level is AccessLevel.FULL:
+        return (program, "--dev-bind", "/", "/", *offline, "--chdir", cwd, "--", *argv)
+    needed = (cwd, argv[0], os.path.realpath(argv[0]), *places.visible, *places.writable)
+    built = [program, *BASE, *offline, "--tmpfs", TMP]
+    for place in _below_tmp(needed):
+        built += ["--ro-bind", place, place]
+    mounts = dict.fromkeys(places.writable, "--bind")
+    mounts |= dict.fromkeys(filter(_exists, places.guarded), "--ro-bind")
+    if access.level is AccessLevel.WRITE:
+        if os.path.realpath(cwd) == "/":
+            raise UsageError('access "write" in / is access to everything; name another cwd')
+        code = (os.path.join(cwd, name) for name in GIT_CODE)  # noqa: PTH118
+        mounts |= {cwd: "--bind"} | dict.fromkeys(filter(_exists, code), "--ro-bind")
+    for place in places.writable:
+        Path(place).mkdir(parents=True, exist_ok=True)
+    # What lies within another place is mounted after it, or it would be covered.
+    for place in sorted(mounts, key=lambda place: len(Path(place).parts)):
+        built += [mounts[place], place, place]
+    for place in (*OUTWARD, *_user_sockets(places.visible), *places.hidden):
+        built += _covered(place)
+    return (*built, "--chdir", cwd, "--", *argv)
+
+
+def unkept(access: Access, missing: str) -> Forbidden:
+    """The refusal of an access that nothing here keeps a worker to."""
+    return Forbidden(
+        f'nothing here keeps the worker to access "{access.level}": {missing}, and its program '
+        "cannot be kept by its own means",
+        guardrail="access",
+        hint=f'{INSTALL}, or set access = "full" in the agent\'s table',
+    )
+
+
+def places_of(
+    env: Mapping[str, str],
+    *,
+    state_dir: Path,
+    writable: Iterable[str] = (),
+    guarded: Iterable[str] = (),
+) -> Places:
+    """What any worker needs.
+
+    Args:
+        env: The worker's.
+        state_dir: Of this installation; the operator's own means in it are hidden.
+        writable: What its program writes.
+        guarded: What its program obeys.
+    """
+    socket = env.get("SUBAGENTS_SOCKET", "")
+    search = env.get("PATH", "").split(os.pathsep)
+    visible = (env.get("HOME", ""), str(state_dir), socket, sys.prefix, sys.base_prefix, *search)
+    hidden = [str(state_dir / "operator.token")]
+    if socket:
+        hidden.append(os.path.join(os.path.dirname(socket), "supervisor.sock"))  # noqa: PTH118, PTH120
+    return Places(
+        writable=tuple(writable),
+        visible=tuple(place for place in visible if place.startswith("/")),
+        guarded=tuple(guarded),
+        hidden=tuple(hidden),
+    )
+
+
+def _below_tmp(places: Iterable[str]) -> list[str]:
+    """The entries of ``/tmp`` that these places lie in."""
+    found: dict[str, None] = {}
+    for place in places:
+        parts = Path(place).parts
+        if place.startswith(f"{TMP}/") and len(parts) > 2:
+            entry = os.path.join(TMP, parts[2])  # noqa: PTH118
+            if os.path.exists(entry):  # noqa: PTH110
+                found[entry] = None
+    return list(found)
+
+
+def _user_sockets(visible: Iterable[str]) -> list[str]:
+    """The sockets of the user's session: its service manager runs what it is told to."""
+    runtime = f"/run/user/{os.getuid()}"
+    names = ("bus", "systemd/private", "docker.sock", "podman/podman.sock")
+    seen = tuple(visible)
+    return [place for name in names if (place := f"{runtime}/{name}") not in seen]
+
+
+def _exists(place: str) -> bool:
+    return os.path.exists(place)  # noqa: PTH110
+
+
+def _covered(place: str) -> list[str]:
+    try:
+        kind = os.stat(place).st_mode  # noqa: PTH116
+    except OSError:
+        return []
+    return ["--tmpfs", place] if stat.S_ISDIR(kind) else ["--ro-bind", "/dev/null", place]

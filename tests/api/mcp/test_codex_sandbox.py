@@ -1,0 +1,56 @@
+"""Codex's own sandbox is the ceiling of what it spawns; as Codex 0.169 says it with each call."""
+
+from typing import Any
+
+import pytest
+
+from subagents.api.mcp.codex_sandbox import CAPABILITY, TURN, ceiling_of
+from subagents.domain.run.access import AccessLevel
+
+ROOT: dict[str, Any] = {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}
+WORK: dict[str, Any] = {"path": {"type": "path", "path": "/work"}, "access": "write"}
+
+
+def meta(mode: str | None, *entries: object, network: str = "restricted") -> dict[str, object]:
+    """What comes with a call; with no entries the profile is that of no sandbox."""
+    profile: dict[str, object] = {"type": "disabled"}
+    if entries:
+        system = {"type": "restricted", "entries": list(entries)}
+        profile = {"type": "managed", "file_system": system, "network": network}
+    state = {"permissionProfile": profile, "sandboxCwd": "file:///my%20work"}
+    turn = {} if mode is None else {TURN: {"sandbox_mode": mode}}
+    return {**turn, CAPABILITY: state}
+
+
+@pytest.mark.requirement("access:caller-is-ceiling")
+@pytest.mark.parametrize(
+    ("said", "level", "below", "network"),
+    [
+        (meta("read-only", ROOT), "read", None, False),
+        (meta("workspace-write", ROOT, WORK), "write", "/my work", False),
+        (meta("workspace-write", ROOT, WORK, network="enabled"), "write", "/my work", True),
+        (meta("danger-full-access"), "full", None, True),
+        (meta(None, ROOT), "read", None, False),
+        (meta(None, ROOT, WORK), "write", "/my work", False),
+        (meta(None), "full", None, True),
+        ({TURN: {"sandbox_mode": "workspace-write"}}, "write", "/cwd", False),
+        (meta("of-next-year", ROOT), "read", None, False),
+        ({CAPABILITY: {"permissionProfile": {"type": "managed"}}}, "read", None, False),
+    ],
+)
+def test_its_sandbox_is_a_ceiling(
+    said: dict[str, object],
+    level: str,
+    below: str | None,
+    network: bool,  # noqa: FBT001
+) -> None:
+    found = ceiling_of(said, cwd="/cwd")
+    assert found is not None
+    assert (found.level, found.below, found.network) == (AccessLevel(level), below, network)
+    assert "Codex" in found.source
+
+
+@pytest.mark.requirement("access:caller-is-ceiling")
+@pytest.mark.parametrize("said", [None, {}, {"progressToken": 1}, {TURN: "odd"}, {TURN: {}}])
+def test_whoever_says_nothing_has_no_known_ceiling(said: dict[str, object] | None) -> None:
+    assert ceiling_of(said, cwd="/cwd") is None

@@ -1,0 +1,159 @@
+"""What a run may do: narrowed to its caller and to the runs above it, or allowed by a person."""
+
+from pathlib import Path
+
+import pytest
+from tests.engine.world import World, in_world
+
+from subagents.api.answers import run_building
+from subagents.api.answers.explain import why_now
+from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper
+from subagents.domain.run.outcome import Reason, Status
+from subagents.domain.run.run import Decision, Phase, Run
+from subagents.domain.run.values import RunId
+from subagents.engine.runs.spawn import APPROVAL_MS
+from subagents.errors import Forbidden
+
+READ, WRITE, FULL = AccessLevel.READ, AccessLevel.WRITE, AccessLevel.FULL
+READER = Ceiling(level=READ, source='Codex in its sandbox "read-only"')
+
+
+def access_of(run: Run) -> Access:
+    found = run.resolved.access
+    assert found is not None
+    return found
+
+
+async def asking(world: World, **spec: object) -> Run:
+    """A run that waits for a person's yes."""
+    run_id = await world.spawn("hang", ceiling=READER, access=WRITE, **spec)
+    return await world.run(run_id)
+
+
+@pytest.mark.requirement("access:caller-is-ceiling", "access:receipt")
+def test_a_run_may_do_no_more_than_its_caller_and_its_receipt_says_so(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        receipt = await world.clock.result(world.try_spawn("hang", ceiling=READER))
+
+        access = access_of(receipt.run)
+        assert (access.level, access.kept_by) == (READ, Keeper.PROGRAM)
+        assert any("sandbox" in each and "may only read" in each for each in receipt.warnings)
+        said = run_building.receipt(receipt.run, warnings=(), repeated=False)
+        assert said.access is not None
+        assert said.access.text.startswith("may read, and write nothing")
+
+        free = await world.clock.result(world.try_spawn("hang"))
+        assert access_of(free.run) == Access(level=FULL)
+        assert free.warnings == ()
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("access:inherited")
+def test_a_child_may_do_no_more_than_its_parent_nor_ask_for_it(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        top = await world.spawn("hang", access=READ)
+        await world.until(top, Phase.RUNNING)
+
+        child = await world.spawn_child(top, "slow")
+        assert access_of(await world.run(child)).level is READ
+        with pytest.raises(Forbidden, match="more than its requester may give"):
+            await world.spawn_child(top, "slow", access=WRITE)
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("access:inherited")
+def test_a_child_of_a_run_that_may_write_here_only_reads_elsewhere(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        top = await world.spawn("hang", access=WRITE)
+        await world.until(top, Phase.RUNNING)
+        (world.directory / "below").mkdir()
+
+        near = await world.spawn_child(top, "slow", cwd=str(world.directory / "below"))
+        away = await world.spawn_child(top, "slow", cwd="/")
+        assert access_of(await world.run(near)).level is WRITE
+        assert access_of(await world.run(away)).level is READ
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("access:ask-a-person")
+def test_more_than_the_caller_may_waits_for_a_yes(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = await asking(world)
+        assert run.phase is Phase.WAITING
+        question = run.pending_requests[0]
+        assert "may itself only read" in question.question
+        assert "waits for a yes" in why_now(run, world.clock.now_ms())
+        assert run_building.run_status(run) == "blocked"
+        assert "only" not in str(access_of(run).narrowed)
+
+        await world.engine.answer(question.id, "", decision=Decision.APPROVE, by="me")
+        run = await world.until(run.id, Phase.RUNNING)
+        assert access_of(run).level is WRITE
+        assert await world.folded(run.id) == run
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("access:ask-a-person")
+@pytest.mark.parametrize("decision", [Decision.DENY, Decision.ANSWER])
+def test_anything_but_a_yes_is_a_no(tmp_path: Path, decision: Decision) -> None:
+    async def scenario(world: World) -> None:
+        run = await asking(world)
+        await world.engine.answer(run.pending_requests[0].id, "not now", decision=decision, by="me")
+
+        await ended_without_a_start(world, run.id, "denied by me (not now)")
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("access:ask-a-person")
+def test_no_answer_in_time_is_a_no_also_while_it_waits_for_others(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("hang")
+        waiting = await asking(world, depends_on=(first,), dependency_timeout_seconds=86_400)
+        alone = await asking(world)
+
+        await world.clock.advance(APPROVAL_MS / 1000 + 1)
+        for run in (waiting, alone):
+            await ended_without_a_start(world, run.id, "nobody answered in time")
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("access:ask-a-person")
+def test_a_run_that_is_cancelled_asks_no_more(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = await asking(world)
+        await world.engine.cancel(run.id, by="me", reason=None)
+        run = await world.until(run.id)
+        assert run.pending_requests == ()
+        assert run.outcome is not None
+        assert run.outcome.status is Status.CANCELLED
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("access:ask-a-person")
+def test_a_yes_waits_for_the_other_runs_all_the_same(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("slow")
+        run = await asking(world, depends_on=(first,))
+        question = run.pending_requests[0]
+        await world.engine.answer(question.id, "", decision=Decision.APPROVE, by="me")
+        assert (await world.run(run.id)).phase is Phase.WAITING
+        await world.until(first)
+        await world.until(run.id, Phase.RUNNING)
+
+    in_world(tmp_path, scenario)
+
+
+async def ended_without_a_start(world: World, run_id: RunId, why: str) -> None:
+    run = await world.until(run_id)
+    assert run.attempts == ()
+    assert run.pending_requests == ()
+    assert run.outcome is not None
+    assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.NOT_ALLOWED)
+    assert why in (run.outcome.error or "")
