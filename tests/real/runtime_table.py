@@ -1,9 +1,8 @@
-"""Runs every cell for every program that is here, and writes docs/runtime-table.md.
+"""Runs every cell for every program that is here, and keeps what was seen of which version.
 
-python tests/e2e/runtime_table.py [--write] [BED...]
+python -m tests.real.runtime_table [--write] [BED...]
 """
 
-import platform
 import sys
 import tempfile
 import time
@@ -13,66 +12,65 @@ from typing import Final
 HERE: Final = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.e2e.acp_beds import ACP  # noqa: E402 - found only now
+import msgspec  # noqa: E402 - found only now
+from scripts import runtime_table_page  # noqa: E402
+from tests.e2e.acp_beds import ACP  # noqa: E402
+from tests.e2e.claude_place import program as claude_program  # noqa: E402
 from tests.e2e.runtime_beds import CLAUDE, LLM, Bed  # noqa: E402
-from tests.e2e.runtime_cells import CELLS, filled  # noqa: E402
+from tests.e2e.runtime_cells import filled  # noqa: E402
 from tests.real.acp_programs import BEDS as AGENTS  # noqa: E402
 from tests.real.codex_bed import CODEX  # noqa: E402
+from tests.real.install import PROGRAMS, version_here  # noqa: E402
+
+from subagents.config.versions_seen import (  # noqa: E402
+    FILE,
+    ProgramVersions,
+    Trial,
+    number_in,
+    versions_seen,
+    with_trial,
+)
+from subagents.process_group import run  # noqa: E402
 
 BEDS: Final[dict[str, Bed]] = {bed.name: bed for bed in (CLAUDE, CODEX, *AGENTS.values(), LLM, ACP)}
-PAGE: Final = HERE.parents[1] / "docs" / "runtime-table.md"
-NOT_RUN: Final = "not run"
-
-HEAD: Final = """# What each runtime was observed to do
-
-Made by `make runtime-table`: each cell is a real run of the real program, behind a real daemon,
-with a scripted model in place of a language model. {when}; {where}.
-
-- **edit**, **command**, **ask**, **spawn**, **no deliverable**: the five tasks: write a file that a
-  contract checks; run a command; ask the requester and use the answer; spawn a child and pass on
-  its result; claim "done" without the file (must end as `verification_failed`).
-- **steer**: where a message sent during a turn was read. **interrupt**, **cancel**: the time until
-  no process of the run was left, including its shell child.
-- **resume**: a message to the ended session was answered from the earlier conversation.
-  **scope**: a denied shell did not run, nor in a child that it spawned.
-- **usage**: what was counted. **daemon killed**: kill -9 in the middle of a turn; one attempt, one
-  result, nothing asked twice.
-
-`no` = the runtime does not claim it (see [runtimes](runtimes.md)); `FAILED` = it claims it, but did
-not do it.
-"""
 
 
-def page(rows: dict[str, dict[str, str]], seconds: float) -> str:
-    """The Markdown page."""
-    when = time.strftime("%Y-%m-%d", time.gmtime())
-    where = f"Python {platform.python_version()}, {platform.system()}, {seconds:.0f} s in all"
-    lines = [HEAD.format(when=when, where=where)]
-    lines.append("| program | " + " | ".join(CELLS) + " |")
-    lines.append("|---" * (len(CELLS) + 1) + "|")
+def version_of(name: str) -> str:
+    """The version of a program that is here; empty = it is our own."""
+    if name == CLAUDE.name:
+        said = run([str(claude_program()), "--version"], timeout_s=60).stdout.decode()
+        return number_in(said) or ""
+    return version_here(name) or "" if name in PROGRAMS else ""
+
+
+def kept(rows: dict[str, dict[str, str]]) -> None:
+    """Put what was seen today into the table and on its page."""
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    table = dict(versions_seen())
     for name, cells in rows.items():
-        shown = (cells.get(each, "").replace("|", "\\|") for each in CELLS)
-        lines.append(f"| {name} | " + " | ".join(shown) + " |")
-    return "\n".join(lines) + "\n"
+        trial = Trial(version=version_of(name), tried_on=today, held=cells)
+        table[name] = with_trial(table.get(name, ProgramVersions()), trial)
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(table), indent=2) + b"\n")
+    runtime_table_page.PAGE.write_text(runtime_table_page.page(table))
 
 
 def main(arguments: list[str]) -> int:
-    """Print (and with ``--write`` keep) the table of the named programs, or of all."""
+    """Print (and with ``--write`` keep) the rows of the named programs, or of all."""
     wanted = [each for each in arguments if not each.startswith("-")] or list(BEDS)
     rows: dict[str, dict[str, str]] = {}
-    begun = time.monotonic()
     for name in wanted:
         bed = BEDS[name]
         why_not = bed.missing()
         if why_not is not None:
-            rows[f"{name} ({why_not})"] = dict.fromkeys(CELLS, NOT_RUN)
+            sys.stdout.write(f"{name}: not run ({why_not})\n")
             continue
         with tempfile.TemporaryDirectory() as directory:
             rows[name] = filled(bed, Path(directory))
-        lines = [name, *(f"  {cell}: {text}" for cell, text in rows[name].items())]
+        lines = [f"{name} {version_of(name)}", *(f"  {c}: {t}" for c, t in rows[name].items())]
         sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.flush()
     if "--write" in arguments:
-        PAGE.write_text(page(rows, time.monotonic() - begun))
+        kept(rows)
     return int(any("FAILED" in text for cells in rows.values() for text in cells.values()))
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.real import install
 
+from subagents.config.versions_seen import newest_seen
+
 
 def laid_out(root: Path, name: str, *, stamp: str | None) -> Path:
     """The files of an installed program."""
@@ -19,25 +21,27 @@ def laid_out(root: Path, name: str, *, stamp: str | None) -> Path:
 
 
 @pytest.mark.requirement("real:install:pinned")
-def test_a_program_counts_in_its_own_version_alone(
+def test_a_program_counts_when_it_was_installed_to_its_end_and_tells_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SUBAGENTS_REAL", str(tmp_path))
-    row = install.PROGRAMS["codex"]
     assert install.found("codex") is None
 
-    binary = laid_out(tmp_path, "codex", stamp=json.dumps({row.package: "0.0.1"}))
+    binary = laid_out(tmp_path, "codex", stamp=None)
     assert install.found("codex") is None
 
-    (tmp_path / "codex" / install.STAMP).write_text(json.dumps({row.package: row.version}))
+    stamp = json.dumps({install.package_of("codex"): "0.0.1"})
+    (tmp_path / "codex" / install.STAMP).write_text(stamp)
     assert install.found("codex") == (str(binary),)
+    assert install.version_here("codex") == "0.0.1"
+    assert install.install("codex", "0.0.1") == (str(binary),)
 
 
 @pytest.mark.requirement("real:install:pinned")
-def test_every_row_names_one_exact_version() -> None:
-    for name, row in install.PROGRAMS.items():
-        for version in (row.version, *row.more.values()):
-            assert version[:1].isdecimal(), name
+def test_every_program_has_one_exact_version_in_the_table() -> None:
+    for name in install.PROGRAMS:
+        assert install.package_of(name)
+        assert newest_seen(name)[:1].isdecimal(), name
 
 
 @pytest.mark.requirement("real:install:pinned")

@@ -14,7 +14,6 @@ from tests.e2e.scripted_model import Fail, Say
 from tests.real.acp_programs import BEDS
 
 from subagents.runtimes.acp.acp import AcpDialect
-from subagents.runtimes.acp.acp_agents import AGENTS
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
@@ -73,10 +72,3 @@ def test_a_request_that_the_provider_refuses_is_an_error_of_the_run(place: Place
 
     assert outcome["status"] == "error", outcome
     assert "the script says no" in outcome["error"], outcome
-
-
-@pytest.mark.requirement("acp:real:versions")
-def test_the_installed_version_is_the_one_the_row_was_seen_with(place: Place) -> None:
-    from tests.real.install import PROGRAMS  # noqa: PLC0415 - beside this file
-
-    assert PROGRAMS[place.bed.name].version == AGENTS[place.bed.name].version

@@ -286,6 +286,19 @@ def package_root(file: Path) -> Path | None:
     return None
 
 
+class _Manifest(msgspec.Struct):
+    version: str | None = None
+
+
+def _package_version(script: str) -> str | None:
+    package = package_root(Path(os.path.realpath(script)))
+    try:
+        data = b"{}" if package is None else (package / "package.json").read_bytes()
+        return msgspec.json.decode(data, type=_Manifest).version
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
 def _size(directory: Path, *, most: int) -> int:
     size = 0
     for file in directory.rglob("*"):
@@ -345,6 +358,8 @@ class Installed:
     """What is known of it; None = nothing."""
     place: str | None
     """Its absolute path; None = it is not there."""
+    package_version: str | None = None
+    """Of the npm package that it belongs to; None = it belongs to none."""
     marks: tuple[str, ...] = ()
     """Tell this version from every other: names, sizes and times of its files."""
 
@@ -400,7 +415,8 @@ def _of_options(agent: Agent, path: str) -> Installed:
 
 def _of_program(program: Program, path: str) -> Installed:
     place = where(program, {"PATH": path})
-    return Installed(program.name, program, place, _marks(place))
+    version = None if place is None else _package_version(place)
+    return Installed(program.name, program, place, version, _marks(place))
 
 
 def _of_command(command: tuple[str, ...], program: Program | None, path: str) -> Installed:
@@ -413,7 +429,9 @@ def _of_command(command: tuple[str, ...], program: Program | None, path: str) ->
     # An interpreter's script is the program more than the interpreter is.
     scripts = [word for word in command[1:] if word.startswith("/") and Path(word).is_file()]
     marks = [mark for word in (place, *scripts) for mark in _marks(word)]
-    return Installed(first, program, place, tuple(marks))
+    files = [*scripts, *([] if place is None else [place])]
+    version = next(filter(None, map(_package_version, files)), None)
+    return Installed(first, program, place, version, tuple(marks))
 
 
 def _marks(place: str | None) -> tuple[str, ...]:
@@ -431,14 +449,15 @@ def _of_package(module: str, distribution: str) -> Installed:
     directory = package_directory(module)
     if directory is None:
         return Installed(module, None, None)
-    return Installed(module, None, str(directory), _versions(distribution, "subagents"))
+    return Installed(module, None, str(directory), marks=_versions(distribution, "subagents"))
 
 
 def _of_plugin(name: str) -> Installed:
     for point in entry_points(RUNTIME_PLUGINS).get(name, ()):
         if point.dist is not None:
-            return Installed(name, None, point.value, (*_versions(point.dist.name), point.value))
-        return Installed(name, None, point.value, (point.value,))
+            marks = (*_versions(point.dist.name), point.value)
+            return Installed(name, None, point.value, marks=marks)
+        return Installed(name, None, point.value, marks=(point.value,))
     return Installed(name, None, None)
 
 

@@ -263,6 +263,27 @@ class Bounded(Protocol):
         ...
 
 
+@runtime_checkable
+class Greeted(Protocol):
+    """A runtime that can find out whether a program speaks its protocol, without any work."""
+
+    def greeting_problem(
+        self, options: Mapping[str, object], *, environ: Mapping[str, str], timeout_s: float
+    ) -> str | None:
+        """Start the program, ask what its protocol begins with, and end it. Blocking.
+
+        Args:
+            options: ``check`` took them.
+            environ: What a worker's variables are taken from; its PATH is searched.
+            timeout_s: How long it may take to answer, in seconds.
+
+        Returns:
+            What went wrong; None = it answered, or it cannot be asked
+            without asking a model.
+        """
+        ...
+
+
 def access_of(
     runtime: Runtime, options: Mapping[str, object], configured: AccessLevel | None
 ) -> AccessLevel:

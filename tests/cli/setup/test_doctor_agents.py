@@ -20,11 +20,17 @@ from subagents.config.paths import Paths
 from subagents.config.program_catalog import installed, subject
 from subagents.config.scope_probes import Probe, ProbedClaim, ProbeVerdict
 from subagents.config.settings import Agent
+from subagents.config.versions_seen import versions_seen
 from subagents.ports import Runtime
 from subagents.wiring import runtimes_here
 
 GEMINI = Agent(runtime="acp", runtime_options={"agent": "gemini"})
 LOGGED_IN = {"GEMINI_API_KEY": "k"}
+TELLS = "case $* in *--version*) echo '{}'; exit;; esac"
+ANSWERS = """read -r asked
+echo '{"jsonrpc": "2.0", "id": "initialize", "result": {"protocolVersion": 1}}'
+exec cat >/dev/null
+"""
 
 
 class Machine:
@@ -43,11 +49,17 @@ class Machine:
         file.chmod(0o755)
         return file
 
+    def speaker(self, name: str, says: str) -> Path:
+        """A program that tells its version, and answers as an ACP agent."""
+        return self.program(name, f"#!/bin/sh\n{TELLS.format(says)}\n{ANSWERS}")
+
     def npm(self, name: str, package: str, *, engines: str, size: int = 300_000) -> None:
         """A program of a package as npm installs it globally."""
         place = self.root / "lib" / "node_modules" / package
         place.mkdir(parents=True)
-        (place / "package.json").write_text(f'{{"engines": {{"node": "{engines}"}}}}')
+        (place / "package.json").write_text(
+            f'{{"version": "0.61.0", "engines": {{"node": "{engines}"}}}}'
+        )
         script = place / "index.js"
         script.write_text("#!/usr/bin/env node\n" + "x" * size)
         script.chmod(0o755)
@@ -74,7 +86,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.mark.requirement("doctor:agents:well")
 def test_a_well_agent_is_one_line_with_its_program_and_version(machine: Machine) -> None:
-    place = machine.program("gemini", "#!/bin/sh\necho booting; echo 'gemini 0.61.0'\n")
+    place = machine.speaker("gemini", "gemini 0.61.0")
 
     (check,) = machine.found(GEMINI, LOGGED_IN)
 
@@ -95,10 +107,11 @@ def test_a_program_that_never_says_its_version_is_left_with_all_its_children(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor_agents, "VERSION_S", 0.3)
+    monkeypatch.setattr(doctor_agents, "GREETING_S", 0.3)
     pid = machine.root / "child"
     machine.program("gemini", f"#!/bin/sh\nsleep 600 & echo $! > {pid}; wait\n")
 
-    _, check = machine.found(GEMINI, LOGGED_IN)
+    check = machine.found(GEMINI, LOGGED_IN)[0]
 
     assert check.status == WARN
     assert "--version told no version within 0.3 s" in check.detail
@@ -117,7 +130,7 @@ def _runs(pid: int) -> bool:
 def test_a_program_without_a_login_is_warned_of_with_the_command_to_log_in(
     machine: Machine,
 ) -> None:
-    machine.program("gemini", "#!/bin/sh\necho 0.61.0\n")
+    machine.speaker("gemini", "0.61.0")
 
     _, check = machine.found(GEMINI)
 
@@ -128,7 +141,7 @@ def test_a_program_without_a_login_is_warned_of_with_the_command_to_log_in(
 
 @pytest.mark.requirement("doctor:agents:login")
 def test_a_login_counts_that_the_agents_own_environment_names(machine: Machine) -> None:
-    machine.program("gemini", "#!/bin/sh\necho 0.61.0\n")
+    machine.speaker("gemini", "0.61.0")
     agent = Agent(
         runtime="acp", runtime_options={"agent": "gemini"}, env={"GEMINI_API_KEY": "mine"}
     )
@@ -148,7 +161,7 @@ def test_a_node_that_is_too_old_for_the_program_is_named_with_the_one_it_needs(
     assert check.status == FAIL
     assert "needs Node 22.3.1, and 20.20.2 is on PATH" in check.detail
 
-    machine.program("node", "#!/bin/sh\necho v22.10.0\n")
+    machine.program("node", f"#!/bin/sh\n{TELLS.format('v22.10.0')}\n{ANSWERS}")
     assert [each.status for each in machine.found(GEMINI, LOGGED_IN)] == [OK]
 
 
@@ -169,7 +182,7 @@ def test_bypassed_permissions_as_root_are_refused_before_claude_code_refuses_the
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    machine.program("claude", "#!/bin/sh\necho '2.1.327 (Claude Code)'\n")
+    machine.program("claude", "#!/bin/sh\necho '2.1.330 (Claude Code)'\n")
     options: dict[str, object] = {"permission_mode": "bypassPermissions"}
     agent = Agent(runtime="claude-code", runtime_options=options)
     key = {"ANTHROPIC_API_KEY": "k"}
@@ -187,7 +200,7 @@ def test_bypassed_permissions_as_root_are_refused_before_claude_code_refuses_the
 
 @pytest.mark.requirement("doctor:traps:relaunch")
 def test_a_gemini_that_may_start_itself_again_is_warned_of(machine: Machine) -> None:
-    machine.program("gemini", "#!/bin/sh\necho 0.61.0\n")
+    machine.speaker("gemini", "0.61.0")
     agent = Agent(
         runtime="acp",
         runtime_options={"agent": "gemini"},
@@ -255,12 +268,91 @@ def test_a_broken_claim_of_the_installed_version_is_shown_and_of_another_one_is_
     probes = {subject(GEMINI, found): probe}
 
     (check,) = machine.found(GEMINI, LOGGED_IN, probes=probes)
-    machine.program("gemini", "#!/bin/sh\necho 'the next one is 0.62.0'\n")
-    (updated,) = machine.found(GEMINI, LOGGED_IN, probes=probes)
+    machine.speaker("gemini", "the next one is 0.62.0")
+    updated, unseen = machine.found(GEMINI, LOGGED_IN, probes=probes)
 
     assert check.status == FAIL
     assert "scope: the denied tool made the file" in check.detail
     assert updated.status == OK
+    assert (unseen.status, unseen.fix) == (
+        WARN,
+        "let it show what it can do: subagents doctor --probe a",
+    )
+    assert "Gemini CLI 0.62.0 was never tried with subagents" in unseen.detail
+
+
+@pytest.mark.requirement("doctor:agents:unseen")
+def test_a_version_that_was_probed_here_is_warned_of_no_more(machine: Machine) -> None:
+    machine.speaker("gemini", "0.62.0")
+    probe = Probe("a", "acp", "gemini", "0.62.0", 1, ())
+
+    (check,) = machine.found(
+        GEMINI, LOGGED_IN, probes={subject(GEMINI, installed(GEMINI, machine.environ)): probe}
+    )
+
+    assert check.status == OK
+
+
+@pytest.mark.requirement("doctor:agents:too-old")
+@pytest.mark.parametrize(
+    ("name", "runtime", "says", "shown"),
+    [
+        ("claude", "claude-code", "1.0.31 (Claude Code)", "Claude Code 1.0.31 is too old; 2.1.248"),
+        ("codex", "codex", "codex-cli 0.20.0", "Codex 0.20.0 is too old; 0.100.0"),
+    ],
+)
+def test_a_version_that_cannot_work_gets_no_tick_and_the_command_that_updates_it(
+    machine: Machine, name: str, runtime: str, says: str, shown: str
+) -> None:
+    machine.program(name, f"#!/bin/sh\necho '{says}'\n")
+    keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
+
+    (check,) = machine.found(Agent(runtime=runtime), keys)
+
+    assert check.status == FAIL
+    assert shown in check.detail
+    assert check.fix == versions_seen()[name].update
+
+
+@pytest.mark.requirement("doctor:agents:greeting")
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ("exec cat", "it only repeats what it is asked"),
+        (
+            "echo 'bad word' >&2; exit 3",
+            "ended (exit status 3) and owed the answer to `initialize`",
+        ),
+        ("exec tail -f /dev/null", "owed the answer to `initialize` for 0.5 s"),
+    ],
+)
+def test_a_program_that_speaks_no_protocol_is_no_agent(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, script: str, problem: str
+) -> None:
+    monkeypatch.setattr(doctor_agents, "GREETING_S", 0.5)
+    program = machine.program("agent", f"#!/bin/sh\n{TELLS.format('1.0')}\n{script}\n")
+    agent = Agent(runtime="acp", runtime_options={"command": [str(program)]})
+
+    (check,) = machine.found(agent)
+
+    assert check.status == FAIL
+    assert problem in check.detail
+
+
+@pytest.mark.requirement("doctor:agents:version")
+def test_a_script_of_a_package_has_the_packages_version_and_not_its_interpreters(
+    machine: Machine,
+) -> None:
+    machine.program("node", f"#!/bin/sh\n{TELLS.format('v24.0.0')}\n{ANSWERS}")
+    place = machine.root / "node_modules" / "agent"
+    place.mkdir(parents=True)
+    (place / "package.json").write_text('{"version": "0.61.0"}')
+    (place / "index.js").write_text("")
+    options = {"agent": "gemini", "command": ["node", str(place / "index.js")]}
+
+    (check,) = machine.found(Agent(runtime="acp", runtime_options=options), LOGGED_IN)
+
+    assert check.detail.endswith(" · 0.61.0")
 
 
 @pytest.mark.requirement("doctor:agents:unknown-runtime")

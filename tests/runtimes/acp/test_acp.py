@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.runtimes.acp.acp_bed import DIALECT, of_agent, opening
 
+from subagents.config.versions_seen import newest_seen
 from subagents.errors import UsageError
-from subagents.runtimes.acp.acp_agents import AGENTS
 
 
 def program(directory: Path, name: str) -> Path:
@@ -38,7 +38,7 @@ def test_an_agent_that_is_not_installed_is_refused_with_what_to_install(tmp_path
     with pytest.raises(UsageError) as caught:
         DIALECT.invocation(of_agent("qwen", cwd="/"), directory="/a", path=str(tmp_path))
     assert "no program 'qwen'" in str(caught.value)
-    assert f"npm @qwen-code/qwen-code {AGENTS['qwen'].version}" in str(caught.value)
+    assert f"npm @qwen-code/qwen-code {newest_seen('qwen')}" in str(caught.value)
 
 
 @pytest.mark.requirement("acp:start:environment")

@@ -1,7 +1,7 @@
 """What ``doctor`` says of each agent: is its program here, fit, logged in, and what was proven.
 
-Nothing is asked of a model. The only thing that is started is ``PROGRAM --version``, for
-``VERSION_S`` at most.
+Nothing is asked of a model. What is started is ``PROGRAM --version``, for ``VERSION_S`` at most,
+and programs that are greeted before they get work (ACP, Codex), for ``GREETING_S`` at most.
 """
 
 import os
@@ -27,8 +27,9 @@ from subagents.config.program_catalog import (
 )
 from subagents.config.scope_probes import SCOPE, Probe, ProbeVerdict
 from subagents.config.settings import Agent
+from subagents.config.versions_seen import Standing, number_in, standing_of, versions_seen
 from subagents.errors import ConfigError, Forbidden
-from subagents.ports import Runtime, abilities_of
+from subagents.ports import Greeted, Runtime, abilities_of
 from subagents.process_group import run
 from subagents.text import one_line
 
@@ -37,6 +38,7 @@ WARN: Final = "warn"
 FAIL: Final = "fail"
 VERSION_S: Final = 15.0
 """OpenClaw takes six seconds on two slow cores."""
+GREETING_S: Final = 30.0
 VERSION_CHARS_MAX: Final = 80
 AT_ONCE: Final = 4
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+")
@@ -79,7 +81,12 @@ def agent_checks(
 
 
 def version_of(found: Installed, environ: Mapping[str, str]) -> str | None:
-    """What the program says of its version, on one line; None = it does not say. Blocking."""
+    """What the program says of its version, on one line; None = it does not say. Blocking.
+
+    Of a program of an npm package the package says it: what runs its script has another version.
+    """
+    if found.package_version is not None:
+        return found.package_version
     if found.place is None or not os.path.isabs(found.place):  # noqa: PTH117 - text of a program
         return None
     # A directory of its own: programs read, and make, files where they are started.
@@ -123,7 +130,11 @@ def _checks(
         problems += _fit(agent_id, found, version, where)
     problems += _logged_in(agent_id, agent, found, where)
     probe = probes.get(subject(agent, found)) if found is not None else None
+    if found is not None and not any(check.status == FAIL for check in problems):
+        problems += _seen(agent_id, found, version, probe)
     problems += _proven(agent_id, probe)
+    if not any(check.status == FAIL for check in problems):
+        problems += _greeted(agent_id, agent, runtimes[str(agent.runtime)], where)
     facts = [str(agent.runtime)]
     if found is not None and found.place is not None:
         facts += [found.place, version or ""]
@@ -217,6 +228,42 @@ def _fit(
     elif version is None and place.is_absolute():
         text = f"{place} --version told no version within {VERSION_S:g} s"
         yield Check(agent_id, WARN, text, f"run it by hand: {place} --version")
+
+
+def _seen(
+    agent_id: str, found: Installed, version: str | None, probe: Probe | None
+) -> Iterator[Check]:
+    """How its version compares with those that were tried with subagents."""
+    name = found.program.name if found.program is not None else ""
+    row, number = versions_seen().get(name), number_in(version or "")
+    if row is None or number is None or found.program is None:
+        return
+    title = found.program.title
+    match standing_of(row, number):
+        case Standing.TOO_OLD:
+            text = f"{title} {number} is too old; {row.oldest} or newer is needed"
+            yield Check(agent_id, FAIL, f"{text}: {row.why_oldest}", row.update)
+        case Standing.UNSEEN if probe is None and row.seen:
+            last = row.seen[-1]
+            text = f"{title} {number} was never tried with subagents"
+            text += f" ({last.version} was, on {last.tried_on})"
+            fix = f"let it show what it can do: subagents doctor --probe {agent_id}"
+            yield Check(agent_id, WARN, text, fix)
+        case _:
+            return
+
+
+def _greeted(
+    agent_id: str, agent: Agent, runtime: Runtime, environ: Mapping[str, str]
+) -> Iterator[Check]:
+    """Whether the program speaks its protocol at all."""
+    if not isinstance(runtime, Greeted):
+        return
+    problem = runtime.greeting_problem(agent.options, environ=environ, timeout_s=GREETING_S)
+    if problem is not None:
+        text = f"its program cannot begin a turn: {problem}"
+        fix = f'name a program that speaks the protocol of runtime "{runtime.name}", or update it'
+        yield Check(agent_id, FAIL, text, fix)
 
 
 def _node_too_old(place: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from subagents.config.versions_seen import newest_seen
 from subagents.domain.rules.evidence import added
 from subagents.domain.rules.tool_kinds import ToolScope
 from subagents.domain.run.access import Access, AccessLevel, Keeper
@@ -59,6 +60,7 @@ _PIPED: Final = (
 class AcpDialect:
     """See ``Dialect``; what an agent does differently is in ``acp_agents``."""
 
+    asks_first = True
     name = "acp"
     passes: tuple[str, ...] = ()
     """Which variables are passed is the agent's row to say: see ``invocation``."""
@@ -134,7 +136,8 @@ class AcpDialect:
         try:
             found = program(argv[0], cwd=opening.cwd, path=path, key="command")
         except UsageError as error:
-            how = f" (it comes with {facts.package} {facts.version})" if facts.package else ""
+            tried = newest_seen(options.agent or "")
+            how = f" (it comes with {facts.package} {tried})" if facts.package else ""
             raise UsageError(f"{error}{how}") from error
         passed = passed_variables(os.environ, facts.passes)
         own = {name: each.replace("{directory}", directory) for name, each in facts.env.items()}

@@ -2,8 +2,9 @@
 
 The protocol leaves open what matters most to a supervisor: whether a second prompt steers, waits or
 ends the first one, whether a session can be resumed, what a cancel leaves behind, how a tool
-is switched off. Every field here was found by running the program; ``version`` is the one it was
-run with. An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed of it.
+is switched off. Every field here was found by running the program; with which versions is in
+``config/versions_seen.json``. An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed
+of it.
 
 The options of an ``acp`` agent (``[agents.<id>.runtime_options]``; docs/runtimes/acp.md):
 
@@ -87,8 +88,6 @@ class AgentFacts(Value, frozen=True):
     """What makes an ACP agent of it, behind ``command`` wherever that is installed."""
     package: str = ""
     """Where it comes from, for people."""
-    version: str = ""
-    """All of this row was seen with it."""
     env: Mapping[str, str] = {}
     """Set for it, unless the agent's ``env`` says otherwise; ``{directory}`` is the attempt's."""
     files: Mapping[str, str] = {}
@@ -129,7 +128,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
     "claude-agent-acp": AgentFacts(
         command=("claude-agent-acp",),
         package="npm @agentclientprotocol/claude-agent-acp",
-        version="0.100.0",
         passes=("ANTHROPIC_*", "CLAUDE_*"),
         mode="bypassPermissions",
         second_prompt=SecondPrompt.STEERS,
@@ -143,7 +141,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
     "codex-acp": AgentFacts(
         command=("codex-acp",),
         package="npm @agentclientprotocol/codex-acp",
-        version="2.6.0",
         passes=("CODEX_*", "OPENAI_*"),
         mode="agent-full-access",
         # Else the first turn begins without the tools of a server that takes a second to start.
@@ -156,7 +153,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         command=("gemini",),
         arguments=("--acp", "--skip-trust"),
         package="npm @google/gemini-cli",
-        version="0.61.0",
         env={"GEMINI_CLI_NO_RELAUNCH": "true"},
         passes=("GEMINI_*", "GOOGLE_*"),
         auth="gemini-api-key",
@@ -171,7 +167,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         command=("goose",),
         arguments=("acp",),
         package="npm @aaif/goose-binary-linux-x64",
-        version="1.52.0",
         passes=("GOOSE_*", "OPENAI_*", "ANTHROPIC_*", "GOOGLE_*"),
         mode="auto",
         asking_mode="approve",
@@ -184,7 +179,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         command=("opencode",),
         arguments=("acp",),
         package="npm opencode-ai",
-        version="1.18.33",
         env={"OPENCODE_DISABLE_AUTOUPDATE": "1"},
         passes=("OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"),
         second_prompt=SecondPrompt.STEERS,
@@ -197,7 +191,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         command=("openclaw",),
         arguments=("acp",),
         package="npm openclaw",
-        version="2026.9.6",
         passes=("OPENCLAW_*",),
         second_prompt=SecondPrompt.CANCELS,
         cancel_kills=True,
@@ -214,7 +207,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         },
         files={"qwen-defaults.json": '{"tools": {"toolSearch": {"threshold": 10}}}'},
         package="npm @qwen-code/qwen-code",
-        version="0.24.4",
         passes=("OPENAI_*", "DASHSCOPE_*", "QWEN_*"),
         mode="yolo",
         second_prompt=SecondPrompt.PULLED,

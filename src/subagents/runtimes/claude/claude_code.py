@@ -65,6 +65,7 @@ FOREGROUND: Final = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
 class ClaudeDialect:
     """See ``Dialect``."""
 
+    asks_first = False
     name = NAME
     abilities = Abilities(
         survives_daemon=True,

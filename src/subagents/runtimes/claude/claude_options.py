@@ -17,31 +17,22 @@
 """
 
 import os
-import re
 import shutil
-import subprocess
 from collections.abc import Mapping
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import msgspec
 
-from subagents import process_group
 from subagents.errors import ConfigError, UsageError
 from subagents.runtimes.process.environment import program
+from subagents.runtimes.process.program_version import check_version
 from subagents.runtimes.runtime_options import ConversationOptions, parsed
 
 NAME: Final = "claude-code"
 PROGRAM: Final = "claude"
-OLDEST: Final = (2, 1, 248)
-"""The first version that takes a message word for word (``client_composed``): in an older one a
-task could pull in files by naming them, and run commands of the program's own."""
-VERSION_BOUND_S: Final = 20.0
-"""So long ``--version`` may take."""
-
-_VERSION_LINE: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)[^\n]*\(Claude Code\)")
+_VERSION_LINE: Final = r"(\d+\.\d+\.\d+)[^\n]*\(Claude Code\)"
 
 PermissionMode = Literal["dontAsk", "acceptEdits", "auto", "bypassPermissions", "plan"]
 SettingSource = Literal["user", "project", "local"]
@@ -144,30 +135,8 @@ def find_program(options: ClaudeOptions, *, cwd: str, path: str) -> str:
         UsageError: It is nowhere, or too old; says how to get it.
     """
     found = _path_of(options, cwd=cwd, path=path)
-    stat = Path(found).stat()
-    version = _version_of(found, stat.st_mtime_ns, stat.st_size)
-    if version is not None and version < OLDEST:
-        shown, oldest = (".".join(map(str, each)) for each in (version, OLDEST))
-        raise UsageError(
-            f"{found} is Claude Code {shown}; the runtime {NAME} needs {oldest} or newer: "
-            "`claude update`, or name another one in runtime_options.program"
-        )
+    check_version(found, PROGRAM, pattern=_VERSION_LINE, option="runtime_options.program")
     return found
-
-
-@lru_cache(maxsize=16)
-def _version_of(found: str, mtime_ns: int, size: int) -> tuple[int, ...] | None:
-    """The version that the program prints; None = none that can be read (a wrapper, perhaps).
-
-    Asked once for each state of the file: ``mtime_ns`` and ``size`` name it.
-    """
-    del mtime_ns, size
-    try:
-        done = process_group.run([found, "--version"], timeout_s=VERSION_BOUND_S)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    match = _VERSION_LINE.match(done.stdout.decode("utf-8", "replace").strip())
-    return None if match is None else tuple(map(int, match.groups()))
 
 
 def _path_of(options: ClaudeOptions, *, cwd: str, path: str) -> str:

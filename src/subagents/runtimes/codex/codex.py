@@ -46,15 +46,20 @@ from subagents.runtimes.conversation.jsonrpc import (
 )
 from subagents.runtimes.process.environment import program
 from subagents.runtimes.process.processes import Marker
+from subagents.runtimes.process.program_version import check_version
 from subagents.version import __version__
 
 INTERRUPT: Final = "interrupt:"
 LEFT: Final = "codex ended in the middle of its turn"
 
 
+_VERSION_LINE: Final = r"codex-cli (\d+\.\d+\.\d+)"
+
+
 class CodexDialect:
     """See ``Dialect``."""
 
+    asks_first = True
     name = "codex"
     abilities = Abilities(
         survives_daemon=True,
@@ -110,6 +115,7 @@ class CodexDialect:
         """
         command = parse_options(opening.options).command
         found = program(command[0], cwd=opening.cwd, path=path, key="runtime_options.command")
+        check_version(found, "codex", pattern=_VERSION_LINE, option="runtime_options.command")
         root = str(Path(directory).parent.parent)
         marks = Marker(opening.attempt_id, root, opening.turn).variables()
         sets = [

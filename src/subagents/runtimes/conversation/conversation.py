@@ -34,6 +34,7 @@ from subagents.ports import (
     StartedInfo,
     Varied,
 )
+from subagents.runtimes.conversation import greeting
 from subagents.runtimes.conversation.dialect import (
     Awaiting,
     Dialect,
@@ -145,6 +146,12 @@ class ConversationRuntime(Generic[S]):
             Forbidden: Neither the program, nor bubblewrap, nor its tools can keep a worker to it.
         """
         return bounded(self._dialect, options, access)
+
+    def greeting_problem(
+        self, options: Mapping[str, object], *, environ: Mapping[str, str], timeout_s: float
+    ) -> str | None:
+        """See ``ports.Greeted``."""
+        return greeting.problem(self._dialect, options, environ=environ, timeout_s=timeout_s)
 
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:
         """See ``ports.Runtime.marker``."""

@@ -223,6 +223,11 @@ class Awaiting(Protocol[S_contra]):
     """A dialect that knows when its program has begun: only then can a mute one be told from one
     that is at work. A dialect without this waits until the run's own deadline."""
 
+    @property
+    def asks_first(self) -> bool:
+        """Its first lines ask nothing of a model: they can be sent only to see who answers."""
+        ...
+
     def awaits(self, state: S_contra) -> str | None:
         """What the program owes before its turn begins, such as the answer to ``initialize``.
 
