@@ -348,7 +348,7 @@ def test_a_script_of_a_package_has_the_packages_version_and_not_its_interpreters
     place.mkdir(parents=True)
     (place / "package.json").write_text('{"version": "0.61.0"}')
     (place / "index.js").write_text("")
-    options = {"agent": "gemini", "command": ["node", str(place / "index.js")]}
+    options: dict[str, object] = {"agent": "gemini", "command": ["node", str(place / "index.js")]}
 
     (check,) = machine.found(Agent(runtime="acp", runtime_options=options), LOGGED_IN)
 
