@@ -57,3 +57,21 @@ def test_the_tree_shows_every_descendant_with_its_verification(tmp_path: Path) -
         assert root.run.id == parent
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("queries:tree")
+def test_a_tree_is_whole_and_a_cut_one_counts_what_is_left_out(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("hang")
+        await world.until(parent, Phase.RUNNING)
+        children = [await world.spawn_child(parent, "hang") for _ in range(4)]
+
+        whole = await world.engine.queries.tree(parent)
+        cut = await world.engine.queries.tree(parent, most=3)
+
+        assert [node.run.id for node in whole.children] == children
+        assert whole.left_out == 0
+        assert [node.run.id for node in cut.children] == children[:2]
+        assert cut.left_out == 2
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)

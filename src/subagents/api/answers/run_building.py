@@ -191,10 +191,13 @@ def changed(run: Run, status: str) -> wire.RunState:
 
 def tree(found: RunTree, now_ms: int) -> wire.RunNode:
     """A run in a tree, with the nodes of the runs it spawned."""
-    return node(found.run, [tree(child, now_ms) for child in found.children], now_ms)
+    below = [tree(child, now_ms) for child in found.children]
+    return node(found.run, below, now_ms, left_out=found.left_out)
 
 
-def node(run: Run, children: Sequence[wire.RunNode], now_ms: int) -> wire.RunNode:
+def node(
+    run: Run, children: Sequence[wire.RunNode], now_ms: int, *, left_out: int = 0
+) -> wire.RunNode:
     """A run in a tree, with these below it."""
     since = run.times.started_at_ms or run.times.created_at_ms
     verdict = verification(run)
@@ -220,6 +223,7 @@ def node(run: Run, children: Sequence[wire.RunNode], now_ms: int) -> wire.RunNod
         why=why_now(run, now_ms),
         vacuous=run.verification.vacuous,
         children=list(children),
+        children_left_out=left_out,
     )
 
 

@@ -40,7 +40,7 @@ from subagents.api.wire.parameters import (
 from subagents.api.wire.run_answers import RunForest, RunPage
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import SessionKey, replace
-from subagents.engine.runs.queries import RunTree
+from subagents.engine.runs.queries import TREE_NODES_MAX, RunTree
 from subagents.ports import RunFilter
 
 LIST_LIMIT_MAX: Final = 1000
@@ -142,15 +142,19 @@ async def tree(request: Request) -> Response:
     """GET /v1/runs/{sel}/tree: the run and all below it."""
     services = services_of(request)
     run = await run_of(request, Caller.of(request))
-    return answer(run_building.tree(await services.queries.tree(run.id), services.now_ms()))
+    found = await services.queries.tree(run.id, most=TREE_NODES_MAX)
+    return answer(run_building.tree(found, services.now_ms()))
 
 
 async def roots(request: Request) -> Response:
     """GET /v1/tree: the trees of the caller's session."""
     services, caller = services_of(request), Caller.of(request)
-    found = await services.queries.roots(services.queries.inbox_of(caller.session))
+    inbox = services.queries.inbox_of(caller.session)
+    found = await services.queries.roots(inbox)
+    total = await services.queries.count(RunFilter(requester=inbox))
     now_ms = services.now_ms()
-    return answer(RunForest(roots=[run_building.tree(each, now_ms) for each in found]))
+    trees = [run_building.tree(each, now_ms) for each in found]
+    return answer(RunForest(roots=trees, left_out=max(total - len(trees), 0)))
 
 
 async def timeline(request: Request) -> Response:

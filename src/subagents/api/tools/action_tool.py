@@ -164,7 +164,8 @@ async def _log(call: Call, asked: ActionArguments) -> Answer:
 
 async def _attention(call: Call, _asked: ActionArguments) -> Answer:
     inbox = call.services.queries.inbox_of(call.caller.session)
-    found = (await call.services.queries.attention(inbox))[:ATTENTION_MAX]
+    everything = await call.services.queries.attention(inbox)
+    found = everything[:ATTENTION_MAX]
     items = [
         {
             **document_of(message_building.attention_item(each)),
@@ -177,7 +178,11 @@ async def _attention(call: Call, _asked: ActionArguments) -> Answer:
         f"{one_line(each.text)}"
         for each in found
     ]
-    return Answer(text=tool_wording.joined(lines or ["Nothing."]), structured={"items": items})
+    structured: Document = {"items": items}
+    if len(everything) > len(found):
+        structured["hidden"] = len(everything) - len(found)
+        lines.append(f"{len(everything) - len(found)} more, once these are settled")
+    return Answer(text=tool_wording.joined(lines or ["Nothing."]), structured=structured)
 
 
 # -- read and consume ---------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Tools that look at runs: ``sessions_list`` and ``sessions_tree``."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Final
 
 from subagents.api.answers import run_building
@@ -14,7 +15,7 @@ from subagents.api.wire.wire_struct import Document
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Mode
 from subagents.domain.run.values import replace
-from subagents.engine.runs.queries import RunTree
+from subagents.engine.runs.queries import TREE_NODES_MAX, RunTree
 from subagents.ports import RunFilter
 from subagents.text import shortened
 
@@ -48,8 +49,6 @@ NODE: Final = (
     "budget",
 )
 PAGE: Final = 500
-SCANNED_MAX: Final = 10_000
-"""Newest runs that a filter beyond the store's own looks at."""
 NODES_MAX: Final = 300
 """Of one answer; a smaller ``depth`` or a ``root`` shows the rest."""
 
@@ -113,7 +112,7 @@ def _filter(asked: ListArguments, now_ms: int) -> Callable[[Run], bool] | None:
 
 async def _matching(services: Services, where: RunFilter, fits: Callable[[Run], bool]) -> list[Run]:
     matching: list[Run] = []
-    for offset in range(0, SCANNED_MAX, PAGE):
+    for offset in count(0, PAGE):
         page = await services.queries.runs(replace(where, limit=PAGE, offset=offset))
         matching += [run for run in page if fits(run)]
         if len(page) < PAGE:
@@ -161,10 +160,12 @@ async def tree(call: Call) -> Answer:
     asked = decoded(call, TreeArguments)
     services = call.services
     if asked.root is None:
-        roots = await services.queries.roots(services.queries.inbox_of(call.caller.session))
+        inbox = services.queries.inbox_of(call.caller.session)
+        roots = await services.queries.roots(inbox)
+        older = max(await services.queries.count(RunFilter(requester=inbox)) - len(roots), 0)
     else:
         run = await find_run(services, asked.root, call.caller)
-        roots = (await services.queries.tree(run.id),)
+        roots, older = (await services.queries.tree(run.id, most=TREE_NODES_MAX),), 0
     drawing = Drawing(services.now_ms(), asked.depth)
     nodes = [found for each in roots if (found := drawing.node(each, 0)) is not None]
     structured: Document = {"roots": nodes}
@@ -172,6 +173,9 @@ async def tree(call: Call) -> Answer:
     if drawing.hidden:
         structured["hidden"] = drawing.hidden
         lines.append(f"{drawing.hidden} more runs: give root or a smaller depth")
+    if older:
+        structured["olderRoots"] = older
+        lines.append(f"{older} older runs of yours: sessions_list")
     return Answer(text=tool_wording.joined(lines or ["No runs."]), structured=structured)
 
 
@@ -194,14 +198,15 @@ class Drawing:
             children = [self.node(child, depth + 1) for child in found.children]
         else:
             children = []
-            self.hidden += _count(found)
+            self.hidden += _count(found) - found.left_out
+        self.hidden += found.left_out
         shown = for_overview(picked(run_building.node(found.run, [], self._now_ms), NODE))
         return {**shown, "children": [child for child in children if child is not None]}
 
 
 def _count(found: RunTree) -> int:
     """How many runs are below."""
-    return sum(1 + _count(child) for child in found.children)
+    return found.left_out + sum(1 + _count(child) for child in found.children)
 
 
 def _line(run: Run) -> str:

@@ -71,7 +71,11 @@ OUTPUTS: Final[Mapping[str, Schema]] = {
         {"sessions": _list(_fields(RunRow, list_tools.ROW)), "total": COUNT, "nextOffset": {}}
     ),
     "sessions_tree": _object(
-        {"roots": _list(_fields(RunNode, (*list_tools.NODE, "children"))), "hidden": COUNT}
+        {
+            "roots": _list(_fields(RunNode, (*list_tools.NODE, "children"))),
+            "hidden": COUNT,
+            "olderRoots": COUNT,
+        }
     ),
     "sessions_history": _object(
         {**_fields(History), "messages": _list(_fields(HistoryMessage))},

@@ -517,13 +517,17 @@ class RunNode(RunHead, frozen=True, kw_only=True):
     """Since it began, until it ended."""
     children: list["RunNode"] = []
     """The runs it spawned."""
+    children_left_out: int = 0
+    """So many more it spawned: a tree has at most 1,000 runs; `GET /v1/runs?tree=` lists all."""
 
 
 class RunForest(WireStruct, frozen=True, kw_only=True):
     """The trees of a session."""
 
     roots: list[RunNode] = []
-    """The runs that no other run spawned."""
+    """The newest 50 runs that no other run spawned, oldest first."""
+    left_out: int = 0
+    """So many older ones there are."""
 
 
 class StoredResult(Standing, frozen=True, kw_only=True):

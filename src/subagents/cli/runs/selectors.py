@@ -12,7 +12,7 @@ from subagents.client.client import Client, Query, segment
 from subagents.domain.run.run import Phase
 from subagents.errors import NotFound, UsageError
 
-RUNS_MAX: Final = 1000
+PAGE: Final = 1000
 TREE: Final = "tree:"
 PHASE: Final = "phase:"
 
@@ -50,14 +50,22 @@ def rows(client: Client, selector: str) -> list[RunRow]:
 
 
 def listed(client: Client, query: Query) -> list[RunRow]:
-    """All pages of a list, at most ``RUNS_MAX`` runs."""
-    found: list[RunRow] = []
-    while len(found) < RUNS_MAX:
-        page = read(client.get("/v1/runs", {**query, "limit": 200, "offset": len(found)}), RunPage)
-        found += page.runs
-        if not page.runs or (page.total is not None and len(found) >= page.total):
-            break
-    return found
+    """Every run of a list, newest first, on however many pages.
+
+    Runs that leave the list meanwhile move the others forward: each page begins with a run that
+    the one before had, and where it does not, the page before is read again.
+    """
+    found: dict[str, RunRow] = {}
+    offset = 0
+    while True:
+        page = read(client.get("/v1/runs", {**query, "limit": PAGE, "offset": offset}), RunPage)
+        if offset and not any(row.run_id in found for row in page.runs):
+            offset = max(0, offset - PAGE + 1)
+            continue
+        found.update((row.run_id, row) for row in page.runs)
+        if len(page.runs) < PAGE:
+            return list(found.values())
+        offset += PAGE - 1
 
 
 def expand(client: Client, selectors: Sequence[str]) -> list[str]:

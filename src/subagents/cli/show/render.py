@@ -66,7 +66,7 @@ def word(state: str) -> str:
 
 def tree_lines(node: RunNode) -> list[TreeLine]:
     """A run and all below it."""
-    return [_line("", node), *_below(node.children, "")]
+    return [_line("", node), *_below(node, "")]
 
 
 def aligned(lines: Sequence[TreeLine]) -> list[TreeLine]:
@@ -84,13 +84,18 @@ def _line(indent: str, node: RunNode) -> TreeLine:
     return TreeLine(indent, node.shown_state, name, node_text(node))
 
 
-def _below(children: Sequence[RunNode], indent: str) -> list[TreeLine]:
+def _below(node: RunNode, indent: str) -> list[TreeLine]:
     lines: list[TreeLine] = []
-    for index, child in enumerate(children):
-        is_last = index == len(children) - 1
+    more = node.children_left_out
+    for index, child in enumerate(node.children):
+        is_last = index == len(node.children) - 1 and not more
         branch, stem = ("└ ", "  ") if is_last else ("├ ", "│ ")
         lines.append(_line(indent + branch, child))
-        lines += _below(child.children, indent + stem)
+        lines += _below(child, indent + stem)
+    if more:
+        lines.append(
+            TreeLine(f"{indent}└ ", "", f"{more:,} more", f"subagents list tree:{node.run_id}")
+        )
     return lines
 
 

@@ -131,7 +131,10 @@ def tree(
     if json:
         output.document(answer)
         return EXIT_OK
-    roots = read(answer, RunForest).roots if run is None else [read(answer, RunNode)]
+    forest = read(answer, RunForest) if run is None else RunForest(roots=[read(answer, RunNode)])
+    roots = forest.roots
+    if forest.left_out:
+        output.note(f"{forest.left_out:,} older runs are not shown: subagents list --mine")
     if not roots:
         output.note("No runs in this session. Start one: subagents run 'echo hello'")
     lines = [each for root in roots for each in render.tree_lines(root)]

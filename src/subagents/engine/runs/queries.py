@@ -1,5 +1,6 @@
 """Read models. Open runs are answered from what was committed last, ended ones from the store."""
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Final
 
@@ -32,6 +33,8 @@ from subagents.ports import (
 )
 
 TREE_NODES_MAX: Final = 1_000
+"""A tree that is drawn has no more runs; what is left out is counted."""
+ROOTS_MAX: Final = 50
 SESSIONS_PAGE: Final = 200
 SESSIONS_SEARCHED_MAX: Final = 5_000
 """Newest runs of an agent among which an ended session is searched."""
@@ -48,6 +51,8 @@ class RunTree(Value, frozen=True):
 
     run: Run
     children: tuple["RunTree", ...] = ()
+    left_out: int = 0
+    """Further runs that its agent spawned."""
 
 
 class AttentionItem(Value, frozen=True):
@@ -190,7 +195,11 @@ class Queries:
                     return run.id
             if len(page) < SESSIONS_PAGE:
                 break
-        raise NotFound(f"no run has the session {key}", hint="see: subagents list")
+        raise NotFound(
+            f"none of the newest {SESSIONS_SEARCHED_MAX:,} runs of {agent_of(key)} has the session"
+            f" {key}",
+            hint="see: subagents list",
+        )
 
     async def runs(self, where: RunFilter) -> tuple[Run, ...]:
         """Newest first."""
@@ -209,29 +218,39 @@ class Queries:
             )
         )
 
-    async def tree(self, run_id: RunId) -> RunTree:
-        """The run and all its descendants, at most 1,000.
+    async def tree(self, run_id: RunId, *, most: int | None = None) -> RunTree:
+        """The run and all its descendants, those near the root first.
+
+        Args:
+            run_id: The root.
+            most: About so many runs; of a node whose children would be more, ``left_out`` says
+                how many it has. None = all.
 
         Raises:
             NotFound: No such run.
         """
         root = await self.run(run_id)
         children: dict[RunId, list[Run]] = {}
-        pending, seen = [root], 1
-        while pending and seen < TREE_NODES_MAX:
-            parent = pending.pop()
+        pending, seen = deque([root]), 1
+        while pending and (most is None or seen < most):
+            parent = pending.popleft()
             if not parent.children:
                 continue
-            found = [await self.run(child.run_id) for child in parent.children]
+            room = len(parent.children) if most is None else most - seen
+            found = [await self.run(child.run_id) for child in parent.children[:room]]
             children[parent.id] = found
             pending.extend(found)
             seen += len(found)
         return _node(root, children)
 
     async def roots(self, session: SessionKey) -> tuple[RunTree, ...]:
-        """The trees of a session's runs that are not archived, oldest first, at most 50."""
-        found = await self.runs(RunFilter(requester=session, limit=50))
-        return tuple([await self.tree(run.id) for run in reversed(found)])
+        """The trees of a session's newest ``ROOTS_MAX`` runs that are not archived, oldest first.
+
+        ``count`` knows how many there are in all.
+        """
+        found = await self.runs(RunFilter(requester=session, limit=ROOTS_MAX))
+        trees = [await self.tree(run.id, most=TREE_NODES_MAX) for run in reversed(found)]
+        return tuple(trees)
 
     async def inbox(
         self, session: SessionKey | None, *, unconsumed: bool = False, limit: int = 200
@@ -323,6 +342,5 @@ def _unread(run: Run, kind: str, row: InboxRow, *, text: str | None = None) -> A
 
 
 def _node(run: Run, children: dict[RunId, list[Run]]) -> RunTree:
-    return RunTree(
-        run=run, children=tuple(_node(child, children) for child in children.get(run.id, ()))
-    )
+    shown = tuple(_node(child, children) for child in children.get(run.id, ()))
+    return RunTree(run=run, children=shown, left_out=len(run.children) - len(shown))
