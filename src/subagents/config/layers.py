@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from subagents.config import keys
+from subagents.config.config_files import Found, find_files, identity
 from subagents.config.paths import Paths
 from subagents.config.settings import (
     ANY_AGENT,
@@ -33,11 +34,11 @@ from subagents.config.sources import (
     absolute_cwds,
     assignment,
     built_in,
-    find_files,
+    digest,
     from_environment,
-    identity,
     read,
     subtable,
+    text_of,
 )
 from subagents.config.trust import is_trusted, narrowed
 from subagents.errors import ConfigError, Forbidden
@@ -78,7 +79,9 @@ class Config(msgspec.Struct, frozen=True):
     own: Settings | None = None
     """Without the project file; None = there is none, or it is trusted as it stands."""
     ignored: tuple[str, ...] = ()
-    """One line, when something of the project file was left out; a receipt shows it."""
+    """A line for each file that does not count, and one when something of the project file was
+    left out for agents; a receipt shows them.
+    """
     refusal_hint: str | None = None
     """The hint for an agent that is refused, where a project file could not widen its limits."""
 
@@ -91,7 +94,8 @@ class Config(msgspec.Struct, frozen=True):
         if self.own is None:
             return self
         settings, left_out = narrowed(self.settings, self.own)
-        ignored = (_ignored_line(self.files[-1], left_out),) if left_out else ()
+        lines = (_ignored_line(self.files[-1], left_out),) if left_out else ()
+        ignored = (*self.ignored, *lines)
         hint = (
             f"{self.files[-1]} cannot allow agents more than the user's own file does, unless a"
             f" person trusts it: subagents config trust {self.files[-1]}"
@@ -144,9 +148,11 @@ def load(
     """Read, check and merge all layers.
 
     Args:
-        cwd: The nearest `subagents.toml` in it or above is the project file; None = no project.
+        cwd: The nearest `subagents.toml` that counts, in it or above up to the root of the
+            repository or the home directory, is the project file; None = no project.
         environ: `SUBAGENTS_A__B=value` sets `a.b`; the value is TOML where it parses and fits,
-            else text. Names without `__`, such as SUBAGENTS_HOME, are no configuration.
+            else text. Names without `__`, such as SUBAGENTS_HOME, are no configuration. `HOME`
+            is where the search ends.
         paths: Names the user file, which need not exist.
         overrides: Dotted key → value, strongest of all. Text is read as in the environment.
 
@@ -154,10 +160,13 @@ def load(
         ConfigError: Names the file (with the line, for a syntax error), variable or flag, the
             key, and what is allowed. Nothing was loaded.
     """
-    user, project = find_files(cwd, paths.config_file)
-    files = tuple(file for file in (user, project) if file is not None)
-    layers = [built_in(environ), *(read(file) for file in files)]
-    project_layer = layers[-1] if project is not None else None
+    own_file, candidates = find_files(cwd, paths.config_file, environ.get("HOME"))
+    ignored: list[str] = []
+    user = None if own_file is None else _first_that_counts([own_file], paths, ignored)
+    project_layer = _first_that_counts(candidates, paths, ignored)
+    read_layers = [layer for layer in (user, project_layer) if layer is not None]
+    files = tuple(Path(layer.origin) for layer in read_layers)
+    layers = [built_in(environ), *read_layers]
     known_ids = [name for layer in layers for name in subtable(layer.values, "agents")]
     layers += list(from_environment(environ, known_ids, cwd))
     layers += [
@@ -171,13 +180,35 @@ def load(
     _check_together(settings, origins)
     own: Settings | None = None
     if (
-        project is not None
-        and project_layer is not None
-        and not is_trusted(paths, project, project_layer.digest)
+        project_layer is not None
+        and not is_trusted(paths, files[-1], project_layer.digest)
     ):
         # Not checked together: what is missing in it may stand in the project's file.
         own = _settings(_merged([each for each in layers if each is not project_layer])[0])
-    return Config(settings, origins, files, tuple(_warnings(settings, origins)), own)
+    warnings = tuple(_warnings(settings, origins))
+    return Config(settings, origins, files, warnings, own, tuple(ignored))
+
+
+def _first_that_counts(
+    candidates: Iterable[Found], paths: Paths, ignored: list[str]
+) -> Layer | None:
+    """The first file that is ours, or trusted as it is; a line about each one before it."""
+    for found in candidates:
+        if found.problem is None:
+            return read(found.file)
+        # Read once: its owner may write another text between two looks.
+        text = _text_if_readable(found.file)
+        if text is not None and is_trusted(paths, found.file, digest(text)):
+            return read(found.file, text)
+        ignored.append(found.ignored)
+    return None
+
+
+def _text_if_readable(file: Path) -> str | None:
+    try:
+        return text_of(file)
+    except ConfigError:
+        return None  # whatever it is, it does not count
 
 
 def _merged(layers: Iterable[Layer]) -> tuple[Tree, dict[str, str]]:
@@ -217,13 +248,15 @@ class ConfigCache:
         return config
 
     def _fingerprint(self, cwd: Path | None) -> object:
+        home = self._environ.get("HOME")
+        user, projects = find_files(cwd, self._paths.config_file, home)
         return (
             [
                 (name, self._environ[name])
                 for name in self._environ
                 if name.startswith(PREFIX) or name in ("PATH", "HOME")
             ],
-            [identity(file) for file in find_files(cwd, self._paths.config_file)],
+            [(each, identity(each.file)) for each in (user, *projects) if each is not None],
             identity(self._paths.trusted_file),
         )
 

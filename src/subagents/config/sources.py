@@ -16,7 +16,6 @@ from typing import Final
 import msgspec
 
 from subagents.config import keys
-from subagents.config.paths import CONFIG_FILE_NAME
 from subagents.errors import ConfigError
 
 PREFIX: Final = "SUBAGENTS_"
@@ -41,53 +40,6 @@ class Layer(msgspec.Struct):
     """SHA-256 (hex) of a file's text."""
 
 
-def find_files(cwd: Path | None, user_file: Path) -> tuple[Path | None, Path | None]:
-    """The user file and the project file, None for one that is not there."""
-    user = user_file if _exists(str(user_file)) else None
-    project = _project_file(cwd) if cwd is not None else None
-    if user is not None and project is not None and user.resolve() == project.resolve():
-        return user, None
-    return user, project
-
-
-def _project_file(cwd: Path) -> Path | None:
-    # Text instead of Path: this walk is most of the cost of a cached answer.
-    directory = os.path.abspath(cwd)  # noqa: PTH100
-    while True:
-        file = os.path.join(directory, CONFIG_FILE_NAME)  # noqa: PTH118
-        if _exists(file):
-            return Path(file)
-        parent = os.path.dirname(directory)  # noqa: PTH120
-        if parent == directory:
-            return None
-        directory = parent
-
-
-def _exists(file: str) -> bool:
-    """Whether anything has that name, a dangling link too: `read` then says what is wrong."""
-    try:
-        os.lstat(file)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise ConfigError(
-            f"cannot look for {file}: {error.strerror}",
-            hint="make the directory accessible, or start from another one",
-        ) from error
-    return True
-
-
-def identity(file: Path | None) -> object:
-    if file is None:
-        return None
-    try:
-        found = file.stat()
-    except OSError:
-        # Whatever is wrong, `read` says it.
-        return file, None
-    return file, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
-
-
 def built_in(environ: Mapping[str, str]) -> Layer:
     """What there is without any file: a caller, and one worker that runs shell lines."""
     import shutil  # noqa: PLC0415  its archive formats cost more than all of this package
@@ -108,8 +60,22 @@ def built_in(environ: Mapping[str, str]) -> Layer:
     )
 
 
-def read(file: Path) -> Layer:
-    text = _text(file)
+def digest(text: str) -> str:
+    """By which exactly this content of a file is known again."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read(file: Path, text: str | None = None) -> Layer:
+    """The layer of one file.
+
+    Args:
+        file: Names it in messages.
+        text: Its content, when that was read already.
+
+    Raises:
+        ConfigError: Names the file, the line or key, and what is allowed.
+    """
+    text = text_of(file) if text is None else text
     try:
         values = tomllib.loads(text)
     except ValueError as error:
@@ -127,10 +93,15 @@ def read(file: Path) -> Layer:
     problems = list(keys.check(values))
     if problems:
         raise _refusal(str(file), problems)
-    return Layer(str(file), values, file.parent, hashlib.sha256(text.encode()).hexdigest())
+    return Layer(str(file), values, file.parent, digest(text))
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
+    """The content of a file of configuration.
+
+    Raises:
+        ConfigError: It is no readable, regular, bounded file of text.
+    """
     try:
         found = file.stat()
         if not stat.S_ISREG(found.st_mode):

@@ -190,19 +190,20 @@ def place_of(arguments: "Sequence[str]", project: str) -> str:
 
     Projects without a configuration of their own share one.
     """
-    return " ".join([*arguments, project_file(project)])
+    return " ".join([*arguments, *(project_files(project)[:1] or [""])])
 
 
-def project_file(project: str) -> str:
-    """The nearest ``subagents.toml`` there or above; "" = none."""
+def project_files(project: str) -> list[str]:
+    """Every ``subagents.toml`` there or above, the nearest first; which counts the daemon knows."""
     folder = os.path.abspath(project)  # noqa: PTH100
+    found = []
     while True:
         file = os.path.join(folder, CONFIG_FILE_NAME)  # noqa: PTH118
         if os.path.lexists(file):
-            return file
+            found.append(file)
         above = os.path.dirname(folder)  # noqa: PTH120
         if above == folder:
-            return ""
+            return found
         folder = above
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from subagents.cli.bridge.bridge import Bridge, Input
 from subagents.cli.bridge.caller_limits import Limits, limits_of
 from subagents.cli.bridge.daemon_link import Daemon, say
-from subagents.cli.bridge.handshake import PROJECT_VARIABLE, Handshake, place_of, project_file
+from subagents.cli.bridge.handshake import PROJECT_VARIABLE, Handshake, place_of, project_files
 from subagents.cli.bridge.worker_above import worker_variables
 from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths, session_name
@@ -59,8 +59,8 @@ def mcp(
     )
     if handshake is not None:
         paths, project = Paths.resolve(os.environ), _project_of(os.environ)
-        files = [str(paths.config_file), str(paths.trusted_file), project_file(project)]
-        bridge.check_handshake([*filter(None, files)], place_of(arguments, project))
+        files = [str(paths.config_file), str(paths.trusted_file), *project_files(project)]
+        bridge.check_handshake(files, place_of(arguments, project))
     return bridge.run()
 
 

@@ -100,11 +100,11 @@ def validate(
             {
                 "valid": True,
                 "files": [str(each) for each in config.files],
-                "warnings": list(config.warnings),
+                "warnings": [*config.warnings, *config.ignored],
             }
         )
         return EXIT_OK
-    for warning in config.warnings:
+    for warning in (*config.warnings, *config.ignored):
         output.note(f"warning: {warning}")
     listed = ", ".join(str(each) for each in config.files) or "no file; the defaults apply"
     output.line(f"valid: {listed}")
@@ -134,7 +134,7 @@ def trust(
 
         subagents config trust ./subagents.toml --yes
     """
-    from subagents.config.sources import find_files  # noqa: PLC0415
+    from subagents.config.config_files import find_files  # noqa: PLC0415
     from subagents.config.trust import trust  # noqa: PLC0415
 
     if os.environ.get("SUBAGENTS_RUN_ID"):
@@ -142,7 +142,8 @@ def trust(
     home = paths()
     found = file.absolute() if file is not None else None
     if found is None:
-        found = find_files(Path(caller_cwd()), home.config_file)[1]
+        projects = find_files(Path(caller_cwd()), home.config_file, os.environ.get("HOME"))[1]
+        found = projects[0].file if projects else None
     if found is None or not found.exists():
         raise NotFound(f"there is no file {found}" if found else "there is no project file here")
     if not output.is_confirmed(f"Trust {found}?", yes=yes):

@@ -170,6 +170,9 @@ def _config(home: Paths) -> Check:
     except ConfigError as error:
         return Check("config", FAIL, error.message, error.hint or "subagents config validate")
     files = ", ".join(map(str, config.files)) or "no file; the defaults apply (subagents init)"
+    if config.ignored:
+        text = "\n".join((*config.ignored, *config.warnings))
+        return Check("config", WARN, text, "look at the file first: it can name programs to run")
     if config.warnings:
         text = "\n".join(config.warnings)
         return Check("config", WARN, text, "correct the name, or ignore this if it is intended")
