@@ -179,10 +179,7 @@ def load(
     settings = _settings(merged)
     _check_together(settings, origins)
     own: Settings | None = None
-    if (
-        project_layer is not None
-        and not is_trusted(paths, files[-1], project_layer.digest)
-    ):
+    if project_layer is not None and not is_trusted(paths, files[-1], project_layer.digest):
         # Not checked together: what is missing in it may stand in the project's file.
         own = _settings(_merged([each for each in layers if each is not project_layer])[0])
     warnings = tuple(_warnings(settings, origins))
