@@ -33,8 +33,8 @@ class Found(NamedTuple):
     def ignored(self) -> str:
         """One line for people: the file, what is wrong, and both ways out."""
         return (
-            f"{self.file} is ignored: {self.problem}. To use it, read it first, then: {self.mend}; or, exactly as it is"
-            f" now: subagents config trust {self.file}"
+            f"{self.file} is ignored: {self.problem}. To use it, read it first, then: {self.mend};"
+            f" or, exactly as it is now: subagents config trust {self.file}"
         )
 
 
