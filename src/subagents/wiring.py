@@ -31,6 +31,7 @@ from subagents.engine.engine import Engine
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.parts import Adapters
+from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import ConfigError
 from subagents.ports import Exporter, Runtime
@@ -133,7 +134,14 @@ def build_node(
         clock=clock,
         ids=RandomIds(),
         off_loop=off_loop,
-        verifier=Verifier(checks, clock, commands_allowed=commands_allowed),
+        verifier=Verifier(
+            checks,
+            clock,
+            commands_allowed=commands_allowed,
+            sandbox=CommandSandbox(
+                (paths.state_dir, paths.runtime_dir), is_on=settings.verification.sandbox
+            ),
+        ),
         settings=settings,
         progress_log=ProgressFiles(paths.progress_dir),
         transcripts=TranscriptFiles(paths.transcripts_dir),

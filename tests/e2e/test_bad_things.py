@@ -226,7 +226,7 @@ def test_bad_calls_are_refused_with_a_reason_and_nothing_is_stored(tmp_path: Pat
             (spawn_bytes(home, task="x", cwd="relative"), "cwd"),
             (spawn_bytes(home, task="x", dependsOn=["nobody"]), "nobody"),
             (spawn_bytes(home, task="x", verification={}), "nothing to check"),
-            (spawn_bytes(home, task="x", verification={"commands": ["true"]}), "dangerously"),
+            (spawn_bytes(home, task="x", verification={"mustChange": ["/"]}), "mustChange"),
             (spawn_bytes(home, task="x", lane="nowhere"), "nowhere"),
         ]
         for body, told in cases:

@@ -637,6 +637,7 @@ class SeededVerifier(Verifier):
         attempt: Attempt,
         marker_env: Mapping[str, str],
         baseline: Baseline | None = None,
+        commands_trusted: bool = False,
     ) -> Verification:
         await self._around.hazard()
         rng = self._world.rng

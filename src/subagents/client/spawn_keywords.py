@@ -21,6 +21,18 @@ class ArtifactParameters(TypedDict, total=False):
     """JSON Schema it fits."""
     sha256: str | None
     """SHA-256 of the file, in hexadecimal."""
+    regex: str | None
+    """RE2, found in it."""
+    junit: bool
+    """JUnit XML without failures."""
+    min_tests: int | None
+    """Tests that ran; needs junit."""
+    newer_than: str | None
+    """File that was modified before it."""
+    min_files: int | None
+    """Makes path a glob."""
+    max_files: int | None
+    """Makes path a glob."""
     fresh: bool | None
     """It was written or changed by the work; default the contract's."""
 
@@ -33,9 +45,13 @@ class ContractParameters(TypedDict, total=False):
     require_completion_report: bool
     """The worker must end with a completion report."""
     commands: Sequence[str]
-    """Must exit 0; only where the operator allows it."""
+    """Must exit 0; if the operator allows it."""
+    must_change: Sequence[str]
+    """Globs of which something changes."""
+    must_not_change: Sequence[str]
+    """Globs of which nothing changes."""
     fresh: bool
-    """false: files that were there before the work count, too."""
+    """false: files from before the work count."""
     on_failure: Literal["retry_once", "escalate", "fail"]
     """What follows when a check fails."""
     verification_timeout_ms: int

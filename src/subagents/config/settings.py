@@ -335,10 +335,17 @@ class VerificationSettings(Section, frozen=True):
     dangerously_allow_validation_commands: Annotated[
         bool,
         Meta(
-            description="Let contracts run shell commands. They are written by whoever spawns, "
-            "often a model, and run with your rights, unsandboxed."
+            description="Let the contracts of agents run shell commands, too. They are written by "
+            "a model, and run with your rights where there is no sandbox."
         ),
     ] = False
+    sandbox: Annotated[
+        bool,
+        Meta(
+            description="Run commands of contracts in bubblewrap where it works: without network, "
+            "and with the work directory as the only one they can write to."
+        ),
+    ] = True
 
 
 class Retention(Section, frozen=True):

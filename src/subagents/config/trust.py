@@ -72,13 +72,17 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ignored.append("verification.dangerously_allow_validation_commands")
     else:
         commands = whole.verification.dangerously_allow_validation_commands
+    if whole.verification.sandbox != own.verification.sandbox:
+        ignored.append("verification.sandbox")
     settings = msgspec.structs.replace(
         whole,
         defaults=defaults,
         agents=agents,
         lanes=_lanes(whole, own, ignored),
         verification=msgspec.structs.replace(
-            whole.verification, dangerously_allow_validation_commands=commands
+            whole.verification,
+            dangerously_allow_validation_commands=commands,
+            sandbox=own.verification.sandbox,
         ),
         retention=own.retention,
         daemon=own.daemon,

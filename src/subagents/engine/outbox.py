@@ -427,6 +427,7 @@ class Outbox:
                 attempt=run.attempt,
                 marker_env={**runtime.marker(ref), "SUBAGENTS_RUN_ID": run.id},
                 baseline=run.verification.baseline,
+                commands_trusted=run.resolved.commands_trusted,
             )
         finally:
             if contract.commands:

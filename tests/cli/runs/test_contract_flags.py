@@ -25,6 +25,14 @@ READ: list[tuple[str, list[str], list[Check]]] = [
     ),
     ("--verify a --min-items=0", [], [{"path": "a", "json": True, "minItems": 0}]),
     ("--verify a --schema s.json", [], [{"path": "a", "schema": "s.json"}]),
+    ("--verify j.xml --min-tests 2", [], [{"path": "j.xml", "minTests": 2, "junit": True}]),
+    ("--verify j.xml --verify-junit", [], [{"path": "j.xml", "junit": True}]),
+    (
+        "--verify out/*.csv --min-files 2 --max-files 3 --verify-regex ^a",
+        [],
+        [{"path": "out/*.csv", "minFiles": 2, "maxFiles": 3, "regex": "^a"}],
+    ),
+    ("--verify a --newer-than b", [], [{"path": "a", "newerThan": "b"}]),
     ("--verify a --verify-existing", [], [{"path": "a", "fresh": False}]),
     (
         "--verify-existing --verify a --verify b --min-bytes 1",

@@ -31,6 +31,21 @@ class Refused:
 
 REFUSED = [
     Refused(Contract(), "verification has nothing to check"),
+    Refused(one(min_tests=1), "verification.artifacts[0].minTests needs junit: true"),
+    Refused(one(junit=True, json=True), "verification.artifacts[0] cannot be both junit and json"),
+    Refused(one(regex=""), "verification.artifacts[0].regex must not be empty"),
+    Refused(
+        one(path="../*.csv", min_files=1),
+        "verification.artifacts[0].path must be a path or pattern below the working directory",
+    ),
+    Refused(
+        one(min_files=2, max_files=1),
+        "verification.artifacts[0].maxFiles must not be less than minFiles",
+    ),
+    Refused(
+        Contract(must_not_change=("/etc",)),
+        "verification.mustNotChange[0] must be a path or pattern below the working directory",
+    ),
     Refused(one(path=""), "verification.artifacts[0].path must not be empty"),
     Refused(one(path="  "), "verification.artifacts[0].path must not be empty"),
     Refused(one(path="a\0b"), "verification.artifacts[0].path must not contain a NUL byte"),
@@ -109,6 +124,15 @@ def test_commands_are_refused_unless_the_operator_allowed_them() -> None:
     ):
         validate(contract, commands_allowed=False)
     validate(contract, commands_allowed=True)
+
+
+@pytest.mark.requirement("contract:agents-stay-inside")
+@pytest.mark.parametrize("field", ["path", "newer_than"])
+def test_an_agents_contract_names_files_below_its_directory_alone(field: str) -> None:
+    validate(one(**{field: "/work/here/a"}), commands_allowed=False, within="/work/here")
+    validate(one(**{field: "/etc/shadow"}), commands_allowed=False)
+    with pytest.raises(ContractError, match="must be below the working directory /work/here"):
+        validate(one(**{field: "/etc/shadow"}), commands_allowed=False, within="/work/here")
 
 
 @pytest.mark.requirement("contract:good:accepted")

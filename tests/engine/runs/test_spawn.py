@@ -8,6 +8,7 @@ import pytest
 from tests.engine.world import ME, OTHER, World, in_world, settings_of
 
 from subagents.config.settings import Agent, AgentSubagents, Settings
+from subagents.domain.run.outcome import VerificationState
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import (
     Abilities,
@@ -239,6 +240,25 @@ def test_a_runtime_that_cannot_scope_tools_refuses_the_spawn(tmp_path: Path) -> 
         assert stored(world) == 0
 
     in_world(tmp_path, scenario, abilities=Abilities())
+
+
+@pytest.mark.requirement("contract:commands:gated")
+def test_a_command_is_taken_from_the_operator_and_from_no_agent(tmp_path: Path) -> None:
+    contract = Contract(commands=("true",))
+
+    async def scenario(world: World) -> None:
+        own = await world.spawn("quick", verification=contract)
+        run = await world.until(own)
+        assert run.resolved.commands_trusted
+        assert run.verification.state is VerificationState.PASSED
+        parent = await world.spawn("hang")
+        await world.until(parent, Phase.RUNNING)
+        with pytest.raises(ContractError, match="is for the operator"):
+            await world.spawn_child(parent, verification=contract)
+        with pytest.raises(ContractError, match="is for the operator"):
+            await world.try_spawn(is_operator=False, agent="quick", verification=contract)
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
 
 
 @pytest.mark.requirement("vacuous:marked")

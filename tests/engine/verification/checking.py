@@ -16,6 +16,7 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Attempt
 from subagents.domain.run.spec import Artifact, Contract
 from subagents.engine.kernel.threads import DaemonThreads
+from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import OffLoop
 
@@ -30,6 +31,16 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
+def before(contract: Contract, workspace: Path) -> Baseline:
+    """What the contract's files are now."""
+    threads = DaemonThreads("test-looks")
+    verifier = Verifier(threads, RealClock(), commands_allowed=False)
+    try:
+        return asyncio.run(verifier.before(contract, str(workspace))).baseline
+    finally:
+        threads.close()
+
+
 def verify(
     contract: Contract,
     workspace: Path,
@@ -39,9 +50,13 @@ def verify(
     off_loop: OffLoop | None = None,
     marker_env: dict[str, str] | None = None,
     baseline: Baseline | None = None,
+    sandbox: CommandSandbox | None = None,
+    commands_trusted: bool = False,
 ) -> Verification:
     threads = DaemonThreads("test-checks")
-    verifier = Verifier(off_loop or threads, RealClock(), commands_allowed=commands_allowed)
+    verifier = Verifier(
+        off_loop or threads, RealClock(), commands_allowed=commands_allowed, sandbox=sandbox
+    )
 
     async def run() -> Verification:
         return await asyncio.wait_for(
@@ -51,6 +66,7 @@ def verify(
                 attempt=attempt or an_attempt(),
                 marker_env=marker_env or {},
                 baseline=baseline,
+                commands_trusted=commands_trusted,
             ),
             timeout=20,
         )

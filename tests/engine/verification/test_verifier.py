@@ -290,14 +290,14 @@ def test_a_command_passes_with_exit_0_and_keeps_the_tail_of_its_output(tmp_path:
 
     assert [one.reason for one in result.checks] == [
         None,
-        "The command exited with 3, expected 0",
+        "The command exited with 3, expected 0: 100000",
         "The command was killed by signal 9",
         None,
     ]
-    assert result.checks[0].evidence == "here\nto stderr"
+    assert result.checks[0].evidence == f"exit 0, {OFF}\nhere\nto stderr"
     tail = str(result.checks[1].evidence)
     assert tail.endswith("99999\n100000")
-    assert len(tail) <= 2048
+    assert len(tail) <= 2048 + len(f"exit 3, {OFF}\n")
     assert result.verdict is Verdict.FAILED
 
 
@@ -354,7 +354,7 @@ def test_a_command_that_ignores_term_dies_with_its_group_at_the_limit(tmp_path: 
     assert time.monotonic() - begun < 1 + SETTLE_S + 3
     assert result.verdict is Verdict.FAILED
     assert [one.reason for one in result.checks] == ["timed out after 1000 ms"] * 2
-    assert result.checks[0].evidence == "working"
+    assert result.checks[0].evidence == f"exit -9, {OFF}\nworking"
     assert not (tmp_path / "late").exists()
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 2
@@ -481,6 +481,7 @@ def test_checking_twice_gives_the_same_verification(tmp_path: Path) -> None:
     assert verify(contract, tmp_path) == verify(contract, tmp_path)
 
 
+OFF = "unsandboxed: verification.sandbox is off"
 OLD = Artifact(path="there", fresh=False)
 
 

@@ -204,10 +204,12 @@ def _children(run: Run) -> str:
 
 def _contract(run: Run) -> str:
     contract = run.spec.verification
+    changes = 0 if contract is None else len((*contract.must_change, *contract.must_not_change))
     if contract is None:
         return "no checks"
     parts = [
         counted(len(contract.artifacts), "artifact") if contract.artifacts else "",
+        counted(changes, "path") if changes else "",
         counted(len(contract.commands), "command") if contract.commands else "",
         "a completion report" if contract.require_completion_report else "",
     ]

@@ -16,6 +16,7 @@ from subagents.api.wire import usage_answers
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
 from subagents.domain.rules import budgets, ceilings
 from subagents.domain.rules.admission import LaneUse
+from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
 from subagents.domain.run.access import Access
@@ -546,6 +547,12 @@ def changes(run: Run) -> wire.Changes | None:
     wanted = run.spec.verification.artifacts if run.spec.verification else ()
     prefix = workspace.prefix_of(tree, run.resolved.cwd)
     outside = workspace.out_of_scope(found, [each.path for each in wanted], prefix)
+    globs = [pattern_of(each.path, field="path") for each in wanted if each.is_glob]
+    outside = tuple(
+        path
+        for path in outside
+        if not any(glob.matches(path.removeprefix(prefix)) for glob in globs)
+    )
     gone = [each.path for each in found.changed if each.kind is workspace.ChangeKind.DELETED]
     return wire.Changes(
         summary=workspace.summary(found),

@@ -21,6 +21,9 @@ NAMED_WELL: Final = frozenset(
         *("verification.requireCompletionReport", "verification.onFailure"),
         *("verification.verificationTimeoutMs", "verification.artifacts[].minBytes"),
         *("verification.artifacts[].json", "verification.artifacts[].sha256"),
+        *("verification.artifacts[].junit", "verification.artifacts[].minTests"),
+        *("verification.artifacts[].newerThan", "verification.artifacts[].maxFiles"),
+        *("verification.artifacts[].fresh", "verification.mustNotChange"),
         *("budget.maxTokens", "budget.maxCostUsd", "budget.maxRuns", "budget.maxSeconds"),
     }
 )

@@ -25,9 +25,9 @@ class Check(WireStruct, frozen=True, kw_only=True):
     """One check of a contract."""
 
     type: str = ""
-    """`artifact`, `completion_report` or `command`."""
+    """`artifact`, `change`, `completion_report` or `command`."""
     target: str = ""
-    """The file, or the command."""
+    """The file, the path or the command."""
     passed: bool = False
     """Whether it holds."""
     reason: str | None = None

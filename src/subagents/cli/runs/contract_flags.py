@@ -34,7 +34,14 @@ def flag_of(name: str) -> str:
 
 VERIFY: Final = "--verify"
 EXISTING: Final = "--verify-existing"
-_NAMED: Final = {"path": VERIFY, "json": "--verify-json", "fresh": EXISTING}
+_NAMED: Final = {
+    "path": VERIFY,
+    "json": "--verify-json",
+    "junit": "--verify-junit",
+    "regex": "--verify-regex",
+    "fresh": EXISTING,
+}
+_IMPLIES: Final = {"minItems": "json", "requiredKeys": "json", "minTests": "junit"}
 FLAGS: Final = {flag_of(each.name): each for each in parameters(Artifact)}
 
 
@@ -42,7 +49,8 @@ def extract(argv: Sequence[str]) -> tuple[list[str], list[Check]]:
     """Take the contract flags out of ``argv``; everything after ``--`` is the task's.
 
     ``--verify-existing`` before any ``--verify`` holds for all. ``--min-items``,
-    ``--required-keys`` and ``--schema`` make a check a JSON check by themselves.
+    ``--required-keys`` and ``--schema`` make a check a JSON check by themselves, ``--min-tests``
+    one of JUnit XML.
 
     Returns:
         The other arguments in their order, and one entry for each ``--verify``.
@@ -96,8 +104,8 @@ def _modify(check: Check, flag: str, value: str) -> None:
             f"{flag} stands twice after {VERIFY} {check['path']}", details={"field": flag}
         )
     check[parameter.name] = _parsed(parameter, flag, value)
-    if parameter.name in {"minItems", "requiredKeys"}:
-        check["json"] = True
+    if parameter.name in _IMPLIES:
+        check[_IMPLIES[parameter.name]] = True
 
 
 def _parsed(parameter: Parameter, flag: str, value: str) -> object:

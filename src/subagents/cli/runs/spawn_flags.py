@@ -20,7 +20,7 @@ from subagents.cli.output import note
 from subagents.cli.runs import contract_flags
 from subagents.domain.rules.parameter_checks import check_spec
 from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, parameters
-from subagents.domain.run.spec import TASK_BYTES_MAX, RunSpec
+from subagents.domain.run.spec import TASK_BYTES_MAX, Contract, RunSpec
 from subagents.errors import UsageError
 from subagents.text import duration, parse_duration
 
@@ -38,7 +38,7 @@ NAMES: Final = {
     "retryCount": ("--retry",),
     "retryBackoff": ("--backoff",),
     "verification.requireCompletionReport": ("--require-report",),
-    "verification.commands": ("--verify-command",),
+    "verification.commands": ("--verify-cmd", "--verify-command"),
     "progressReporting": ("--progress",),
     "toolsAllow": ("--allow-tool",),
     "toolsDeny": ("--deny-tool",),
@@ -60,6 +60,10 @@ PLACEHOLDERS: Final = {
     "requiredKeys": "A,B",
     "schema": "FILE",
     "sha256": "HEX",
+    "regex": "REGEX",
+    "newerThan": "PATH",
+    "verification.mustChange": "GLOB",
+    "verification.mustNotChange": "GLOB",
 }
 WITHOUT_FLAG: Final = {
     "task": "the argument",
@@ -236,7 +240,7 @@ def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:
         return
     contract |= {"artifacts": checks}
     values["completionReport"] = contract.get("requireCompletionReport", False)
-    if not (checks or contract.get("commands") or values["completionReport"]):
+    if not msgspec.convert(contract, Contract).has_checks:
         flag = next(
             each.names[0]
             for each in FLAGS
@@ -244,7 +248,7 @@ def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:
         )
         raise UsageError(
             f"{flag} is about the checks of a contract, and there are none",
-            hint="add --verify PATH, --verify-command COMMAND or --require-report",
+            hint="add --verify PATH, --must-change PATH, --verify-cmd COMMAND or --require-report",
             details={"field": flag},
         )
 

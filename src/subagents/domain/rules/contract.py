@@ -10,11 +10,13 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.spec import (
     ARTIFACTS_MAX,
     COMMANDS_MAX,
     PATH_BYTES_MAX,
+    PATHS_MAX,
     REQUIRED_KEYS_MAX,
     VERIFICATION_TIMEOUT_MS_MAX,
     Artifact,
@@ -27,26 +29,30 @@ COMMAND_BYTES_MAX: Final = 64 * 1024
 """Half of what Linux takes as one argument, so ``/bin/sh -c`` can always be started."""
 SCHEMA_BYTES_MAX: Final = 256 * 1024
 
+REGEX_TEXT_BYTES_MAX: Final = 4096
 OLD_FILES_NAMED: Final = 5
 
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}\Z")
 
 
-def validate(contract: Contract, *, commands_allowed: bool) -> None:
+def validate(contract: Contract, *, commands_allowed: bool, within: str | None = None) -> None:
     """Refuse a contract that checks nothing or that could never be checked.
 
     Args:
         contract: As given in the spawn.
-        commands_allowed: The config's ``verification.dangerously_allow_validation_commands``.
+        commands_allowed: The operator gave the contract, or allows everybody commands by
+            ``verification.dangerously_allow_validation_commands``.
+        within: The directory that its paths may not leave; None = they may name any file, which
+            is for those who could read it themselves.
 
     Raises:
         ContractError: Names the first wrong field, e.g. ``verification.artifacts[0].minItems needs
             json: true``; nothing was stored.
     """
-    if not (contract.artifacts or contract.commands or contract.require_completion_report):
+    if not contract.has_checks:
         raise ContractError(
             "verification has nothing to check",
-            hint="give it artifacts, commands or requireCompletionReport: true",
+            hint="give it artifacts, mustChange, commands or requireCompletionReport: true",
         )
     if not 1 <= contract.verification_timeout_ms <= VERIFICATION_TIMEOUT_MS_MAX:
         raise ContractError(
@@ -56,11 +62,21 @@ def validate(contract: Contract, *, commands_allowed: bool) -> None:
     _at_most("verification.artifacts", len(contract.artifacts), ARTIFACTS_MAX)
     for index, artifact in enumerate(contract.artifacts):
         _validate_artifact(f"verification.artifacts[{index}]", artifact)
+        _validate_place(f"verification.artifacts[{index}]", artifact, within)
+    for name, patterns in (
+        ("mustChange", contract.must_change),
+        ("mustNotChange", contract.must_not_change),
+    ):
+        _at_most(f"verification.{name}", len(patterns), PATHS_MAX)
+        for index, text in enumerate(patterns):
+            field = f"verification.{name}[{index}]"
+            _validate_text(field, text, bytes_max=PATH_BYTES_MAX)
+            pattern_of(text, field=field)
     if contract.commands and not commands_allowed:
         raise ContractError(
-            "verification.commands needs verification.dangerously_allow_validation_commands = true"
-            " in the configuration",
-            hint="check files instead, or let the operator allow commands",
+            "verification.commands is for the operator; for agents it needs"
+            " verification.dangerously_allow_validation_commands = true in the configuration",
+            hint="check files instead, or let the operator give the command",
         )
     _at_most("verification.commands", len(contract.commands), COMMANDS_MAX)
     for index, command in enumerate(contract.commands):
@@ -69,14 +85,29 @@ def validate(contract: Contract, *, commands_allowed: bool) -> None:
 
 def _validate_artifact(field: str, artifact: Artifact) -> None:
     _validate_text(f"{field}.path", artifact.path, bytes_max=PATH_BYTES_MAX)
-    for name, value in (("minItems", artifact.min_items), ("minBytes", artifact.min_bytes)):
+    for name, value in (
+        ("minItems", artifact.min_items),
+        ("minBytes", artifact.min_bytes),
+        ("minTests", artifact.min_tests),
+        ("minFiles", artifact.min_files),
+        ("maxFiles", artifact.max_files),
+    ):
         if value is not None and value < 0:
             raise ContractError(f"{field}.{name} must be 0 or more, not {value}")
-    if not artifact.is_json:
-        if artifact.min_items is not None:
-            raise ContractError(f"{field}.minItems needs json: true")
-        if artifact.required_keys:
-            raise ContractError(f"{field}.requiredKeys needs json: true")
+    for name, needed, is_there in (
+        ("minItems", "json", artifact.is_json or artifact.min_items is None),
+        ("requiredKeys", "json", artifact.is_json or not artifact.required_keys),
+        ("minTests", "junit", artifact.junit or artifact.min_tests is None),
+    ):
+        if not is_there:
+            raise ContractError(f"{field}.{name} needs {needed}: true")
+    if artifact.junit and artifact.is_json:
+        raise ContractError(f"{field} cannot be both junit and json")
+    if artifact.is_glob:
+        pattern_of(artifact.path, field=f"{field}.path")
+        if artifact.max_files is not None and artifact.max_files < (artifact.min_files or 0):
+            raise ContractError(f"{field}.maxFiles must not be less than minFiles")
+    _validate_texts(field, artifact)
     _at_most(f"{field}.requiredKeys", len(artifact.required_keys), REQUIRED_KEYS_MAX)
     if artifact.sha256 is not None and not _SHA256.match(artifact.sha256):
         raise ContractError(f"{field}.sha256 must be 64 hexadecimal digits")
@@ -85,6 +116,27 @@ def _validate_artifact(field: str, artifact: Artifact) -> None:
         if size > SCHEMA_BYTES_MAX:
             raise ContractError(
                 f"{field}.schema must be at most {SCHEMA_BYTES_MAX} bytes, not {size}"
+            )
+
+
+def _validate_texts(field: str, artifact: Artifact) -> None:
+    for name, text, bytes_max in (
+        ("regex", artifact.regex, REGEX_TEXT_BYTES_MAX),
+        ("newerThan", artifact.newer_than, PATH_BYTES_MAX),
+    ):
+        if text is not None:
+            _validate_text(f"{field}.{name}", text, bytes_max=bytes_max)
+
+
+def _validate_place(field: str, artifact: Artifact, within: str | None) -> None:
+    """What a check says of a file outside would tell an agent what is in it."""
+    if within is None:
+        return
+    for name, path in (("path", artifact.path), ("newerThan", artifact.newer_than)):
+        if path is not None and path.startswith("/") and not path.startswith(f"{within}/"):
+            raise ContractError(
+                f"{field}.{name} must be below the working directory {within}",
+                hint="only the operator's contracts may name files elsewhere",
             )
 
 

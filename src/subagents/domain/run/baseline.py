@@ -24,6 +24,3 @@ class Baseline(Value, frozen=True):
     files: tuple[Fingerprint, ...] = ()
     unknown: tuple[str, ...] = ()
     """Paths of those that could not be read in time: whether they change cannot be told."""
-
-    def of(self, path: str) -> Fingerprint | None:
-        return next((each for each in self.files if each.path == path), None)

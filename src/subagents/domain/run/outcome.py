@@ -58,6 +58,7 @@ class CheckType(StrEnum):
     ARTIFACT = "artifact"
     COMPLETION_REPORT = "completion_report"
     COMMAND = "command"
+    CHANGE = "change"
 
 
 class Check(Value, frozen=True):

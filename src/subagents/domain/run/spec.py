@@ -37,6 +37,7 @@ VERIFICATION_TIMEOUT_MS_MAX: Final = 3_600_000
 ARTIFACTS_MAX: Final = 1000
 COMMANDS_MAX: Final = 100
 REQUIRED_KEYS_MAX: Final = 1000
+PATHS_MAX: Final = 100
 PRIORITY_MAX: Final = 1_000_000
 TOKENS_MAX: Final = 10**12
 COST_USD_MAX: Final = 10**6
@@ -90,6 +91,12 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
     min_bytes: Annotated[int | None, about("The file has at least so many bytes", minimum=0)] = None
     schema: Annotated[dict[str, object] | bool | None, about("JSON Schema it fits")] = None
     sha256: Annotated[str | None, about("SHA-256 of the file, in hexadecimal")] = None
+    regex: Annotated[str | None, about("RE2, found in it")] = None
+    junit: Annotated[bool, about("JUnit XML without failures")] = False
+    min_tests: Annotated[int | None, about("Tests that ran; needs junit", minimum=0)] = None
+    newer_than: Annotated[str | None, about("File that was modified before it", form="path")] = None
+    min_files: Annotated[int | None, about("Makes path a glob", minimum=0)] = None
+    max_files: Annotated[int | None, about("Makes path a glob", minimum=0)] = None
     fresh: Annotated[
         bool | None, about("It was written or changed by the work; default the contract's")
     ] = None
@@ -98,6 +105,11 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
     def is_json(self) -> bool:
         """Whether the file must be JSON: ``json`` says so, and a ``schema`` implies it."""
         return self.json or self.schema is not None
+
+    @property
+    def is_glob(self) -> bool:
+        """Whether ``path`` is a pattern; then each file that it matches must be as asked."""
+        return self.min_files is not None or self.max_files is not None
 
 
 class Contract(Value, frozen=True, forbid_unknown_fields=True):
@@ -111,9 +123,15 @@ class Contract(Value, frozen=True, forbid_unknown_fields=True):
     ] = False
     commands: Annotated[
         tuple[str, ...],
-        about("Must exit 0; only where the operator allows it", maxItems=COMMANDS_MAX),
+        about("Must exit 0; if the operator allows it", maxItems=COMMANDS_MAX),
     ] = ()
-    fresh: Annotated[bool, about("false: files that were there before the work count, too")] = True
+    must_change: Annotated[
+        tuple[str, ...], about("Globs of which something changes", maxItems=PATHS_MAX)
+    ] = ()
+    must_not_change: Annotated[
+        tuple[str, ...], about("Globs of which nothing changes", maxItems=PATHS_MAX)
+    ] = ()
+    fresh: Annotated[bool, about("false: files from before the work count")] = True
     on_failure: Annotated[OnFailure, about("What follows when a check fails")] = OnFailure.FAIL
     verification_timeout_ms: Annotated[
         int,
@@ -123,6 +141,17 @@ class Contract(Value, frozen=True, forbid_unknown_fields=True):
     def is_fresh(self, artifact: Artifact) -> bool:
         """Whether the file counts only when its content is new since the run was spawned."""
         return self.fresh if artifact.fresh is None else artifact.fresh
+
+    @property
+    def has_checks(self) -> bool:
+        """Whether anything is asked for."""
+        return bool(
+            self.artifacts
+            or self.commands
+            or self.must_change
+            or self.must_not_change
+            or self.require_completion_report
+        )
 
 
 class Budget(Value, frozen=True, forbid_unknown_fields=True):
@@ -297,6 +326,8 @@ class Resolved(Value, frozen=True):
     """The agents it may spawn, one line each; empty where it may spawn none."""
     shared_budget: Budget | None = None
     """What was left, at the spawn, of the budgets above it that it shares with other runs."""
+    commands_trusted: bool = False
+    """The commands of its contract are the operator's own."""
     options: dict[str, object] = {}
     """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""
 

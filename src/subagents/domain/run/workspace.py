@@ -16,6 +16,14 @@ LABEL_CHARS_MAX: Final = 40
 ID_CHARS: Final = 10
 FILES_MAX: Final = 200
 """Changed files kept by name; the numbers count all."""
+CACHES: Final = frozenset(
+    {
+        *("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", "target"),
+        *(".pytest_cache", ".ruff_cache", ".hypothesis", ".cache", ".gradle", ".next", ".turbo"),
+        *(".DS_Store", ".idea", ".vscode", ".eggs", ".parcel-cache", ".pnpm-store"),
+    }
+)
+"""Directories that tools make by themselves: nobody's work."""
 NAMED_MAX: Final = 5
 """Files named in one line."""
 WORDS_CHARS_MAX: Final = 4_000

@@ -8,7 +8,7 @@ from subagents.domain.run.outcome import Outcome, Status
 from subagents.domain.run.run import Dependency, Run
 from subagents.domain.run.spec import Artifact, Budget, Contract, RunSpec
 from subagents.domain.text.report_text import FORM
-from subagents.text import duration
+from subagents.text import counted, duration
 
 DESCRIBED_SCHEMA_BYTES_MAX: Final = 4096
 """A longer schema is named but not spelled out."""
@@ -186,6 +186,10 @@ def deliverables(contract: Contract) -> list[str]:
     Names and values of the contract are quoted as JSON, so that none can break out of its line.
     """
     lines = [_describe_artifact(artifact) for artifact in contract.artifacts]
+    if any(map(contract.is_fresh, contract.artifacts)):
+        lines.append("a file from before your work counts only if you change its content")
+    lines += [f"something in {_quote(path)} must change" for path in contract.must_change]
+    lines += [f"nothing in {_quote(path)} may change" for path in contract.must_not_change]
     lines += [
         f"the command {_quote(command)} must exit with 0 in the working directory"
         for command in contract.commands
@@ -215,7 +219,19 @@ def _describe_artifact(artifact: Artifact) -> str:
         parts.append(f"matches the JSON Schema {schema.decode()}" if fits else "matches its schema")
     if artifact.sha256 is not None:
         parts.append(f"SHA-256 {artifact.sha256.lower()}")
-    return f"the file {_quote(artifact.path)} must exist" + "".join(f"; {part}" for part in parts)
+    if artifact.regex is not None:
+        parts.append(f"a match for the RE2 pattern {_quote(artifact.regex)}")
+    if artifact.junit:
+        least = 1 if artifact.min_tests is None else artifact.min_tests
+        parts.append(f"JUnit XML, at least {counted(least, 'test')} ran and none failed")
+    if artifact.newer_than is not None:
+        parts.append(f"newer than {_quote(artifact.newer_than)}")
+    what = f"the file {_quote(artifact.path)} must exist"
+    if artifact.is_glob:
+        least, most = artifact.min_files or 0, artifact.max_files
+        bound = f"at least {least}" if most is None else f"{least} to {most}"
+        what = f"{bound} files must match {_quote(artifact.path)}, each of them"
+    return what + "".join(f"; {part}" for part in parts)
 
 
 def _quote(text: str) -> str:

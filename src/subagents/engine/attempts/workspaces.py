@@ -149,7 +149,8 @@ class Workspaces:
     async def _files(self, run: Run) -> tuple[str, ...]:
         """Artifacts of its contract that exist."""
         contract = run.spec.verification
-        names = [each.path for each in contract.artifacts] if contract is not None else []
+        named = contract.artifacts if contract is not None else ()
+        names = [each.path for each in named if not each.is_glob]
         return await self._existing(run, names[:LEFT_MAX])
 
     async def _existing(self, run: Run, names: list[str]) -> tuple[str, ...]:

@@ -270,7 +270,10 @@ class Spawner:
             for spec, mode, run in zip(specs, modes, before, strict=True)
         ]
         found = await self._dependencies.find(drafts, inbox)
-        drafts = [await self._check_contract(draft, settings) for draft in drafts]
+        is_trusted = is_operator and parent is None
+        drafts = [
+            await self._check_contract(draft, settings, is_operator=is_trusted) for draft in drafts
+        ]
         await self._dependencies.look_again(drafts, found)
         if known := self.keys.of(specs, inbox):
             # The same key came in while this call was looking things up.
@@ -574,18 +577,32 @@ class Spawner:
             raise UsageError(f'cwd "{cwd}" is not a directory')
         return str(path)
 
-    async def _check_contract(self, draft: Draft, settings: Settings) -> Draft:
+    async def _check_contract(
+        self, draft: Draft, settings: Settings, *, is_operator: bool
+    ) -> Draft:
         """Refuse a contract that cannot run; look at its files before any work."""
         wanted = draft.spawned.spec.verification
         if wanted is None:
             return draft
-        allowed = settings.verification.dangerously_allow_validation_commands
-        contract.validate(wanted, commands_allowed=allowed)
-        if any(artifact.schema is not None for artifact in wanted.artifacts):
-            await self._off_loop(lambda: check_schemas(wanted))
-        spawned = draft.spawned
         before = draft.previous
         is_inherited = before is not None and wanted is before.spec.verification
+        is_trusted = is_operator
+        if before is not None and is_inherited:
+            # Whoever goes on with the session: the contract is that of who gave it.
+            is_trusted = is_operator or before.resolved.commands_trusted
+        spawned = draft.spawned
+        contract.validate(
+            wanted,
+            commands_allowed=is_trusted
+            or settings.verification.dangerously_allow_validation_commands,
+            within=None if is_trusted else spawned.resolved.project,
+        )
+        if wanted.commands and is_trusted:
+            resolved = replace(spawned.resolved, commands_trusted=True)
+            spawned = replace(spawned, resolved=resolved)
+            draft = replace(draft, spawned=spawned)
+        if any(each.schema is not None or each.regex is not None for each in wanted.artifacts):
+            await self._off_loop(lambda: check_schemas(wanted))
         if before is not None and is_inherited and before.verification.baseline is not None:
             # The same promise goes on: what its session has done for it so far counts.
             baseline = before.verification.baseline

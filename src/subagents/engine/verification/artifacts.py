@@ -14,10 +14,11 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, Final, NoReturn
 
 import jsonschema_rs
 import msgspec
+import re2  # type: ignore[import-untyped]  # it brings no types
 
 from subagents.domain.run.baseline import Fingerprint
 from subagents.domain.run.outcome import Check, CheckType
@@ -31,8 +32,9 @@ from subagents.engine.verification.contract_files import (
     sha256,
     unchanged,
 )
+from subagents.engine.verification.junit_reports import JUNIT_BYTES_MAX, read_junit
 from subagents.errors import ContractError
-from subagents.text import listed, one_line
+from subagents.text import counted, listed, one_line
 
 JSON_BYTES_MAX: Final = 64 * 1024 * 1024
 """Decoded it takes up to 25 times as much memory."""
@@ -78,6 +80,8 @@ def check_artifact(
         with open_regular(artifact.path, workspace) as file:
             if before is not None and (old := unchanged(file, before, abandoned)):
                 findings.problems.append(old)
+            if artifact.newer_than is not None:
+                findings.problems += _age_problems(file, artifact.newer_than, workspace)
             _examine(file, artifact, findings, abandoned)
     except FileFault as fault:
         findings.problems.append(str(fault))
@@ -109,13 +113,32 @@ def needs_own_process(artifact: Artifact, workspace: Path) -> bool:
     """Whether ``check_artifact`` may hold the interpreter for long: then ask ``main`` instead."""
     if artifact.schema is not None:
         return True
-    if not artifact.json:
+    if not (artifact.json or artifact.junit or artifact.regex is not None):
         return False
     try:
         size = (workspace / artifact.path).stat().st_size
     except (OSError, ValueError):
         return False  # the check itself says it better
     return JSON_BYTES_IN_PROCESS_MAX < size <= JSON_BYTES_MAX
+
+
+def compile_regex(pattern: str) -> Any:
+    """Make a pattern that is searched in linear time; ``^`` and ``$`` stand for ends of lines.
+
+    Raises:
+        ContractError: The message completes the name of the field.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(f"(?m){pattern}", options)
+    except re2.error as error:
+        said = bytes(error.args[0]).decode("utf-8", "replace")
+        raise ContractError(
+            f"is not a pattern of RE2: {one_line(said, PROBLEM_CHARS_MAX)}"
+        ) from error
+    except UnicodeEncodeError as error:
+        raise ContractError("must be valid UTF-8") from error
 
 
 class _Findings:
@@ -138,6 +161,10 @@ def _examine(
         findings.evidence.append(f"sha256 {digest[:12]}…")
         if digest != artifact.sha256.lower():
             findings.problems.append(f"has SHA-256 {digest}, expected {artifact.sha256.lower()}")
+    if artifact.regex is not None:
+        findings.problems += _regex_problems(file, size, artifact.regex, abandoned)
+    if artifact.junit:
+        _examine_junit(file, size, artifact, findings, abandoned)
     if not artifact.is_json:
         return
     try:
@@ -150,6 +177,56 @@ def _examine(
     findings.problems += _shape_problems(document, artifact)
     if artifact.schema is not None:
         findings.problems += _schema_problems(document, artifact.schema, size=size)
+
+
+def _age_problems(file: BinaryIO, other: str, workspace: Path) -> list[str]:
+    try:
+        with open_regular(other, workspace) as older:
+            than_ns = os.fstat(older.fileno()).st_mtime_ns
+    except (OSError, FileFault) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        return [f"cannot be compared with {other}: {why}"]
+    is_newer = os.fstat(file.fileno()).st_mtime_ns > than_ns
+    return [] if is_newer else [f"is not newer than {other}"]
+
+
+def _regex_problems(
+    file: BinaryIO, size: int, regex: str, abandoned: Callable[[], bool]
+) -> list[str]:
+    try:
+        text = read_bounded(file, size, JSON_BYTES_MAX, "text", abandoned)
+        if compile_regex(regex).search(text.decode(errors="replace")):
+            return []
+    except FileFault as fault:
+        return [str(fault)]
+    except ContractError as error:
+        return [f"has a pattern that {error.message}"]
+    return [f"has no match for /{one_line(regex, PROBLEM_CHARS_MAX)}/"]
+
+
+def _examine_junit(
+    file: BinaryIO,
+    size: int,
+    artifact: Artifact,
+    findings: _Findings,
+    abandoned: Callable[[], bool],
+) -> None:
+    try:
+        data = read_bounded(file, size, JUNIT_BYTES_MAX, "JUnit XML", abandoned)
+        report = read_junit(data, abandoned)
+    except FileFault as fault:
+        findings.problems.append(str(fault))
+        return
+    skipped = f", {report.skipped} skipped" if report.skipped else ""
+    findings.evidence.append(f"{counted(report.ran, 'test')}{skipped}, {report.failed} failed")
+    if report.failed:
+        named = f": {listed(list(report.names), SHOWN_MAX, report.failed)}" if report.names else ""
+        findings.problems.append(f"has {counted(report.failed, 'failed test')}{named}")
+    least = 1 if artifact.min_tests is None else artifact.min_tests
+    if report.ran < least:
+        findings.problems.append(
+            f"has {counted(report.ran, 'test')} that ran, minimum {least} required"
+        )
 
 
 def _decode(file: BinaryIO, size: int, abandoned: Callable[[], bool]) -> object:

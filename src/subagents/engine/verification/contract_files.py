@@ -83,7 +83,10 @@ def open_regular(path: str, workspace: Path) -> BinaryIO:
 
 def _locate(path: str, workspace: Path) -> str:
     if os.path.isabs(path):  # noqa: PTH117  # the text as given, not a Path that tidies it
-        return os.path.realpath(path)
+        below = path.removeprefix(f"{workspace}/")
+        if below == path:
+            return os.path.realpath(path)
+        path = below
     if os.path.normpath(path).split(os.sep, 1)[0] == os.pardir:
         raise FileFault(f"leaves the workspace through '..' ({workspace})")
     root = os.path.realpath(workspace)
@@ -148,23 +151,25 @@ def take_baseline(
     paths: Iterable[str],
     workspace: Path,
     *,
+    unknown: Iterable[str] = (),
     abandoned: Callable[[], bool] = never,
     whole_bytes_max: int = WHOLE_BYTES_MAX,
 ) -> Baseline:
     """Fingerprint those of these files that are there; blocking.
 
     Args:
-        paths: As the contract names them.
+        paths: As the contract names them, or as its patterns match them.
+        unknown: Patterns that match too much to be known.
         workspace: Absolute.
         abandoned: Asked between reads; from True on the rest is unknown.
         whole_bytes_max: So much is read in all; what goes beyond that is sampled.
     """
     files: list[Fingerprint] = []
-    unknown: list[str] = []
+    left_out = [*unknown]
     left = whole_bytes_max
     for path in dict.fromkeys(paths):
         if abandoned():
-            unknown.append(path)
+            left_out.append(path)
             continue
         try:
             found = _fingerprint(path, workspace, left, abandoned)
@@ -172,14 +177,14 @@ def take_baseline(
             continue  # no file yet: a regular one there later was made by the work
         except OSError as error:
             if error.errno not in NOT_THE_CHECKERS_FAULT:
-                unknown.append(path)
+                left_out.append(path)
             continue
         except Abandoned:
-            unknown.append(path)
+            left_out.append(path)
             continue
         left -= 0 if found.sampled else found.size
         files.append(found)
-    return Baseline(files=tuple(files), unknown=tuple(unknown))
+    return Baseline(files=tuple(files), unknown=tuple(left_out))
 
 
 def _fingerprint(
@@ -200,6 +205,21 @@ def _fingerprint(
         modified_ns=found.st_mtime_ns,
         sampled=is_sampled,
     )
+
+
+def has_changed(
+    path: str, before: Fingerprint, workspace: Path, abandoned: Callable[[], bool]
+) -> bool:
+    """Whether the file is another one than before the work, or gone."""
+    try:
+        with open_regular(path, workspace) as file:
+            return unchanged(file, before, abandoned) is None
+    except FileFault:
+        return True
+    except OSError as error:
+        if error.errno in NOT_THE_CHECKERS_FAULT:
+            return True
+        raise
 
 
 def unchanged(file: BinaryIO, before: Fingerprint, abandoned: Callable[[], bool]) -> str | None:

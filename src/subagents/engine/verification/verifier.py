@@ -19,14 +19,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Final, NamedTuple, Protocol
 
 import msgspec
 
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
-from subagents.domain.run.baseline import Baseline
+from subagents.domain.rules.path_patterns import pattern_of
+from subagents.domain.run.baseline import Baseline, Fingerprint
 from subagents.domain.run.outcome import (
     Check,
     CheckType,
@@ -35,16 +37,22 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Attempt, ReportStatus
 from subagents.domain.run.spec import Artifact, Contract
+from subagents.domain.run.values import replace
 from subagents.engine.verification.artifacts import (
+    SHOWN_MAX,
     Question,
     check_artifact,
+    compile_regex,
     compile_schema,
     needs_own_process,
 )
-from subagents.engine.verification.contract_files import Abandoned, take_baseline
+from subagents.engine.verification.command_sandbox import CommandSandbox
+from subagents.engine.verification.contract_files import Abandoned, has_changed, take_baseline
+from subagents.engine.verification.file_trees import TREE_FILES_MAX, TooManyFiles, matching_files
 from subagents.errors import ContractError
 from subagents.ports import Clock, OffLoop
 from subagents.process_group import kill_group
+from subagents.text import counted, listed, one_line
 
 OUTPUT_TAIL_BYTES: Final = 2048
 ANSWER_BYTES_MAX: Final = 256 * 1024
@@ -59,10 +67,14 @@ _ENVIRONMENT: Final = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ",
 
 REPORT_TARGET: Final = "report_completion"
 SUMMARY_CHARS_MAX: Final = 500
+SAID_CHARS_MAX: Final = 200
+
+_file_pattern: Final = partial(pattern_of, field="path")
+_tree_pattern: Final = partial(pattern_of, field="path", whole_directories=True)
 
 
 def check_schemas(contract: Contract) -> None:
-    """Refuse JSON Schemas that no file could be checked by; call it at the spawn.
+    """Refuse JSON Schemas and patterns that no file could be checked by; call it at the spawn.
 
     Blocking: mostly under 1 ms, 20 ms for an ordinary schema of the largest size allowed, but one
     made of thousands of large patterns can take seconds, so run it through the ``OffLoop``.
@@ -71,13 +83,16 @@ def check_schemas(contract: Contract) -> None:
         ContractError: Names the field, e.g. ``verification.artifacts[0].schema is not a valid …``.
     """
     for index, artifact in enumerate(contract.artifacts):
-        if artifact.schema is None:
-            continue
+        name = "schema"
         try:
-            compile_schema(artifact.schema)
+            if artifact.schema is not None:
+                compile_schema(artifact.schema)
+            name = "regex"
+            if artifact.regex is not None:
+                compile_regex(artifact.regex)
         except ContractError as error:
             raise ContractError(
-                f"verification.artifacts[{index}].schema {error.message}", hint=error.hint
+                f"verification.artifacts[{index}].{name} {error.message}", hint=error.hint
             ) from error
 
 
@@ -88,6 +103,11 @@ class Before(NamedTuple):
     is_vacuous: bool = False
     """It passes already, and nothing in it needs a change: it proves nothing."""
 
+    @property
+    def files(self) -> dict[str, Fingerprint]:
+        """Those that were there, by their path."""
+        return {each.path: each for each in self.baseline.files}
+
 
 class Verifier:
     """Runs contracts.
@@ -97,10 +117,19 @@ class Verifier:
         clock: Times the limit and dates the verdict.
         commands_allowed: ``verification.dangerously_allow_validation_commands``. When it was
             switched off after a contract with commands was accepted, they are not run and the
-            verdict is ``could_not_check``.
+            verdict is ``could_not_check``. The operator's own need no such leave.
+        sandbox: Around commands; None = none.
     """
 
-    def __init__(self, off_loop: OffLoop, clock: Clock, *, commands_allowed: bool) -> None:
+    def __init__(
+        self,
+        off_loop: OffLoop,
+        clock: Clock,
+        *,
+        commands_allowed: bool,
+        sandbox: CommandSandbox | None = None,
+    ) -> None:
+        self._sandbox = sandbox or CommandSandbox(is_on=False)
         self._off_loop = off_loop
         self._clock = clock
         self._commands_allowed = commands_allowed
@@ -113,6 +142,7 @@ class Verifier:
         attempt: Attempt,
         marker_env: Mapping[str, str],
         baseline: Baseline | None = None,
+        commands_trusted: bool = False,
     ) -> Verification:
         """Check the output of an ended attempt; repeating it is safe as far as its commands are.
 
@@ -124,9 +154,10 @@ class Verifier:
                 the sweep finds their processes.
             baseline: Its files before the work, as ``before`` gave it; None = they count as they
                 are.
+            commands_trusted: They are the operator's.
 
         Returns:
-            One check per artifact, command and required report, in that order, after at most
+            One check per artifact, path, command and required report, in that order, after at most
             ``verification_timeout_ms`` and ``SETTLE_S``. Checks not finished in time are failed.
         """
         batch = _Batch(
@@ -134,7 +165,7 @@ class Verifier:
             Path(workspace),
             marker_env,
             baseline=baseline,
-            commands_allowed=self._commands_allowed,
+            sandbox=self._sandbox if commands_trusted or self._commands_allowed else None,
         )
         checks = await self._checked(batch)
         if contract.require_completion_report:
@@ -150,18 +181,14 @@ class Verifier:
 
         Within the contract's time; files that it was too short for are unknown.
         """
-        paths = [each.path for each in contract.artifacts if contract.is_fresh(each)]
-        baseline = Baseline()
-        if paths:
-            looking = _Looking(paths, Path(workspace), contract.verification_timeout_ms)
+        looking = _Looking(contract, Path(workspace))
+        if looking.has_work:
             await self._run(looking)
-            baseline = looking.found
-        if paths or not contract.artifacts or contract.require_completion_report:
-            return Before(baseline)
-        if contract.commands:  # not run here: they may be meant to run once, after the work
-            return Before(baseline)
-        checks = await self._checked(_Batch(contract, Path(workspace), {}, commands_allowed=False))
-        return Before(baseline, is_vacuous=verdict_of(checks) is Verdict.PASSED)
+        is_open = looking.has_work or not contract.artifacts or contract.require_completion_report
+        if is_open or contract.commands:  # not run here: they may be meant to run once, at the end
+            return Before(looking.found)
+        checks = await self._checked(_Batch(contract, Path(workspace), {}))
+        return Before(looking.found, is_vacuous=verdict_of(checks) is Verdict.PASSED)
 
     async def _checked(self, batch: "_Batch") -> list[Check]:
         if batch.has_work:
@@ -252,24 +279,50 @@ class _Work(Protocol):
 
 
 class _Looking:
-    """Fingerprints files before the work."""
+    """Fingerprints what a contract names before the work."""
 
-    def __init__(self, paths: Sequence[str], workspace: Path, limit_ms: int) -> None:
-        self.limit_ms = limit_ms
-        self.found = Baseline(unknown=tuple(paths))
-        self._paths = paths
+    def __init__(self, contract: Contract, workspace: Path) -> None:
+        fresh = [each for each in contract.artifacts if contract.is_fresh(each)]
+        self.limit_ms = contract.verification_timeout_ms
+        self._paths = [each.path for each in fresh if not each.is_glob]
+        self._patterns = [_file_pattern(each.path) for each in fresh if each.is_glob]
+        self._patterns += map(_tree_pattern, (*contract.must_change, *contract.must_not_change))
+        names = (*self._paths, *(each.text for each in self._patterns))
+        self.found = Baseline(unknown=names)
         self._workspace = workspace
-        self._deadline = time.monotonic() + limit_ms / 1000
+        self._deadline = time.monotonic() + self.limit_ms / 1000
         self._is_abandoned = False
 
+    @property
+    def has_work(self) -> bool:
+        """Whether something counts only as a change."""
+        if not (self._paths or self._patterns):
+            self.found = Baseline()
+            return False
+        return True
+
     def run(self) -> None:
-        self.found = take_baseline(self._paths, self._workspace, abandoned=self._is_over)
+        paths, unknown = [*self._paths], list[str]()
+        for pattern in self._patterns:
+            try:
+                paths += matching_files(pattern, self._workspace, abandoned=self._is_over)
+            except (TooManyFiles, Abandoned):
+                unknown.append(pattern.text)
+        self.found = take_baseline(paths, self._workspace, unknown=unknown, abandoned=self._is_over)
 
     def abandon(self) -> None:
         self._is_abandoned = True
 
     def _is_over(self) -> bool:
         return self._is_abandoned or time.monotonic() >= self._deadline
+
+
+class _Step(NamedTuple):
+    """One check that is yet to be made."""
+
+    type: CheckType
+    target: str
+    make: Callable[[], Check]
 
 
 class _Batch:
@@ -281,8 +334,8 @@ class _Batch:
         workspace: Path,
         marker_env: Mapping[str, str],
         *,
-        commands_allowed: bool,
         baseline: Baseline | None = None,
+        sandbox: CommandSandbox | None = None,
     ) -> None:
         # The loop's timer ends the checks; this second clock does when the loop cannot.
         self.limit_ms = contract.verification_timeout_ms
@@ -291,43 +344,51 @@ class _Batch:
         self._contract = contract
         self._workspace = workspace
         self._marker_env = marker_env
-        self._baseline = baseline or Baseline()
-        self._commands_allowed = commands_allowed
+        self._before = Before(baseline or Baseline()).files
+        self._unknown = frozenset(baseline.unknown if baseline else ())
+        self._sandbox = sandbox
         self._checks: list[Check] = []
         self._begun = False
+        self._steps = [*self._steps_of(contract)]
+
+    def _steps_of(self, contract: Contract) -> Iterator[_Step]:
+        for artifact in contract.artifacts:
+            make = self._files if artifact.is_glob else self._artifact
+            yield _Step(CheckType.ARTIFACT, artifact.path, partial(make, artifact))
+        for changes, patterns in (
+            (True, contract.must_change),
+            (False, contract.must_not_change),
+        ):
+            for text in patterns:
+                yield _Step(CheckType.CHANGE, text, partial(self._change, text, changes=changes))
+        for command in contract.commands:
+            yield _Step(CheckType.COMMAND, command, partial(self._command, command))
 
     @property
     def has_work(self) -> bool:
-        return bool(self._contract.artifacts or self._contract.commands)
+        return bool(self._steps)
 
     def abandon(self) -> None:
         self.processes.abandon()
 
     def run(self) -> None:
         self._begun = True
-        for artifact in self._contract.artifacts:
+        for step in self._steps:
             if self.processes.abandoned():
                 return
             try:
-                self._checks.append(self._artifact(artifact))
+                self._checks.append(step.make())
             except Abandoned:
                 return
-        for command in self._contract.commands:
-            if self.processes.abandoned():
-                return
-            self._checks.append(self._command(command))
 
     def settled(self) -> list[Check]:
         """Every check, also those not finished; call it when all is done or the time is over."""
-        expected = [(CheckType.ARTIFACT, item.path) for item in self._contract.artifacts]
-        expected += [(CheckType.COMMAND, command) for command in self._contract.commands]
         checks = self._checks.copy()
-        limit_ms = self._contract.verification_timeout_ms
-        for kind, target in expected[len(checks) :]:
+        for kind, target, _ in self._steps[len(checks) :]:
             checks.append(
                 Check(type=kind, target=target, passed=False, reason=self._timed_out)
                 if self._begun
-                else _unchecked(kind, target, f"no thread was free within {limit_ms} ms")
+                else _unchecked(kind, target, f"no thread was free within {self.limit_ms} ms")
             )
         return checks
 
@@ -338,14 +399,9 @@ class _Batch:
     def _artifact(self, artifact: Artifact) -> Check:
         before = None
         if self._contract.is_fresh(artifact):
-            if artifact.path in self._baseline.unknown:
-                return _unchecked(
-                    CheckType.ARTIFACT,
-                    artifact.path,
-                    f"File {artifact.path} could not be read before the run: whether it changed"
-                    " is not known",
-                )
-            before = self._baseline.of(artifact.path)
+            if artifact.path in self._unknown:
+                return _unknown(CheckType.ARTIFACT, artifact.path)
+            before = self._before.get(artifact.path)
         if not needs_own_process(artifact, self._workspace):
             return check_artifact(
                 artifact, self._workspace, before=before, abandoned=self.processes.abandoned
@@ -378,23 +434,102 @@ class _Batch:
             why = f"the checker ended with {ended.code}: {_text(ended.output, 300)}"
             return _unchecked(CheckType.ARTIFACT, artifact.path, why)
 
+    def _files(self, artifact: Artifact) -> Check:
+        """So many files match, are new where they must be, and each is what is asked for."""
+        kind, target = CheckType.ARTIFACT, artifact.path
+        is_fresh = self._contract.is_fresh(artifact)
+        if is_fresh and target in self._unknown:
+            return _unknown(kind, target)
+        try:
+            paths = matching_files(
+                _file_pattern(target), self._workspace, abandoned=self.processes.abandoned
+            )
+        except TooManyFiles:
+            return _unchecked(kind, target, f"{target} matches more than {TREE_FILES_MAX} files")
+        old = [path for path in paths if is_fresh and not self._is_new(path)]
+        new = [path for path in paths if path not in {*old}]
+        problems = []
+        if len(new) < (artifact.min_files or 0):
+            were = f" ({len(old)} were there before the run and did not change)" if old else ""
+            problems.append(
+                f"Files {target}: {len(new)} found, minimum {artifact.min_files} required{were}"
+            )
+        if artifact.max_files is not None and len(paths) > artifact.max_files:
+            problems.append(f"Files {target}: {len(paths)} found, maximum {artifact.max_files}")
+        each_of_them = replace(artifact, min_files=None, max_files=None)
+        checks = [self._artifact(replace(each_of_them, path=path)) for path in new]
+        bad = [check for check in checks if not check.passed]
+        problems += [check.reason or "failed" for check in bad[:SHOWN_MAX]]
+        if len(bad) > SHOWN_MAX:
+            problems.append(f"{len(bad) - SHOWN_MAX} more files")
+        return Check(
+            type=kind,
+            target=target,
+            passed=not problems,
+            reason="; ".join(problems) or None,
+            evidence=f"{counted(len(new), 'file')}" + (f", {len(old)} old" if old else ""),
+            could_not_check=bool(bad) and all(check.could_not_check for check in bad),
+        )
+
+    def _is_new(self, path: str) -> bool:
+        before = self._before.get(path)
+        return before is None or has_changed(
+            path, before, self._workspace, self.processes.abandoned
+        )
+
+    def _change(self, text: str, *, changes: bool) -> Check:
+        """Something changed among the files that a pattern matches, or nothing did."""
+        kind, pattern = CheckType.CHANGE, _tree_pattern(text)
+        if text in self._unknown:
+            return _unknown(kind, text)
+        try:
+            now = matching_files(pattern, self._workspace, abandoned=self.processes.abandoned)
+        except TooManyFiles:
+            return _unchecked(kind, text, f"{text} matches more than {TREE_FILES_MAX} files")
+        before = [path for path in self._before if pattern.matches(path)]
+        gone = [path for path in before if path not in {*now}]
+        added = [path for path in now if path not in self._before]
+        others = [path for path in now if path in self._before and self._is_new(path)]
+        found = [
+            *(f"{path} deleted" for path in gone),
+            *(f"{path} added" for path in added),
+            *(f"{path} modified" for path in others),
+        ]
+        told = listed(found, SHOWN_MAX)
+        reason = None
+        if changes and not found:
+            reason = f"Nothing changed in {text}"
+        elif found and not changes:
+            reason = f"Changed in {text}, which must not change: {told}"
+        return Check(
+            type=kind,
+            target=text,
+            passed=reason is None,
+            reason=reason,
+            evidence=told or "nothing changed",
+        )
+
     def _command(self, command: str) -> Check:
-        if not self._commands_allowed:
+        if self._sandbox is None:
             return _unchecked(
                 CheckType.COMMAND,
                 command,
                 "not run: verification.dangerously_allow_validation_commands is off",
             )
+        walls = self._sandbox.around(self._workspace)
         try:
             ended = self.processes.run(
-                ["/bin/sh", "-c", command],
+                [*walls.argv, "/bin/sh", "-c", command],
                 cwd=self._workspace,
                 env=_command_environment(self._marker_env),
                 tail_bytes=OUTPUT_TAIL_BYTES + MARGIN_BYTES,
             )
         except OSError as error:
             return _unchecked(CheckType.COMMAND, command, f"could not start the command: {error}")
-        evidence = _text(ended.output, OUTPUT_TAIL_BYTES) or None
+        output = _text(ended.output, OUTPUT_TAIL_BYTES)
+        evidence = "\n".join(filter(None, (f"exit {ended.code}, {walls.said}", output)))
+        last = output.rpartition("\n")[2]
+        said = f": {one_line(last, SAID_CHARS_MAX)}" if last else ""
         if self.processes.abandoned() and ended.killed:
             reason: str | None = self._timed_out
         elif ended.code in (_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE):
@@ -408,7 +543,8 @@ class _Batch:
         elif ended.code < 0:
             reason = f"The command was killed by signal {-ended.code}"
         else:
-            reason = f"The command exited with {ended.code}, expected 0" if ended.code else None
+            reason = f"The command exited with {ended.code}, expected 0{said}"
+            reason = reason if ended.code else None
         return Check(
             type=CheckType.COMMAND,
             target=command,
@@ -416,6 +552,11 @@ class _Batch:
             reason=reason,
             evidence=evidence,
         )
+
+
+def _unknown(kind: CheckType, target: str) -> Check:
+    why = f"{target} could not be read whole before the run: whether it changed is not known"
+    return _unchecked(kind, target, why)
 
 
 def _unchecked(kind: CheckType, target: str, why: str, *, evidence: str | None = None) -> Check:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from subagents.domain.run.workspace import (
+    CACHES,
     FILES_MAX,
     ChangeKind,
     Changes,
@@ -21,13 +22,6 @@ LOOK_S: Final = 10.0
 COUNTED_BYTES_MAX: Final = 256 * 1024
 COUNTED_MAX: Final = 500
 """New files whose lines are counted."""
-CACHES: Final = frozenset(
-    {
-        *("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", "target"),
-        *(".pytest_cache", ".ruff_cache", ".hypothesis", ".cache", ".gradle", ".next", ".turbo"),
-        *(".DS_Store", ".idea", ".vscode", ".eggs", ".parcel-cache", ".pnpm-store"),
-    }
-)
 _ORDER: Final = {ChangeKind.DELETED: 0, ChangeKind.MODIFIED: 1, ChangeKind.ADDED: 2}
 
 

@@ -1,0 +1,99 @@
+"""Patterns of paths in contracts: ``out/*.csv``, ``src/**/*.py``, ``tests``. Pure; opens nothing.
+
+Paths are relative, with slashes. ``*``, ``?`` and ``[…]`` stay within one name, ``**`` stands for
+any number of directories.
+"""
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from subagents.errors import ContractError
+
+PARTS_MAX: Final = 100
+_MAGIC: Final = re.compile(r"[*?[]")
+_ANY_DEPTH: Final = "**"
+
+
+class PathPattern(NamedTuple):
+    """A pattern, ready to be used."""
+
+    text: str
+    base: str
+    """Everything that it can match is this path or lies below it; ``""`` = the workspace."""
+    matches: Callable[[str], bool]
+    names: frozenset[str]
+    """Those spelled out in it, so that a directory that is passed over otherwise is not."""
+
+
+def is_pattern(text: str) -> bool:
+    return _MAGIC.search(text) is not None
+
+
+def pattern_of(text: str, *, field: str, whole_directories: bool = False) -> PathPattern:
+    """Read a pattern.
+
+    Args:
+        text: As in the contract.
+        field: Its name there, for the refusal.
+        whole_directories: A directory that matches stands for everything below it.
+
+    Raises:
+        ContractError: It is absolute, or leaves the workspace through ``..``.
+    """
+    parts = [part for part in text.split("/") if part not in {"", "."}]
+    if text.startswith("/") or ".." in parts:
+        raise ContractError(f"{field} must be a path or pattern below the working directory")
+    if len(parts) > PARTS_MAX:
+        raise ContractError(f"{field} must have at most {PARTS_MAX} names, not {len(parts)}")
+    fixed = _until_magic(parts)
+    names = [_any if part == _ANY_DEPTH else _named(part) for part in parts]
+
+    def matches(path: str) -> bool:
+        return _fits(names, path.split("/"), whole_directories=whole_directories)
+
+    return PathPattern(text=text, base="/".join(fixed), matches=matches, names=frozenset(fixed))
+
+
+_Named = Callable[[str], object]
+
+
+def _any(_name: str) -> object:
+    return True
+
+
+def _named(part: str) -> _Named:
+    return re.compile(fnmatch.translate(part)).match
+
+
+def _until_magic(parts: Sequence[str]) -> list[str]:
+    fixed: list[str] = []
+    for part in parts:
+        if is_pattern(part):
+            break
+        fixed.append(part)
+    return fixed
+
+
+def _fits(names: Sequence[_Named], path: Sequence[str], *, whole_directories: bool) -> bool:
+    """Name by name, from the front; ``reached`` holds how many of ``names`` can be used up."""
+    reached = _skipping(names, {0})
+    for name in path:
+        if whole_directories and len(names) in reached:
+            return True  # a directory above it fits
+        onward = set()
+        for at in reached:
+            if at < len(names) and names[at](name):
+                onward.add(at if names[at] is _any else at + 1)
+        reached = _skipping(names, onward)
+    return len(names) in reached
+
+
+def _skipping(names: Sequence[_Named], reached: set[int]) -> set[int]:
+    """``**`` may stand for no directory at all."""
+    found = set(reached)
+    for at in range(len(names)):
+        if at in found and names[at] is _any:
+            found.add(at + 1)
+    return found

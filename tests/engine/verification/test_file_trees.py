@@ -1,0 +1,158 @@
+"""Files are counted, compared and named by patterns, within bounds."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.engine.verification.checking import before, verify
+
+from subagents.domain.rules.path_patterns import pattern_of
+from subagents.domain.run.outcome import Check, Verdict
+from subagents.domain.run.spec import Artifact, Contract
+from subagents.engine.verification import file_trees
+from subagents.engine.verification.contract_files import Abandoned
+from subagents.engine.verification.file_trees import TooManyFiles, matching_files
+
+
+def put(place: Path, *names: str, text: str = "x") -> None:
+    for name in names:
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+
+
+def check_after(place: Path, contract: Contract, work: Callable[[], object]) -> Check:
+    baseline = before(contract, place)
+    work()
+    return verify(contract, place, baseline=baseline).checks[0]
+
+
+@pytest.mark.requirement("contract:patterns")
+def test_caches_and_links_to_directories_are_passed_over_unless_they_are_named(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, "a.py", "src/b.py", "src/__pycache__/c.py", ".git/d.py", "node_modules/e.py")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    every = pattern_of("**/*.py", field="path")
+    assert matching_files(every, tmp_path) == ["a.py", "src/b.py"]
+    named = pattern_of("node_modules/*.py", field="path")
+    assert matching_files(named, tmp_path) == ["node_modules/e.py"]
+    assert matching_files(pattern_of("a.py", field="path"), tmp_path) == ["a.py"]
+    assert matching_files(pattern_of("no/*.py", field="path"), tmp_path) == []
+
+
+@pytest.mark.requirement("contract:patterns")
+def test_what_is_too_much_to_be_known_is_not_held_against_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_trees, "TREE_FILES_MAX", 2)
+    put(tmp_path, "a", "b", "c")
+    with pytest.raises(TooManyFiles):
+        matching_files(pattern_of("*", field="path"), tmp_path)
+    with pytest.raises(Abandoned):
+        matching_files(pattern_of("*", field="path"), tmp_path, abandoned=lambda: True)
+    contract = Contract(must_not_change=("*",))
+    found = verify(contract, tmp_path, baseline=before(contract, tmp_path))
+    assert found.verdict is Verdict.COULD_NOT_CHECK
+
+
+@pytest.mark.requirement("contract:glob-count")
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (["out/1.csv", "out/2.csv"], None),
+        (["out/1.csv"], "Files out/*.csv: 1 found, minimum 2 required"),
+        (
+            ["out/1.csv", "out/2.csv", "out/3.csv", "out/4.csv"],
+            "Files out/*.csv: 4 found, maximum 3",
+        ),
+    ],
+)
+def test_files_are_counted(tmp_path: Path, made: list[str], told: str | None) -> None:
+    contract = Contract(artifacts=(Artifact(path="out/*.csv", min_files=2, max_files=3),))
+    check = check_after(tmp_path, contract, lambda: put(tmp_path, *made))
+    assert check.reason == told
+
+
+@pytest.mark.requirement("contract:glob-count", "contract:fresh")
+def test_old_files_are_not_counted_and_each_new_one_must_be_as_asked(tmp_path: Path) -> None:
+    put(tmp_path, "1.json", "2.json", text="old, and no JSON")
+    contract = Contract(artifacts=(Artifact(path="*.json", min_files=2, json=True),))
+    check = check_after(tmp_path, contract, lambda: put(tmp_path, "3.json", text="{"))
+    assert check.reason is not None
+    few, bad = check.reason.split("; ")
+    assert few == (
+        "Files *.json: 1 found, minimum 2 required (2 were there before the run and did not change)"
+    )
+    assert bad.startswith("File 3.json is not valid JSON")
+
+
+@pytest.mark.requirement("contract:scope")
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        ("touch", None),
+        ("edit", "Changed in tests, which must not change: tests/a modified"),
+        ("delete", "Changed in tests, which must not change: tests/a deleted"),
+        ("add", "Changed in tests, which must not change: tests/sub/new added"),
+    ],
+)
+def test_what_must_not_change_is_watched_by_content(
+    tmp_path: Path, work: str, told: str | None
+) -> None:
+    put(tmp_path, "tests/a", "src/b")
+    works: dict[str, Callable[[], object]] = {
+        "touch": lambda: os.utime(tmp_path / "tests/a", (1, 1)),
+        "edit": lambda: put(tmp_path, "tests/a", text="y"),
+        "delete": (tmp_path / "tests/a").unlink,
+        "add": lambda: put(tmp_path, "tests/sub/new"),
+    }
+    check = check_after(tmp_path, Contract(must_not_change=("tests",)), works[work])
+    assert check.reason == told
+
+
+@pytest.mark.requirement("contract:scope")
+def test_what_must_change_is_named_when_it_did_not(tmp_path: Path) -> None:
+    put(tmp_path, "src/a")
+    contract = Contract(must_change=("src/**",))
+    idle = check_after(tmp_path, contract, lambda: put(tmp_path, "src/a"))
+    assert (idle.target, idle.reason) == ("src/**", "Nothing changed in src/**")
+    done = check_after(tmp_path, contract, lambda: put(tmp_path, "src/new"))
+    assert (done.passed, done.evidence) == (True, "src/new added")
+
+
+@pytest.mark.requirement("contract:newer-than")
+def test_a_file_can_be_asked_to_be_newer_than_another(tmp_path: Path) -> None:
+    put(tmp_path, "built", "source")
+    os.utime(tmp_path / "source", (2000, 2000))
+    contract = Contract(artifacts=(Artifact(path="built", newer_than="source"),))
+    assert verify(contract, tmp_path).checks[0].passed
+    os.utime(tmp_path / "built", (2000, 2000))
+    assert verify(contract, tmp_path).checks[0].reason == "File built is not newer than source"
+    (tmp_path / "source").unlink()
+    told = "File built cannot be compared with source: No such file or directory"
+    assert verify(contract, tmp_path).checks[0].reason == told
+
+
+@pytest.mark.requirement("contract:regex")
+@pytest.mark.parametrize(
+    ("regex", "told"),
+    [
+        (r"^version = \d+\.\d+$", None),
+        (r"^version$", "File a has no match for /^version$/"),
+        ("(x+x+)+y", "File a has no match for /(x+x+)+y/"),
+    ],
+)
+def test_a_pattern_is_looked_for_line_by_line_in_linear_time(
+    tmp_path: Path, regex: str, told: str | None
+) -> None:
+    put(tmp_path, "a", text="name = x\nversion = 1.2\n" + "x" * 5000)
+    contract = Contract(artifacts=(Artifact(path="a", regex=regex),))
+    assert verify(contract, tmp_path).checks[0].reason == told
+
+
+@pytest.mark.requirement("contract:regex")
+def test_a_large_text_is_searched_in_a_process_of_its_own(tmp_path: Path) -> None:
+    put(tmp_path, "a", text="x\n" * 600_000 + "end")
+    contract = Contract(artifacts=(Artifact(path="a", regex="^end$"),))
+    assert verify(contract, tmp_path).checks[0].passed
