@@ -23,7 +23,8 @@ NAMED_WELL: Final = frozenset(
         *("verification.artifacts[].json", "verification.artifacts[].sha256"),
         *("verification.artifacts[].junit", "verification.artifacts[].minTests"),
         *("verification.artifacts[].newerThan", "verification.artifacts[].maxFiles"),
-        *("verification.artifacts[].fresh", "verification.mustNotChange"),
+        *("verification.artifacts[].fresh", "verification.artifacts[].minItems"),
+        *("verification.mustChange", "verification.mustNotChange"),
         *("budget.maxTokens", "budget.maxCostUsd", "budget.maxRuns", "budget.maxSeconds"),
     }
 )
