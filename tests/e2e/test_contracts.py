@@ -8,7 +8,9 @@ from tests.e2e.live_home import DEFAULTS, MARK_ATTEMPT, audit, live_home, until
 
 from subagents.domain.run.events import VerificationFinished
 
-COMMANDS = f"{DEFAULTS}\n[verification]\ndangerously_allow_validation_commands = true\n"
+COMMANDS = (
+    f"{DEFAULTS}\n[verification]\ndangerously_allow_validation_commands = true\nsandbox = false\n"
+)
 ITEMS = {"artifacts": [{"path": "out.json", "json": True, "minItems": 2, "requiredKeys": ["id"]}]}
 GOOD = """echo '[{"id": 1}, {"id": 2}]' > out.json"""
 BAD = """echo '[{"id": 1}]' > out.json"""

@@ -31,6 +31,7 @@ max_concurrent = 64
 
 [verification]
 dangerously_allow_validation_commands = true
+sandbox = false
 """
 
 

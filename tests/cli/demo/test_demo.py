@@ -70,7 +70,7 @@ def test_the_demo_does_real_work_shows_it_and_leaves_nothing(tmp_path: Path) -> 
 
     assert done.returncode == 0, done.stdout + done.stderr
     for shown in (
-        "verification failed: counts.json: File counts.json has 0 items",
+        "verification failed: File counts.json has 0 items",
         "attempt 2 started",
         "? report asks: Sort the report by size or by name?",
         '"size"',

@@ -64,7 +64,7 @@ def _all_verified(done: Demonstrated) -> bool:
 
 def _retried_once(done: Demonstrated) -> bool:
     verdicts = [_verdict(each) for each in _of(done, RETRIED, "VerificationFinished")]
-    told = "I was told: counts.json" in (done.items[RETRIED].result or "")
+    told = "I was told: File counts.json" in (done.items[RETRIED].result or "")
     return verdicts == ["failed", "passed"] and told
 
 
