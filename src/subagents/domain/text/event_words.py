@@ -291,7 +291,7 @@ WORDS: Final = dict(
         _row(
             events.BaselineTaken,
             lambda event, *_: (
-                f"looked at the files of its contract: {len(event.baseline.files)} are there already"
+                f"looked at its contract's files: {len(event.baseline.files)} are there already"
             ),
         ),
         _row(events.AttemptStarted, _started, line=LineType.SYSTEM),
