@@ -160,9 +160,8 @@ def old_files(baseline: Baseline) -> tuple[str, ...]:
     names = listed([one_line(each.path) for each in baseline.files], OLD_FILES_NAMED)
     is_one = len(baseline.files) == 1
     are, count, them = ("is", "counts", "it") if is_one else ("are", "count", "them")
-    as_is = "it is" if is_one else "they are"
     text = f"{names} {are} there already and {count} only if the run changes {them}"
-    return (f"{text} (fresh: false or --verify-existing: {them} as {as_is})",)
+    return (f"{text} (to accept {them} unchanged: fresh: false, or --verify-existing)",)
 
 
 def _at_most(field: str, count: int, most: int) -> None:
