@@ -31,6 +31,7 @@ from subagents.engine.verification.verifier import Verifier
 from subagents.ports import Batch, RunFilter
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
+from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
@@ -107,6 +108,7 @@ def engine_on(store: SqliteStore, settings: Settings) -> Engine:
             progress_log=ProgressFiles(FILES / "progress"),
             transcripts=TranscriptFiles(FILES / "transcripts"),
             performance=PerformanceFiles(FILES / "performance"),
+            results=ResultFiles(FILES / "results"),
             owner="bench",
         )
     )

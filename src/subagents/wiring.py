@@ -45,6 +45,7 @@ from subagents.runtimes.provider_keys import provider_of
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
+from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.migrate import migrations
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
@@ -110,7 +111,8 @@ def build_node(
     processes = DaemonThreads("processes")
     trees = DaemonThreads("worktrees")
     store = SqliteStore(paths.database)
-    command = CommandRuntime(paths.attempts_dir, clock, processes)
+    kept = config.settings.retention.result_bytes_max
+    command = CommandRuntime(paths.attempts_dir, clock, processes, result_bytes_max=kept)
     attempts = ProcessAttempts(paths.attempts_dir, clock, processes)
     host = RuntimeHost(attempts, clock, processes, BRIDGE)
     runtimes, _ = runtimes_of(host, command)
@@ -146,6 +148,7 @@ def build_node(
         progress_log=ProgressFiles(paths.progress_dir),
         transcripts=TranscriptFiles(paths.transcripts_dir),
         performance=PerformanceFiles(paths.state_dir),
+        results=ResultFiles(paths.results_dir),
         owner=f"{os.uname().nodename}:{os.getpid()}",
         secrets_of=lambda run: own_secrets(
             run.resolved.options, os.environ, passes=passes_of(runtimes.get(run.resolved.runtime))

@@ -30,6 +30,7 @@ from subagents.ports import Launch, StartedInfo
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
+from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
@@ -100,6 +101,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
             verifier=Verifier(threads, clock, commands_allowed=False),
             settings=load_config(None, {}, {}).settings,
             progress_log=ProgressFiles(paths.progress_dir),
+            results=ResultFiles(paths.results_dir),
             transcripts=TranscriptFiles(paths.transcripts_dir),
             performance=PerformanceFiles(paths.state_dir),
             owner=f"test-{os.getpid()}",

@@ -110,6 +110,35 @@ def test_a_worker_that_ended_while_no_daemon_was_there_is_settled_from_its_files
         assert_ended_once(home, run_id, numbered(20))
 
 
+@pytest.mark.requirement("results:whole")
+@pytest.mark.parametrize("is_killed_before", [True, False], ids=["before-its-end", "after-its-end"])
+def test_a_long_result_is_whole_whenever_the_daemon_is_killed(
+    tmp_path: Path, *, is_killed_before: bool
+) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn("until [ -e go ]; do sleep 0.05; done; seq 200000")
+        home.worker_pid(run_id)
+        if is_killed_before:
+            home.kill()
+        (home.work / "go").touch()
+        until(lambda: home.attempt_file(run_id, "exit").exists(), what="the exit on record")
+        if not is_killed_before:
+            home.kill()
+        home.start()
+
+        item = home.finish(run_id)[0]
+        with home.client() as client:
+            text = client.get_bytes(f"/v1/runs/{run_id}/result/text").decode()
+
+        assert text.split("\n") == [str(number) for number in range(1, 200_001)]
+        assert (item["truncated"], item["keptBytes"], item["resultBytes"]) == (
+            True,
+            len(text),
+            len(text),
+        )
+        assert len(item["result"]) <= 32_768
+
+
 @pytest.mark.requirement("e2e:kill:exit-code")
 def test_a_failure_while_no_daemon_was_there_is_told_with_its_exit_code(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:

@@ -35,6 +35,7 @@ from subagents.ports import (
 )
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
+from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
@@ -259,6 +260,7 @@ class World:
                 verifier=verifier,
                 settings=self.settings,
                 progress_log=ProgressFiles(self.directory / "progress"),
+                results=ResultFiles(self.directory / "results"),
                 transcripts=TranscriptFiles(self.directory / "transcripts"),
                 performance=PerformanceFiles(self.directory),
                 owner=f"boot{self.boots}",

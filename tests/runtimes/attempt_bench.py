@@ -23,7 +23,7 @@ from subagents.domain.run.values import (
     attempt_id,
 )
 from subagents.domain.run.worker_output import OutputBatch, OutputItem
-from subagents.ports import AttemptRef, Launch
+from subagents.ports import AttemptRef, Launch, LongResult
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.process.processes import orphans, reap
 from subagents.runtimes.process.shim import AttemptDirectory
@@ -131,14 +131,15 @@ class Bench:
 class Ended:
     """Everything that was seen of an attempt."""
 
-    def __init__(self, seen: Iterable[tuple[Signal | OutputBatch, int]]) -> None:
+    def __init__(self, seen: Iterable[tuple[Signal | OutputBatch | LongResult, int]]) -> None:
         self.pairs: list[tuple[Signal, int]] = []
         self.batches: list[OutputBatch] = []
         for each, cursor in seen:
             if isinstance(each, OutputBatch):
                 self.batches.append(each)
             else:
-                self.pairs.append((each, cursor))
+                signal = each.seen if isinstance(each, LongResult) else each
+                self.pairs.append((signal, cursor))
         self.signals = [signal for signal, _ in self.pairs]
 
     @property

@@ -13,14 +13,13 @@ from tests.runtimes.attempt_bench import Bench, Ended
 from subagents.domain.run.run import Exit
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import OutputBatch
+from subagents.domain.run.worker_output import RESULT_BYTES_MAX, OutputBatch
 from subagents.errors import (
     ConfigError,
     RuntimeUnavailable,
     SubagentsError,
     UsageError,
 )
-from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
 from subagents.runtimes.process.environment import ARGUMENT_BYTES_MAX, TASK_VARIABLE_BYTES_MAX
 
 

@@ -11,7 +11,7 @@ from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable
-from subagents.ports import AttemptRef, Launch, StartedInfo
+from subagents.ports import AttemptRef, Launch, LongResult, StartedInfo
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation import conversation
 from subagents.testing.conformance import Behaviour, Broken
@@ -63,7 +63,7 @@ class NeverAdopts(Wrong):
 class RepeatsItself(Wrong):
     async def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+    ) -> AsyncIterator[tuple[Signal | OutputBatch | LongResult, int]]:
         async for each in super().watch(ref, cursor=0, positions={}):
             yield each
 
@@ -71,7 +71,7 @@ class RepeatsItself(Wrong):
 class LosesWhatWasSaid(Wrong):
     async def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+    ) -> AsyncIterator[tuple[Signal | OutputBatch | LongResult, int]]:
         async for each in super().watch(ref, cursor=cursor, positions=positions):
             if not isinstance(each[0], OutputBatch):
                 yield each

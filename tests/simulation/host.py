@@ -37,6 +37,7 @@ from subagents.engine.parts import Adapters
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
 from subagents.ports import Batch
 from subagents.store.progress_files import ProgressFiles
+from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
@@ -217,6 +218,7 @@ class Host:
                 verifier=verifier,
                 settings=self.settings,
                 progress_log=ProgressFiles(self._path.parent / "progress"),
+                results=ResultFiles(self._path.parent / "results"),
                 transcripts=self.transcripts(),
                 performance=self.records(),
                 owner="simulated",

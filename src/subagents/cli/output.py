@@ -55,8 +55,13 @@ def has_colour() -> bool:
 
 def data(text: str) -> None:
     """Write a worker's text to stdout: as it is into a pipe, harmless on a terminal."""
-    shown = harmless(text) if sys.stdout.isatty() else text
-    sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")
+    written = shown(text)
+    sys.stdout.write(written if written.endswith("\n") else f"{written}\n")
+
+
+def shown(text: str) -> str:
+    """A worker's text, or a part of it, as stdout bears it."""
+    return harmless(text) if sys.stdout.isatty() else text
 
 
 def line(text: str = "") -> None:

@@ -15,6 +15,7 @@ Exit codes
    7  the daemon cannot be reached
    8  still pending after --timeout; `subagents ask`: nobody answered in time
    9  `subagents ask`: the answer is no (deny)
+  10  the result is larger than what is kept of it (retention.max_result_mb), or its file is gone
  130  interrupted (Ctrl-C); runs continue
 
 For several runs, the first of 3, 8, 5 and 6 that applies to any of them is used.

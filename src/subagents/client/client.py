@@ -124,6 +124,13 @@ class Client:
         """POST ``body`` as JSON; raises like ``get``."""
         return self._call("POST", path, None, {} if body is None else body, timeout_s or 0.0)
 
+    def get_bytes(self, path: str, query: Query | None = None) -> bytes:
+        """GET what is no document; raises like ``get``."""
+        answer, content = self._asked("GET", path, query, None, 0.0)
+        if not 200 <= answer.status < 300:
+            self._codec.answer(answer.status, content)
+        return content
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -138,6 +145,12 @@ class Client:
     def _call(
         self, method: str, path: str, query: Query | None, body: object, more_s: float
     ) -> Document:
+        answer, content = self._asked(method, path, query, body, more_s)
+        return self._codec.answer(answer.status, content)
+
+    def _asked(
+        self, method: str, path: str, query: Query | None, body: object, more_s: float
+    ) -> tuple[Answer, bytes]:
         sent = self._codec.request(method, path, query, body)
         try:
             answer, content = self._exchange(sent, self._timeout_s + more_s)
@@ -149,7 +162,7 @@ class Client:
             except Gone as again:
                 raise _unreachable(self._path, again) from again
         self.daemon_version = answer.headers.get(VERSION_HEADER, "")
-        return self._codec.answer(answer.status, content)
+        return answer, content
 
     def _exchange(self, sent: bytes, timeout_s: float) -> tuple[Answer, bytes]:
         if self._connection is not None and not self._connection.is_reusable:
@@ -198,6 +211,13 @@ class AsyncClient:
         """Like ``Client.post``."""
         return await self._call("POST", path, None, {} if body is None else body, timeout_s or 0.0)
 
+    async def get_bytes(self, path: str, query: Query | None = None) -> bytes:
+        """Like ``Client.get_bytes``."""
+        answer, content = await self._asked("GET", path, query, None, 0.0)
+        if not 200 <= answer.status < 300:
+            self._codec.answer(answer.status, content)
+        return content
+
     async def aclose(self) -> None:
         """Close the connections that no call uses. Idempotent."""
         while self._idle:
@@ -217,6 +237,12 @@ class AsyncClient:
     async def _call(
         self, method: str, path: str, query: Query | None, body: object, more_s: float
     ) -> Document:
+        answer, content = await self._asked(method, path, query, body, more_s)
+        return self._codec.answer(answer.status, content)
+
+    async def _asked(
+        self, method: str, path: str, query: Query | None, body: object, more_s: float
+    ) -> tuple[Answer, bytes]:
         sent = self._codec.request(method, path, query, body)
         try:
             connection = await self._connected()
@@ -227,7 +253,7 @@ class AsyncClient:
             self._idle.append(connection)
         else:
             await connection.close()
-        return self._codec.answer(answer.status, content)
+        return answer, content
 
     async def _connected(self) -> AsyncConnection:
         while self._idle:

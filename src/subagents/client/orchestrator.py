@@ -12,8 +12,10 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, Literal, Unpack
+from typing import Final, Literal, TypeVar, Unpack
 from urllib.parse import quote
+
+import msgspec
 
 from subagents.api.wire.agent_answers import (
     SuggestedAgent,
@@ -30,6 +32,7 @@ from subagents.api.wire.run_answers import (
     RunStatus,
     SentMessage,
     SpawnReceipt,
+    StoredResult,
     WaitResult,
 )
 from subagents.api.wire.wire_struct import read
@@ -37,6 +40,7 @@ from subagents.client.agent_tools import Tools, camel, camel_keys
 from subagents.client.client import AsyncClient, Query
 from subagents.client.daemon_start import ensure_daemon
 from subagents.client.spawn_keywords import SpawnParameters
+from subagents.client.whole_result import pages_async
 from subagents.config.paths import Paths
 from subagents.errors import Unavailable
 
@@ -52,6 +56,8 @@ EVENTS_WAIT_S: Final = 20
 RECONNECT_S: Final = 30.0
 """How long it looks for a daemon that went away."""
 RECONNECT_POLL_S: Final = 0.2
+
+R = TypeVar("R", bound=StoredResult)
 
 
 class RunHandle:
@@ -89,9 +95,29 @@ class RunHandle:
             if found.completed:
                 if found.messages:
                     await self._client.post("/v1/inbox/ack", {"messageIds": found.messages})
-                return found.completed[0]
+                return await self._whole(found.completed[0])
             if deadline is not None and loop.time() >= deadline:
                 raise TimeoutError(f"run {self.id} has not ended within {timeout_s} s")
+
+    async def result(self) -> str | None:
+        """The whole result of a run that ended, whatever its length; None = it gave none, or has
+        not ended. Consumes nothing.
+
+        Raises:
+            NotFound: The run was pruned, or the file with its long result is gone.
+        """
+        answer = await self._client.get(f"/v1/runs/{self.id}/result")
+        return (await self._whole(read(answer, StoredResult))).result
+
+    async def _whole(self, found: R) -> R:
+        """With all of its result that is kept: an answer carries the last 32 KiB."""
+        if not found.truncated:
+            return found
+        size = found.kept_bytes
+        data = b"".join([page async for page in pages_async(self._client, self.id, size)])
+        is_cut = len(data) < found.result_bytes
+        text = data.decode("utf-8", "replace")
+        return msgspec.structs.replace(found, result=text, truncated=is_cut)
 
     async def status(self) -> RunStatus:
         """How the run is doing now, as ``subagents status --json`` shows it."""

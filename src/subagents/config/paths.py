@@ -64,6 +64,11 @@ class Paths:
         return self.state_dir / "progress"
 
     @property
+    def results_dir(self) -> Path:
+        """Results that are too long for the database, as long as their runs are kept."""
+        return self.state_dir / "results"
+
+    @property
     def transcripts_dir(self) -> Path:
         """The transcript of each run, as long as the run is kept."""
         return self.state_dir / "transcripts"

@@ -355,6 +355,19 @@ class Retention(Section, frozen=True):
         int,
         Meta(ge=7, le=3650, description="Consumed results and their runs are kept this long."),
     ] = 7
+    max_result_mb: Annotated[
+        float,
+        Meta(
+            ge=0.1,
+            le=1024,
+            description="Kept of one result, in megabytes of 1,048,576 bytes; of a longer one the "
+            "end, and every answer says that it was cut. Read when the daemon starts.",
+        ),
+    ] = 64
+
+    @property
+    def result_bytes_max(self) -> int:
+        return int(self.max_result_mb * 1024 * 1024)
 
 
 class DaemonSettings(Section, frozen=True):

@@ -21,6 +21,7 @@ from subagents.engine.messages.reports import Reports
 from subagents.engine.outbox import Outbox
 from subagents.engine.records.counters import Counters
 from subagents.engine.records.recorder import Recorder
+from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.feed import Feed
@@ -37,6 +38,7 @@ from subagents.ports import (
     OffLoop,
     PerformanceLog,
     ProgressLog,
+    ResultLog,
     Runtime,
     Store,
     TranscriptLog,
@@ -69,6 +71,7 @@ class Adapters:
     progress_log: ProgressLog
     transcripts: TranscriptLog
     performance: PerformanceLog
+    results: ResultLog
     worker_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
     """Added to the environment of a run's workers."""
     secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of
@@ -103,6 +106,7 @@ class Parts:
         self.mailbox = Mailbox(kernel)
         self.questions = Questions(kernel)
         self.reports = Reports(kernel, given.progress_log)
+        self.results = Results(kernel, given.results, bytes_max=settings.retention.result_bytes_max)
         self.counters = Counters(ledger)
         self.recorder = Recorder(kernel, given.transcripts)
         self.track_records = TrackRecords(kernel, given.performance)
@@ -121,6 +125,7 @@ class Parts:
             runtimes=runtimes,
             recorder=self.recorder,
             reports=self.reports,
+            results=self.results,
             provider_gates=self.provider_gates,
             workspaces=self.workspaces,
             lease_ms=lease_ms,
@@ -147,6 +152,7 @@ class Parts:
             mailbox=self.mailbox,
             reports=self.reports,
             recorder=self.recorder,
+            results=self.results,
             track_records=self.track_records,
             workspaces=self.workspaces,
             runtimes=runtimes,

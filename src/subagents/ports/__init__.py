@@ -7,6 +7,7 @@ from subagents.ports.logs import Exporter as Exporter
 from subagents.ports.logs import ExportState as ExportState
 from subagents.ports.logs import PerformanceLog as PerformanceLog
 from subagents.ports.logs import ProgressLog as ProgressLog
+from subagents.ports.logs import ResultLog as ResultLog
 from subagents.ports.logs import TranscriptLog as TranscriptLog
 from subagents.ports.store import Batch as Batch
 from subagents.ports.store import FeedEntry as FeedEntry
@@ -23,6 +24,7 @@ from subagents.ports.workers import Bounded as Bounded
 from subagents.ports.workers import Courier as Courier
 from subagents.ports.workers import Greeted as Greeted
 from subagents.ports.workers import Launch as Launch
+from subagents.ports.workers import LongResult as LongResult
 from subagents.ports.workers import Runtime as Runtime
 from subagents.ports.workers import StartedInfo as StartedInfo
 from subagents.ports.workers import Varied as Varied

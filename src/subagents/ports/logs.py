@@ -1,6 +1,6 @@
 """What is kept beside the store, and what leaves it: nothing is decided by any of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from subagents.domain.run.run import Progress
@@ -32,6 +32,41 @@ class ProgressLog(Protocol):
 
     def forget(self, run_id: RunId) -> None:
         """Drop them. Idempotent."""
+        ...
+
+
+class ResultLog(Protocol):
+    """Results that are too long for their runs. Blocking; the engine calls it off the loop."""
+
+    def keep(
+        self, run_id: RunId, name: str, pieces: Iterable[bytes], *, beside: Collection[str]
+    ) -> int:
+        """Store a result durably, or not at all; the same name again replaces it.
+
+        Args:
+            run_id: Whose.
+            name: Of the result.
+            pieces: Its bytes.
+            beside: Names of other results of the run that stay; all others go.
+
+        Returns:
+            Its size in bytes.
+
+        Raises:
+            OSError: It was not kept.
+        """
+        ...
+
+    def read(self, run_id: RunId, name: str, offset: int, bytes_max: int) -> bytes:
+        """At most so many bytes from there on; none behind the end.
+
+        Raises:
+            OSError: It is not there, or cannot be read.
+        """
+        ...
+
+    def forget(self, run_id: RunId) -> None:
+        """Drop all results of the run. Idempotent."""
         ...
 
 

@@ -4,13 +4,13 @@ Each method says what repeating it does: the outbox performs effects at least on
 awaited on the daemon's event loop: work that blocks goes through ``OffLoop``.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.outcome import DeliveryOutcome
 from subagents.domain.run.run import Message, Run, Usage
-from subagents.domain.run.signals import Signal
+from subagents.domain.run.signals import ResultSeen, Signal
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import (
     AttemptId,
@@ -97,6 +97,16 @@ class StartedInfo(Value, frozen=True):
     """What the program calls its session, where that is known at the start (``SessionSeen``)."""
 
 
+class LongResult(NamedTuple):
+    """A result that is too long for its run, and how to read all of it."""
+
+    seen: ResultSeen
+    """With the end of its text and the size of the whole."""
+    pieces: Callable[[int], Iterator[str]]
+    """Its text in pieces that end with a line where they can, the last at most so many bytes of it
+    in all. Blocking; each piece comes quickly and may be read until the terminal signal."""
+
+
 class Runtime(Protocol):
     """Runs attempts of one kind and reports what it sees of them.
 
@@ -156,7 +166,7 @@ class Runtime(Protocol):
 
     def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+    ) -> AsyncIterator[tuple[Signal | OutputBatch | LongResult, int]]:
         """Yield ``(what was seen, cursor after it)`` in order; ends after a terminal signal.
 
         Signals are evidence of how the attempt does, an ``OutputBatch`` is what it wrote. All its

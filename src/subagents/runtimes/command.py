@@ -37,6 +37,7 @@ from subagents.ports import (
     Bound,
     Clock,
     Launch,
+    LongResult,
     OffLoop,
     StartedInfo,
 )
@@ -78,8 +79,12 @@ class CommandRuntime:
         off_loop: Carries everything that blocks.
     """
 
-    def __init__(self, attempts_root: Path, clock: Clock, off_loop: OffLoop) -> None:
-        self._attempts = ProcessAttempts(attempts_root, clock, off_loop)
+    def __init__(
+        self, attempts_root: Path, clock: Clock, off_loop: OffLoop, *, result_bytes_max: int = 0
+    ) -> None:
+        self._attempts = ProcessAttempts(
+            attempts_root, clock, off_loop, result_bytes_max=result_bytes_max
+        )
 
     @property
     def name(self) -> str:
@@ -151,7 +156,7 @@ class CommandRuntime:
 
     def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+    ) -> AsyncIterator[tuple[Signal | OutputBatch | LongResult, int]]:
         """See ``ports.Runtime.watch``; the cursor is a byte offset in the standard output.
 
         Positions are byte offsets, too: ``out`` and ``err``.

@@ -19,7 +19,7 @@ from subagents.domain.run.signals import (
 )
 from subagents.domain.run.worker_output import LineType, OutputBatch
 from subagents.errors import RuntimeUnavailable, UsageError
-from subagents.ports import AttemptRef, Launch, Runtime
+from subagents.ports import AttemptRef, Launch, LongResult, Runtime
 from subagents.testing.conformance import Broken
 
 BOUND_S: Final = 30.0
@@ -85,6 +85,10 @@ class Seen:
     def __init__(self) -> None:
         self.all: list[tuple[Signal | OutputBatch, int]] = []
         self.is_over = False
+
+    def add(self, seen: Signal | OutputBatch | LongResult, cursor: int) -> None:
+        """One more; a long result as its runs shows it."""
+        self.all.append((seen.seen if isinstance(seen, LongResult) else seen, cursor))
 
     @property
     def signals(self) -> list[Signal]:
@@ -180,7 +184,7 @@ async def read(
         async for each in runtime.watch(ref, cursor=cursor, positions=positions or {}):
             if seen.terminal is not None:
                 raise Broken(f"nothing comes after the terminal signal\n  found: {each!r}")
-            seen.all.append(each)
+            seen.add(*each)
     if seen.terminal is None:
         raise Broken("watch ends after a terminal signal, not before")
     seen.is_over = True
@@ -197,7 +201,7 @@ async def watched(
 
     async def follow() -> None:
         async for each in runtime.watch(ref, cursor=cursor, positions=positions):
-            seen.all.append(each)
+            seen.add(*each)
         seen.is_over = True
 
     task = asyncio.create_task(follow())

@@ -231,14 +231,14 @@ def test_the_whole_result_is_read_page_by_page_and_reading_it_consumes_the_news(
         open_run = await desk.spawn("hang")
         await desk.until_phase(run_id, "completed")
         first = await desk.call("subagents", action="result", target=run_id)
-        rest = await desk.call(
-            "subagents", action="result", target=run_id, offset=first.structured["nextOffset"]
-        )
+        pages = [first]
+        while (after := pages[-1].structured["nextOffset"]) is not None:
+            ask = {"action": "result", "target": run_id, "offset": after}
+            pages.append(await desk.call("subagents", **ask))
 
-        texts = [str(each.structured["result"]) for each in (first, rest)]
+        texts = [str(each.structured["result"]) for each in pages]
         assert "".join(texts) == "é" * LONG_CHARS
-        assert rest.structured["nextOffset"] is None
-        assert "10000 more characters: offset=20000" in first.text
+        assert "40000 more bytes: offset=20000" in first.text
         assert len(first.text) <= ANSWER_CHARS_MAX
         assert first.offered == (f"{run_id}:announce",)
         assert await desk.acknowledge(first) == 1

@@ -17,7 +17,7 @@ from subagents.domain.run.signals import SessionSeen, Signal
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable
-from subagents.ports import AttemptRef, Launch
+from subagents.ports import AttemptRef, Launch, LongResult
 from subagents.runtimes.conversation import conversation, turn_reader
 from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.process.shim import ProcessAttempts
@@ -45,9 +45,9 @@ async def read_all(
 @asynccontextmanager
 async def watched(
     runtime: ConversationRuntime[EchoState], ref: AttemptRef
-) -> AsyncIterator[list[tuple[Signal | OutputBatch, int]]]:
+) -> AsyncIterator[list[tuple[Signal | OutputBatch | LongResult, int]]]:
     """Reads it in the background, as the supervisor does."""
-    seen: list[tuple[Signal | OutputBatch, int]] = []
+    seen: list[tuple[Signal | OutputBatch | LongResult, int]] = []
 
     async def follow() -> None:
         async for each in runtime.watch(ref, cursor=0, positions={}):
@@ -177,7 +177,7 @@ def test_a_new_daemon_goes_on_without_asking_or_telling_twice(tmp_path: Path) ->
         async def go() -> tuple[Ended, Ended]:
             first = runtime_of(bench)
             await first.start(saying(bench, "text one;listen"))
-            seen: list[tuple[Signal | OutputBatch, int]] = []
+            seen: list[tuple[Signal | OutputBatch | LongResult, int]] = []
             with contextlib.suppress(TimeoutError):
                 async for each in first.watch(bench.ref(), cursor=0, positions={}):
                     seen.append(each)
@@ -188,7 +188,7 @@ def test_a_new_daemon_goes_on_without_asking_or_telling_twice(tmp_path: Path) ->
             second = runtime_of(bench)
             info = await second.start(saying(bench, "text one;listen"))
             assert info.adopted
-            after: list[tuple[Signal | OutputBatch, int]] = []
+            after: list[tuple[Signal | OutputBatch | LongResult, int]] = []
 
             async def follow() -> None:
                 at = max(cursor for _, cursor in seen)

@@ -23,6 +23,7 @@ from subagents.engine.verification.verifier import Verifier
 from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.store.progress_files import ProgressFiles
+from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
@@ -85,6 +86,7 @@ async def engine_of(bench: Bench) -> AsyncIterator[Desk]:
             settings=SETTINGS,
             owner="test",
             progress_log=ProgressFiles(state / "progress"),
+            results=ResultFiles(state / "results"),
             transcripts=TranscriptFiles(state / "transcripts"),
             performance=PerformanceFiles(state),
         )

@@ -10,7 +10,7 @@ import pytest
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import OutputBatch, OutputItem
-from subagents.ports import Launch
+from subagents.ports import Launch, LongResult
 from subagents.runtimes.conversation.conversation import LAUNCH, OPENING
 from subagents.runtimes.conversation.dialect import Dialect, Opening
 from subagents.runtimes.conversation.turn_reader import CHECKPOINT, TurnReader
@@ -56,7 +56,7 @@ def read(
         seen += found
     seen += reader.finish()
     output = [piece for each, _ in seen if isinstance(each, OutputBatch) for piece in each.items]
-    signals = [each for each, _ in seen if not isinstance(each, OutputBatch)]
+    signals = [each for each, _ in seen if not isinstance(each, OutputBatch | LongResult)]
     return output, signals, reader.state
 
 

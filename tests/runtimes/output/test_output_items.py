@@ -4,7 +4,6 @@ import pytest
 
 from subagents.domain.run.worker_output import LINE_CHARS_MAX, LineType
 from subagents.runtimes.output.output_items import (
-    RESULT_BYTES_MAX,
     provider_message,
     result_signal,
     system_item,
@@ -32,13 +31,12 @@ def test_a_tool_is_shown_by_its_line_behind_a_mark() -> None:
     assert item.tool.command == "ls"
 
 
-@pytest.mark.requirement("runtimes:result-bounded")
-def test_of_a_long_result_the_end_is_kept_and_its_size_told() -> None:
-    whole, long = result_signal("done"), result_signal("é" * RESULT_BYTES_MAX, error="cut off")
+@pytest.mark.requirement("results:whole")
+def test_a_result_is_whole_whatever_its_length() -> None:
+    whole, long = result_signal("done"), result_signal("é" * 40_000, error="cut off")
 
     assert (whole.text, whole.bytes_total, whole.is_error) == ("done", 0, False)
-    assert long.bytes_total == 2 * RESULT_BYTES_MAX
-    assert len(long.text.encode()) <= RESULT_BYTES_MAX
+    assert (long.text, long.bytes_total) == ("é" * 40_000, 0)
     assert (long.is_error, long.error) == (True, "cut off")
 
 

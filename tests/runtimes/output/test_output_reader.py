@@ -17,10 +17,15 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.values import AttemptId
-from subagents.domain.run.worker_output import LINE_CHARS_MAX, OutputBatch, OutputItem
+from subagents.domain.run.worker_output import (
+    LINE_CHARS_MAX,
+    RESULT_BYTES_MAX,
+    OutputBatch,
+    OutputItem,
+)
+from subagents.ports import LongResult
 from subagents.runtimes.output import lines as lines_module
 from subagents.runtimes.output import output_reader as output_module
-from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
 from subagents.runtimes.output.output_reader import (
     CHUNK_BYTES,
     ITEMS_MAX,
@@ -28,6 +33,7 @@ from subagents.runtimes.output.output_reader import (
     Seen,
     Sizes,
     has_result,
+    whole_text,
 )
 from subagents.runtimes.output.worker_events import LINE_BYTES_MAX
 from subagents.runtimes.process import discard as discard_module
@@ -58,7 +64,17 @@ def _read(output: Output, *, result_before: bool = False) -> list[Seen]:
 
 
 def _signals(seen: list[Seen]) -> list[tuple[Signal, int]]:
-    return [(each, cursor) for each, cursor in seen if not isinstance(each, OutputBatch)]
+    return [(_short(each), at) for each, at in seen if not isinstance(each, OutputBatch)]
+
+
+def _last(seen: list[Seen]) -> Signal | LongResult:
+    last = seen[-1][0]
+    assert not isinstance(last, OutputBatch)
+    return last
+
+
+def _short(seen: Signal | LongResult) -> Signal:
+    return seen.seen if isinstance(seen, LongResult) else seen
 
 
 def _items(seen: list[Seen]) -> list[OutputItem]:
@@ -67,6 +83,25 @@ def _items(seen: list[Seen]) -> list[OutputItem]:
 
 def _texts(seen: list[Seen]) -> list[tuple[str, str]]:
     return [(item.type.value, item.text) for item in _items(seen)]
+
+
+@pytest.mark.requirement("results:whole")
+@pytest.mark.parametrize("bytes_max", [10**9, 200_000, 70_000])
+def test_the_whole_text_is_what_the_worker_wrote_without_events_and_bounded_from_its_end(
+    tmp_path: Path, bytes_max: int
+) -> None:
+    lines = [f"line {number} {'é' * (number % 90)}" for number in range(6_000)]
+    event = '{"subagents":"progress","phase":"x"}'
+    path = tmp_path / "out"
+    path.write_text("\n\n".join(lines[:3_000]) + f"\n{event}\n" + "\n".join(lines[3_000:]) + "\n\n")
+    wanted = "\n\n".join(lines[:3_000]) + "\n" + "\n".join(lines[3_000:])
+
+    found = "".join(whole_text(str(path), bytes_max, end=path.stat().st_size))
+
+    assert wanted.endswith(found)
+    assert len(found.encode()) <= bytes_max
+    assert found.startswith("line ")
+    assert found == wanted or len(found.encode()) > bytes_max - 300
 
 
 @pytest.mark.requirement("runtimes:signal-keys-repeat")
@@ -214,7 +249,7 @@ def test_the_tail_shows_text_events_as_text_and_no_other_events(tmp_path: Path) 
         b'before\n{"subagents":"usage","tokensIn":1}\n{"subagents":"text","text":"said"}\n'
         b'{"subagents":"broken"}\nafter\n\n',
     )
-    result = _read(_output(place))[-1][0]
+    result = _short(_last(_read(_output(place))))
 
     assert isinstance(result, ResultSeen)
     assert result.text == 'before\nsaid\n{"subagents":"broken"}\nafter'
@@ -225,7 +260,7 @@ def test_the_tail_shows_text_events_as_text_and_no_other_events(tmp_path: Path) 
 def test_the_end_of_an_event_that_was_cut_in_two_is_not_the_result(tmp_path: Path) -> None:
     event = b'{"subagents":"tool","name":"Read","output":"' + b"x" * 200_000 + b'"}\n'
     place = _written(tmp_path, event + b"the answer\n")
-    result = _read(_output(place))[-1][0]
+    result = _short(_last(_read(_output(place))))
 
     assert isinstance(result, ResultSeen)
     assert result.text == "the answer"
@@ -447,7 +482,7 @@ class _Hops:
                 self.output += each.items
                 self._positions = {**self._positions, **each.positions}
             else:
-                self.signals[each.key] = each
+                self.signals[_short(each).key] = _short(each)
             if self._rng.random() < 0.7:
                 self._cursor = cursor  # else it was not kept yet, as between two leases
             if self._does_discard and self._rng.random() < 0.3:

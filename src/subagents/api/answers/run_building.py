@@ -152,6 +152,8 @@ def stored_result(run: Run) -> wire.StoredResult:
         outcome=outcome(run.outcome),
         result=run.result,
         result_bytes=result_bytes(run),
+        truncated=run.conclusion is not None and run.conclusion.is_cut,
+        kept_bytes=0 if run.conclusion is None else run.conclusion.bytes_kept,
         report=report(run.report),
         verification=verification(run),
         usage=own_usage(run),

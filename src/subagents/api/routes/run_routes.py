@@ -1,10 +1,10 @@
 """``/v1/runs/…`` and ``/v1/tree``: look at runs and change them (``routes_spawn`` starts them)."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from subagents.api.answers import (
@@ -46,6 +46,7 @@ from subagents.ports import RunFilter
 LIST_LIMIT_MAX: Final = 1000
 LIST_LIMIT: Final = 50
 OFFSET_MAX: Final = 10**9
+RESULT_OFFSET_MAX: Final = 2**40
 TIMELINE_LIMIT: Final = 200
 TIMELINE_LIMIT_MAX: Final = 1000
 LIST: Final = (
@@ -57,6 +58,10 @@ LIST: Final = (
     flag("archived", "Archived runs, too."),
     number("limit", "At most so many.", low=1, high=LIST_LIMIT_MAX, default=LIST_LIMIT),
     number("offset", "So many of the newest are left out.", high=OFFSET_MAX, default=0),
+)
+RESULT_TEXT: Final = (
+    number("offset", "From this byte on.", high=RESULT_OFFSET_MAX, default=0),
+    number("limit", "At most so many bytes.", low=1, high=RESULT_OFFSET_MAX, default=None),
 )
 TIMELINE: Final = (
     number("afterSeq", "Only events behind this number.", high=OFFSET_MAX, default=0),
@@ -134,8 +139,33 @@ async def status(request: Request) -> Response:
 
 
 async def result(request: Request) -> Response:
-    """GET /v1/runs/{sel}/result: the whole stored result."""
+    """GET /v1/runs/{sel}/result: the result and what proves it; of a long result the end."""
     return answer(run_building.stored_result(await run_of(request, Caller.of(request))))
+
+
+async def result_text(request: Request) -> Response:
+    """GET /v1/runs/{sel}/result/text: the whole result as plain UTF-8, or a range of its bytes."""
+    services = services_of(request)
+    query = query_of(request, RESULT_TEXT)
+    run = await run_of(request, Caller.of(request))
+    size = services.engine.result_bytes(run)
+    offset = number_in(query, "offset", default=0, high=RESULT_OFFSET_MAX)
+    limit = number_in(query, "limit", default=RESULT_OFFSET_MAX, low=1, high=RESULT_OFFSET_MAX)
+    length = max(min(limit, size - offset), 0)
+    pages = services.engine.result_pages(run, offset=offset, limit=limit)
+    # Read before the answer begins: a file that is gone is an error, not a short body.
+    first = await anext(pages, b"")
+
+    async def body() -> AsyncIterator[bytes]:
+        yield first
+        async for page in pages:
+            yield page
+
+    return StreamingResponse(
+        body(),
+        media_type="text/plain; charset=utf-8",
+        headers={"content-length": str(length), "x-subagents-result-bytes": str(size)},
+    )
 
 
 async def tree(request: Request) -> Response:
@@ -261,6 +291,7 @@ ROUTES: Final = (
     Route("/v1/runs/{sel}", show, methods=["GET"]),
     Route("/v1/runs/{sel}/status", status, methods=["GET"]),
     Route("/v1/runs/{sel}/result", result, methods=["GET"]),
+    Route("/v1/runs/{sel}/result/text", result_text, methods=["GET"]),
     Route("/v1/runs/{sel}/tree", tree, methods=["GET"]),
     Route("/v1/runs/{sel}/timeline", timeline, methods=["GET"]),
     Route("/v1/runs/{sel}/why", why, methods=["GET"]),

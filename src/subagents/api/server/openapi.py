@@ -92,6 +92,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("GET", "/v1/runs/{sel}"): Operation(answers=(run_answers.RunDetail,)),
     ("GET", "/v1/runs/{sel}/status"): Operation(answers=(run_answers.RunStatus,)),
     ("GET", "/v1/runs/{sel}/result"): Operation(answers=(run_answers.StoredResult,)),
+    ("GET", "/v1/runs/{sel}/result/text"): Operation(
+        query=run_routes.RESULT_TEXT, media=("text/plain",)
+    ),
     ("GET", "/v1/runs/{sel}/tree"): Operation(answers=(run_answers.RunNode,)),
     ("GET", "/v1/runs/{sel}/timeline"): Operation(
         query=run_routes.TIMELINE, answers=(event_answers.Timeline,)

@@ -28,7 +28,8 @@ from subagents.text import fence, one_line, shortened
 LIST_LIMIT: Final = 20
 LOG_BYTES: Final = 24_000
 """Of the lines of one answer: a log is read in pages, not into a context."""
-RESULT_CHARS: Final = 20_000
+RESULT_BYTES: Final = 20_000
+RESULT_BYTES_MAX: Final = 60_000
 INBOX_LIMIT: Final = 20
 INBOX_LIMIT_MAX: Final = 100
 ATTENTION_MAX: Final = 50
@@ -196,23 +197,40 @@ async def _result(call: Call, asked: ActionArguments) -> Answer:
             f"run {run.id} has no result yet: {why}",
             hint=f"sessions_wait runIds=[{run.id}]",
         )
-    offset, limit = asked.offset or 0, asked.limit or RESULT_CHARS
-    whole = run.result or ""
-    shown = whole[offset : offset + limit]
-    after = offset + len(shown)
+    # In bytes: a long result is a file, in which characters cannot be counted off.
+    offset, limit = asked.offset or 0, min(asked.limit or RESULT_BYTES, RESULT_BYTES_MAX)
+    size = call.services.engine.result_bytes(run)
+    page = await call.services.engine.read_result(run, offset, limit)
+    after = offset + len(page)
+    if after < size:
+        page = _whole_characters(page)
+        after = offset + len(page)
+    shown = page.decode("utf-8", "replace")
     structured: Document = {
         **tool_wording.item(run, 0),
         "result": None if run.result is None else shown,
         "offset": offset,
-        "nextOffset": after if after < len(whole) else None,
+        "nextOffset": after if after < size else None,
     }
     lines = [f"{tool_wording.line(run)}", fence(shown) if shown else "(no output)"]
-    if after < len(whole):
-        lines.append(f"{len(whole) - after} more characters: offset={after}")
+    if after < size:
+        lines.append(f"{size - after} more bytes: offset={after}")
+    if size < run_building.result_bytes(run):
+        lines.append(f"Only the last {size} of {run_building.result_bytes(run)} bytes were kept.")
     offered = await _offer_announcement(call, run)
     return Answer(
         text=tool_wording.bounded("\n".join(lines)), structured=structured, offered=offered
     )
+
+
+def _whole_characters(page: bytes) -> bytes:
+    """Without the beginning of a character whose rest is on the next page."""
+    for back in range(1, min(4, len(page)) + 1):
+        lead = page[-back]
+        if lead & 0xC0 != 0x80:
+            needs = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            return page if needs <= back else page[:-back] or page
+    return page
 
 
 async def _offer_announcement(call: Call, run: Run) -> tuple[MessageId, ...]:

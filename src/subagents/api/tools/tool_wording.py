@@ -41,7 +41,7 @@ ANSWER_BYTES_MAX: Final = 60_000
 
 
 ENDED: Final = (
-    *("runId", "label", "outcome", "result", "resultBytes", "report", "verification"),
+    *("runId", "label", "outcome", "result", "resultBytes", "truncated", "report", "verification"),
     *("usage", "artifacts"),
 )
 
@@ -147,7 +147,12 @@ def _workspace(found: Workspace) -> Document:
 
 def cut_result(run: Run, chars: int) -> str | None:
     """The result, or its beginning and where the rest is."""
-    return shortened(run.result, chars, f"subagents action=result target={run.id}")
+    where = f"subagents action=result target={run.id}"
+    ended = run.conclusion
+    if run.result is None or ended is None or not ended.is_cut:
+        return shortened(run.result, chars, where)
+    end = run.result[-chars:] if chars else ""
+    return f"(the end of {ended.bytes_total} bytes; all of it: {where})\n…{end}"
 
 
 def _outcome(found: Outcome | None) -> Outcome | None:

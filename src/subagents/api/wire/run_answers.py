@@ -531,12 +531,17 @@ class RunForest(WireStruct, frozen=True, kw_only=True):
 
 
 class StoredResult(Standing, frozen=True, kw_only=True):
-    """The whole stored result of a run, and what proves it."""
+    """The result of a run, and what proves it."""
 
     result: str | None = None
-    """What the worker gave."""
+    """What the worker gave; the last 32 KiB of it when it is longer."""
     result_bytes: int = 0
-    """Of the whole; more than `result` has when it had to be cut."""
+    """Of the whole."""
+    truncated: bool = False
+    """`result` is only the end of it; `GET /v1/runs/{sel}/result/text` has what is kept."""
+    kept_bytes: int = 0
+    """So much of it can be read; less than `resultBytes` when it is above
+    `retention.max_result_mb`: then the end of it."""
     report: WorkerReport | None = None
     """The worker's claim of completion."""
     verification: Verification | None = None

@@ -16,6 +16,7 @@ from subagents.api.wire.run_answers import RunDetail, RunNode, WaitResult
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.runs import long_results
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, segment
 from subagents.errors import (
@@ -217,8 +218,13 @@ def exit_code(waited: WaitResult) -> int:
     return EXIT_RUN_UNSUCCESSFUL
 
 
-def print_ends(waited: WaitResult, *, started: float | None = None) -> None:
-    """The results on stdout, the one-line summaries on stderr; several get headings on stdout."""
+def print_ends(waited: WaitResult, *, started: float | None = None) -> bool:
+    """The results on stdout, the one-line summaries on stderr; several get headings on stdout.
+
+    Returns:
+        Whether every result could be printed whole.
+    """
+    is_whole = True
     is_one = len(waited.completed) == 1 and not waited.pending
     for item in waited.completed:
         elapsed_ms = None
@@ -229,7 +235,9 @@ def print_ends(waited: WaitResult, *, started: float | None = None) -> None:
         if not is_one:
             output.styled_line(f" {text}", render.icon(state), state)
         result = item.result or (item.report.summary if item.report else None)
-        if result:
+        if item.result:
+            is_whole = long_results.print_result(item) and is_whole
+        elif result:
             output.data(result)
         if is_one:
             sys.stdout.flush()
@@ -245,3 +253,4 @@ def print_ends(waited: WaitResult, *, started: float | None = None) -> None:
     for error in waited.errors:
         output.note(f"subagents: {error.run_id}: {error.error}")
     sys.stdout.flush()
+    return is_whole

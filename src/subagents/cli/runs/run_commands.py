@@ -13,7 +13,7 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect, place, warn_of_version
 from subagents.cli.flags import Json
-from subagents.cli.runs import follow
+from subagents.cli.runs import follow, long_results
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
 from subagents.client.client import Client, Document
 from subagents.domain.run.spec import RunSpec
@@ -183,12 +183,11 @@ def wait_and_print(accepted: Sequence[SpawnReceipt], *, started: float, json: bo
         return _interrupted(run_ids)
     waited = read(waiting.document, WaitResult)
     if json:
-        output.document(waiting.document)
-        sys.stdout.flush()
+        is_whole = long_results.print_document(waiting.document)
     else:
-        follow.print_ends(waited, started=started)
+        is_whole = follow.print_ends(waited, started=started)
     follow.acknowledge(waiting.offered)
-    return follow.exit_code(waited)
+    return long_results.exit_code(follow.exit_code(waited), is_whole=is_whole)
 
 
 def _interrupted(run_ids: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Runs
-from subagents.cli.runs import follow, selectors
+from subagents.cli.runs import follow, long_results, selectors
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
 from subagents.text import duration, parse_duration
 
@@ -52,16 +52,15 @@ def wait(
         return EXIT_INTERRUPTED
     waited = read(waiting.document, WaitResult)
     if json:
-        output.document(waiting.document)
-        sys.stdout.flush()
+        is_whole = long_results.print_document(waiting.document)
     else:
-        follow.print_ends(waited)
+        is_whole = follow.print_ends(waited)
         if not (waited.completed or waited.pending or waited.errors):
             output.note("Nothing to wait for.")
     follow.acknowledge(waiting.offered)
     if any_ and waited.completed:
         waited = msgspec.structs.replace(waited, pending=[])
-    return follow.exit_code(waited)
+    return long_results.exit_code(follow.exit_code(waited), is_whole=is_whole)
 
 
 def inbox(

@@ -22,7 +22,7 @@ from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Run
-from subagents.cli.runs import selectors
+from subagents.cli.runs import long_results, selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
 from subagents.client.client import Document
@@ -272,19 +272,20 @@ def result(run: Run, /, *, json: Json = False) -> int:
     with connect() as client:
         answer = client.get(path_of(run, "/result"))
     if json:
-        output.document(answer)
-        return EXIT_OK
+        is_whole = long_results.print_run_document(answer)
+        return long_results.exit_code(EXIT_OK, is_whole=is_whole)
     ended = read(answer, StoredResult)
     text = ended.result or (ended.report.summary if ended.report else None)
-    if text:
+    is_whole = True
+    if ended.result:
+        is_whole = long_results.print_result(ended)
+    elif text:
         output.data(text)
     else:
         state = "has not ended yet" if ended.outcome is None else "returned no text"
         output.note(f"{ended.label or run} {state}")
     render.say_leftovers(ended, has_result=bool(text))
-    if ended.result is not None and ended.result_bytes > len(ended.result.encode()):
-        output.note(f"cut: the whole is {ended.result_bytes} bytes; see: subagents log {run}")
-    return EXIT_OK
+    return long_results.exit_code(EXIT_OK, is_whole=is_whole)
 
 
 def timeline(run: Run, /, *, json: Json = False) -> int:

@@ -50,6 +50,7 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
             seq=run.seq,
             result=last.evidence.result if last else None,
             result_bytes=last.evidence.result_bytes if last else 0,
+            result_file=last.evidence.result_file if last else None,
             report=last.reported.report if last else None,
         ),
         delivery=Delivery(target=run.requester, tries_total=0),

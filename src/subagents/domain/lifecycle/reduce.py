@@ -616,8 +616,13 @@ def _append_children(run: Run) -> Run:
         return run
     evidence = run.attempt.evidence
     text = announcement.append_children(evidence.result, untold)
-    attempt = replace(run.attempt, evidence=replace(evidence, result=text, result_bytes=0))
-    return with_attempt(run, attempt)
+    changes: dict[str, object] = {"result": text, "result_bytes": 0}
+    if evidence.result_file is not None:
+        more = text[len(evidence.result or "") :]
+        file = replace(evidence.result_file, more=evidence.result_file.more + more)
+        size = evidence.result_bytes + len(more.encode())
+        changes = {"result": text, "result_bytes": size, "result_file": file}
+    return with_attempt(run, replace(run.attempt, evidence=replace(evidence, **changes)))
 
 
 def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:

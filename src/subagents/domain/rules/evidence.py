@@ -100,6 +100,7 @@ def _result_seen(attempt: Attempt, seen: ResultSeen) -> Attempt:
         attempt,
         result=seen.text,
         result_bytes=seen.bytes_total,
+        result_file=seen.file,
         is_error=seen.is_error,
         error=seen.error if seen.is_error else attempt.evidence.error,
         is_limit=seen.is_limit,

@@ -191,6 +191,21 @@ class StopCause(StrEnum):
     """At its deadline it was waiting for its model's provider: no work was cut off."""
 
 
+class ResultFile(Value, frozen=True):
+    """Where a result is kept that is too long for its run."""
+
+    name: str
+    """In the run's folder of results."""
+    size: int
+    """In bytes; less than the whole result where that is larger than what is kept."""
+    more: str = ""
+    """What belongs behind the file's text."""
+
+    @property
+    def bytes_total(self) -> int:
+        return self.size + len(self.more.encode())
+
+
 class Evidence(Value, frozen=True):
     """All that is known about one attempt's end, in whatever order it came."""
 
@@ -201,6 +216,8 @@ class Evidence(Value, frozen=True):
     result: str | None = None
     result_bytes: int = 0
     """Of the whole result; more than ``len(result)`` when it had to be cut."""
+    result_file: ResultFile | None = None
+    """Where the whole is; None = ``result`` is all that there is."""
     is_error: bool = False
     """The stream's own final message said error."""
     error: str | None = None
@@ -592,12 +609,29 @@ class Conclusion(Value, frozen=True):
     result: str | None = None
     result_bytes: int = 0
     """Of the whole result; more than ``len(result)`` when it had to be cut."""
+    result_file: ResultFile | None = None
+    """Where the whole is; None = ``result`` is all that there is."""
     report: Report | None = None
 
     @property
     def bytes_total(self) -> int:
         """Size of the whole result in bytes, also when the stored one had to be cut."""
-        return self.result_bytes or len((self.result or "").encode())
+        return self.result_bytes or self.bytes_here
+
+    @property
+    def bytes_here(self) -> int:
+        """Size of that of it which is in the run itself."""
+        return len((self.result or "").encode())
+
+    @property
+    def bytes_kept(self) -> int:
+        """How many bytes of it can be read."""
+        return self.bytes_here if self.result_file is None else self.result_file.bytes_total
+
+    @property
+    def is_cut(self) -> bool:
+        """``result`` is only the end of it."""
+        return self.bytes_total > self.bytes_here
 
 
 class Run(Value, frozen=True):

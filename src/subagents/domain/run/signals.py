@@ -10,6 +10,7 @@ from subagents.domain.run.run import (
     Exit,
     Progress,
     Report,
+    ResultFile,
     Usage,
 )
 from subagents.domain.run.values import Value
@@ -32,6 +33,8 @@ class ResultSeen(Value, frozen=True, tag=True):
     text: str
     bytes_total: int = 0
     """Size of the whole result in UTF-8 bytes, when ``text`` had to be cut; else 0."""
+    file: ResultFile | None = None
+    """Where the engine put the whole; runtimes leave it alone."""
     is_error: bool = False
     error: str | None = None
     is_limit: bool = False

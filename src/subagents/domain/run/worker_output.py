@@ -13,6 +13,8 @@ from subagents.domain.run.values import Value
 THINKING_CHARS_MAX: Final = 300
 LINE_CHARS_MAX: Final = 8_000
 """Of one line's text; a longer one is cut and says by how much."""
+RESULT_BYTES_MAX: Final = 32_768
+"""Of a result's text in its run, as UTF-8; of a longer one the end, and the whole in a file."""
 OUTPUT_CHARS_MAX: Final = 32_000
 """Of a tool's output that detectors see: its beginning and its end."""
 

@@ -90,7 +90,7 @@ def announcement_text(run: Run, *, chars_max: int | None = None, by_tool: bool =
         raise ValueError(msg)
     shown = run.result or "(no output)"
     limit = run.resolved.max_announce_chars if chars_max is None else chars_max
-    shown = shortened(shown, limit, _command("result", run, by_tool=by_tool))
+    shown = _shown_result(run, shown, limit, _command("result", run, by_tool=by_tool))
     if run.report is not None and run.report.summary not in shown:
         # A report that was read from the result's text is there already, unless it was cut off.
         shown = f"{run.report.summary[:limit]}\n\n{shown}" if run.result else run.report.summary
@@ -103,6 +103,15 @@ def announcement_text(run: Run, *, chars_max: int | None = None, by_tool: bool =
         f"Stats: {stats_line(run)}\n\n"
         f"{_next_step(run, outcome, by_tool=by_tool)}"
     )
+
+
+def _shown_result(run: Run, text: str, chars_max: int, where: str) -> str:
+    """The result, bounded; of one that is longer than its run has, the end, and where all is."""
+    ended = run.conclusion
+    if ended is None or not ended.is_cut:
+        return shortened(text, chars_max, where)
+    end = text[-chars_max:] if chars_max else ""
+    return f"(the end of {ended.bytes_total} bytes; all of it: {where})\n…{end}"
 
 
 def _command(verb: str, run: Run, *, by_tool: bool) -> str:
@@ -294,7 +303,7 @@ def append_children(result: str | None, children: tuple[Child, ...]) -> str:
 
 def _child_block(child: Child) -> str:
     outcome = ending(child.outcome) if child.outcome else "is still active"
-    where = f"subagents result {child.run_id}"
+    where = f"subagents action=result target={child.run_id}"
     text = shortened(child.result or "(no output)", CHILD_RESULT_CHARS_MAX, where)
     return f'"{child.label}" {outcome}:\n{fence(text)}'
 
@@ -311,9 +320,12 @@ def result_for_others(run: Run) -> str | None:
         text = "\n".join(lines)
     if text is None:
         return None
+    where = f"{_command('result', run, by_tool=True)}; in a shell: subagents result {run.id}"
+    if run.conclusion is not None and run.conclusion.is_cut:
+        return f"(the end of {run.conclusion.bytes_total} bytes; all of it: {where})\n…{text}"
     data = text.encode()
     if len(data) <= DEPENDENCY_RESULT_BYTES_MAX:
         return text
     kept = data[:DEPENDENCY_RESULT_BYTES_MAX].decode(errors="ignore")
     more = len(data) - len(kept.encode())
-    return f"{kept}\n… ({more} more bytes: subagents result {run.id})"
+    return f"{kept}\n… ({more} more bytes: {where})"

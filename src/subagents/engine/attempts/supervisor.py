@@ -18,6 +18,7 @@ from subagents.domain.run.signals import (
     TERMINAL,
     ProgressSeen,
     RemainsSeen,
+    ResultSeen,
     Signal,
     UsageSeen,
     Vanished,
@@ -31,10 +32,12 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
+from subagents.engine.records.results import Results
 from subagents.errors import StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
     Lease,
+    LongResult,
     Runtime,
 )
 
@@ -92,12 +95,14 @@ class Supervisor:
         runtimes: Mapping[str, Runtime],
         recorder: Recorder,
         reports: Reports,
+        results: Results,
         provider_gates: ProviderGates,
         workspaces: Workspaces,
         lease_ms: int,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._recorder = recorder
+        self._results = results
         self._provider_gates = provider_gates
         self._remains = workspaces.remains
         self._paced = reports.paced
@@ -223,7 +228,9 @@ class Supervisor:
                 cursor = max(cursor, watched.cursor)  # noqa: PLW2901
                 watched.cursor = cursor
                 watched.seen_ms = self._clock.now_ms()
-                if isinstance(seen, OutputBatch):
+                if isinstance(seen, LongResult | ResultSeen):
+                    self._hold(run, watched, await self._results.kept(run, seen))
+                elif isinstance(seen, OutputBatch):
                     self._provider_gates.see_output(run, seen)
                     await self._recorder.record(run, seen)
                     watched.positions.update(seen.positions)

@@ -14,6 +14,7 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
+from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.timers import Timers
@@ -49,6 +50,7 @@ class Sweep:
         mailbox: Mailbox,
         reports: Reports,
         recorder: Recorder,
+        results: Results,
         track_records: TrackRecords,
         workspaces: Workspaces,
         runtimes: Mapping[str, Runtime],
@@ -61,6 +63,7 @@ class Sweep:
         self._mailbox = mailbox
         self._reports = reports
         self._recorder = recorder
+        self._results = results
         self._track_records = track_records
         self._workspaces = workspaces
         self._runtimes = runtimes
@@ -134,6 +137,7 @@ class Sweep:
         await self._reports.forget(run_id)
         await self._recorder.forget(run_id)
         run = await self._queries.run(run_id)
+        await self._results.forget(run)
         await self._workspaces.tidy(run)
         runtime = self._runtimes.get(run.resolved.runtime)
         if runtime is None:

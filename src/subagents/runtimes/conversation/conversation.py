@@ -30,6 +30,7 @@ from subagents.ports import (
     Bound,
     Clock,
     Launch,
+    LongResult,
     OffLoop,
     StartedInfo,
     Varied,
@@ -193,7 +194,7 @@ class ConversationRuntime(Generic[S]):
 
     async def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
-    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+    ) -> AsyncIterator[tuple[Signal | OutputBatch | LongResult, int]]:
         """See ``ports.Runtime.watch``; cursor and positions are byte offsets in ``out``, ``err``.
 
         While it is watched, the program is answered; and ended once its turn is over.

@@ -4,15 +4,12 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.redaction.redact import ending
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.worker_output import LineType, OutputItem, ToolUse
 from subagents.runtimes.output.json_fields import as_text, text_at, value_at
 from subagents.runtimes.output.terminal_text import plain, shortened
 from subagents.runtimes.output.tool_lines import tool_line
 
-RESULT_BYTES_MAX: Final = 32_768
-"""Of a result's text, as UTF-8; of a longer one the end is kept."""
 ALIVE: Final = OutputItem(type=LineType.SYSTEM)
 """Nothing to read, but the detectors see that the worker is at work."""
 
@@ -42,16 +39,14 @@ def result_signal(
     """The result of a turn; its key is left empty for the reader.
 
     Args:
-        text: The last text of the model.
+        text: The last text of the model, all of it: the engine keeps what is too long for a row.
         error: Why the turn failed; None = it did well.
         is_limit: It failed because the provider takes no more for now.
         retry_after_ms: When the provider may be asked again, where that is known.
     """
-    data = text.encode("utf-8", "replace")
     return ResultSeen(
         key="",
-        text=ending(data, RESULT_BYTES_MAX),
-        bytes_total=len(data) if len(data) > RESULT_BYTES_MAX else 0,
+        text=text,
         is_error=error is not None,
         error=error,
         is_limit=is_limit,

@@ -12,6 +12,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
@@ -24,16 +25,17 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.values import AttemptId, replace
-from subagents.domain.run.worker_output import OutputBatch, OutputItem
+from subagents.domain.run.worker_output import RESULT_BYTES_MAX, OutputBatch, OutputItem
+from subagents.ports import LongResult
 from subagents.runtimes.output.lines import (
     MARK,
     Kind,
     Lines,
     Part,
 )
-from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
 from subagents.runtimes.output.terminal_text import clean, cut_line_item, line_items
 from subagents.runtimes.output.worker_events import (
+    LINE_BYTES_MAX,
     ResultEvent,
     TextEvent,
     event_of,
@@ -56,7 +58,7 @@ ERR: Final = "err"
 _SCAN_BYTES: Final = 256 * 1024
 _CONTINUATION: Final = range(0x80, 0xC0)
 
-Seen: TypeAlias = tuple[Signal | OutputBatch, int]
+Seen: TypeAlias = tuple[Signal | OutputBatch | LongResult, int]
 
 
 class Sizes(NamedTuple):
@@ -174,16 +176,20 @@ class Output:
         self._settled_cursor = max(self._settled_cursor, self._out.lines.position)
         return found
 
-    def _tail_as_result(self) -> ResultSeen:
+    def _tail_as_result(self) -> ResultSeen | LongResult:
         most = RESULT_BYTES_MAX + MARGIN_BYTES
         data, size = tail(self._out.path, most, end=self.position)
         if size > most:
             data = _without_rest_of_event(data)
-        return ResultSeen(
+        is_long = size > RESULT_BYTES_MAX
+        seen = ResultSeen(
             key=f"{self._attempt_id}:result",
             text=clean(ending(_spoken(data), RESULT_BYTES_MAX)),
-            bytes_total=size if size > RESULT_BYTES_MAX else 0,
+            bytes_total=size if is_long else 0,
         )
+        if not is_long:
+            return seen
+        return LongResult(seen, partial(whole_text, self._out.path, end=self.position))
 
 
 class _ReadPass:
@@ -307,6 +313,49 @@ def _any_result(parts: Sequence[Part]) -> bool:
     return any(
         part.kind is Kind.MARKED and isinstance(event_of(part.data), ResultEvent) for part in parts
     )
+
+
+def whole_text(path: str, bytes_max: int, *, end: int) -> Iterator[str]:
+    """What a worker wrote without its structured events, in blocks of whole lines. Blocking.
+
+    Args:
+        path: Of its standard output; holes before the end are skipped.
+        bytes_max: Of the file; of a longer one the end is read.
+        end: Where reading stops.
+    """
+    with contextlib.suppress(FileNotFoundError), open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        file_no, at = file.fileno(), max(end - bytes_max, 0)
+        begin = _first_data(file_no, at)
+        held, newlines = b"", ""
+        is_cut = begin > 0
+        at = begin
+        while at < end and (chunk := os.pread(file_no, min(CHUNK_BYTES, end - at), at)):
+            at += len(chunk)
+            if is_cut:
+                # Half a line is no beginning; of one that is longer than a chunk it has to be.
+                chunk, is_cut = chunk[chunk.find(b"\n") + 1 :], False
+            held += chunk
+            cut = held.rfind(b"\n") + 1
+            if not cut and len(held) <= LINE_BYTES_MAX:
+                continue
+            block, held = (held[:cut], held[cut:]) if cut else (held, b"")
+            text = newlines + _spoken(block).decode("utf-8", "replace")
+            # Only the newlines at the very end are no part of it, as of a short result.
+            shown = clean(text)
+            newlines = text[len(shown) :]
+            if shown:
+                yield shown
+        last = clean(newlines + _spoken(held).decode("utf-8", "replace"))
+        if last:
+            yield last
+
+
+def _first_data(file_no: int, at: int) -> int:
+    """The first offset from there on that was not punched out of the file."""
+    try:
+        return os.lseek(file_no, at, os.SEEK_DATA)
+    except OSError:
+        return at
 
 
 def _without_rest_of_event(data: bytes) -> bytes:

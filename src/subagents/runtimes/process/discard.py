@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from subagents.domain.redaction.redact import MARGIN_BYTES
-from subagents.runtimes.output.output_items import RESULT_BYTES_MAX
+from subagents.domain.run.worker_output import RESULT_BYTES_MAX
 from subagents.runtimes.output.output_reader import STDERR_BYTES_MAX, has_result
 
 RECORD: Final = "discarded"
@@ -51,8 +51,14 @@ def discarded(directory: Path) -> Discarded:
         return Discarded()
 
 
-def discard_before(directory: Path, *, out: int, err: int) -> None:
+def discard_before(directory: Path, *, out: int, err: int, result_bytes_max: int = 0) -> None:
     """Discard what stands before these offsets, but for ``KEPT_BYTES``. Blocking, idempotent.
+
+    Args:
+        directory: The attempt's.
+        out: In the standard output.
+        err: In the standard error.
+        result_bytes_max: So much of the standard output stays, too, while it may be the result.
 
     Raises:
         OSError: Not all could be discarded.
@@ -64,7 +70,7 @@ def discard_before(directory: Path, *, out: int, err: int) -> None:
     path = str(directory / "out")
     found = before.has_result or has_result(path, start=before.out, stop=out)
     _record(directory, Discarded(out, err, found))
-    punch(path, until=out - KEPT_BYTES)
+    punch(path, until=out - (KEPT_BYTES if found else max(KEPT_BYTES, result_bytes_max)))
     punch(str(directory / "err"), until=err - KEPT_BYTES)
 
 

@@ -233,9 +233,13 @@ class ProcessAttempts:
         root: Holds ``<runId>/<number>/``; created when missing. One installation, one root.
         clock: Only waits.
         off_loop: Carries starting processes, reading output and looking at all processes.
+        result_bytes_max: Of the output that may become a result, so much stays on the disk.
     """
 
-    def __init__(self, root: Path, clock: Clock, off_loop: OffLoop) -> None:
+    def __init__(
+        self, root: Path, clock: Clock, off_loop: OffLoop, *, result_bytes_max: int = 0
+    ) -> None:
+        self._result_bytes_max = result_bytes_max
         self.root = Path(os.path.abspath(root))  # noqa: PTH100  # resolve() would follow links
         self._clock = clock
         self._off_loop = off_loop
@@ -336,6 +340,7 @@ class ProcessAttempts:
             directory.path,
             out=min(cursor, positions.get(OUT, 0)),
             err=positions.get(ERR, 0),
+            result_bytes_max=self._result_bytes_max,
         )
         try:
             await self._off_loop(partial(discard_all, directory.path) if ended else before)

@@ -1,0 +1,85 @@
+"""Prints all of a result, also of one that is longer than an answer carries."""
+
+import codecs
+import sys
+
+from subagents.api.wire.run_answers import StoredResult
+from subagents.api.wire.wire_struct import read
+from subagents.cli import output
+from subagents.cli.connection import connect
+from subagents.client import whole_result
+from subagents.client.client import Document
+from subagents.errors import EXIT_OK, EXIT_RESULT_CUT, SubagentsError
+
+
+def is_cut(item: StoredResult) -> bool:
+    """Whether its answer holds only a part; by its size, for daemons that do not say so."""
+    return item.truncated or item.result_bytes > len((item.result or "").encode())
+
+
+def print_result(item: StoredResult) -> bool:
+    """Write the result to stdout as the worker gave it; returns whether that was all of it."""
+    if not is_cut(item):
+        output.data(item.result or "")
+        return True
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    printed, last = 0, ""
+    try:
+        with connect() as client:
+            for page in whole_result.pages(client, item.run_id, item.kept_bytes):
+                last = decode(page) or last
+                sys.stdout.write(output.shown(last))
+                printed += len(page)
+    except SubagentsError as error:
+        output.note(f"subagents: {error.message}")
+    if not printed:
+        output.data(item.result or "")
+        printed = len((item.result or "").encode())
+    elif not last.endswith("\n"):
+        sys.stdout.write("\n")
+    sys.stdout.flush()
+    if printed >= item.result_bytes:
+        return True
+    output.note(
+        f"subagents: the result is cut: the last {printed} of {item.result_bytes} bytes are kept"
+        " (retention.max_result_mb)"
+    )
+    return False
+
+
+def print_document(document: Document) -> bool:
+    """Print the answer of a wait with every result in it whole; returns whether all are."""
+    listed = document.get("completed")
+    ended = [_filled(each) for each in listed] if isinstance(listed, list) else []
+    output.document({**document, "completed": [each for each, _ in ended]})
+    sys.stdout.flush()
+    return all(is_whole for _, is_whole in ended)
+
+
+def print_run_document(document: Document) -> bool:
+    """The same for the answer of one run."""
+    whole, is_whole = _filled(document)
+    output.document(whole)
+    return is_whole
+
+
+def _filled(document: Document) -> tuple[Document, bool]:
+    item = read(document, StoredResult)
+    if not is_cut(item):
+        return document, True
+    try:
+        with connect() as client:
+            data = b"".join(whole_result.pages(client, item.run_id, item.kept_bytes))
+    except SubagentsError as error:
+        output.note(f"subagents: {error.message}")
+        return document, False
+    if not data:
+        return document, False
+    is_whole = len(data) >= item.result_bytes
+    text = data.decode("utf-8", "replace")
+    return {**document, "result": text, "truncated": not is_whole}, is_whole
+
+
+def exit_code(code: int, *, is_whole: bool) -> int:
+    """A result that is not there in full is no success."""
+    return EXIT_RESULT_CUT if code == EXIT_OK and not is_whole else code
