@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 from tests.api.home_daemon import Document, Home, play, segment
 
+from subagents.client.client import AsyncClient
+from subagents.errors import UsageError
+
 
 @pytest.mark.requirement("http:runs:views")
 def test_every_view_of_an_ended_run_agrees_on_what_happened(tmp_path: Path) -> None:
@@ -110,5 +113,21 @@ def test_a_paused_run_waits_and_goes_on_when_resumed(tmp_path: Path) -> None:
         assert resumed["runStatus"] == "waiting"
         steered = await home.ok("POST", f"/v1/runs/{first}/steer", {"message": "hurry"})
         assert steered["status"] == "steered"
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("results:whole")
+def test_a_result_is_read_whole_or_by_ranges_of_its_bytes(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("bad"))["runId"]
+        await home.until_phase(run_id, "completed")
+        path = f"/v1/runs/{run_id}/result/text"
+        async with AsyncClient(home.services.paths.socket) as client:
+            assert await client.get_bytes(path) == b"half"
+            assert await client.get_bytes(path, {"offset": 1, "limit": 2}) == b"al"
+            assert await client.get_bytes(path, {"offset": 4}) == b""
+            with pytest.raises(UsageError, match="limit"):
+                await client.get_bytes(path, {"limit": 0})
 
     play(tmp_path, scenario)

@@ -218,7 +218,24 @@ def test_a_result_for_others_is_cut_at_32_kib_between_characters_with_a_pointer(
 
     cut = result_for_others(ended(result=f"x{whole}"))
 
-    assert cut == f"x{'é' * 16_383}\n… (2 more bytes: subagents result {RUN})"
+    where = f"subagents action=result target={RUN}; in a shell: subagents result {RUN}"
+    assert cut == f"x{'é' * 16_383}\n… (2 more bytes: {where})"
+
+
+@pytest.mark.requirement("results:shown-bounded")
+def test_of_a_result_that_is_in_a_file_everybody_is_shown_the_end_and_where_all_of_it_is() -> None:
+    run = ended(result="the end")
+    assert run.conclusion is not None
+    run = replace(run, conclusion=replace(run.conclusion, result_bytes=99_000))
+    where = f"subagents action=result target={RUN}"
+
+    people, agents = announcement_text(run, chars_max=3), announcement_text(run, by_tool=True)
+
+    assert f"(the end of 99000 bytes; all of it: subagents result {RUN})\n…end\n" in people
+    assert f"(the end of 99000 bytes; all of it: {where})\n…the end\n" in agents
+    assert (result_for_others(run) or "").startswith(
+        f"(the end of 99000 bytes; all of it: {where};"
+    )
 
 
 @pytest.mark.requirement("dependencies:result")
@@ -248,7 +265,7 @@ def test_the_follow_up_turn_has_every_childs_outcome_and_result() -> None:
 
     assert text.startswith("[Message from me]:\nbe brief\n\n[System Message] All your sub-agents")
     assert '"a" just completed successfully:\n```\nxxx' in text
-    assert "… (7 more characters: subagents result r-a)" in text
+    assert "… (7 more characters: subagents action=result target=r-a)" in text
     assert '"b" timed out:\n```\n(no output)\n```' in text
 
 

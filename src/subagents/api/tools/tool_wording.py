@@ -41,7 +41,7 @@ ANSWER_BYTES_MAX: Final = 60_000
 
 
 ENDED: Final = (
-    *("runId", "label", "outcome", "result", "resultBytes", "truncated", "report", "verification"),
+    *("runId", "label", "outcome", "result", "resultBytes", "report", "verification"),
     *("usage", "artifacts"),
 )
 
@@ -123,6 +123,8 @@ def item(run: Run, chars: int) -> Document:
 def _leftovers(found: StoredResult, chars: int) -> Document:
     """What it left besides its result; only what there is, every word costs its reader."""
     left: Document = {} if found.workspace is None else {"workspace": _workspace(found.workspace)}
+    if found.truncated:
+        left["truncated"] = True
     if found.files_left:
         left["filesLeft"] = found.files_left[:ENTRIES_MAX]
     if found.last_words and not found.result:
