@@ -58,9 +58,7 @@ class Engine:
         self.watch_of = parts.recorder.watch_of
         self.stats = parts.track_records.stats
         self.progress_of = parts.reports.progress_of
-        self.result_bytes = parts.results.size
-        self.read_result = parts.results.read
-        self.result_pages = parts.results.pages
+        self.results = parts.results
         self.answer_of = parts.questions.answer_of
         self.unread_count = parts.mailbox.unread_count
         self.courier_of = parts.deliveries.courier_of

@@ -233,8 +233,7 @@ def test_the_whole_result_is_read_page_by_page_and_reading_it_consumes_the_news(
         first = await desk.call("subagents", action="result", target=run_id)
         pages = [first]
         while (after := pages[-1].structured["nextOffset"]) is not None:
-            ask = {"action": "result", "target": run_id, "offset": after}
-            pages.append(await desk.call("subagents", **ask))
+            pages.append(await desk.call("subagents", action="result", target=run_id, offset=after))
 
         texts = [str(each.structured["result"]) for each in pages]
         assert "".join(texts) == "é" * LONG_CHARS

@@ -18,14 +18,14 @@ SECRET = "ghp_" + "a1B2" * 9
 
 async def ended(world: World, *results: str) -> Run:
     """A run whose worker gave these results, one after the other."""
-    script = tuple({"result": each} for each in results)
+    script: tuple[dict[str, object], ...] = tuple({"result": each} for each in results)
     agents = {**world.settings.agents, "long": Agent(runtime="scripted", script=script)}
     settings = Settings(defaults=world.settings.defaults, agents=agents)
     return await world.until(await world.spawn("long", settings=settings), Phase.COMPLETED)
 
 
 async def whole(world: World, run: Run) -> str:
-    return b"".join([page async for page in world.engine.result_pages(run)]).decode()
+    return b"".join([page async for page in world.engine.results.pages(run)]).decode()
 
 
 @pytest.mark.requirement("results:whole")
@@ -40,7 +40,7 @@ def test_a_long_result_is_read_whole_and_its_row_stays_small(tmp_path: Path) -> 
         assert LONG.endswith(run.result or "-")
         assert len((run.result or "").encode()) <= RESULT_BYTES_MAX
         assert await world.clock.result(whole(world, run)) == LONG
-        assert await world.clock.result(world.engine.read_result(run, 5, 4)) == b"0 \xc3\xa9"
+        assert await world.clock.result(world.engine.results.read(run, 5, 4)) == b"0 \xc3\xa9"
 
         await world.restart()
         stored = await world.run(run.id)

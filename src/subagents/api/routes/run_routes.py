@@ -148,11 +148,11 @@ async def result_text(request: Request) -> Response:
     services = services_of(request)
     query = query_of(request, RESULT_TEXT)
     run = await run_of(request, Caller.of(request))
-    size = services.engine.result_bytes(run)
+    size = services.engine.results.size(run)
     offset = number_in(query, "offset", default=0, high=RESULT_OFFSET_MAX)
     limit = number_in(query, "limit", default=RESULT_OFFSET_MAX, low=1, high=RESULT_OFFSET_MAX)
     length = max(min(limit, size - offset), 0)
-    pages = services.engine.result_pages(run, offset=offset, limit=limit)
+    pages = services.engine.results.pages(run, offset=offset, limit=limit)
     # Read before the answer begins: a file that is gone is an error, not a short body.
     first = await anext(pages, b"")
 

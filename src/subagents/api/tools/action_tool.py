@@ -199,8 +199,8 @@ async def _result(call: Call, asked: ActionArguments) -> Answer:
         )
     # In bytes: a long result is a file, in which characters cannot be counted off.
     offset, limit = asked.offset or 0, min(asked.limit or RESULT_BYTES, RESULT_BYTES_MAX)
-    size = call.services.engine.result_bytes(run)
-    page = await call.services.engine.read_result(run, offset, limit)
+    size = call.services.engine.results.size(run)
+    page = await call.services.engine.results.read(run, offset, limit)
     after = offset + len(page)
     if after < size:
         page = _whole_characters(page)
