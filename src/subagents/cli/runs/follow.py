@@ -14,9 +14,8 @@ from typing import Final, Protocol
 
 from subagents.api.wire.run_answers import RunDetail, RunNode, WaitResult
 from subagents.api.wire.wire_struct import read
-from subagents.cli import output
+from subagents.cli import long_results, output
 from subagents.cli.connection import POLL_S, connect, persistently
-from subagents.cli.runs import long_results
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, segment
 from subagents.errors import (

@@ -10,10 +10,10 @@ from cyclopts import Parameter
 
 from subagents.api.wire.run_answers import PlanReceipt, SpawnReceipt, WaitResult
 from subagents.api.wire.wire_struct import read
-from subagents.cli import output
+from subagents.cli import long_results, output
 from subagents.cli.connection import connect, place, warn_of_version
 from subagents.cli.flags import Json
-from subagents.cli.runs import follow, long_results
+from subagents.cli.runs import follow
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
 from subagents.client.client import Client, Document
 from subagents.domain.run.spec import RunSpec

@@ -10,10 +10,10 @@ from cyclopts import Parameter
 from subagents.api.wire.message_answers import Inbox, Message
 from subagents.api.wire.run_answers import WaitResult
 from subagents.api.wire.wire_struct import milliseconds_of, read
-from subagents.cli import output
+from subagents.cli import long_results, output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Runs
-from subagents.cli.runs import follow, long_results, selectors
+from subagents.cli.runs import follow, selectors
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
 from subagents.text import duration, parse_duration
 

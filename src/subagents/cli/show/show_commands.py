@@ -19,10 +19,10 @@ from subagents.api.wire.run_answers import (
     StoredResult,
 )
 from subagents.api.wire.wire_struct import milliseconds_of, read
-from subagents.cli import output
+from subagents.cli import long_results, output
 from subagents.cli.connection import connect, session
 from subagents.cli.flags import Json, Run
-from subagents.cli.runs import long_results, selectors
+from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
 from subagents.client.client import Document
