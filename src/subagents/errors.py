@@ -39,6 +39,11 @@ EXIT_RESULT_CUT: Final = 10
 EXIT_INTERRUPTED: Final = 130
 
 
+def plain_error(error: Exception) -> str:
+    """What an error of others says, without the name of its class; the log has that."""
+    return str(error) or "an unexpected error, which the daemon's log describes"
+
+
 class SubagentsError(Exception):
     """Something this package refuses or could not do; the message says the way out."""
 

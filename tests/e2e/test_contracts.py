@@ -48,6 +48,25 @@ def test_an_invalid_file_fails_the_run_and_escalation_reaches_inbox_and_operator
         assert ("blocker" in attention) is is_escalated
 
 
+@pytest.mark.requirement("attention:escalation-stays", "attention:commands")
+def test_an_escalation_stays_until_its_run_was_started_again_however_often_it_is_read(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn(f"{BAD}; echo made", verification={**ITEMS, "onFailure": "escalate"})
+        home.finish(run_id)
+        read = [each["id"] for each in home.get("/v1/inbox", all=1)["messages"]]
+        home.post("/v1/inbox/ack", {"messageIds": read})
+
+        (item,) = home.get("/v1/attention")["items"]
+        assert (item["kind"], item["runId"]) == ("blocker", run_id)
+        assert item["commands"] == [f"subagents why {run_id}", f"subagents retry {run_id}"]
+
+        again = home.post(f"/v1/runs/{run_id}/retry")["runId"]
+        home.finish(again)
+        assert run_id not in [each["runId"] for each in home.get("/v1/attention")["items"]]
+
+
 @pytest.mark.requirement("e2e:contract:retry-once")
 def test_a_failed_contract_is_tried_once_more_with_the_reason_in_the_prompt(
     tmp_path: Path,

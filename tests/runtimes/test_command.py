@@ -101,9 +101,27 @@ def test_pass_env_lets_names_and_prefixes_through_and_env_sets_more(
     assert "SUBAGENTS_TOKEN" not in env
 
 
+@pytest.mark.requirement("runtimes:system-prompt")
+def test_a_program_that_wraps_an_agent_is_given_its_system_prompt_as_one_argument(
+    bench: Bench,
+) -> None:
+    launch = bench.launch("printf", "[%s]", "--system={system}", "{task}")
+    launch = replace(launch, system_prompt="two lines\nand {task} 'q'", task="{system}")
+
+    ended = bench.ended_launch(launch)
+
+    assert "\n".join(each.text for each in ended.output) == (
+        "[--system=two lines\nand {task} 'q'][{system}]"
+    )
+
+
 @pytest.mark.requirement("runtimes:worker-variables")
 def test_a_worker_is_told_who_it_is_and_where_its_task_is(bench: Bench) -> None:
-    launch = replace(bench.launch("env"), retry_reason="bad\0" + "\N{SNOWMAN}" * 5_000)
+    launch = replace(
+        bench.launch("env"),
+        system_prompt="you are a sub-agent",
+        retry_reason="bad\0" + "\N{SNOWMAN}" * 5_000,
+    )
     env = _env(bench.ended_launch(launch))
 
     assert env["SUBAGENTS_RUN_ID"] == launch.run_id
@@ -114,6 +132,7 @@ def test_a_worker_is_told_who_it_is_and_where_its_task_is(bench: Bench) -> None:
     assert env["SUBAGENTS_TASK"] == "do it"
     assert Path(env["SUBAGENTS_TASK_FILE"]).read_text() == "do it"
     assert Path(env["SUBAGENTS_PROMPT_FILE"]).read_text() == "Task: do it"
+    assert Path(env["SUBAGENTS_SYSTEM_PROMPT_FILE"]).read_text() == "you are a sub-agent"
     assert re.fullmatch("bad\N{SNOWMAN}+", env["SUBAGENTS_RETRY_REASON"])
     assert 4_000 < len(env["SUBAGENTS_RETRY_REASON"].encode()) <= 4_096
 

@@ -117,5 +117,6 @@ class Doors:
         if carried_by == life:
             self._judge.fail("one door at a time", f"{name}: {courier} carries it, and {door}")
         courier, era = self._carried.get(name, ("", -1))
-        if era == self._judge.era:
+        run_id = RunId(name.removesuffix(ANNOUNCE_SUFFIX))
+        if era == self._judge.era and not self._judge.was_reopened(run_id):
             self._judge.fail("one door at a time", f"{name}: {courier} delivered it, and {door}")

@@ -24,7 +24,7 @@ from subagents.domain.run.effects import (
     StartAttempt,
     Verify,
 )
-from subagents.domain.run.events import AnnouncementConsumed, SlotGranted, encode_event
+from subagents.domain.run.events import AnnouncementConsumed, Redelivered, SlotGranted, encode_event
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import (
     HOLDS_SLOT,
@@ -100,6 +100,8 @@ class Judge:
         self._keys: set[tuple[RunId, str]] = set()
         self._announced: set[str] = set()
         self._consumed: set[RunId] = set()
+        self._reopened: set[RunId] = set()
+        """Somebody asked for their results once more."""
         self._promised: dict[RunId, str] = {}
 
     def fail(self, invariant: str, detail: str) -> None:
@@ -137,11 +139,16 @@ class Judge:
             self.fail("nothing seen before its commit", f"{run.id} seq {run.seq}, stored: {seen}")
         self._promised[run.id] = run.resolved.label
 
+    def was_reopened(self, run_id: RunId) -> bool:
+        """Whether somebody asked for its result once more."""
+        return run_id in self._reopened
+
     def consumed(self, message_id: str) -> None:
         """A reader was told that it took this message over."""
         run_id = RunId(message_id.removesuffix(ANNOUNCE_SUFFIX))
         run = self.view.get(run_id)
-        if run is None or run.announcement_consumed_ms is None:
+        is_kept = run is not None and run.announcement_consumed_ms is not None
+        if not is_kept and run_id not in self._reopened:
             self.fail("nothing acknowledged is lost", f"{message_id} is not consumed")
 
     # -- every commit --------------------------------------------------------------------------
@@ -183,6 +190,9 @@ class Judge:
             if entry.run_id in self._consumed:
                 self.fail("consumed at most once", entry.run_id)
             self._consumed.add(entry.run_id)
+        if isinstance(entry.event, Redelivered) and entry.run_id in self._consumed:
+            self._consumed.discard(entry.run_id)
+            self._reopened.add(entry.run_id)
         if isinstance(entry.event, SlotGranted) and run is not None and run.budget.stop is not None:
             self.fail("nothing starts without budget", entry.run_id)
         step = reduce(run, entry.event)
@@ -381,6 +391,9 @@ class Judge:
         for entry in store.journal(run.id, limit=ALL):
             folded = reduce(folded, entry.event).run
             consumptions += isinstance(entry.event, AnnouncementConsumed)
+            if isinstance(entry.event, Redelivered) and consumptions:
+                consumptions -= 1
+                self._reopened.add(run.id)
             if entry.key is not None:
                 self._keys.add((run.id, entry.key))
         if folded != run:

@@ -70,6 +70,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("resume", "runs.control_commands:resume", "Resume paused runs"),
         Command("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
         Command("retry", "runs.control_commands:retry", "Start a run again"),
+        Command("redeliver", "runs.control_commands:redeliver", "Offer a result once more"),
     ),
     "Set up": (
         Command("demo", "demo.demo:demo", "See a small fleet at work; needs no API key"),

@@ -43,6 +43,7 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Contract
 from subagents.domain.run.values import RunId, replace
+from subagents.domain.text.event_words import EFFECT_WORDS
 from subagents.engine.attempts.launch import launch_of, ref_of
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
@@ -56,7 +57,7 @@ from subagents.engine.kernel.quarantine import (
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.verification.verifier import Verifier
-from subagents.errors import RuntimeUnavailable, StoreUnavailable, SubagentsError
+from subagents.errors import RuntimeUnavailable, StoreUnavailable, SubagentsError, plain_error
 from subagents.ports import (
     TOKEN_VARIABLE,
     Batch,
@@ -199,15 +200,15 @@ class Outbox:
 
     def _hold(self, entry: OutboxEntry, error: Exception) -> None:
         """Quarantine an effect that keeps failing, and tell of it once."""
-        name, now = type(entry.effect).__name__, self._clock.now_ms()
-        text = error.message if isinstance(error, SubagentsError) else repr(error)
+        name, now = EFFECT_WORDS[type(entry.effect)], self._clock.now_ms()
+        text = error.message if isinstance(error, SubagentsError) else plain_error(error)
         found = Quarantined(effect=name, error=text, since_ms=now)
         live = self._ledger.live.get(entry.run_id)
         if not self._quarantine.hold(entry.run_id, found) or live is None or live.is_settled:
             return
         alert = Alert(
             kind=AlertKind.FAILURE_LOOP,
-            text=f"🔁 {FAILURES} failures of {name}: {text}",
+            text=f"🔁 {FAILURES} failures in a row of {name}: {text}",
             key=f"quarantine:{entry.key}",
             fields={"consecutiveFailures": FAILURES, "lastTool": name, "lastError": text},
         )

@@ -85,6 +85,8 @@ class Batch:
     """``(message id, to)``: one unconsumed message changes hands."""
     consumed: list[tuple[str, int, str]] = field(default_factory=list)
     """``(message id, at ms, reader)``."""
+    reopened: dict[MessageId, SessionKey] = field(default_factory=dict)
+    """Consumed messages that are unread again, and in whose inbox; applied after ``consumed``."""
     outdated: list[tuple[RunId, int, str]] = field(default_factory=list)
     """``(run, at ms, reader)``: the end of the run was read, its unread alerts are no news now."""
     leases: dict[RunId, Lease | None] = field(default_factory=dict)

@@ -2,8 +2,9 @@
 
 Options (``[agents.<id>]``):
 
-``command``   argv, required. ``{task}`` and ``{prompt}`` in any item but the first become the task
-              or the composed prompt, within that one argument; no shell of ours is in between.
+``command``   argv, required. ``{task}``, ``{prompt}`` and ``{system}`` in any item but the first
+              become the task, the composed prompt or what an agent must know of its role, within
+              that one argument; no shell of ours is in between.
 ``stdin``     ``none`` (default), ``task`` or ``prompt``. With ``none`` the worker reads the results
               of the runs it depends on, when it asked for them, so that ``sort | uniq -c`` after
               another run works like a pipe; else nothing.
@@ -13,8 +14,9 @@ Options (``[agents.<id>]``):
 A worker's environment is an allow list: ``PASSED`` and ``pass_env`` from the daemon, then ``env``,
 then what the engine adds, then ``SUBAGENTS_RUN_ID``, ``SUBAGENTS_ATTEMPT``,
 ``SUBAGENTS_ATTEMPT_NUMBER``, ``SUBAGENTS_ATTEMPTS_DIR``, ``SUBAGENTS_SESSION_KEY``,
-``SUBAGENTS_AGENT_ID``, ``SUBAGENTS_TASK_FILE``, ``SUBAGENTS_PROMPT_FILE``, ``SUBAGENTS_TASK``
-(up to 100 KiB) and ``SUBAGENTS_RETRY_REASON`` (of a retry). Nothing else of ours reaches it.
+``SUBAGENTS_AGENT_ID``, ``SUBAGENTS_TASK_FILE``, ``SUBAGENTS_PROMPT_FILE``,
+``SUBAGENTS_SYSTEM_PROMPT_FILE``, ``SUBAGENTS_TASK`` (up to 100 KiB) and
+``SUBAGENTS_RETRY_REASON`` (of a retry). Nothing else of ours reaches it.
 """
 
 import os
@@ -58,8 +60,10 @@ from subagents.runtimes.process.shim import (
 )
 from subagents.runtimes.runtime_options import WorkerOptions, parsed
 
-_PLACEHOLDER: Final = re.compile(r"\{(task|prompt)\}")
+_PLACEHOLDER: Final = re.compile(r"\{(task|prompt|system)\}")
 
+SYSTEM_FILE: Final = "system"
+"""In the attempt's directory."""
 Stdin = Literal["none", "task", "prompt"]
 
 
@@ -228,7 +232,7 @@ class CommandRuntime:
             "task": launch.task,
             "prompt": launch.prompt,
         }
-        files = {"task": launch.task, "prompt": launch.prompt}
+        files = {"task": launch.task, "prompt": launch.prompt, SYSTEM_FILE: launch.system_prompt}
         if stdin[options.stdin]:
             files["stdin"] = stdin[options.stdin]
         return ShimCommand(
@@ -273,7 +277,8 @@ def worker_env(
 ) -> dict[str, str]:
     """The worker's environment without its marker; see the head of this file."""
     passed = passed_variables(daemon, options.pass_env)
-    return passed | options.env | launch.env | attempt_variables(launch, directory.path)
+    system = {"SUBAGENTS_SYSTEM_PROMPT_FILE": str(directory.path / SYSTEM_FILE)}
+    return passed | options.env | launch.env | attempt_variables(launch, directory.path) | system
 
 
 def worker_argv(options: CommandOptions, launch: Launch, *, path: str) -> list[str]:
@@ -282,7 +287,7 @@ def worker_argv(options: CommandOptions, launch: Launch, *, path: str) -> list[s
     Raises:
         UsageError: No such program, not executable, or an argument that no system takes.
     """
-    texts = {"task": launch.task, "prompt": launch.prompt}
+    texts = {"task": launch.task, "prompt": launch.prompt, "system": launch.system_prompt}
     argv = [program(options.command[0], cwd=launch.cwd, path=path, key="command")]
     for item in options.command[1:]:
         # In one pass: a task may itself contain "{prompt}".

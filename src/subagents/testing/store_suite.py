@@ -368,6 +368,26 @@ def unread_messages_come_oldest_first_and_consumption_is_recorded_once(place: St
 
 
 @SUITE.behaviour("store:inbox")
+def a_message_that_is_reopened_is_unread_again_where_it_is_said(
+    place: StorePlace,
+) -> None:
+    run = a_run(1)
+    name = announcement_id(run.id)
+    with closing(opened(place)) as store:
+        batch = spawned(run)
+        batch.messages.append(message(run))
+        store.commit(batch)
+        store.commit(Batch(consumed=[(name, NOW_MS, "first")], reopened={name: OTHER}))
+
+        found = [r.message.id for r in store.inbox(OTHER, unconsumed=True)]
+        expect("unread again", found=found, wanted=[name])
+        store.commit(Batch(consumed=[(name, NOW_MS + 1, "second")]))
+        row = store.message(name)
+        who = None if row is None else (row.consumed_at_ms, row.consumed_by)
+        expect("its reader", found=who, wanted=(NOW_MS + 1, "second"))
+
+
+@SUITE.behaviour("store:inbox")
 def each_session_has_its_own_inbox_and_none_means_all(place: StorePlace) -> None:
     mine, theirs = a_run(1), a_run(2, requester=OTHER)
     with closing(opened(place)) as store:

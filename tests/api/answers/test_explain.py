@@ -130,7 +130,7 @@ WHY: list[tuple[tuple[e.Event, ...], Phase, str]] = [
     (
         (*DONE, delivery(Deferred(reason=DeferReason.REQUESTER_BUSY))),
         Phase.ANNOUNCE_DEFERRED,
-        "because deferred (requester-busy) (try 1)",
+        "because deferred: its requester is busy (try 1)",
     ),
     (
         (*DONE, delivery(DeliveryFailed(retryable=False, error="no such hook"))),
@@ -213,9 +213,9 @@ def test_a_retried_run_is_told_step_by_step() -> None:
         "attempt 2 gave its result (4 bytes)",
         "attempt 2 exited with code 0",
         "completed successfully; announced to agent:main:main",
-        "delivery to agent:main:main: delivered (queued) (direct-primary → queue-fallback)",
+        "delivery to agent:main:main: delivered: it waits in the inbox",
         "cleaned up",
-        "result consumed by cli (pulled)",
+        "result taken by cli: fetched by its reader",
         "archived",
     ]
 
@@ -267,7 +267,7 @@ def test_questions_messages_and_children_are_told() -> None:
 
     assert [step.text for step in steps(journal(*events))][3:] == [
         'asks: "blue or green?" (r-0000000001:q1)',
-        'r-0000000001:q1 got answer by me: "blue"',
+        'question r-0000000001:q1 was answered by me: "blue"',
         'message from me: "hurry"',
         "message 1 reached the worker",
         'tells its requester (info): "half way"',

@@ -12,6 +12,7 @@ from subagents.domain.run.effects import (
     Announce,
     CleanUp,
     MarkTold,
+    ReopenAnnouncement,
 )
 from subagents.domain.run.events import (
     Archived,
@@ -98,6 +99,28 @@ def test_an_announcement_is_consumed_once_in_whatever_phase(phase: Phase) -> Non
     assert life.last is not None
     assert life.last.stale
     assert (life.phase, len(life.effects)) == (phase_then, effects)
+
+
+@pytest.mark.requirement("delivery:redelivered")
+@pytest.mark.parametrize("phase", [Phase.COMPLETED, Phase.COMPLETED_GIVEUP])
+def test_a_result_that_was_read_and_lost_is_unread_again_under_its_own_id(phase: Phase) -> None:
+    life = in_phase(phase).consume()
+    effects = len(life.effects)
+
+    life.apply(Redelivered(at_ms=life.at_ms, by="me"))
+
+    assert (life.phase, life.run.announcement_consumed_ms) == (phase, None)
+    assert life.of(ReopenAnnouncement, life.followups) == [ReopenAnnouncement(life.run.requester)]
+    assert len(life.effects) == effects
+    life.consume()
+    assert life.run.announcement_consumed_ms is not None
+
+
+@pytest.mark.requirement("delivery:redelivered")
+def test_a_result_that_waits_to_be_read_is_not_offered_twice() -> None:
+    life = in_phase(Phase.COMPLETED)
+
+    assert life.apply(Redelivered(at_ms=life.at_ms, by="me")).stale
 
 
 @pytest.mark.requirement("delivery:consumed-once")

@@ -87,7 +87,7 @@ WHY = f"See why: subagents why {RUN}. Start again: subagents retry {RUN}."
             "failed: exit code 3",
             WHY,
         ),
-        (Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE), "failed: exit_code", WHY),
+        (Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE), "failed: exit code", WHY),
         (Outcome(status=Status.TIMEOUT), "timed out", WHY),
         (Outcome(status=Status.CANCELLED), "was cancelled", WHY),
         (Outcome(status=Status.LOST), "was lost", WHY),

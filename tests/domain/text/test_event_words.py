@@ -1,5 +1,6 @@
 """Every event says in words what happened; texts of workers stay texts inside the sentence."""
 
+import re
 import typing
 
 import pytest
@@ -9,10 +10,20 @@ from hypothesis.strategies import DataObject
 from tests.builders import NOW_MS, Life, a_verification, spawned
 from tests.domain.event_makers import lived
 
+from subagents.domain.run import effects
 from subagents.domain.run import events as e
 from subagents.domain.run import signals as s
 from subagents.domain.run.alert import Alert, AlertKind
-from subagents.domain.run.outcome import Verdict
+from subagents.domain.run.outcome import (
+    DeferReason,
+    Deferred,
+    Delivered,
+    DeliveryPath,
+    Reason,
+    Skipped,
+    SkipReason,
+    Verdict,
+)
 from subagents.domain.run.run import (
     Answer,
     Confidence,
@@ -27,8 +38,10 @@ from subagents.domain.run.values import RequestId, RunId
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains
 from subagents.domain.text.event_words import (
+    EFFECT_WORDS,
     SIGNAL_WORDS,
     WORDS,
+    delivery_text,
     sentence,
     span_mark,
     transcript_line,
@@ -55,6 +68,56 @@ def test_every_cause_of_a_timer_has_its_words(cause: e.TimerCause | None) -> Non
     words = sentence(e.TimerFired(at_ms=NOW_MS, cause=cause), RUN)
 
     assert (words == "a timer fired") is (cause is None)
+
+
+CODES = frozenset(
+    member.value
+    for kind in (DeliveryPath, DeferReason, SkipReason, Reason, e.TimerCause)
+    for member in kind
+    if not member.value.isalpha()  # one that is a word of English may stand in any sentence
+)
+CLASSES = frozenset(
+    each.__name__
+    for kinds in (e.EVENT_TYPES, typing.get_args(s.Signal), typing.get_args(effects.Effect))
+    for each in kinds
+)
+
+
+@pytest.mark.requirement("words:no-internals")
+@given(st.data())
+def test_no_sentence_shows_a_code_or_the_name_of_a_class(data: DataObject) -> None:
+    life = lived(data)
+
+    for event in life.journal:
+        words = set(re.findall(r"[A-Za-z_-]+", sentence(event, life.run)))
+        assert not words & (CODES | CLASSES), sentence(event, life.run)
+
+
+@pytest.mark.requirement("words:no-internals")
+def test_every_code_of_a_delivery_and_every_effect_has_words() -> None:
+    outcomes: list[Delivered | Deferred | Skipped] = [
+        *(Delivered(path=each) for each in DeliveryPath),
+        *(Deferred(reason=each) for each in DeferReason),
+        *(Skipped(reason=each) for each in SkipReason),
+    ]
+    for outcome in outcomes:
+        shown = delivery_text(outcome)
+        code = outcome.path if isinstance(outcome, Delivered) else outcome.reason
+        assert "(" not in shown
+        assert code.isalpha() or code not in shown
+    assert set(EFFECT_WORDS) == set(typing.get_args(effects.Effect))
+
+
+@pytest.mark.requirement("words:no-internals")
+@pytest.mark.parametrize("decision", Decision)
+def test_every_decision_has_words(decision: Decision) -> None:
+    given_answer = Answer(decision=decision, text=None, by="me", at_ms=1)
+    words = sentence(
+        e.RequestAnswered(at_ms=1, request_id=RequestId("q1"), answer=given_answer), RUN
+    )
+
+    assert words.startswith("question q1 ")
+    assert ("by me" in words) is (decision in {Decision.ANSWER, Decision.APPROVE, Decision.DENY})
 
 
 @pytest.mark.requirement("words:every-event")
@@ -154,8 +217,8 @@ BRIEF_AND_WHOLE: list[tuple[e.Event, str, tuple[LineType, str] | None]] = [
     ),
     (
         e.RequestAnswered(at_ms=1, request_id="q1", answer=ANSWER),
-        'q1 got answer by me: "b or a"',
-        (LineType.USER, "q1 got answer by me: b\nor a"),
+        'question q1 was answered by me: "b or a"',
+        (LineType.USER, "question q1 was answered by me: b\nor a"),
     ),
     (
         e.ParentNotified(at_ms=1, message="half\nway"),

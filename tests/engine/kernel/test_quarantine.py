@@ -40,7 +40,7 @@ def test_the_same_failure_again_and_again_is_quarantined_with_one_alert(tmp_path
         rows = await world.engine.queries.inbox(ME)
         alerts = [row.message.text for row in rows if "10 failures" in row.message.text]
         assert len(alerts) == 1
-        assert "10 failures of StopAttempt: PermissionError('read-only file system')" in alerts[0]
+        assert "10 failures in a row of ending its worker: read-only file system" in alerts[0]
         found = await world.engine.queries.attention(ME)
         assert ("quarantined", run_id) in [(item.kind, item.run.id) for item in found]
 

@@ -7,6 +7,7 @@ import pytest
 from tests.engine.world import ME, OTHER, FakeCourier, World, in_world
 
 from subagents.config.settings import Agent, Settings
+from subagents.domain.run.events import AnnouncementConsumed, Redelivered
 from subagents.domain.run.outcome import (
     DeferReason,
     Deferred,
@@ -120,10 +121,40 @@ def test_giving_up_keeps_the_result_lists_it_and_can_be_redelivered(tmp_path: Pa
         await world.clock.result(world.engine.redeliver(run_id, by="me"))
         again = await world.until(run_id, Phase.COMPLETED)
         assert again.announcement_consumed_ms is not None
-        with pytest.raises(Conflict, match="its delivery was not given up"):
+        await world.clock.result(world.engine.redeliver(run_id, by="me"))
+        with pytest.raises(Conflict, match="was not read yet: it waits in the inbox"):
             await world.engine.redeliver(run_id, by="me")
 
     in_world(tmp_path, scenario, couriers=[courier])
+
+
+@pytest.mark.requirement("delivery:redelivered")
+def test_a_caller_that_lost_what_it_read_is_given_it_again_once_and_on_record(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        mailbox = world.parts.mailbox
+        run_id = await world.spawn()
+        first = await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
+        with pytest.raises(Conflict, match="was not read yet"):
+            await world.engine.redeliver(run_id, by=ME)
+        await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
+        await world.until(run_id, Phase.COMPLETED)
+        assert not world.store.inbox(ME, unconsumed=True)
+
+        await world.clock.result(world.engine.redeliver(run_id, by=ME))
+        again = await world.clock.result(mailbox.wait([run_id], session=ME, reader="second"))
+        results = [[each.result for each in found.completed] for found in (first, again)]
+        assert results[0] == results[1] == ["done"]
+        taken = mailbox.acknowledge([announcement_id(run_id)], reader="second")
+        assert await world.clock.result(taken) == 1
+        events = [each.event for each in world.store.journal(run_id, limit=1_000)]
+        readers = [e.reader for e in events if isinstance(e, AnnouncementConsumed)]
+        assert readers == ["first", "second"]
+        assert [e.by for e in events if isinstance(e, Redelivered)] == [ME]
+        assert await world.folded(run_id) == await world.run(run_id)
+
+    in_world(tmp_path, scenario)
 
 
 @pytest.mark.requirement("queries:attention")

@@ -436,7 +436,7 @@ def test_a_run_cannot_wait_for_the_ancestor_that_waits_for_it(tmp_path: Path) ->
     async def scenario(world: World) -> None:
         parent = await world.spawn("hang", label="top")
         await world.until(parent, Phase.RUNNING)
-        with pytest.raises(UsageError, match="Dependency run not found"):
+        with pytest.raises(UsageError, match="^Circular dependency: do quick → top → do quick"):
             await world.spawn_child(parent, depends_on=(parent,))
         assert stored(world) == 1
 
@@ -453,6 +453,24 @@ def test_a_dependency_that_does_not_exist_is_an_error_at_once(tmp_path: Path) ->
         assert stored(world) == 1
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:cycles")
+def test_a_child_that_would_wait_for_a_run_above_it_is_told_that_this_is_a_circle(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        above = await world.until(await world.spawn("hang", label="above"), Phase.RUNNING)
+        middle = await world.spawn_child(above.id, "hang", label="middle")
+        await world.until(middle, Phase.RUNNING)
+        through = r"^Circular dependency: leaf → above → middle → leaf$"
+        for name in ("above", above.id, above.session_key):
+            with pytest.raises(UsageError, match=through):
+                await world.spawn_child(middle, label="leaf", chain_after=name)
+        with pytest.raises(UsageError, match=r"^Circular dependency: leaf → middle → leaf$"):
+            await world.spawn_child(middle, label="leaf", chain_after="middle")
+
+    in_world(tmp_path, scenario, max_spawn_depth=4)
 
 
 @pytest.mark.requirement("spawn:long-chain")

@@ -35,7 +35,29 @@ def attention_item(value: AttentionItem) -> wire.AttentionItem:
         text=value.text,
         request_id=value.request_id,
         since_at=iso(value.since_ms),
+        commands=_commands(value),
     )
+
+
+def _commands(value: AttentionItem) -> list[str]:
+    """Only such as work in the state that the run is in."""
+    run_id = value.run.id
+    why, again = f"subagents why {run_id}", f"subagents retry {run_id}"
+    match value.kind:
+        case _ if value.request_id is not None:
+            return [f"subagents answer {value.request_id} TEXT"]
+        case "undelivered":
+            return [f"subagents result {run_id}", f"subagents redeliver {run_id}"]
+        case "unread":
+            return [f"subagents result {run_id}"]
+        case "quarantined":
+            return [why, "subagents doctor"]
+        case "blocker" if not value.run.is_settled:
+            return [f"subagents steer {run_id} TEXT", why]
+        case "blocker" | "failed":
+            return [why, again]
+        case _:
+            return [f"subagents log {run_id}", why]
 
 
 def request(run: Run, value: Request, *, status: str | None = None) -> wire.WorkerRequest:

@@ -275,7 +275,7 @@ async def resume(request: Request) -> Response:
 
 
 async def redeliver(request: Request) -> Response:
-    """POST /v1/runs/{sel}/redeliver: try a given-up or deferred delivery again now."""
+    """POST /v1/runs/{sel}/redeliver: give a result that was read, or given up, once more."""
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     return _row(services, await services.engine.redeliver(run.id, by=caller.session))

@@ -318,6 +318,11 @@ async def _resume(call: Call, asked: ActionArguments) -> Answer:
     return await _state(call, await call.services.engine.resume(run.id, by=call.caller.session))
 
 
+async def _redeliver(call: Call, asked: ActionArguments) -> Answer:
+    run = await _run(call, asked)
+    return await _state(call, await call.services.engine.redeliver(run.id, by=call.caller.session))
+
+
 async def _answer(call: Call, asked: ActionArguments) -> Answer:
     response = _message(asked)
     target = _target(asked)
@@ -357,5 +362,6 @@ _ACTS: Final[Mapping[str, Act]] = {
     "inbox": _inbox,
     "answer": _answer,
     "result": _result,
+    "redeliver": _redeliver,
     "attention": _attention,
 }

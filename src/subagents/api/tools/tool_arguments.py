@@ -41,6 +41,7 @@ ACTIONS: Final = (
     "inbox",
     "answer",
     "result",
+    "redeliver",
     "attention",
 )
 

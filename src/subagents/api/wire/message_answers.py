@@ -53,6 +53,8 @@ class AttentionItem(OfRun, frozen=True, kw_only=True):
     """Of a question, to be answered."""
     since_at: Time | None = None
     """Since when."""
+    commands: list[str] = []
+    """What a person can type now, the most likely first."""
 
 
 class Attention(WireStruct, frozen=True, kw_only=True):

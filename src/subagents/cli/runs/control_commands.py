@@ -118,6 +118,20 @@ def resume(*runs: Runs, json: Json = False) -> int:
     return _each(runs, "resume", json=json)
 
 
+def redeliver(*runs: Runs, json: Json = False) -> int:
+    """Offer a result once more, under the same id: one that was read and lost, or given up.
+
+    Its requester finds it in its inbox again, and `subagents timeline` says who asked for it.
+
+    For example:
+
+        subagents redeliver nightly
+
+        subagents redeliver last --json
+    """
+    return _each(runs, "redeliver", json=json)
+
+
 def _each(runs: Sequence[str], verb: str, *, json: bool) -> int:
     if not runs:
         raise UsageError("name at least one run", hint=f"subagents {verb} last")

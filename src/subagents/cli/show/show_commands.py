@@ -5,6 +5,7 @@ import sys
 import time
 from typing import Annotated, Final
 
+import msgspec
 from cyclopts import Parameter
 
 from subagents.api.wire.event_answers import Timeline, Why
@@ -26,13 +27,13 @@ from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
 from subagents.client.client import Document
-from subagents.domain.run.outcome import failure_text
+from subagents.domain.run.outcome import DeliveryOutcome, failure_text
+from subagents.domain.text.event_words import delivery_text
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import duration, harmless, one_line
 
 EVENTS_PAGE: Final = 500
-ALERTS: Final = frozenset({"stuck", "failure_loop", "api_error", "budget_alert"})
-"""Kinds of ``attention`` that are about a worker at work."""
+
 EVENT_TEXT_CHARS_MAX: Final = 100
 EVENT_COLUMNS: Final = 60
 """Before an event's text."""
@@ -377,8 +378,7 @@ def _offset(at: str | None, start_ms: int | None) -> str:
 
 
 def _delivery(outcome: dict[str, object]) -> str:
-    rest = " ".join(str(value) for name, value in outcome.items() if name != "kind")
-    return f"{outcome.get('kind')} {rest}".strip()
+    return delivery_text(msgspec.convert(outcome, DeliveryOutcome))
 
 
 def attention(*, json: Json = False) -> int:
@@ -404,14 +404,6 @@ def attention(*, json: Json = False) -> int:
         age = "" if since_ms is None else f", {duration(round(now_ms - since_ms))} ago"
         text = one_line(item.text, chars_max=200)
         output.styled_line(f"  {item.label} ({item.run_id}{age}): {text}", item.kind, item.kind)
-        if item.request_id:
-            output.line(f"    answer: subagents answer {item.request_id} TEXT")
-        elif item.kind == "failed":
-            output.line(f"    see: subagents why {item.run_id}")
-        elif item.kind in {"undelivered", "unread"}:
-            output.line(f"    read: subagents result {item.run_id}")
-        elif item.kind == "blocker":
-            output.line(f"    reply: subagents steer {item.run_id} TEXT")
-        elif item.kind in ALERTS:
-            output.line(f"    see: subagents log {item.run_id}")
+        for command in item.commands:
+            output.line(f"    → {command}")
     return EXIT_OK

@@ -20,6 +20,7 @@ from subagents.domain.run.effects import (
     MarkTold,
     MoveInbox,
     OutdateAlerts,
+    ReopenAnnouncement,
     ResolveMessages,
     TellDependants,
     TellParent,
@@ -29,7 +30,7 @@ from subagents.domain.run.events import AnnouncementConsumed, DeliverySettled
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import Conclusion, Decision, Delivery, Phase, Run
 from subagents.domain.run.spec import Cleanup
-from subagents.domain.run.values import MessageId, announcement_id, replace
+from subagents.domain.run.values import MessageId, SessionKey, announcement_id, replace
 from subagents.domain.text import announcement
 
 P = Phase
@@ -101,9 +102,18 @@ def _released(run: Run) -> Run:
     return run
 
 
-def announce_again(run: Run, at_ms: int) -> Transition:
-    """Try the delivery once more, from the beginning when it was given up."""
+def announce_again(run: Run, at_ms: int, *, inbox: SessionKey | None = None) -> Transition:
+    """Try the delivery once more, from the beginning when it was given up.
+
+    What was read already becomes unread: whoever asks next is given it, and on record is who was
+    before.
+    """
     delivery = run.delivery or Delivery(target=run.requester)
+    if run.phase in {P.COMPLETED, P.COMPLETED_GIVEUP} and delivery.consumed_at_ms is not None:
+        run = replace(run, delivery=replace(delivery, consumed_at_ms=None))
+        return Transition(run, followups=(ReopenAnnouncement(inbox=inbox or run.requester),))
+    if run.phase is P.COMPLETED:
+        return Transition(run, stale=True)
     if run.phase is P.COMPLETED_GIVEUP:
         delivery = replace(delivery, first_failure_ms=None, failures=0)
     run = replace(enter(run, P.ANNOUNCING, at_ms), delivery=replace(delivery, due_ms=None))

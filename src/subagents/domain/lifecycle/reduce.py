@@ -235,8 +235,8 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
             return delivery_settled(run, event)
         case AnnouncementConsumed():
             return consumed(run, event)
-        case Redelivered(at_ms=at_ms):
-            return announce_again(run, at_ms)
+        case Redelivered(at_ms=at_ms, inbox=inbox):
+            return announce_again(run, at_ms, inbox=inbox)
         case CallRefused():
             return Transition(replace(run, refusals=run.refusals + 1))
         case CleanedUp(at_ms=at_ms):

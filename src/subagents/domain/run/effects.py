@@ -153,6 +153,12 @@ class ResolveMessages(Value, frozen=True, tag=True):
     messages: tuple[MessageId, ...]
 
 
+class ReopenAnnouncement(Value, frozen=True, tag=True):
+    """Its reader lost what it read: the announcement is unread again."""
+
+    inbox: SessionKey
+
+
 class MarkTold(Value, frozen=True, tag=True):
     """The announcement was read: the run that spawned this one knows its result."""
 
@@ -196,6 +202,7 @@ FollowUp: TypeAlias = (
     | ConsumeChildren
     | MoveInbox
     | ResolveMessages
+    | ReopenAnnouncement
     | MarkTold
     | TellSpent
     | StopChildren

@@ -299,9 +299,12 @@ class AnnouncementConsumed(Fact, frozen=True, tag=True):
 
 
 class Redelivered(Fact, frozen=True, tag=True):
-    """Somebody asked for a given-up delivery to be tried again."""
+    """Somebody asked for a result once more: a delivery that was given up is tried again, and one
+    that was read is unread again, under the same id."""
 
     by: str
+    inbox: SessionKey | None = None
+    """Where it is unread again; None = its requester's. One that has ended reads nothing."""
 
 
 class Alerted(Fact, frozen=True, tag=True):

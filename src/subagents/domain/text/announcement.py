@@ -8,7 +8,7 @@ from typing import Final
 
 from subagents.domain.run import spending, workspace
 from subagents.domain.run.events import ParentNotified
-from subagents.domain.run.outcome import Outcome, SkipReason, Status
+from subagents.domain.run.outcome import Outcome, Reason, SkipReason, Status
 from subagents.domain.run.run import (
     Answer,
     Child,
@@ -44,6 +44,7 @@ SILENT_TEXTS: Final = {
     NO_REPLY: SkipReason.SILENT,
 }
 
+ESCALATION_SUFFIX: Final = ":escalation"
 _ENDINGS: Final = {
     Status.OK: "just completed successfully",
     Status.PARTIAL: "completed partially",
@@ -57,9 +58,14 @@ def ending(outcome: Outcome) -> str:
     """The outcome in words: ``just completed successfully``, ``failed: <reason>``, …"""
     error = one_line(outcome.error) if outcome.error else None
     if outcome.status is Status.ERROR:
-        return f"failed: {error or outcome.reason}"
+        return f"failed: {error or reason_words(outcome.reason)}"
     words = _ENDINGS[outcome.status]
     return f"{words}: {error}" if error else words
+
+
+def reason_words(reason: Reason | None) -> str:
+    """Where an outcome has no text of its own: ``reported failed``, ``lease lost``."""
+    return "no reason given" if reason is None else reason.value.replace("_", " ")
 
 
 def announcement(run: Run, *, consumed: bool) -> Message:
@@ -195,7 +201,7 @@ def escalation(run: Run) -> Message:
     """The ``blocker`` that ``onFailure: escalate`` adds to the announcement."""
     error = (run.outcome.error if run.outcome else None) or ""
     return Message(
-        id=MessageId(f"{run.id}:escalation"),
+        id=MessageId(f"{run.id}{ESCALATION_SUFFIX}"),
         session_key=run.requester,
         run_id=run.id,
         kind=MessageKind.BLOCKER,

@@ -5,23 +5,26 @@ event's sentence; the type of its line in the run's transcript, where it has one
 stream says most things itself); and its name as a moment of a span, where a trace shows it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar, assert_never
 
-from subagents.domain.run import events, signals, spending
+from subagents.domain.run import effects, events, signals, spending
 from subagents.domain.run.outcome import (
+    DeferReason,
     Deferred,
     Delivered,
     DeliveryFailed,
     DeliveryOutcome,
+    DeliveryPath,
     Outcome,
     Skipped,
+    SkipReason,
     Verdict,
     Verification,
     failures_text,
 )
-from subagents.domain.run.run import Exit, Run, Spent
+from subagents.domain.run.run import Decision, Exit, Run, Spent
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains, summary
 from subagents.domain.text.announcement import ending
@@ -162,7 +165,9 @@ def _cancelled(event: events.CancelRequested, _run: Run, texts: Texts) -> str:
 def _answered(event: events.RequestAnswered, _run: Run, texts: Texts) -> str:
     answer = event.answer
     text = "" if answer.text is None else f": {texts.quoted(answer.text)}"
-    return f"{event.request_id} got {answer.decision} by {answer.by}{text}"
+    decided = _DECIDED[answer.decision]
+    by = "" if answer.decision in _BY_ITSELF else f" by {answer.by}"
+    return f"question {event.request_id} {decided}{by}{text}"
 
 
 def _budget_exhausted(event: events.BudgetExhausted, _run: Run, texts: Texts) -> str:
@@ -171,9 +176,7 @@ def _budget_exhausted(event: events.BudgetExhausted, _run: Run, texts: Texts) ->
 
 
 def _delivered(event: events.DeliverySettled, _run: Run, texts: Texts) -> str:
-    record = event.record
-    tried = f" ({' → '.join(record.phases)})" if record.phases else ""
-    return f"delivery to {record.target}: {delivery_text(record.outcome, texts)}{tried}"
+    return f"delivery to {event.record.target}: {delivery_text(event.record.outcome, texts)}"
 
 
 def _refused(event: events.CallRefused, _run: Run, texts: Texts) -> str:
@@ -395,15 +398,57 @@ WORDS: Final = dict(
         _row(events.DeliverySettled, _delivered, mark="delivery"),
         _row(
             events.AnnouncementConsumed,
-            lambda event, *_: f"result consumed by {event.reader} ({event.path})",
+            lambda event, *_: f"result taken by {event.reader}: {PATH_WORDS[event.path]}",
             mark="consumed",
         ),
-        _row(events.Redelivered, lambda event, *_: f"delivery asked for again by {event.by}"),
+        _row(events.Redelivered, lambda event, *_: f"{event.by} asked for its result once more"),
         _row(events.CallRefused, _refused),
         _row(events.CleanedUp, lambda *_: "cleaned up"),
         _row(events.Archived, lambda *_: "archived"),
     ]
 )
+
+
+# -- words for codes, which no sentence shows ----------------------------------------------------
+
+PATH_WORDS: Final[Mapping[DeliveryPath, str]] = {
+    DeliveryPath.DIRECT: "pushed to its session",
+    DeliveryPath.QUEUED: "it waits in the inbox",
+    DeliveryPath.STEERED: "put into its live turn",
+    DeliveryPath.PULLED: "fetched by its reader",
+}
+_DEFERRED: Final[Mapping[DeferReason, str]] = {
+    DeferReason.CHILD_ACTIVE: "a sub-agent of it is still at work",
+    DeferReason.DESCENDANTS_ACTIVE: "runs below it are still at work",
+    DeferReason.MISSING_REQUESTER: "its requester is not there",
+    DeferReason.REQUESTER_BUSY: "its requester is busy",
+    DeferReason.QUIET: "its requester wants quiet now",
+}
+_SKIPPED: Final[Mapping[SkipReason, str]] = {
+    SkipReason.ANNOUNCE_SKIP: "its result says that nobody need be told",
+    SkipReason.SILENT: "it was spawned to be silent",
+    SkipReason.NOT_EXPECTED: "its requester does not expect it",
+}
+_DECIDED: Final[Mapping[Decision, str]] = {
+    Decision.ANSWER: "was answered",
+    Decision.APPROVE: "was approved",
+    Decision.DENY: "was denied",
+    Decision.DEFAULT: "got its default answer",
+    Decision.TIMEOUT: "ran out of time",
+    Decision.CANCELLED: "was withdrawn",
+}
+_BY_ITSELF: Final = frozenset({Decision.DEFAULT, Decision.TIMEOUT, Decision.CANCELLED})
+EFFECT_WORDS: Final[Mapping[type, str]] = {
+    effects.StartAttempt: "starting its worker",
+    effects.ResumeAttempt: "starting its worker's next turn",
+    effects.StopAttempt: "ending its worker",
+    effects.SteerAttempt: "handing a message to its worker",
+    effects.InterruptAttempt: "interrupting its worker",
+    effects.Verify: "checking its contract",
+    effects.Announce: "telling its requester",
+    effects.CleanUp: "cleaning up after it",
+}
+"""What the engine does for a run, when it is said that this keeps failing."""
 
 
 # -- parts of sentences -------------------------------------------------------------------------
@@ -428,11 +473,11 @@ def delivery_text(outcome: DeliveryOutcome, texts: Texts = BRIEF) -> str:
     """What came of one delivery try."""
     match outcome:
         case Delivered():
-            return f"delivered ({outcome.path})"
+            return f"delivered: {PATH_WORDS[outcome.path]}"
         case Deferred():
-            return f"deferred ({outcome.reason})"
+            return f"deferred: {_DEFERRED[outcome.reason]}"
         case Skipped():
-            return f"not pushed ({outcome.reason})"
+            return f"not pushed: {_SKIPPED[outcome.reason]}"
         case DeliveryFailed():
             again = "" if outcome.retryable else ", for good"
             return f"failed{again}: {texts.shown(outcome.error)}"

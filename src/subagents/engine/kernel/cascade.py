@@ -13,6 +13,7 @@ from subagents.domain.run.effects import (
     OutdateAlerts,
     PassOn,
     Raise,
+    ReopenAnnouncement,
     ResolveMessages,
     StopChildren,
     TellDependants,
@@ -73,6 +74,9 @@ def follow(  # noqa: C901, PLR0912 - one branch per follow-up
             return ()
         case ResolveMessages(messages=messages):
             ledger.batch.consumed.extend((m, at_ms, "answered") for m in messages)
+            return ()
+        case ReopenAnnouncement(inbox=inbox):
+            ledger.batch.reopened[announcement_id(source.id)] = inbox
             return ()
         case MarkTold():
             return _notify_parent(ledger, source, ChildTold(at_ms=at_ms, child=source.id))
@@ -168,5 +172,6 @@ def consume(
     ledger: Changes, run: Run, event: AnnouncementConsumed
 ) -> Iterable[tuple[Run, FollowUp]]:
     """The run's event and the inbox row's mark, in one commit."""
+    ledger.batch.reopened.pop(announcement_id(run.id), None)
     ledger.batch.consumed.append((announcement_id(run.id), event.at_ms, event.reader))
     return ledger.step(run.id, event)

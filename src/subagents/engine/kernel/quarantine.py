@@ -17,7 +17,7 @@ class Quarantined(Value, frozen=True):
     """One effect that does not work."""
 
     effect: str
-    """``StartAttempt``, …"""
+    """In words: ``starting its worker``."""
     error: str
     since_ms: int
 

@@ -25,7 +25,7 @@ from subagents.domain.run.values import SessionKey, announcement_id, replace
 from subagents.domain.text import announcement
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.messages.mailbox import Mailbox
-from subagents.errors import StoreUnavailable, SubagentsError
+from subagents.errors import StoreUnavailable, SubagentsError, plain_error
 from subagents.ports import Courier
 
 log = logging.getLogger(__name__)
@@ -150,7 +150,7 @@ class Deliveries:
             return DeliveryFailed(retryable=error.retryable, error=error.message)
         except Exception as error:
             log.exception("courier %s failed for %s", courier.name, run.id)
-            return DeliveryFailed(retryable=True, error=repr(error))
+            return DeliveryFailed(retryable=True, error=plain_error(error))
 
     def _consumed(self, run: Run, path: DeliveryPath, reader: str) -> None:
         """A courier that carried the text has handed it over: nobody else does so again."""

@@ -57,6 +57,11 @@ class MessageLeases:
         self._held[message_id] = (_NOBODY, self._clock.now_ms() + OFFER_MS)
         self._lapsed.pop(message_id, None)
 
+    def reopen(self, message_id: str) -> None:
+        """It is unread again."""
+        if self.is_closed(message_id):
+            del self._held[message_id]
+
     def is_closed(self, message_id: str) -> bool:
         return self.is_held_by(message_id, _NOBODY)
 

@@ -69,6 +69,8 @@ class Mailbox:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
         for message_id, _, _ in batch.consumed:
             self.leases.close(message_id)
+        for message_id in batch.reopened:
+            self.leases.reopen(message_id)
         if not self._waiters:
             return
         for run in batch.runs.values():

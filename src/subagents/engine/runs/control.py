@@ -16,10 +16,10 @@ from subagents.domain.run.events import (
     SteerRequested,
 )
 from subagents.domain.run.run import Phase, Run
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs.queries import Queries
-from subagents.errors import Conflict, IllegalTransition
+from subagents.errors import Conflict, IllegalTransition, NotFound
 
 REFUSALS_MAX: Final = 50
 """In a run's journal; a caller who is refused must not fill the store."""
@@ -139,15 +139,39 @@ class Control:
         return await self._apply(run_id, Resumed(at_ms=self._clock.now_ms(), by=by))
 
     async def redeliver(self, run_id: RunId, *, by: str) -> Run:
-        """Try a given-up (or deferred) delivery again now.
+        """Give a result once more, under the same id: on record, and to whoever reads it next.
+
+        A delivery that was given up, or deferred, is tried again now; a result that was read is
+        unread again.
 
         Raises:
-            Conflict: Nothing was given up.
+            Conflict: It has no result yet, or one that waits to be read anyway.
         """
         run = await self._queries.run(run_id)
-        if run.phase not in {Phase.COMPLETED_GIVEUP, Phase.ANNOUNCE_DEFERRED}:
-            raise Conflict(f"run {run_id} is {run.phase}: its delivery was not given up")
-        return await self._apply(run_id, Redelivered(at_ms=self._clock.now_ms(), by=by))
+        if not run.is_settled:
+            raise Conflict(f"run {run_id} is {run.phase}: it has no result yet")
+        is_open = run.phase in {Phase.COMPLETED_GIVEUP, Phase.ANNOUNCE_DEFERRED}
+        if run.announcement_consumed_ms is None and not is_open:
+            raise Conflict(f"the result of run {run_id} was not read yet: it waits in the inbox")
+        if not run.spec.expects_completion_message:
+            raise Conflict(f"run {run_id} was spawned without a completion message")
+        inbox = await self._living_inbox(run)
+        return await self._apply(
+            run_id, Redelivered(at_ms=self._clock.now_ms(), by=by, inbox=inbox)
+        )
+
+    async def _living_inbox(self, run: Run) -> SessionKey:
+        """Of the nearest run above it that has not ended, in the end of the top-level session."""
+        inbox = run.requester
+        while run.lineage.requester_run is not None:
+            try:
+                run = await self._queries.run(run.lineage.requester_run)
+            except NotFound:
+                break  # pruned: nothing more is known
+            if not run.is_settled:
+                return run.session.first_key
+            inbox = run.requester
+        return inbox
 
     async def archive(self, run_id: RunId) -> Run:
         """Hide a run that is over from lists now; harmless when it is hidden already.

@@ -58,6 +58,7 @@ class Dependencies:
             if name in here:
                 found[name] = Dependency(run_id=here[name], label=name)
                 continue
+            self._refuse_own_ancestor(name, requester, drafts)
             try:
                 run_id = await self._queries.resolve(name, requester, may_see=is_own)
                 run = await self._queries.run(run_id)
@@ -68,6 +69,24 @@ class Dependencies:
             found[name] = _dependency(run)
         dependencies_first(drafts, found)
         return found
+
+    def _refuse_own_ancestor(
+        self, name: str, requester: SessionKey, drafts: Sequence[Draft]
+    ) -> None:
+        """An ancestor is no run of its descendant's, and "not found" would not say what is wrong.
+
+        Raises:
+            UsageError: The name is that of the run that spawns, or of one above it, which ends
+                only after what it spawns.
+        """
+        own = next(each.spawned.resolved.label for each in drafts if name in each.labels)
+        run_id = self._queries.run_of(requester)
+        path: list[str] = []
+        while run_id is not None and (run := self._ledger.live.get(run_id)) is not None:
+            path.append(run.resolved.label)
+            if name in {run.id, run.session_key, run.resolved.label}:
+                raise admission.circular((own, *reversed(path), own))
+            run_id = run.lineage.requester_run
 
     async def look_again(self, drafts: Sequence[Draft], found: dict[str, Dependency]) -> None:
         """Complete what ended, and left memory, while the caller was looking other things up."""

@@ -18,6 +18,7 @@ from subagents.domain.run.values import (
     Value,
     agent_of,
 )
+from subagents.domain.text.announcement import ESCALATION_SUFFIX
 from subagents.engine.kernel.addresses import answering_inbox
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.lanes import LaneKey
@@ -53,6 +54,10 @@ class RunTree(Value, frozen=True):
     children: tuple["RunTree", ...] = ()
     left_out: int = 0
     """Further runs that its agent spawned."""
+
+
+ESCALATIONS_LOOKED_AT: Final = 1_000
+"""So many of the newest messages, and runs of one requester."""
 
 
 class AttentionItem(Value, frozen=True):
@@ -312,9 +317,10 @@ class Queries:
             for run in await self.runs(given_up)
             if run.announcement_consumed_ms is None
         ]
+        items += await self._escalations(session)
         shown = {str(request.id) for _, request in open_requests}
         for row in await self.inbox(session, unconsumed=True, limit=500):
-            if row.message.id in shown:
+            if row.message.id in shown or row.message.id.endswith(ESCALATION_SUFFIX):
                 continue
             if row.message.kind is MessageKind.BLOCKER:
                 run = await self.run(row.message.run_id)
@@ -328,6 +334,25 @@ class Queries:
                     text = f"offered to {lapses} readers, none of which took it"
                     items.append(_unread(run, "unread", row, text=text))
         return tuple(items)
+
+    async def _escalations(self, session: SessionKey | None) -> list[AttentionItem]:
+        """Broken contracts that were escalated, until their run is continued or started again.
+
+        Whether the message was read does not matter: reading mends nothing.
+        """
+        rows = await self.inbox(session, unconsumed=False, limit=ESCALATIONS_LOOKED_AT)
+        found = []
+        for row in rows:
+            if not row.message.id.endswith(ESCALATION_SUFFIX):
+                continue
+            run = await self.run(row.message.run_id)
+            others = RunFilter(requester=run.requester, archived=True, limit=ESCALATIONS_LOOKED_AT)
+            is_mended = run.session.continued_by is not None or any(
+                each.lineage.retry_from == run.id for each in await self.runs(others)
+            )
+            if not is_mended:
+                found.append(_unread(run, "blocker", row))
+        return found
 
 
 async def _seen(found: Sequence[Run], may_see: MaySee | None) -> list[Run]:

@@ -208,6 +208,7 @@ class SqliteStore:
             sql["consume_message"],
             ((at_ms, reader, message_id) for message_id, at_ms, reader in batch.consumed),
         )
+        many(sql["reopen_message"], ((target, each) for each, target in batch.reopened.items()))
         many(
             sql["outdate_alerts"],
             ((at_ms, reader, run_id) for run_id, at_ms, reader in batch.outdated),

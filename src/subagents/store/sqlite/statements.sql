@@ -54,6 +54,9 @@ UPDATE inbox SET session_key = ? WHERE message_id = ? AND consumed_at_ms IS NULL
 UPDATE inbox SET consumed_at_ms = ?, consumed_by = ?
 WHERE message_id = ? AND consumed_at_ms IS NULL;
 
+-- name: reopen_message
+UPDATE inbox SET consumed_at_ms = NULL, consumed_by = NULL, session_key = ? WHERE message_id = ?;
+
 -- name: outdate_alerts
 UPDATE inbox SET consumed_at_ms = ?, consumed_by = ?
 WHERE run_id = ? AND kind = 'alert' AND consumed_at_ms IS NULL;
