@@ -436,7 +436,7 @@ def test_a_run_cannot_wait_for_the_ancestor_that_waits_for_it(tmp_path: Path) ->
     async def scenario(world: World) -> None:
         parent = await world.spawn("hang", label="top")
         await world.until(parent, Phase.RUNNING)
-        with pytest.raises(UsageError, match="^Circular dependency: do quick → top → do quick"):
+        with pytest.raises(UsageError, match=r"^Circular dependency: do quick → top → do quick"):
             await world.spawn_child(parent, depends_on=(parent,))
         assert stored(world) == 1
 
