@@ -91,7 +91,7 @@ def test_a_plan_file_takes_every_parameter_in_both_spellings(tmp_path: Path) -> 
     runs = [example(DECLARED, snake=True), example(DECLARED, snake=False)]
     file.write_text(json.dumps({"runs": runs}))
 
-    assert read_plan(file) == (parse_spec(runs[1]), parse_spec(runs[1]))
+    assert read_plan(file).specs == (parse_spec(runs[1]), parse_spec(runs[1]))
 
 
 @pytest.mark.requirement("spawn:declared-once")

@@ -171,7 +171,8 @@ def test_all_problems_of_a_file_are_told_at_once(place: Place) -> None:
         f"{place.user}: daemon.lease_seconds must be a number from 0.1 to 3600, not 0",
     ]
     assert refusal.details["keys"] == ["zzz", "daemon.lease_seconds"]
-    assert refusal.hint == "known here: agents, lanes, verification, retention, daemon, telemetry"
+    known = "agents, lanes, verification, retention, daemon, telemetry, budgets"
+    assert refusal.hint == f"known here: {known}"
     assert refusal.exit_code == 2
 
 

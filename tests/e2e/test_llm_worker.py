@@ -22,6 +22,7 @@ from tests.e2e.scripted_model import (
 
 from subagents.domain.run.events import AttemptStarted, SignalReceived
 from subagents.domain.run.signals import SessionSeen
+from subagents.errors import Forbidden
 
 RUN_S: Final = 90.0
 KEY: Final = "sk-test-planted-0123456789abcdef"
@@ -156,6 +157,34 @@ def test_several_workers_under_one_budget_do_not_cross_it_through_kill_9_of_the_
         large = sum((each.place() or ("", 0))[0] == "child" for each in answered)
         assert large * (LARGE.tokens_in + LARGE.tokens_out) <= used <= 90_000
         assert large >= 5, "what is there can be used"
+
+
+@pytest.mark.requirement("budget:day:e2e")
+def test_the_budget_of_a_day_stops_what_works_refuses_what_is_new_and_survives_kill_9(
+    tmp_path: Path,
+) -> None:
+    script: Script = [Use("list", tokens=LARGE), Wait("gate"), *[Use("list", tokens=LARGE)] * 9]
+    with ScriptedModel({"t": script}) as model:
+        daily = "[budgets.daily]\nmax_tokens = 60_000\n"
+        config = DEFAULTS + daily + AGENTS.format(url=model.url, key=KEY)
+        with live_home(tmp_path, config=config) as home:
+            there = Place(home, model)
+            first, second = there.spawn("t"), there.spawn("t")
+            model.until_waiting("gate")
+            home.restart_after_kill()
+            model.open("gate")
+            for done in there.finish(first, second):
+                assert done["outcome"]["reason"] == "budget", done["outcome"]
+                assert "the budget of today ([budgets.daily])" in done["outcome"]["error"]
+            (shown,) = home.get("/v1/diagnostics")["budgets"]
+            assert 40_000 < shown["tokens"] <= 60_000
+            # A command reports what it likes, and is stopped when that is too much.
+            line = '{"subagents":"usage","tokensIn":60000}'
+            over = home.finish(home.spawn(f"echo '{line}'; sleep 300"))[0]
+            assert (over["outcome"]["status"], over["outcome"]["reason"]) == ("partial", "budget")
+            with pytest.raises(Forbidden, match="of today") as refused:
+                home.spawn("true")
+            assert "spawn it again after" in (refused.value.hint or "")
 
 
 @pytest.mark.requirement("llm:task:ask")

@@ -99,6 +99,48 @@ def _look_at_budget(judge: Judge, holder: Run) -> None:
             _look_at_stopped(judge, judge.view[child.run_id])
 
 
+def look_at_hold(judge: Judge, run: Run) -> None:
+    """A request was just granted: it fits into what is left of the nearest limit above it."""
+    for is_tokens in (True, False):
+        holder: Run | None = run
+        while holder is not None:
+            budget = holder.spec.budget
+            limit: float | None = None
+            if budget is not None:
+                limit = budget.max_tokens if is_tokens else budget.max_cost_usd
+            if limit is not None:
+                _look_at_room(judge, holder, limit, is_tokens=is_tokens)
+                break
+            upper = holder.lineage.requester_run
+            holder = judge.view.get(upper) if upper else None
+
+
+def _look_at_room(judge: Judge, holder: Run, limit: float, *, is_tokens: bool) -> None:
+    used, pending = 0.0, [holder]
+    while pending:
+        run = pending.pop()
+        for attempt in run.attempts:
+            usage = attempt.usage
+            if usage is not None:
+                tokens = (usage.tokens_in or 0) + (usage.tokens_out or 0)
+                used += tokens if is_tokens else usage.cost_usd or 0
+        used += _held(run, is_tokens=is_tokens)
+        pending += [judge.view[child.run_id] for child in run.children]
+    reserve = holder.budget.reserve
+    if used > limit + 1e-6 and reserve is None:
+        judge.fail("no request is granted that could cross a cap", f"{holder.id}: {used}/{limit}")
+
+
+def _held(run: Run, *, is_tokens: bool) -> float:
+    attempt = run.attempts[-1] if run.attempts else None
+    if attempt is None or attempt.hold is None or attempt.outcome is not None:
+        return 0.0
+    hold = attempt.hold
+    lost = hold.lost_tokens if is_tokens else hold.lost_cost_usd
+    is_answered = attempt.usage is not None and attempt.usage != hold.since
+    return lost + (0 if is_answered else hold.tokens if is_tokens else hold.cost_usd)
+
+
 def _look_at_stopped(judge: Judge, run: Run) -> None:
     """What is out of budget is being stopped, with everything below it, or is almost over."""
     if run.is_settled or run.phase is Phase.VERIFYING:

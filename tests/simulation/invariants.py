@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from tests.simulation.bills import look_at_spending
+from tests.simulation.bills import look_at_hold, look_at_spending
 from tests.simulation.session_talk import broken_links, shared_sessions
 
 from subagents.domain.lifecycle.reduce import may_call, reduce
@@ -24,7 +24,13 @@ from subagents.domain.run.effects import (
     StartAttempt,
     Verify,
 )
-from subagents.domain.run.events import AnnouncementConsumed, Redelivered, SlotGranted, encode_event
+from subagents.domain.run.events import (
+    AnnouncementConsumed,
+    Redelivered,
+    RequestHeld,
+    SlotGranted,
+    encode_event,
+)
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import (
     HOLDS_SLOT,
@@ -204,6 +210,8 @@ class Judge:
                     f"{run.id} {run.phase} → {step.run.phase} by {type(entry.event).__name__}",
                 )
         self.view[entry.run_id] = step.run
+        if isinstance(entry.event, RequestHeld) and not step.stale:
+            look_at_hold(self, step.run)
 
     def _count_messages(self, batch: Batch, before: Mapping[RunId, Run | None]) -> None:
         fresh = [m for m in batch.messages if m.kind is MessageKind.ANNOUNCEMENT]

@@ -32,13 +32,16 @@ from subagents.config.settings import (
     Settings,
     SubagentDefaults,
 )
+from subagents.domain.rules.request_holds import Counted, Need
 from subagents.domain.run.run import (
     OVER,
     Decision,
     MessageKind,
+    Phase,
     Progress,
     Report,
     Run,
+    Usage,
 )
 from subagents.domain.run.signals import Exited
 from subagents.domain.run.spec import (
@@ -164,6 +167,8 @@ class Scenario:
         self._start(self._control())
         self._start(SessionTalk(self._seed, self._host, self._judge, SESSIONS[0]).go_on())
         self._start(self._lead_workers())
+        if self._budgeted:
+            self._start(self._ask_for_requests())
         if self._host.faults.clock_jumps:
             self._start(self._jump())
         self._start(self._end(sessions, spawners))
@@ -480,6 +485,33 @@ class Scenario:
         while not self._host.is_calm:
             await self._pause(30.0)
             self._host.clock.skew_ms += self._rng.choice((-3_000, -50, 700, 4_000))
+
+    async def _ask_for_requests(self) -> None:
+        """Workers ask before they ask their model, as our own loop does; not all are answered."""
+        rng = random.Random(f"{self._seed}:holds")
+        while not self._host.is_calm:
+            await asyncio.sleep(rng.random() * 4)
+            known = [run for run in self._judge.view.values() if run.phase is Phase.RUNNING]
+            if not known:
+                continue
+            run = rng.choice(known)
+            need = Need(
+                input_tokens=rng.choice((1, 50, 400)),
+                output_tokens=rng.choice((1, 100, 1_000)),
+                input_usd=rng.choice((None, 0.05)),
+                output_token_usd=0.001,
+            )
+            counted = Counted(
+                usage=run.attempt.usage or Usage(), lost_tokens=rng.choice((0, 0, 0, 30))
+            )
+            number = len(run.attempts)
+            asked = (run.id, number, need, counted)
+            is_firm = rng.random() < 0.3
+            await self._try(
+                lambda engine, asked=asked, is_firm=is_firm: engine.hold(  # type: ignore[misc]  # the defaults bind this question
+                    *asked, is_firm=is_firm, line_s=2.0
+                )
+            )
 
     # -- workers that act ----------------------------------------------------------------------
 

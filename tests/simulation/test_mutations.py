@@ -12,6 +12,7 @@ from subagents.domain.lifecycle import accounting
 from subagents.domain.lifecycle import reduce as lifecycle
 from subagents.domain.rules import delivery_route as routing
 from subagents.domain.rules import reservations
+from subagents.domain.run import spending
 from subagents.domain.run.effects import Transition
 from subagents.domain.run.events import Alerted, Event, TokenIssued
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
@@ -142,6 +143,11 @@ def stops_nothing_below_a_budget(patch: pytest.MonkeyPatch) -> None:
 @mutation
 def spawns_without_looking_at_budgets(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reservations, "check", nothing)
+
+
+@mutation
+def forgets_what_is_held(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(spending, "held", lambda _run: spending.NOTHING_HELD)
 
 
 @mutation

@@ -70,6 +70,8 @@ PLANS: Final = """\
 Plan files: start many runs at once, or none (subagents plan run FILE)
 
     # nightly.toml
+    budget = { max_tokens = 500000, max_cost_usd = 2.5 }    # of all runs together; optional
+
     [[runs]]
     label = "count"
     task = "wc -l *.py > lines.txt"

@@ -21,6 +21,7 @@ from subagents.config.settings import (
     HEADER_PATTERN,
     LOOPBACK_PATTERN,
     NAME_PATTERN,
+    TAG_PATTERN,
     URL_PATTERN,
     VARIABLE_PATTERN,
     WEBHOOK_PATTERN,
@@ -28,6 +29,7 @@ from subagents.config.settings import (
     DaemonSettings,
     LaneSettings,
     Retention,
+    SpendingCap,
     SubagentDefaults,
     Telemetry,
     VerificationSettings,
@@ -41,6 +43,7 @@ AGENT_DEPTH: Final = 2
 JSON_INTEGER_MAX: Final = 2**63 - 1
 BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 PATTERN_WORDS: Final = {
+    TAG_PATTERN: "a tag of at most 200 characters",
     NAME_PATTERN: "a name of at most 64 lower-case letters, digits, _ and -, "
     "starting with a letter or digit",
     VARIABLE_PATTERN: "the name of an environment variable (letters, digits and _)",
@@ -113,6 +116,8 @@ def tree() -> Table:
             "agents.defaults.subagents.max_concurrent"
         },
     )
+    cap = _table(SpendingCap)
+    daily = Table(keys={**cap.keys, "agents": _caps("<id>"), "tags": _caps("<name>")})
     return Table(
         keys={
             "agents": agents,
@@ -121,8 +126,13 @@ def tree() -> Table:
             "retention": _table(Retention),
             "daemon": _table(DaemonSettings),
             "telemetry": _table(Telemetry),
+            "budgets": Table(keys={"daily": daily, "tags": _caps("<name>")}),
         }
     )
+
+
+def _caps(placeholder: str) -> Table:
+    return Table(each=_table(SpendingCap), name_pattern=TAG_PATTERN, placeholder=placeholder)
 
 
 def leaves(node: Node | None = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Key]]:

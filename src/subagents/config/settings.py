@@ -12,8 +12,10 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from subagents.domain.rules.shared_caps import DAILY, SharedCap
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.alert import AlertKind, AlertRules
+from subagents.domain.run.spec import COST_USD_MAX, TOKENS_MAX, Budget
 from subagents.errors import ConfigError, NotFound
 
 DEFAULT_LANE: Final = "default"
@@ -29,6 +31,7 @@ RUNTIME_PLUGINS: Final = "subagents.runtimes"
 """Entry-point group of runtimes that other packages bring; a name of ours is always ours."""
 
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+TAG_PATTERN: Final = r"^[^\x00-\x1f\x7f]{1,200}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
@@ -432,6 +435,60 @@ class Telemetry(Section, frozen=True):
     ] = "subagents"
 
 
+class SpendingCap(Section, frozen=True):
+    """What several runs may use together."""
+
+    max_tokens: Annotated[
+        Annotated[int, Meta(ge=1, le=TOKENS_MAX)] | None,
+        Meta(description="Tokens, read and written; unset = no limit."),
+    ] = None
+    max_cost_usd: Annotated[
+        Annotated[float, Meta(ge=0.000_001, le=COST_USD_MAX)] | None,
+        Meta(description="US dollars, as far as runtimes report them; unset = no limit."),
+    ] = None
+
+
+class DailyBudget(SpendingCap, frozen=True):
+    """`[budgets.daily]`: of all runs, on each day in the daemon's time zone."""
+
+    agents: dict[str, SpendingCap] = {}
+    tags: dict[str, SpendingCap] = {}
+
+
+class Budgets(Section, frozen=True):
+    """`[budgets]`: read once, when the daemon starts; the user's own file and environment only."""
+
+    daily: DailyBudget = DailyBudget()
+    tags: dict[str, SpendingCap] = {}
+
+    @property
+    def caps(self) -> tuple[SharedCap, ...]:
+        """Each cap that limits anything."""
+        daily = self.daily
+        every = [
+            SharedCap(key=DAILY, limit=_limit(daily), is_daily=True),
+            *(
+                SharedCap(
+                    key=f"{DAILY}.agents.{name}", limit=_limit(cap), is_daily=True, agent=name
+                )
+                for name, cap in daily.agents.items()
+            ),
+            *(
+                SharedCap(key=f"{DAILY}.tags.{name}", limit=_limit(cap), is_daily=True, tag=name)
+                for name, cap in daily.tags.items()
+            ),
+            *(
+                SharedCap(key=f"budgets.tags.{name}", limit=_limit(cap), tag=name)
+                for name, cap in self.tags.items()
+            ),
+        ]
+        return tuple(cap for cap in every if cap.limit != Budget())
+
+
+def _limit(cap: SpendingCap) -> Budget:
+    return Budget(max_tokens=cap.max_tokens, max_cost_usd=cap.max_cost_usd)
+
+
 class Settings(Section, frozen=True):
     """Everything configured, validated.
 
@@ -445,6 +502,7 @@ class Settings(Section, frozen=True):
     retention: Retention = Retention()
     daemon: DaemonSettings = DaemonSettings()
     telemetry: Telemetry = Telemetry()
+    budgets: Budgets = Budgets()
 
     def agent(self, agent_id: str) -> Agent:
         """Return the agent of that id (trimmed and lower-cased first).

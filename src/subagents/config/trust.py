@@ -74,6 +74,8 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         commands = whole.verification.dangerously_allow_validation_commands
     if whole.verification.sandbox != own.verification.sandbox:
         ignored.append("verification.sandbox")
+    if whole.budgets != own.budgets:
+        ignored.append("budgets")
     settings = msgspec.structs.replace(
         whole,
         defaults=defaults,
@@ -87,6 +89,7 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         retention=own.retention,
         daemon=own.daemon,
         telemetry=_telemetry(whole, own, ignored),
+        budgets=own.budgets,
     )
     return settings, tuple(sorted(ignored))
 

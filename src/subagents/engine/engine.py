@@ -11,6 +11,7 @@ from typing import Final
 
 from subagents.domain.run.run import Phase, Report, Run
 from subagents.domain.run.values import RunId, Value
+from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.kernel.worker_tokens import Identity, identify
 from subagents.engine.parts import Adapters, Parts
@@ -108,6 +109,7 @@ class Engine:
         outbox = await self._off_loop(self._store.load_outbox)
         leases = {held.run_id: held for held in await self._off_loop(self._store.load_leases)}
         await parts.recorder.pause()
+        await parts.shared_spending.load()
         # Last, and nothing is awaited after it: from here on calls are served again.
         await ledger.load(self._owner, self._epoch)
         parts.recorder.reset()
@@ -123,6 +125,7 @@ class Engine:
         for name, work in (
             ("ledger", ledger.run()),
             ("timers", parts.timers.run()),
+            ("shared budgets", parts.shared_spending.run()),
             ("provider gates", parts.provider_gates.run()),
             ("sweep", parts.sweep.run()),
             ("silence", parts.recorder.run()),
@@ -175,6 +178,11 @@ class Engine:
         """Why nothing can be changed now; None while all is well."""
         failure = self._parts.ledger.failure
         return failure.message if failure is not None else None
+
+    @property
+    def shared_spending(self) -> SharedSpending:
+        """The caps over several runs, and what is used of them."""
+        return self._parts.shared_spending
 
     @property
     def live_attempts(self) -> int:

@@ -9,6 +9,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId
 from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
 from subagents.engine.attempts.request_desk import RequestDesk
+from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
@@ -118,7 +119,12 @@ class Parts:
         )
 
         self.provider_gates = ProviderGates(kernel, given.provider_of)
-        self.request_desk = RequestDesk(kernel)
+        self.shared_spending = SharedSpending(kernel, settings.budgets.caps)
+        self.request_desk = RequestDesk(kernel, self.shared_spending.caps_for)
+        # The gate last: who passes it first is the one that tries the provider.
+        ledger.may_start = lambda run: (
+            self.shared_spending.admit(run) and self.provider_gates.admit(run)
+        )
         self.workspaces = Workspaces(kernel, self.recorder, given.worktrees)
         self.supervisor = Supervisor(
             kernel,
@@ -128,6 +134,7 @@ class Parts:
             results=self.results,
             provider_gates=self.provider_gates,
             workspaces=self.workspaces,
+            shared_spending=self.shared_spending,
             lease_ms=lease_ms,
         )
 
@@ -142,6 +149,7 @@ class Parts:
             runtimes=runtimes,
             verifier=given.verifier,
             workspaces=self.workspaces,
+            shared_spending=self.shared_spending,
             proof_of=given.proof_of,
         )
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)

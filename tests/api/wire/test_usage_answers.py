@@ -120,3 +120,39 @@ def test_the_history_tells_what_was_used_below_and_whose_budget_ended() -> None:
 
 def used_up() -> list[e.Event]:
     return [runs.signal(UsageSeen(key="v", usage=Usage(tokens_in=300)))]
+
+
+@pytest.mark.requirement("budget:cost-bound")
+def test_cost_of_which_a_part_is_unknown_is_a_bound_and_says_of_how_many_runs() -> None:
+    told = e.ChildSpent(
+        at_ms=4,
+        child=CHILD,
+        spent=Spent(tokens_in=700, cost_usd=0.25, runs=3, cost_unknown_runs=2),
+        committed=Committed(tokens=700, runs=3),
+    )
+    run = run_after(*family(None), told)
+
+    assert "≥ $0.25 in 4 runs, 2 runs not reported" in node_of(run)
+    usage = run_building.row(run, 1000).subtree_usage
+    assert usage is not None
+    assert usage.cost_unknown_runs == 2
+
+
+@pytest.mark.requirement("budget:cost-bound")
+def test_an_attempt_that_ends_without_saying_what_it_cost_makes_the_cost_of_its_run_a_bound() -> (
+    None
+):
+    events: list[e.Event] = [
+        spawned(RunSpec(task="x", retry_count=1)),
+        slot(),
+        started(),
+        runs.exited(1),
+        e.TimerFired(at_ms=10**6),
+        slot(),
+        started(attempt=2),
+        runs.signal(UsageSeen(key="u", usage=Usage(tokens_in=5, cost_usd=0.03)), attempt=2),
+    ]
+    usage = run_building.row(run_after(*events), 10**6).usage
+
+    assert usage is not None
+    assert (usage.cost_usd, usage.cost_unknown_runs) == (0.03, 1)

@@ -62,14 +62,14 @@ def plan(tmp_path: Path, name: str, content: str | bytes) -> Path:
 def test_the_same_plan_reads_the_same_in_each_format(
     tmp_path: Path, name: str, content: str
 ) -> None:
-    assert read_plan(plan(tmp_path, name, content)) == EXPECTED
+    assert read_plan(plan(tmp_path, name, content)).specs == EXPECTED
 
 
 @pytest.mark.requirement("cli:plan-file")
 def test_names_inside_a_schema_are_left_alone(tmp_path: Path) -> None:
     text = """{"runs": [{"task": "t", "verification": {"artifacts": [
         {"path": "a", "schema": {"min_items": 1, "additionalProperties": false}}]}}]}"""
-    (spec,) = read_plan(plan(tmp_path, "p.json", text))
+    (spec,) = read_plan(plan(tmp_path, "p.json", text)).specs
     assert spec.verification is not None
     schema = spec.verification.artifacts[0].schema
     assert schema == {"min_items": 1, "additionalProperties": False}
@@ -132,3 +132,24 @@ def test_a_plan_that_is_no_file_is_refused(tmp_path: Path) -> None:
         read_plan(tmp_path / "none.toml")
     with pytest.raises(UsageError, match="is not a regular file"):
         read_plan(tmp_path)
+
+
+@pytest.mark.requirement("budget:plan")
+def test_a_plan_can_have_a_budget_of_all_its_runs(tmp_path: Path) -> None:
+    text = 'budget = { max_tokens = 500, maxCostUsd = 2.5 }\n[[runs]]\ntask = "x"\n'
+    found = read_plan(plan(tmp_path, "p.toml", text))
+
+    assert found.budget == {"maxTokens": 500, "maxCostUsd": 2.5}
+
+
+@pytest.mark.requirement("budget:plan")
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [("{ max_runs = 5 }", "max"), ("{ max_tokens = 0 }", "maxTokens"), ("7", "must be a table")],
+)
+def test_a_budget_of_a_plan_limits_tokens_and_cost_alone(
+    tmp_path: Path, budget: str, told: str
+) -> None:
+    with pytest.raises(UsageError, match="budget") as refused:
+        read_plan(plan(tmp_path, "p.toml", f'budget = {budget}\n[[runs]]\ntask = "x"\n'))
+    assert told in refused.value.message

@@ -141,7 +141,7 @@ def test_a_receipt_says_which_limit_cannot_hold_on_a_runtime() -> None:
     assert command.startswith("against maxTokens and maxCostUsd counts only what the command")
     after = reservations.warning(both, runtime="claude", abilities=Abilities(usage=True))
     assert after is not None
-    assert "request that is under way" in after
+    assert "answer that reaches it" in after
     tokens = replace(both, budget=Budget(max_tokens=10))
     exact = Abilities(usage=True, holds=True)
     assert reservations.warning(tokens, runtime="llm", abilities=exact) is None

@@ -26,7 +26,7 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
-from subagents.domain.run.values import RunId, SessionKey
+from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.engine.attempts.launch import ref_of
 from subagents.errors import Forbidden, SubagentsError, UsageError
 
@@ -238,6 +238,25 @@ def test_a_budget_that_is_used_up_across_restarts_ends_three_levels_and_is_annou
         ]
 
     in_world(tmp_path, scenario, max_spawn_depth=3)
+
+
+@pytest.mark.requirement("budget:stop-at-100")
+def test_use_that_reaches_the_limit_stops_the_run_at_once_and_not_with_the_next_flush(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        reports = [{"usage": {"tokensIn": n * 400}} for n in range(1, 9)]
+        script = tuple(step for each in reports for step in (each, {"sleep_ms": 50}))
+        fast = replace(world.settings.agents["hang"], script=(*script, {"hang": True}))
+        world.settings = replace(world.settings, agents={**world.settings.agents, "fast": fast})
+        run_id = await world.spawn("fast", budget=Budget(max_tokens=1_000))
+        run = await world.until(run_id, within_s=5)
+
+        assert run.outcome is not None
+        assert run.outcome.reason is Reason.BUDGET
+        assert spending.tokens(spending.total_usage(run)) == 1_200
+
+    in_world(tmp_path, scenario)
 
 
 @pytest.mark.requirement("budget:stop-below")

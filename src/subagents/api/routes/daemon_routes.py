@@ -25,12 +25,14 @@ from subagents.api.wire.daemon_answers import (
     RecentRefusals,
     RecoveredRun,
     Refusal,
+    SharedBudget,
     Stopping,
     SweepResult,
     TelemetryState,
 )
 from subagents.api.wire.parameters import word
 from subagents.api.wire.wire_struct import iso_or_none
+from subagents.domain.rules import shared_caps
 from subagents.domain.rules.parameter_checks import check_path
 from subagents.errors import UsageError
 from subagents.text import iso
@@ -146,8 +148,31 @@ async def diagnostics(request: Request) -> Response:
             degraded=services.engine.degraded,
             orphans=[_orphan(*each) for each in await services.orphans()],
             refusals=await _refusals(services),
+            budgets=_budgets(services),
         )
     )
+
+
+def _budgets(services: Services) -> list[SharedBudget]:
+    shared = services.engine.shared_spending
+    found = []
+    for cap in shared.caps_in_use:
+        used = shared.used(cap)
+        found.append(
+            SharedBudget(
+                key=cap.key,
+                max_tokens=cap.limit.max_tokens,
+                max_cost_usd=cap.limit.max_cost_usd,
+                tokens=used.tokens,
+                cost_usd=used.cost_usd,
+                cost_unknown_runs=used.cost_unknown,
+                held_tokens=used.held_tokens,
+                text=shared_caps.text(cap, used),
+                exhausted=shared_caps.is_spent(cap, used),
+                until_at=iso(shared.day.end_ms) if cap.is_daily else None,
+            )
+        )
+    return found
 
 
 async def _refusals(services: Services) -> RecentRefusals:

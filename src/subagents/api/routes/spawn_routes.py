@@ -21,7 +21,7 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.run_answers import PlanReceipt
 from subagents.config.layers import Config
 from subagents.domain.rules.parameter_checks import check_name
-from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
+from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, Budget, RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import Forbidden, UsageError
 
@@ -64,6 +64,7 @@ async def spawn_plan(request: Request) -> Response:
             cwd=_cwd_of(body.cwd, body.specs),
             is_operator=caller.is_operator,
             ceiling=caller.ceiling,
+            plan=_plan_budget(body.budget),
         )
     found = [
         run_building.receipt(
@@ -72,6 +73,12 @@ async def spawn_plan(request: Request) -> Response:
         for each in receipts
     ]
     return answer(PlanReceipt(receipts=found), status=201)
+
+
+def _plan_budget(limit: wire.PlanLimit | None) -> Budget | None:
+    if limit is None or limit == wire.PlanLimit():
+        return None
+    return Budget(max_tokens=limit.max_tokens, max_cost_usd=limit.max_cost_usd)
 
 
 def _with_default(

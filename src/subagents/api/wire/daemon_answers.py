@@ -150,6 +150,31 @@ class RecentRefusals(WireStruct, frozen=True, kw_only=True):
     """At most five."""
 
 
+class SharedBudget(WireStruct, frozen=True, kw_only=True):
+    """A cap over several runs, of `[budgets]` or of a plan, and what is used of it."""
+
+    key: str = ""
+    """Where it is configured; of a plan `plan:` and its first run."""
+    max_tokens: int | None = None
+    """Read and written; null = no limit."""
+    max_cost_usd: float | None = None
+    """In US dollars; null = no limit."""
+    tokens: int = 0
+    """Used."""
+    cost_usd: float = 0
+    """Used, as far as it is known; a lower bound while `costUnknownRuns` is not 0."""
+    cost_unknown_runs: int = 0
+    """Runs with an ended attempt whose cost nobody reported."""
+    held_tokens: int = 0
+    """Kept free for requests of our own loop that are under way."""
+    text: str = ""
+    """In words: `80k of 100k tokens`."""
+    exhausted: bool = False
+    """Nothing is left: runs under it are stopped, and new ones refused."""
+    until_at: Time | None = None
+    """When the day ends; null = it is not of a day."""
+
+
 class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """What `doctor` shows of the running daemon."""
 
@@ -185,6 +210,8 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """Processes that nobody waits for."""
     refusals: RecentRefusals = RecentRefusals()
     """Who was turned away."""
+    budgets: list[SharedBudget] = []
+    """Caps over several runs."""
 
 
 class Stopping(WireStruct, frozen=True, kw_only=True):

@@ -76,8 +76,17 @@ class SpawnBody(Body, frozen=True):
     overrides: dict[str, object] = {}
 
 
+class PlanLimit(Body, frozen=True):
+    """What all runs of a plan, with those below them, may use together."""
+
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] | None = None
+    max_cost_usd: Annotated[float, msgspec.Meta(ge=0.000_001, le=COST_USD_MAX)] | None = None
+
+
 class PlanBody(Body, frozen=True):
     specs: tuple[RunSpec, ...]
+    budget: PlanLimit | None = None
+    """Of all of them together; each can have one of its own besides."""
     cwd: str | None = None
     default_agent: str | None = None
     """As for one run."""

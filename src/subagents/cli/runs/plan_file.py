@@ -1,35 +1,51 @@
 """Reads a batch of runs from a TOML, YAML or JSON file.
 
 The file has ``runs``: tables with the spawn parameters, in snake_case or camelCase. Runs name each
-other by label in ``depends_on`` and ``chain_after``.
+other by label in ``depends_on`` and ``chain_after``. Its ``budget`` is of all of them together.
 """
 
 import tomllib
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from subagents.api.wire.requests import parse_spec
+from subagents.api.wire.decoding import decode
+from subagents.api.wire.requests import PlanLimit, parse_spec
 from subagents.client.agent_tools import camel_keys
 from subagents.domain.run.spec import BATCH_RUNS_MAX, RunSpec
 from subagents.errors import UsageError
 
+KEYS: Final = frozenset({"runs", "budget"})
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
-def read_plan(file: Path) -> tuple[RunSpec, ...]:
-    """The runs of a plan file, in its order.
+class Plan(NamedTuple):
+    """What a plan file says."""
+
+    specs: tuple[RunSpec, ...]
+    """In its order."""
+    budget: dict[str, object] | None = None
+    """Of all of them together, with the names of the wire."""
+
+
+def read_plan(file: Path) -> Plan:
+    """The runs of a plan file, and their budget.
 
     Raises:
         UsageError: Names the file and, inside it, the field; nothing was sent.
     """
     content = _parse(file, _read(file))
     where = str(file)
+    budget = None
     if isinstance(content, dict):
-        unknown = [str(key) for key in content if key != "runs"]
+        unknown = [str(key) for key in content if key not in KEYS]
         if unknown:
-            raise UsageError(f"{where}: unknown key {unknown[0]!r}; a plan has only `runs`")
+            raise UsageError(
+                f"{where}: unknown key {unknown[0]!r}; a plan has only `runs` and `budget`"
+            )
+        if "budget" in content:
+            budget = _budget(content["budget"], where)
         content = content.get("runs")
     if not isinstance(content, list) or not content:
         raise UsageError(
@@ -40,7 +56,18 @@ def read_plan(file: Path) -> tuple[RunSpec, ...]:
         raise UsageError(
             f"{where}: runs must have at most {BATCH_RUNS_MAX} entries, not {len(content)}"
         )
-    return tuple(_spec(each, f"{where}: runs[{index}]") for index, each in enumerate(content))
+    runs = (_spec(each, f"{where}: runs[{index}]") for index, each in enumerate(content))
+    return Plan(tuple(runs), budget)
+
+
+def _budget(content: object, where: str) -> dict[str, object]:
+    if not isinstance(content, dict):
+        raise UsageError(f"{where}: budget must be a table, not {_shown(content)}")
+    try:
+        limit = decode(camel_keys(content), PlanLimit)
+    except UsageError as error:
+        raise UsageError(f"{where}: budget: {error.message}") from error
+    return {"maxTokens": limit.max_tokens, "maxCostUsd": limit.max_cost_usd}
 
 
 def _read(file: Path) -> str:

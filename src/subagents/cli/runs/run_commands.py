@@ -95,7 +95,8 @@ def plan(
 ) -> int:
     """Start all runs of a file, or none of them, and wait for them.
 
-    The file lists the spawn parameters of each run under `runs` (`subagents help plans`).
+    The file lists the spawn parameters of each run under `runs`, and under `budget` what all of
+    them may use together (`subagents help plans`).
 
     For example:
 
@@ -105,10 +106,12 @@ def plan(
     """
     from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
 
-    specs = read_plan(file)
+    planned = read_plan(file)
+    limit = {} if planned.budget is None else {"budget": planned.budget}
     started = time.monotonic()
     with connect(starts=True) as client:
-        answer = _submit(client, "/v1/plans", lambda named: {"specs": [*map(named, specs)]})
+        specs = planned.specs
+        answer = _submit(client, "/v1/plans", lambda to: {"specs": [*map(to, specs)], **limit})
     accepted = read(answer, PlanReceipt).receipts
     if not detach:
         _say_accepted(accepted, is_brief=follow.can_draw())

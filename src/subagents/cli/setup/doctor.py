@@ -290,9 +290,24 @@ def _of_daemon(found: Document | None) -> Iterator[Check]:
     else:
         yield Check("orphans", OK, "no workers without a run")
     yield _refusals(found)
+    yield from _budgets(found)
     if found.get("log"):
         yield Check("log", OK, f"{found['log']} (lines of JSON)")
     yield from _telemetry(found)
+
+
+def _budgets(found: Document) -> Iterator[Check]:
+    """What is used of each cap over several runs."""
+    budgets = found.get("budgets")
+    for each in budgets if isinstance(budgets, list) else []:
+        is_spent = bool(each.get("exhausted"))
+        until = f" until {each['untilAt']}" if each.get("untilAt") else ""
+        detail = f"{each.get('key')}: {each.get('text')}"
+        if is_spent:
+            fix = f"raise [{each.get('key')}] in subagents.toml and restart the daemon"
+            yield Check("budget", WARN, f"{detail}; no new runs under it{until}", fix)
+        else:
+            yield Check("budget", OK, detail)
 
 
 def _endpoint(found: Document | None) -> str | None:

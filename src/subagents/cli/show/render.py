@@ -19,7 +19,7 @@ from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.cli import output
 from subagents.cli.output import CELL_CHARS_MAX, cells_wide
 from subagents.domain.run.outcome import failure_text
-from subagents.text import compact, cost_bound, duration, one_line
+from subagents.text import compact, cost_bound, counted, duration, one_line
 
 ICONS: Final = {
     "ok": "✔",
@@ -120,9 +120,8 @@ def node_text(node: RunNode) -> str:
 def spending_parts(node: RunNode) -> list[str]:
     """What it used with everything below it, as far as that is known, and of its budget."""
     parts = []
-    if node.subtree_usage is not None and (text := usage_text(node.subtree_usage)):
-        parts.append(f"{text} in {node.subtree_usage.runs} runs")
-    elif node.usage is not None and (text := usage_text(node.usage)):
+    used = node.subtree_usage or node.usage
+    if used is not None and (text := usage_text(used)):
         parts.append(text)
     if node.budget is not None and node.budget.percent is not None:
         parts.append(f"budget {node.budget.percent}%")
@@ -200,16 +199,19 @@ def failed_checks(verification: Verification | None) -> list[str]:
 
 
 def usage_text(usage: Usage) -> str:
-    """Tokens and cost, as far as they are known."""
+    """Tokens and cost, as far as they are known; of several runs how many, and who did not say."""
     parts: list[str] = []
     if usage.tokens_in is not None or usage.tokens_out is not None:
         total = (usage.tokens_in or 0) + (usage.tokens_out or 0)
         parts.append(f"{compact(total)} tokens")
     if usage.cost_usd is not None:
-        runs = usage.runs if isinstance(usage, TreeUsage) else 1
-        unknown = usage.cost_unknown_runs
-        parts.append(cost_bound(usage.cost_usd, unknown_runs=unknown, runs=runs))
-    return ", ".join(parts)
+        parts.append(cost_bound(usage.cost_usd, unknown_runs=usage.cost_unknown_runs))
+    text = ", ".join(parts)
+    if not text or not isinstance(usage, TreeUsage):
+        return text
+    unknown = usage.cost_unknown_runs if usage.cost_usd is not None else 0
+    missing = f", {counted(unknown, 'run')} not reported" if unknown else ""
+    return f"{text} in {usage.runs} runs{missing}"
 
 
 def error_lines(outcome: Outcome, verification: Verification | None) -> list[str]:

@@ -33,7 +33,11 @@ from subagents.errors import EXIT_OK, UsageError
 from subagents.text import duration, harmless, one_line
 
 EVENTS_PAGE: Final = 500
-
+OVERSHOOT: Final = {
+    "none": " (no request starts that could cross it)",
+    "one_request": " (can be overspent by one request)",
+    "unbounded": " (its worker reports no usage)",
+}
 EVENT_TEXT_CHARS_MAX: Final = 100
 EVENT_COLUMNS: Final = 60
 """Before an event's text."""
@@ -182,9 +186,9 @@ def _show(run: RunDetail) -> None:
     if run.usage is not None:
         _field("usage", render.usage_text(run.usage))
     if run.subtree_usage is not None and (text := render.usage_text(run.subtree_usage)):
-        _field("subtree", f"{text} in {run.subtree_usage.runs} runs")
+        _field("subtree", text)
     if run.budget is not None:
-        _field("budget", run.budget.text)
+        _field("budget", f"{run.budget.text}{OVERSHOOT.get(run.budget.overshoot or '', '')}")
     if run.latest_progress is not None:
         _field("progress", render.progress_text(run.latest_progress))
     _show_relatives(run)

@@ -56,7 +56,7 @@ def facts(found: RunStatus, now_ms: float) -> list[str]:
     if used := found.usage is not None and render.usage_text(found.usage):
         parts.append(used)
     if found.subtree_usage is not None and (all_of := render.usage_text(found.subtree_usage)):
-        parts.append(f"{all_of} in {found.subtree_usage.runs} runs")
+        parts.append(all_of)
     if found.tools_used:
         parts.append(f"{found.tools_used} tool{'s' * (found.tools_used > 1)} used")
     if found.context_percent is not None:

@@ -45,7 +45,8 @@ class Overshoot(StrEnum):
     NONE = "none"
     """It asks before each request, and none starts that could cross the budget."""
     ONE_REQUEST = "one_request"
-    """Its usage is read after each answer: by the request under way, its context and its answer."""
+    """Its usage is read after each answer: by the one that reaches the budget, with its context,
+    and by a request that its program sent before it is stopped."""
     UNBOUNDED = "unbounded"
     """Nobody reports what it uses."""
 
@@ -343,7 +344,7 @@ def _fields(run: Run) -> dict[str, str | int | float | bool | None]:
 
 def why(run: Run, stop: BudgetStop) -> str:
     """``its budget is used up: 101k of 100k tokens``, or whose."""
-    whose = "its budget" if stop.by == run.id else f'the budget of run "{stop.label}" ({stop.by})'
+    whose = "its budget" if stop.by == run.id else stop.whose
     return f"{whose} is used up: {stop.used}"
 
 

@@ -31,6 +31,12 @@ class Need(Value, frozen=True):
     """Of all the input; None = there is no known price, so cost cannot be bounded."""
     output_token_usd: float | None = None
 
+    def cost_usd(self, output_tokens: int) -> float:
+        """What it costs at most with so long an answer; 0 where that is not known."""
+        if self.input_usd is None or self.output_token_usd is None:
+            return 0.0
+        return self.input_usd + output_tokens * self.output_token_usd
+
 
 class Counted(Value, frozen=True):
     """What the asking attempt used so far, as its worker counts it."""
@@ -124,16 +130,11 @@ def decide(caps: Iterable[Cap], need: Need) -> Granted | Short:
         output = min(output, room)
     if short is None:
         tokens = need.input_tokens + output
-        cost = (need.input_usd or 0) + output * (need.output_token_usd or 0)
-        return Granted(output, tokens, cost)
+        return Granted(output, tokens, need.cost_usd(output))
     _, cap = short
     least = min(need.least_output_tokens, need.output_tokens)
     later = _answer_room(cap, need, cap.spent)
-    wanted = (
-        compact(need.input_tokens + least)
-        if cap.is_tokens
-        else money((need.input_usd or 0) + least * (need.output_token_usd or 0))
-    )
+    wanted = compact(need.input_tokens + least) if cap.is_tokens else money(need.cost_usd(least))
     may_fit_later = cap.gone > cap.spent and later is not None and later >= least
     return Short(cap, may_fit_later, f"the next request may need {wanted}")
 

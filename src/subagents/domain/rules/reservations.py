@@ -220,7 +220,8 @@ def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
     if exactness is budgets.Overshoot.ONE_REQUEST:
         return (
             f'runtime "{runtime}" reports usage after each answer: {named} can be overspent by the '
-            "request that is under way then, its whole context and its answer"
+            "answer that reaches it, with its whole context, and by a request that was sent before "
+            "the program is stopped"
         )
     if budget.max_cost_usd is not None:
         return (

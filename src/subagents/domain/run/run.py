@@ -118,6 +118,13 @@ class BudgetStop(Value, frozen=True):
     used: str
     """In words: ``92k of 100k tokens``."""
     at_ms: int
+    name: str = ""
+    """Of a cap over several runs: ``the budget of today ([budgets.daily])``."""
+
+    @property
+    def whose(self) -> str:
+        """``the budget of run "lead" (r-…)``, or the name of a cap over several runs."""
+        return self.name or f'the budget of run "{self.label}" ({self.by})'
 
 
 class ReportStatus(StrEnum):

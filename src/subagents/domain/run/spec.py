@@ -294,6 +294,14 @@ class Abilities(Value, frozen=True):
     """Asks before each request to its model, so that none can cross a budget."""
 
 
+class PlanBudget(Value, frozen=True):
+    """What all runs of one plan may use together."""
+
+    id: str
+    """Of the plan: its first run."""
+    budget: Budget
+
+
 class Resolved(Value, frozen=True):
     """What the spawn came to: agent, runtime, limits; stored, so later edits change nothing."""
 
@@ -328,6 +336,10 @@ class Resolved(Value, frozen=True):
     """What was left, at the spawn, of the budgets above it that it shares with other runs."""
     commands_trusted: bool = False
     """The commands of its contract are the operator's own."""
+    plan: PlanBudget | None = None
+    """The budget that it shares with the other runs of its plan, and those below them."""
+    tags_above: tuple[str, ...] = ()
+    """Of the runs above it: what it uses counts towards their caps, too."""
     options: dict[str, object] = {}
     """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""
 

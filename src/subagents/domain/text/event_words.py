@@ -172,7 +172,7 @@ def _answered(event: events.RequestAnswered, _run: Run, texts: Texts) -> str:
 
 def _budget_exhausted(event: events.BudgetExhausted, _run: Run, texts: Texts) -> str:
     stop = event.stop
-    return f'the budget of run "{stop.label}" ({stop.by}) is used up: {texts.shown(stop.used)}'
+    return f"{stop.whose} is used up: {texts.shown(stop.used)}"
 
 
 def _delivered(event: events.DeliverySettled, _run: Run, texts: Texts) -> str:

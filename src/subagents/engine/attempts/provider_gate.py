@@ -59,7 +59,7 @@ class ProviderGates:
     """One gate per provider and key.
 
     Args:
-        kernel: Has the runs; the lanes of its ledger ask ``admit``.
+        kernel: Has the runs.
         provider_of: Whose limits a run shares.
     """
 
@@ -69,7 +69,6 @@ class ProviderGates:
         self._gates: dict[str, Gate] = {}
         self._backing_off: dict[RunId, _BackOff] = {}
         self._changed = asyncio.Event()
-        kernel.ledger.may_start = self.admit
 
     # -- what the lanes ask ----------------------------------------------------------------
 

@@ -138,8 +138,10 @@ class RequestDesk:
         """The run ends with what it has: nothing more of it fits into the cap."""
         holder = self._ledger.live.get(RunId(short.cap.key))
         label = holder.resolved.label if holder is not None else ""
+        name = short.cap.whose if holder is None else ""
         now = self._clock.now_ms()
-        stop = BudgetStop(by=RunId(short.cap.key), label=label, used=short.used, at_ms=now)
+        by = RunId(short.cap.key)
+        stop = BudgetStop(by=by, label=label, used=short.used, at_ms=now, name=name)
         self._ledger.apply_now(run.id, BudgetExhausted(at_ms=now, stop=stop))
         await self._ledger.committed()
         reason = f"{short.cap.whose} has no room for it: {short.used}"

@@ -27,6 +27,7 @@ from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.provider_gate import ProviderGates
+from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import Tasks
@@ -98,6 +99,7 @@ class Supervisor:
         results: Results,
         provider_gates: ProviderGates,
         workspaces: Workspaces,
+        shared_spending: SharedSpending,
         lease_ms: int,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
@@ -105,6 +107,7 @@ class Supervisor:
         self._results = results
         self._provider_gates = provider_gates
         self._remains = workspaces.remains
+        self._shared_spending = shared_spending
         self._paced = reports.paced
         self._runtimes = runtimes
         self._lease_ms = lease_ms
@@ -290,7 +293,7 @@ class Supervisor:
                 return True
             upper = holder.lineage.requester_run
             holder = self._ledger.live.get(upper) if upper is not None else None
-        return False
+        return self._shared_spending.is_ended_by(live, more, more_usd)
 
     def _flush(self, run: Run, watched: _Watched) -> None:
         held, watched.held = watched.held, {}

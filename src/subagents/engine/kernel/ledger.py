@@ -72,6 +72,8 @@ class Ledger:
         self._evictions = 0
         self.may_start: Callable[[Run], bool] = lambda _run: True
         """Whether a run may have a slot now; asked again after ``Lanes.unpark``."""
+        self.recorded: Callable[[Run | None, Run, int], None] = lambda *_: None
+        """Called with a run before and after each change in memory, and when that was."""
         self.commit_s = 0.0
         """How long the newest commit took."""
         self.loads = 0  # grows when memory was thrown away: who acted on it before must not go on
@@ -290,6 +292,7 @@ class Ledger:
         batch.messages += (addresses.addressed(self.live, run, each) for each in step.messages)
         self._track_lease(before, run)
         self.lanes.put(before, run)
+        self.recorded(before, run, event.at_ms)
         self._has_work.set()
 
     def _track_lease(self, before: Run | None, run: Run) -> None:

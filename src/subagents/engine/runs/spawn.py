@@ -28,7 +28,9 @@ from subagents.domain.run.run import (
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     IDEMPOTENCY_WINDOW_MS,
+    Budget,
     Mode,
+    PlanBudget,
     Resolved,
     RunSpec,
 )
@@ -40,6 +42,7 @@ from subagents.domain.run.values import (
     agent_of,
     replace,
 )
+from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import Place, Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs import session_chain
@@ -113,6 +116,7 @@ class Spawner:
         runtimes: Mapping[str, Runtime],
         verifier: Verifier,
         workspaces: Workspaces,
+        shared_spending: SharedSpending,
         proof_of: ProofOf = no_proof_needed,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
@@ -122,6 +126,7 @@ class Spawner:
         self._runtimes = runtimes
         self._verifier = verifier
         self._workspaces = workspaces
+        self._shared_spending = shared_spending
         self._dependencies = Dependencies(kernel.ledger, queries)
         self.keys = IdempotencyKeys(kernel)
         self._probe = CachedProbe(kernel.off_loop, kernel.clock)
@@ -192,6 +197,7 @@ class Spawner:
         is_operator: bool = True,
         ceiling: Ceiling | None = None,
         retry_from: RunId | None = None,
+        plan: Budget | None = None,
     ) -> tuple[Receipt, ...]:
         """Store all of these runs, or none, and return their receipts.
 
@@ -203,6 +209,7 @@ class Spawner:
             is_operator: A person or their program: may use any agent.
             ceiling: The most that the caller may do itself; None = a person, or it is not known.
             retry_from: The run whose parameters are used again.
+            plan: What all of them, with the runs below them, may use together: tokens and cost.
 
         Raises:
             UsageError: A parameter; nothing was stored.
@@ -234,6 +241,7 @@ class Spawner:
                 is_operator=is_operator,
                 ceiling=ceiling,
                 retry_from=retry_from,
+                plan=plan,
             )
 
         if known := self.keys.of(specs, inbox):
@@ -282,6 +290,7 @@ class Spawner:
         try:
             parent = self._parent(requester)
             self._count(parent, inbox, settings, len(specs))
+            drafts = _under_shared_caps(drafts, parent, plan)
             runs = self._store_all(drafts, found, parent=parent, requester=inbox)
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
@@ -637,6 +646,8 @@ class Spawner:
         above = self._above(parent)
         budgets = [draft.spawned.spec.budget for draft in drafts]
         reservations.check(above, budgets, now_ms=now)
+        for draft in drafts:
+            self._shared_spending.check(draft.spawned.spec, draft.spawned.resolved)
         runs: list[Run] = []
         for draft in dependencies_first(drafts, found):
             spec, resolved = draft.spawned.spec, draft.spawned.resolved
@@ -716,6 +727,35 @@ def _narrowed(access: Access) -> tuple[str, ...]:
         return ()
     said = f"it {ceilings.in_words(access)}, because {access.narrowed}"
     return (f"{said}; for more, name it in access, and the user is asked",)
+
+
+def _under_shared_caps(
+    drafts: Sequence[Draft], parent: Run | None, plan: Budget | None
+) -> list[Draft]:
+    """With what decides under which caps they fall: those above a run hold for it, too.
+
+    Raises:
+        UsageError: Its plan has a budget already.
+    """
+    above = None if parent is None else parent.resolved
+    share = None if plan is None else PlanBudget(id=drafts[0].spawned.run_id, budget=plan)
+    if above is not None and above.plan is not None:
+        if share is not None:
+            raise UsageError(
+                "budget: the plan to which this run belongs has a budget already, which holds for "
+                "the new runs, too; give none",
+                details={"field": "budget"},
+            )
+        share = above.plan
+    tags = () if parent is None or above is None else (*parent.spec.tags, *above.tags_above)
+    found = []
+    for draft in drafts:
+        before = None if draft.previous is None else draft.previous.resolved.plan
+        resolved = replace(
+            draft.spawned.resolved, plan=share or before, tags_above=tuple(dict.fromkeys(tags))
+        )
+        found.append(replace(draft, spawned=replace(draft.spawned, resolved=resolved)))
+    return found
 
 
 class IdempotencyKeys:

@@ -1,0 +1,151 @@
+"""Caps over several runs that are no tree: of a day, of an agent or tag on a day, of a tag, a plan.
+
+Each run counts what its own attempts use towards every cap that it falls under; what runs below it
+use they count themselves. A use counts on the day on which it is reported.
+
+See docs/decisions/0036.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from subagents.domain.rules.budgets import DUST
+from subagents.domain.rules.request_holds import Cap, Counted
+from subagents.domain.run import spending
+from subagents.domain.run.run import Run
+from subagents.domain.run.spec import Budget, Resolved, RunSpec
+from subagents.domain.run.values import Value
+from subagents.text import compact, cost_bound, money
+
+DAILY: Final = "budgets.daily"
+
+
+class SharedCap(Value, frozen=True):
+    """One cap over several runs."""
+
+    key: str
+    """Where it is configured: ``budgets.daily.agents.claude``; of a plan ``plan:r-…``."""
+    limit: Budget
+    """Of it tokens and cost."""
+    is_daily: bool = False
+    agent: str | None = None
+    """Only runs of this agent."""
+    tag: str | None = None
+    """Only runs with this tag, and those below them."""
+    plan: str | None = None
+    """Only runs of this plan, and those below them."""
+
+    @property
+    def name(self) -> str:
+        """``the budget of today ([budgets.daily])``."""
+        if self.plan is not None:
+            return f"the budget of the plan ({self.plan})"
+        parts = [
+            "the budget",
+            f'of agent "{self.agent}"' if self.agent is not None else "",
+            f'of tag "{self.tag}"' if self.tag is not None else "",
+            "of today" if self.is_daily else "",
+        ]
+        return f"{' '.join(filter(None, parts))} ([{self.key}])"
+
+    def holds_for(self, spec: RunSpec, resolved: Resolved) -> bool:
+        """Whether a run that is spawned so counts towards it."""
+        plan = None if resolved.plan is None else resolved.plan.id
+        return (
+            (self.agent is None or self.agent == resolved.agent_id)
+            and (self.tag is None or self.tag in spec.tags or self.tag in resolved.tags_above)
+            and (self.plan is None or self.plan == plan)
+        )
+
+    def is_of(self, run: Run) -> bool:
+        """Whether the run counts towards it."""
+        return self.holds_for(run.spec, run.resolved)
+
+
+class Used(NamedTuple):
+    """What runs used; the difference of two of them is what became of one run."""
+
+    tokens: int = 0
+    cost_usd: float = 0
+    held_tokens: int = 0
+    held_usd: float = 0
+    cost_unknown: int = 0
+    """Runs of which not all cost is known."""
+
+    def plus(self, other: "Used") -> "Used":
+        return Used(
+            self.tokens + other.tokens,
+            self.cost_usd + other.cost_usd,
+            self.held_tokens + other.held_tokens,
+            self.held_usd + other.held_usd,
+            self.cost_unknown + other.cost_unknown,
+        )
+
+    def minus(self, other: "Used") -> "Used":
+        return self.plus(
+            Used(
+                -other.tokens,
+                -other.cost_usd,
+                -other.held_tokens,
+                -other.held_usd,
+                -other.cost_unknown,
+            )
+        )
+
+
+NOTHING: Final = Used()
+
+
+def used_by(run: Run) -> Used:
+    """What the attempts of one run used and hold."""
+    own, holds = spending.total_usage(run), spending.held(run)
+    return Used(
+        spending.tokens(own) or 0,
+        own.cost_usd or 0,
+        holds.tokens,
+        holds.cost_usd,
+        int(spending.is_cost_unknown(run)),
+    )
+
+
+def is_spent(cap: SharedCap, used: Used) -> bool:
+    """Whether nothing is left of it."""
+    limit, most = cap.limit.max_tokens, cap.limit.max_cost_usd
+    return (limit is not None and used.tokens >= limit) or (
+        most is not None and used.cost_usd >= most - DUST
+    )
+
+
+def text(cap: SharedCap, used: Used) -> str:
+    """``80k of 100k tokens, ≥ $0.03 of $1.00``."""
+    limit, most = cap.limit.max_tokens, cap.limit.max_cost_usd
+    cost = cost_bound(used.cost_usd, unknown_runs=used.cost_unknown)
+    parts = [
+        f"{compact(used.tokens)} of {compact(limit)} tokens" if limit is not None else "",
+        f"{cost} of {money(most)}" if most is not None else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def caps_for(
+    run: Run, caps: Iterable[SharedCap], used: Mapping[str, Used], counted: Counted
+) -> list[Cap]:
+    """What a request of the run must fit into, besides the budgets of runs above it."""
+    own = used_by(run)
+    attempt = run.attempts[-1].usage if run.attempts else None
+    known_tokens = 0 if attempt is None else spending.tokens(attempt) or 0
+    known_usd = 0.0 if attempt is None else attempt.cost_usd or 0
+    ahead = max((spending.tokens(counted.usage) or 0) - known_tokens, 0)
+    ahead_usd = max((counted.usage.cost_usd or 0) - known_usd, 0)
+    found = []
+    for cap in caps:
+        sums = used.get(cap.key, NOTHING)
+        spent, spent_usd = sums.tokens + ahead, sums.cost_usd + ahead_usd
+        if cap.limit.max_tokens is not None:
+            held = sums.held_tokens - own.held_tokens + counted.lost_tokens
+            found.append(Cap(cap.key, cap.name, True, cap.limit.max_tokens, spent + held, spent))
+        if cap.limit.max_cost_usd is not None:
+            held_usd = sums.held_usd - own.held_usd + counted.lost_cost_usd
+            limit = cap.limit.max_cost_usd
+            found.append(Cap(cap.key, cap.name, False, limit, spent_usd + held_usd, spent_usd))
+    return found

@@ -1,0 +1,315 @@
+"""What runs used of the caps that they share (``shared_caps``), and what follows when one is spent.
+
+The sums are kept in memory, by the ledger's step that changes a run, and made again from the stored
+runs at every start: there is no second truth that a crash could leave behind. A spawn looks at one
+sum for each cap.
+
+When a cap is spent, live runs under it are stopped with what they have, and new ones are refused.
+Runs that wait in a queue wait for the next day, or end where there is none.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from subagents.domain.lifecycle.reduce import reduce
+from subagents.domain.rules import shared_caps
+from subagents.domain.rules.request_holds import Cap, Counted
+from subagents.domain.rules.shared_caps import NOTHING, SharedCap, Used
+from subagents.domain.run.events import BudgetExhausted
+from subagents.domain.run.run import BudgetStop, Phase, Run
+from subagents.domain.run.spec import PlanBudget, Resolved, RunSpec
+from subagents.domain.run.values import RunId
+from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.kernel.tasks import wait_at_most
+from subagents.errors import Forbidden
+from subagents.ports import RunFilter
+
+log = logging.getLogger(__name__)
+
+PAGE: Final = 500
+LOOK_S: Final = 60.0
+"""The wall clock can jump: look at least this often whether the day is over."""
+AT_WORK: Final = frozenset({Phase.SPAWNING, Phase.RUNNING, Phase.ENDING})
+
+
+class Day(NamedTuple):
+    """One day where the daemon is, in milliseconds since 1970."""
+
+    begin_ms: int
+    end_ms: int
+
+    @property
+    def end_text(self) -> str:
+        """``2026-11-23 00:00 CET``."""
+        return f"{datetime.fromtimestamp(self.end_ms / 1000).astimezone():%Y-%m-%d %H:%M %Z}"
+
+
+def local_day(now_ms: int) -> Day:
+    """The day of this moment in the daemon's time zone; 23 or 25 hours where clocks change."""
+    midnight = datetime.fromtimestamp(now_ms / 1000).replace(  # noqa: DTZ006  the local zone
+        hour=0, minute=0, second=0, microsecond=0
+    )
+    ends = [int((midnight + timedelta(days=days)).timestamp() * 1000) for days in (0, 1)]
+    return Day(*ends)
+
+
+class SharedSpending:
+    """See the module.
+
+    Args:
+        kernel: Its ledger tells of each change of a run.
+        caps: Those of the configuration.
+        day_of: The day of a moment.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        caps: Sequence[SharedCap],
+        day_of: Callable[[int], Day] = local_day,
+    ) -> None:
+        self._ledger, self._store, self._off_loop, self._clock = kernel
+        self._configured = tuple(caps)
+        self._plans: dict[str, SharedCap] = {}
+        self._day_of = day_of
+        self._day = Day(0, 0)
+        self._used: dict[str, Used] = {}
+        self._spent: dict[str, SharedCap] = {}
+        """Caps of which nothing is left."""
+        self._to_stop: dict[str, SharedCap] = {}
+        """Of them, those whose runs were not stopped yet."""
+        self._changed = asyncio.Event()
+        kernel.ledger.recorded = self.record
+
+    # -- the sums ----------------------------------------------------------------------------
+
+    @property
+    def caps(self) -> tuple[SharedCap, ...]:
+        """Every cap that is known now."""
+        return (*self._configured, *self._plans.values())
+
+    @property
+    def caps_in_use(self) -> tuple[SharedCap, ...]:
+        """Those of the configuration, and of plans that have an open run."""
+        plans = (run.resolved.plan for run in self._ledger.live.values())
+        open_plans = {plan.id for plan in plans if plan is not None}
+        return (
+            *self._configured,
+            *(cap for name, cap in self._plans.items() if name in open_plans),
+        )
+
+    @property
+    def day(self) -> Day:
+        """Today."""
+        self._turn_day(self._clock.now_ms())
+        return self._day
+
+    def used(self, cap: SharedCap) -> Used:
+        """What is gone of it; of a daily one, today."""
+        self._turn_day(self._clock.now_ms())
+        return self._used.get(cap.key, NOTHING)
+
+    async def load(self) -> None:
+        """Make the sums again, from the stored runs."""
+        self._used, self._plans = {}, {}
+        self._spent, self._to_stop = {}, {}
+        now = self._clock.now_ms()
+        self._day = day = self._day_of(now)
+        if any(cap.is_daily for cap in self._configured):
+            await self._off_loop(lambda: self._count_day(day))
+        if lasting := [cap for cap in self._configured if not cap.is_daily]:
+            await self._off_loop(lambda: self._count(RunFilter(archived=True), lasting))
+        open_runs = await self._off_loop(self._store.load_open)
+        for run in open_runs:
+            if run.resolved.plan is not None and run.resolved.plan.id not in self._plans:
+                self._know_plan(run.resolved.plan)
+        if self._plans:
+            plans = {cap.key: cap for cap in self._plans.values()}
+            await self._off_loop(lambda: self._count_plans(open_runs, plans))
+        self._look_at_limits(self.caps)
+
+    def _count(self, where: RunFilter, caps: Sequence[SharedCap]) -> None:
+        for run in self._pages(where):
+            self._add(run, shared_caps.used_by(run), caps)
+
+    def _count_plans(self, open_runs: Iterable[Run], plans: Mapping[str, SharedCap]) -> None:
+        """Of each plan with an open run: its runs, which share a requester, and all below them."""
+        seen: set[RunId] = set()
+        requesters = {run.requester for run in open_runs if run.resolved.plan is not None}
+        pending = [run for each in requesters for run in self._pages(RunFilter(requester=each))]
+        while pending:
+            run = pending.pop()
+            if run.id in seen or run.resolved.plan is None:
+                continue
+            seen.add(run.id)
+            key = f"plan:{run.resolved.plan.id}"
+            if key in plans:
+                self._add(run, shared_caps.used_by(run), [plans[key]])
+            below = (self._store.run(child.run_id) for child in run.children)
+            pending += [found for found in below if found is not None]
+
+    def _count_day(self, day: Day) -> None:
+        daily = [cap for cap in self._configured if cap.is_daily]
+        seen: set[RunId] = set()
+        ended = RunFilter(ended_after_ms=day.begin_ms, archived=True)
+        for run in (*self._pages(ended), *self._store.load_open()):
+            if run.id in seen or not any(cap.is_of(run) for cap in daily):
+                continue
+            seen.add(run.id)
+            used = shared_caps.used_by(run)
+            if run.times.created_at_ms < day.begin_ms:
+                before = self._used_before(run.id, day.begin_ms)
+                used = used.minus(before._replace(held_tokens=0, held_usd=0.0))
+            self._add(run, used, daily)
+
+    def _used_before(self, run_id: RunId, at_ms: int) -> Used:
+        """By a run that is older than the day: what its journal had told until then."""
+        run: Run | None = None
+        after = 0
+        while entries := self._store.journal(run_id, after_seq=after, limit=PAGE):
+            for entry in entries:
+                if entry.at_ms >= at_ms:
+                    return NOTHING if run is None else shared_caps.used_by(run)
+                run = reduce(run, entry.event).run
+            after = entries[-1].seq
+        return NOTHING if run is None else shared_caps.used_by(run)
+
+    def _pages(self, where: RunFilter) -> Iterable[Run]:
+        offset = 0
+        while found := self._store.runs(
+            RunFilter(
+                requester=where.requester,
+                archived=True,
+                ended_after_ms=where.ended_after_ms,
+                limit=PAGE,
+                offset=offset,
+            )
+        ):
+            yield from found
+            offset += len(found)
+
+    def record(self, before: Run | None, run: Run, at_ms: int) -> None:
+        """Take over one change of one run; most change nothing here."""
+        if before is not None and before.attempts is run.attempts:
+            return
+        if not self._configured and run.resolved.plan is None:
+            return
+        if run.resolved.plan is not None and run.resolved.plan.id not in self._plans:
+            self._know_plan(run.resolved.plan)
+        known = NOTHING if before is None else shared_caps.used_by(before)
+        more = shared_caps.used_by(run).minus(known)
+        if more == NOTHING:
+            return
+        self._turn_day(at_ms)
+        caps = self._caps_of(run.spec, run.resolved)
+        for cap in caps:
+            self._used[cap.key] = self._used.get(cap.key, NOTHING).plus(more)
+        self._look_at_limits(caps)
+
+    def _caps_of(self, spec: RunSpec, resolved: Resolved) -> list[SharedCap]:
+        """The caps under which a run falls; of all plans, which may be many, only its own."""
+        found = [cap for cap in self._configured if cap.holds_for(spec, resolved)]
+        plan = None if resolved.plan is None else self._plans.get(resolved.plan.id)
+        return found if plan is None else [*found, plan]
+
+    def _know_plan(self, plan: PlanBudget) -> SharedCap:
+        cap = SharedCap(key=f"plan:{plan.id}", limit=plan.budget, plan=plan.id)
+        self._plans[plan.id] = cap
+        return cap
+
+    def _add(self, run: Run, more: Used, caps: Iterable[SharedCap]) -> None:
+        for cap in caps:
+            if cap.is_of(run):
+                self._used[cap.key] = self._used.get(cap.key, NOTHING).plus(more)
+
+    def _turn_day(self, at_ms: int) -> None:
+        """At midnight what was used of daily caps is nothing again; what is held stays held."""
+        if at_ms < self._day.end_ms:
+            return
+        self._day = self._day_of(at_ms)
+        for cap in self._configured:
+            if cap.is_daily:
+                held = self._used.get(cap.key, NOTHING)
+                self._used[cap.key] = Used(held_tokens=held.held_tokens, held_usd=held.held_usd)
+                self._spent.pop(cap.key, None)
+                self._to_stop.pop(cap.key, None)
+        self._changed.set()
+
+    def _look_at_limits(self, caps: Iterable[SharedCap]) -> None:
+        for cap in caps:
+            is_spent = shared_caps.is_spent(cap, self._used.get(cap.key, NOTHING))
+            if is_spent and cap.key not in self._spent:
+                self._spent[cap.key] = self._to_stop[cap.key] = cap
+                self._changed.set()
+
+    # -- what is asked -------------------------------------------------------------------------
+
+    def caps_for(self, run: Run, counted: Counted) -> list[Cap]:
+        """What a request of the run must fit into."""
+        self._turn_day(self._clock.now_ms())
+        caps = self._caps_of(run.spec, run.resolved)
+        return shared_caps.caps_for(run, caps, self._used, counted)
+
+    def is_ended_by(self, run: Run, tokens: int, cost_usd: float) -> bool:
+        """Whether so much more use of the run spends a cap that is not spent yet."""
+        more = Used(tokens=tokens, cost_usd=cost_usd)
+        return any(
+            cap.key not in self._spent
+            and shared_caps.is_spent(cap, self._used.get(cap.key, NOTHING).plus(more))
+            for cap in self._caps_of(run.spec, run.resolved)
+        )
+
+    def admit(self, run: Run) -> bool:
+        """Whether a queued run may start an attempt now."""
+        if not self._spent:
+            return True
+        caps = self._caps_of(run.spec, run.resolved)
+        return not any(cap.key in self._spent for cap in caps)
+
+    def check(self, spec: RunSpec, resolved: Resolved) -> None:
+        """Refuse a new run under a cap of which nothing is left.
+
+        Raises:
+            Forbidden: Guardrail ``budget``: which cap, what is used of it, and until when.
+        """
+        self._turn_day(self._clock.now_ms())
+        for cap in self._caps_of(spec, resolved):
+            if cap.key not in self._spent:
+                continue
+            used = shared_caps.text(cap, self._used.get(cap.key, NOTHING))
+            hint = f"raise it in subagents.toml ([{cap.key}]) and restart the daemon"
+            if cap.is_daily:
+                hint = f"spawn it again after {self._day.end_text}, or {hint}"
+            error = Forbidden(f"{cap.name} is used up: {used}", guardrail="budget", hint=hint)
+            error.details = {**error.details, "key": cap.key}
+            if cap.is_daily:
+                error.details = {**error.details, "until": self._day.end_text}
+            raise error
+
+    # -- what follows --------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Stop runs as caps are spent, and let queued ones start when the day is over."""
+        while True:
+            if self._ledger.failure is None:
+                self._turn_day(self._clock.now_ms())
+                self._stop_under_spent()
+                if self._ledger.lanes.unpark():
+                    self._ledger.fill_lanes()
+            left_s = max(self._day.end_ms - self._clock.now_ms(), 0) / 1000
+            await wait_at_most(self._clock, min(left_s + 0.001, LOOK_S), self._changed)
+            self._changed.clear()
+
+    def _stop_under_spent(self) -> None:
+        now = self._clock.now_ms()
+        spent, self._to_stop = self._to_stop, {}
+        for cap in spent.values():
+            used = shared_caps.text(cap, self._used.get(cap.key, NOTHING))
+            stop = BudgetStop(by=RunId(cap.key), label="", used=used, at_ms=now, name=cap.name)
+            for run in tuple(self._ledger.live.values()):
+                is_ended = run.phase in AT_WORK or (not cap.is_daily and not run.is_settled)
+                if is_ended and run.budget.stop is None and cap.is_of(run):
+                    self._ledger.apply_now(run.id, BudgetExhausted(at_ms=now, stop=stop))
