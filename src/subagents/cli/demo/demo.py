@@ -8,8 +8,8 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -30,10 +30,10 @@ from subagents.cli.demo.demo_fleet import (
     DemoPlace,
     fleet,
 )
+from subagents.cli.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
 from subagents.cli.flags import Json
 from subagents.cli.runs.follow import Screen, can_draw
 from subagents.cli.setup.daemon_commands import is_alive
-from subagents.cli.show import render
 from subagents.client.client import Client, segment
 from subagents.client.daemon_start import ensure_daemon
 from subagents.errors import (
@@ -43,14 +43,13 @@ from subagents.errors import (
     SubagentsError,
     Unavailable,
 )
-from subagents.text import one_line
+from subagents.text import one_line, parse_duration
 
 DEADLINE_S: Final = 60.0
 """Of the whole fleet; it needs about two seconds."""
 FRAME_S: Final = 0.08
 READING_S: Final = 0.8
 """On a terminal the question stands so long before it is answered."""
-STOP_S: Final = 10.0
 SUMMARY_LINES_SHOWN: Final = 14
 QUIET: Final = ("slot granted", "gave its result", "delivery to", "result consumed", "cleaned up",
                 "dependency ", "queued in lane", "spawned by", "attempt 1 gave", "attempt 2 gave",
@@ -66,9 +65,25 @@ def demo(
     keep: Annotated[
         bool, Parameter(help="Keep directory and daemon, to look around in them.")
     ] = False,
+    walkaway: Annotated[
+        bool,
+        Parameter(
+            help="Two agents work, the daemon is killed (kill -9), and nobody is back for a while."
+        ),
+    ] = False,
+    away: Annotated[
+        str, Parameter(help="With --walkaway: how long nobody is back.", metavar="DURATION")
+    ] = "90s",
+    scripted: Annotated[
+        bool,
+        Parameter(help="With --walkaway: use no agent program, so that it costs nothing."),
+    ] = False,
     json: Json = False,
 ) -> int:
     """Show a small fleet at work, without a model or an API key. Your own files are not touched.
+
+    With --walkaway, the workers are agent programs of yours that are logged in, which costs
+    some tokens; where there is none, a script takes its place and the output says so.
 
     The exit code is 0 if everything the demo promises really happened.
 
@@ -77,12 +92,23 @@ def demo(
         subagents demo
 
         subagents demo --kill --keep
+
+        subagents demo --walkaway --scripted --away 20s
     """
+    if walkaway:
+        from subagents.cli.demo import walkaway as story  # noqa: PLC0415
+
+        return story.perform(
+            away_s=parse_duration(away, field="--away") / 1000,
+            with_agents=not scripted,
+            keep=keep,
+            say=Voice(as_json=json),
+        )
     say = Voice(as_json=json)
     place = DemoPlace.create()
     is_kept = keep
     try:
-        with _interruptible(), _daemon(place, keeps_running=keep) as client:
+        with interruptible(), own_daemon(place, keeps_running=keep) as client:
             code = Demo(place, client, say).play(kill=kill, keep=keep)
         is_kept = keep or code != EXIT_OK
     except SubagentsError:
@@ -96,30 +122,6 @@ def demo(
         else:
             place.remove()
     return code
-
-
-class Voice:
-    """Where the story is told: stdout, or stderr when the document is on stdout."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        self.as_json = as_json
-        self._write = output.note if as_json else output.line
-
-    def __call__(self, text: str = "") -> None:
-        self._write(text)
-
-    def heading(self, text: str) -> None:
-        self("")
-        if self.as_json:
-            self(text)
-        else:
-            output.styled_line("", text, "bold")
-
-    def mark(self, text: str, *, state: str) -> None:
-        if self.as_json:
-            self(f"  {render.icon(state)} {text}")
-        else:
-            output.styled_line(f" {text}", f"  {render.icon(state)}", state)
 
 
 class Working(NamedTuple):
@@ -287,7 +289,7 @@ class Demo:
         pid = self._daemon_pid()
         before = self._working()
         os.kill(pid, signal.SIGKILL)
-        _await_end(pid)
+        await_end(pid)
         self._client.close()
         alive = [each for each in before if is_alive(each.pid)]
         shown = ", ".join(f"{each.label} (pid {each.pid})" for each in alive)
@@ -379,55 +381,6 @@ class Demo:
             detail = check.evidence if check.passed else check.reason
             text = f"{check.target}  {one_line(detail or '', chars_max=80)}".rstrip()
             self._say.mark(text, state="ok" if check.passed else "failed")
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """A closed terminal or a TERM ends the demo like Ctrl-C: with its daemon and its directory."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {each: signal.signal(each, interrupt) for each in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-
-@contextmanager
-def _daemon(place: DemoPlace, *, keeps_running: bool) -> Iterator[Client]:
-    """A daemon for this place only; afterwards it is gone, whatever happened."""
-    ensure_daemon(place.paths, place.environ(os.environ))
-    with Client(place.paths.socket) as client:
-        try:
-            yield client
-        finally:
-            if not keeps_running:
-                _stop(client)
-
-
-def _stop(client: Client) -> None:
-    client.close()
-    try:
-        pid = client.get("/version").get("pid")
-        client.post("/v1/shutdown")
-    except DaemonUnreachable as error:
-        output.note(f"subagents: the demo's daemon is gone already: {error.message}")
-        return
-    if isinstance(pid, int) and not _await_end(pid):
-        os.kill(pid, signal.SIGKILL)
-
-
-def _await_end(pid: int) -> bool:
-    """Whether the process is gone within ten seconds."""
-    due = time.monotonic() + STOP_S
-    while is_alive(pid):
-        if time.monotonic() > due:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def _say_how_to_look(place: DemoPlace, say: Voice) -> None:

@@ -63,17 +63,25 @@ class DemoPlace:
     @classmethod
     def create(cls) -> "DemoPlace":
         """Make the directory, the configuration and a copy of this package's source in it."""
-        place = cls(Path(tempfile.mkdtemp(prefix="subagents-demo-")).resolve())
+        place = cls.empty()
         package = Path(subagents.__file__).parent
         shutil.copytree(
             package,
             place.work / "source" / "subagents",
             ignore=shutil.ignore_patterns("__pycache__"),
         )
-        config = place.paths.config_file
-        config.parent.mkdir(parents=True)
-        config.write_text(_config(_bin_dir(place.root)), encoding="utf-8")
+        place.configure(_config(_bin_dir(place.root)))
         return place
+
+    @classmethod
+    def empty(cls) -> "DemoPlace":
+        """Make the directory alone."""
+        return cls(Path(tempfile.mkdtemp(prefix="subagents-demo-")).resolve())
+
+    def configure(self, text: str) -> None:
+        """Write the configuration of the daemon that is started here."""
+        self.paths.config_file.parent.mkdir(parents=True)
+        self.paths.config_file.write_text(text, encoding="utf-8")
 
     @property
     def home(self) -> Path:
@@ -119,8 +127,8 @@ def _bin_dir(root: Path) -> str:
     return str(script.parent)
 
 
-def _config(bin_dir: str) -> str:
-    path = os.pathsep.join((bin_dir, os.environ.get("PATH", os.defpath)))
+def _config(programs: str) -> str:
+    path = os.pathsep.join((programs, os.environ.get("PATH", os.defpath)))
     worker = str(Path(demo_worker.__file__))
     commands = {name: [sys.executable, "-I", worker, name] for name in LABELS if name != ASKS} | {
         ASKS: ["sh", "-c", "{task}"]
