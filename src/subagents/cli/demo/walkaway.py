@@ -27,11 +27,12 @@ from subagents.cli.demo.demo_checks import Finding
 from subagents.cli.demo.demo_fleet import DemoPlace
 from subagents.cli.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
 from subagents.cli.setup.daemon_commands import is_alive
+from subagents.cli.setup.doctor_agents import version_of
 from subagents.client.client import Client
 from subagents.client.daemon_start import answers, ensure_daemon
-from subagents.config.program_catalog import Found, detect
+from subagents.config.program_catalog import Found, Installed, detect
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
-from subagents.errors import EXIT_FAILED, EXIT_OK, Unavailable, UsageError
+from subagents.errors import EXIT_FAILED, EXIT_OK, SubagentsError, Unavailable, UsageError
 from subagents.text import one_line
 
 WORKERS: Final = 2
@@ -107,7 +108,7 @@ def perform(*, away_s: float, with_agents: bool, keep: bool, say: Voice) -> int:
         raise UsageError("--away must be 1s to 1h", details={"field": "--away"})
     place = DemoPlace.empty()
     workers = chosen(os.environ, with_agents=with_agents)
-    is_kept = True
+    is_kept = keep
     try:
         place.configure(configuration(workers))
         with interruptible(), own_daemon(place, keeps_running=keep) as client:
@@ -121,6 +122,9 @@ def perform(*, away_s: float, with_agents: bool, keep: bool, say: Voice) -> int:
             story.seen.left = left_of(place)
         code = story.conclude(is_kept=keep)
         is_kept = keep or code != EXIT_OK
+    except SubagentsError:
+        is_kept = True
+        raise
     finally:
         if is_kept:
             output.note(f"subagents: what the demo left was kept: {place.root}")
@@ -132,7 +136,7 @@ def perform(*, away_s: float, with_agents: bool, keep: bool, say: Voice) -> int:
 def chosen(environ: Mapping[str, str], *, with_agents: bool) -> list[Worker]:
     """Agent programs that are here and logged in; a script in the place of each that is missing."""
     found = [each for each in detect(environ) if is_fit(each)] if with_agents else []
-    workers = [_agent(each) for each in found[:WORKERS]]
+    workers = [_agent(each, environ) for each in found[:WORKERS]]
     path = os.environ.get("PATH", os.defpath)
     for number in range(len(workers) + 1, WORKERS + 1):
         label = f"script-{number}"
@@ -148,10 +152,11 @@ def is_fit(found: Found) -> bool:
     return found.login is not None and found.program.name not in NOT_TWICE
 
 
-def _agent(found: Found) -> Worker:
+def _agent(found: Found, environ: Mapping[str, str]) -> Worker:
     program = found.program
+    version = version_of(Installed(program.name, program, found.place), environ)
     section = {"runtime": program.runtime, "runtime_options": dict(program.options)}
-    title = f"{program.title} ({found.place})"
+    title = f"{program.title} ({version or found.place})"
     return Worker(label=program.name, title=title, section=section, is_scripted=False)
 
 
@@ -231,7 +236,7 @@ class Walkaway:
             worker.run_id = receipt.run_id
             self._at(f"{worker.label}: {receipt.run_id}, {worker.title}")
         if all(worker.is_scripted for worker in self._workers):
-            self._say("          no agent program is used here: both workers are scripts")
+            self._say(f"{'':11}no agent program is used here: both workers are scripts")
 
     def _spec(self, worker: Worker) -> RunSpec:
         takes = round(self._count * self._step_s)
