@@ -74,6 +74,8 @@ class ClaudePlace:
 
     home: LiveHome
     model: ScriptedModel
+    waits_for_servers: bool = True
+    """A session of the SDK begins without the tools of a server that is still starting."""
 
     @property
     def project(self) -> Path:
@@ -93,8 +95,7 @@ class ClaudePlace:
             MARK: self.home.mark,
             "CLAUDE_CONFIG_DIR": str(self.home.root / "claude"),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            # A session of the SDK begins without the tools of a server that is still starting.
-            "CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "20000",
+            **({"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "20000"} if self.waits_for_servers else {}),
             "ANTHROPIC_BASE_URL": self.model.url,
             "ANTHROPIC_API_KEY": "none",
         }
@@ -141,7 +142,9 @@ class ClaudePlace:
         return Ended(process.returncode, [json.loads(each) for each in out.splitlines()], err)
 
     @contextlib.contextmanager
-    def interactive(self, env: Mapping[str, str] | None = None) -> Iterator["Terminal"]:
+    def interactive(
+        self, env: Mapping[str, str] | None = None, *, plugin: bool = True
+    ) -> Iterator["Terminal"]:
         """A session at a terminal, ready for the first prompt."""
         self._accept_everything()
         ours, theirs = pty.openpty()
@@ -149,7 +152,7 @@ class ClaudePlace:
         token = {"ANTHROPIC_AUTH_TOKEN": "none", "TERM": "xterm-256color", **(env or {})}
         known = {name: value for name, value in self.env.items() if name != "ANTHROPIC_API_KEY"}
         process = subprocess.Popen(
-            [str(program()), "--permission-mode", "dontAsk", *self.flags(plugin=True)],
+            [str(program()), "--permission-mode", "dontAsk", *self.flags(plugin=plugin)],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

@@ -32,9 +32,9 @@ RUN: Final = r'"runId":"(r-[a-z0-9]+)"'
 
 
 @contextmanager
-def place(root: Path, scripts: dict[str, Script]) -> Iterator[ClaudePlace]:
-    with live_home(root) as home, ScriptedModel(scripts) as model:
-        yield ClaudePlace(home, model)
+def place(root: Path, scripts: dict[str, Script], *, started: bool = True) -> Iterator[ClaudePlace]:
+    with live_home(root, started=started) as home, ScriptedModel(scripts) as model:
+        yield ClaudePlace(home, model, waits_for_servers=started)
 
 
 def spawn(task: str, label: str) -> Use:
@@ -167,6 +167,42 @@ def test_a_session_that_has_answered_is_not_held_by_workers_that_go_on(tmp_path:
         (run,) = spawned(claude)
         assert claude.home.row(run)["phase"] == "running"
         gate.touch()
+
+
+# -- a cold start ---------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("claude:cold-start")
+def test_the_first_turn_of_a_print_session_has_the_tools_though_no_daemon_runs(
+    tmp_path: Path,
+) -> None:
+    script: Script = [spawn("echo 42 files", "count"), wait_for_all, Say("done")]
+    with place(tmp_path, {"delegate": script}, started=False) as claude:
+        ended = claude.run("script:delegate")
+        assert ended.code == 0, ended.err
+        assert ended.servers == {"subagents": "connected"}
+        assert len(spawned(claude)) == 1
+        assert "42 files" in claude.model.conversations[-1].seen
+
+
+@pytest.mark.requirement("claude:cold-start", "claude:task-wakes-idle")
+def test_an_idle_session_that_started_before_any_daemon_is_woken(tmp_path: Path) -> None:
+    """Without the plugin: an older protocol has no tasks, and nothing else would wake it."""
+    gate = tmp_path / "gate"
+    script: Script = [
+        spawn(f"until [ -e {gate} ]; do sleep 0.05; done; echo 42 files", "count"),
+        Say("that is all"),
+        Say("woken"),
+    ]
+    with (
+        place(tmp_path, {"delegate": script}, started=False) as claude,
+        claude.interactive(plugin=False) as terminal,
+    ):
+        terminal.enter("script:delegate")
+        claude.model.until(lambda seen: bool(seen.results))
+        gate.touch()
+        woken = claude.model.until(lambda seen: "42 files" in seen.seen)
+        assert woken.seen.count("42 files") == 1
 
 
 # -- an idle session ------------------------------------------------------------------------------
