@@ -124,6 +124,18 @@ def test_a_broken_memory_is_no_memory(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.requirement("mcp:bridge:handshake")
+@pytest.mark.parametrize("content", [None, "", "no json", '{"legacy":[]}'])
+def test_a_broken_record_leaves_the_answers_to_the_daemon(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "answers"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setattr("subagents.cli.bridge.handshake.RECORDED", str(file))
+    assert own_handshake([], {}) is None
+
+
+@pytest.mark.requirement("mcp:bridge:handshake")
 def test_options_that_are_not_known_here_are_left_to_the_command() -> None:
     assert own_handshake(["--session", "x"], {}) is not None
     assert own_handshake(["--bogus"], {}) is None

@@ -174,7 +174,8 @@ def own_handshake(arguments: "Sequence[str]", environ: "Mapping[str, str]") -> H
         remembered = Remembered.at(environ)
         known = None if remembered is None else remembered.find(place_of(arguments, project))
         return Handshake(recorded(), known)
-    except OSError:
+    except (OSError, ValueError, KeyError):
+        # An installation that is broken, or being replaced: the daemon may answer nevertheless.
         return None
 
 
