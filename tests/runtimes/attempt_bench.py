@@ -25,7 +25,7 @@ from subagents.domain.run.values import (
 from subagents.domain.run.worker_output import OutputBatch, OutputItem
 from subagents.ports import AttemptRef, Launch, LongResult
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.process.processes import orphans, reap
+from subagents.runtimes.process.processes import orphans
 from subagents.runtimes.process.shim import AttemptDirectory
 
 T = TypeVar("T")
@@ -62,15 +62,11 @@ class Bench:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        killed: set[int] = set()
         while left := self.carriers():
-            killed.update(left)
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
-        for pid in killed:
-            reap(pid)
 
     def runtime(self) -> CommandRuntime:
         return CommandRuntime(self.root, RealClock(), off_loop)

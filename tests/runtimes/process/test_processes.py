@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,11 +122,85 @@ def test_stop_ends_what_a_worker_left_behind_when_it_exited(bench: Bench) -> Non
         runtime = bench.runtime()
         await runtime.start(bench.launch("sh", "-c", "setsid sleep 60 & setsid yes & exit 0"))
         assert (await bench.read(runtime)).exited.exit == Exit(code=0)
-        assert len(bench.carriers()) == 2
+        assert bench.carriers()
         await runtime.stop(bench.ref(), grace_s=5)
 
     asyncio.run(go())
     assert bench.carriers() == []
+
+
+DAEMONIZED = "(env -i setsid sh -c 'echo $$ > lost; exec sleep 602' &); "
+
+
+@pytest.mark.requirement("runtimes:stop-ends-everything")
+@pytest.mark.parametrize("then", ["exec sleep 60", "exit 0"])
+def test_stop_ends_an_orphan_without_our_environment_in_a_session_of_its_own(
+    bench: Bench, then: str
+) -> None:
+    async def go() -> Identity:
+        runtime = bench.runtime()
+        await runtime.start(bench.launch("sh", "-c", DAEMONIZED + then))
+        lost = await asyncio.to_thread(until, "the orphan", lambda: _line(bench.cwd / "lost"))
+        found = _identity(int(lost))
+        if then == "exit 0":
+            assert (await bench.read(runtime)).exited.exit == Exit(code=0)
+            assert alive(found)
+        await runtime.stop(bench.ref(), grace_s=5)
+        return found
+
+    assert not alive(asyncio.run(go()))
+    assert bench.carriers() == []
+
+
+RESTLESS = """
+import os, sys, time
+while True:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    time.sleep(0.0005)
+"""
+
+
+@pytest.mark.requirement("runtimes:stop-ends-everything")
+def test_stop_ends_a_process_that_is_another_one_every_millisecond(bench: Bench) -> None:
+    async def go() -> Identity:
+        runtime = bench.runtime()
+        await runtime.start(bench.launch("env", "-i", sys.executable, "-S", "-c", RESTLESS))
+        shim = bench.directory().shim()
+        assert shim is not None
+        assert (await bench.read(runtime)).exited.exit == Exit(code=0)
+        await runtime.stop(bench.ref(), grace_s=0)
+        return shim
+
+    # It ends by itself only when it has no child any more.
+    assert not alive(asyncio.run(go()))
+
+
+@pytest.mark.requirement("runtimes:no-look-without-need")
+def test_nobody_looks_at_all_processes_after_a_worker_that_left_nothing_behind(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def counted() -> tuple[Process, ...]:
+        looks.append(1)
+        return scan()
+
+    monkeypatch.setattr(processes, "scan", counted)
+
+    async def go() -> None:
+        runtime = bench.runtime()
+        await runtime.start(bench.launch("sh", "-c", "sleep 0 & wait"))
+        await bench.read(runtime)
+        await runtime.stop(bench.ref(), grace_s=5)
+        assert not looks
+        # Whoever gets the marker later is looked for again.
+        runtime.marker(bench.ref())
+        await runtime.stop(bench.ref(), grace_s=5)
+        assert looks
+
+    asyncio.run(go())
 
 
 @pytest.mark.requirement("runtimes:stop-before-start")

@@ -6,7 +6,9 @@ the boot, and everything here checks it before it believes or signals a process.
 Agents start shell children as leaders of sessions of their own (Claude Code and Codex do so for
 every command), so a process group is not the attempt. An attempt's processes are, taken from one
 look at all processes: those that carry its marker in their environment, those in the session of its
-shim, and every descendant of these, so also children that were given a clean environment.
+shim, and every descendant of these, so also children that were given a clean environment. Orphans
+are descendants too: their shim adopts them (``launcher.py``). When a shim is killed, what it had
+adopted with a clean environment, in a session of its own, is not known any more.
 
 Linux reads ``/proc``. Elsewhere ``psutil`` does, and identity is weaker: a process counts as the
 recorded one when it was not created after the record was written. That code is not tested.
@@ -111,14 +113,6 @@ def alive(identity: Identity) -> bool:
         return False
     fields = _stat(identity.pid)
     return fields is not None and fields.start == identity.start and not fields.dead
-
-
-def reap(pid: int) -> bool:
-    """Take the exit of a child of this process; True when it is none (any more)."""
-    try:
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:
-        return True
 
 
 @contextlib.contextmanager
@@ -328,7 +322,10 @@ async def end_tree(
     signalled: set[Identity] = set()
     alone_since: float | None = None
     while True:
-        found = members(await census.take(), marker, shim=shim)
+        seen = await census.take()
+        if shim is not None:
+            seen = (*seen, *_adopted(shim, seen))
+        found = members(seen, marker, shim=shim)
         left = [_identity(each) for each in found]
         if not left and (shim is None or not alive(shim)):
             return
@@ -348,6 +345,14 @@ async def end_tree(
             if now >= alone_since + SHIM_BOUND_S:
                 send(shim, signal.SIGKILL)
             await _until_gone([shim], until_s=now + RESCAN_S / 2, clock=clock)
+
+
+def _adopted(shim: Identity, seen: Sequence[Process]) -> list[Process]:
+    """Children of the shim that a look at all processes missed: they fork and exit all the time."""
+    known = {each.pid for each in seen}
+    pids = map(int, _read(f"/proc/{shim.pid}/task/{shim.pid}/children").split())
+    found = [look(pid) for pid in pids if pid not in known and alive(shim)]
+    return [each for each in found if each is not None and each.parent == shim.pid]
 
 
 def _signal_all(left: Iterable[Identity], signalled: set[Identity], *, force: bool) -> None:

@@ -13,7 +13,6 @@ import contextlib
 import errno
 import os
 import shutil
-import subprocess
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -48,6 +47,7 @@ from subagents.runtimes.process.discard import (
     discard_before,
     discarded,
 )
+from subagents.runtimes.process.launcher import Launcher
 from subagents.runtimes.process.origins import Origins
 from subagents.runtimes.process.poller import Poller
 from subagents.runtimes.process.processes import (
@@ -58,7 +58,6 @@ from subagents.runtimes.process.processes import (
     end_tree,
     on_end,
     orphans,
-    reap,
 )
 
 SHELL: Final = "/bin/sh"
@@ -66,6 +65,9 @@ SHIM: Final = Path(__file__).with_name("shim.sh")
 
 START_BOUND_S: Final = 5.0
 """So long a claimed attempt may take to show its worker; usually it takes 3 ms."""
+
+_LAUNCHER: Final = Launcher()
+"""One for all runtimes of a daemon."""
 
 _STOPPED: Final = "stopped\n"
 """The claim of an attempt that was stopped before it started: it never will."""
@@ -118,17 +120,28 @@ class AttemptDirectory:
 
     def exit(self) -> Exit | None:
         """How the worker ended; None while that is not recorded, or when it never ran."""
-        text, _ = self._text("exit")
-        match text.split(" ") if text.endswith("\n") else ():
-            case ["code", code]:
+        match self._end():
+            case ["code", code, *_]:
                 return Exit(code=int(code))
-            case ["signal", number]:
+            case ["signal", number, *_]:
                 return Exit(signal=int(number))
         return None
+
+    @property
+    def ended_alone(self) -> bool:
+        """Whether nothing that the worker started outlived it; False while it lives."""
+        return self._end()[-1:] == ["alone"]
 
     def sizes(self) -> Sizes:
         """How much was written so far."""
         return Sizes(out=_size(self.out), err=_size(self.err))
+
+    def earlier(self) -> "list[AttemptDirectory]":
+        """The directories of the attempt's turns before this one."""
+        run, number = self.path.parent, int(self.path.name.partition(".")[0])
+        return [
+            AttemptDirectory(run.parent, RunId(run.name), number, t) for t in range(1, self.turn)
+        ]
 
     def discarded(self) -> Discarded:
         """How much of the output was discarded."""
@@ -165,6 +178,10 @@ class AttemptDirectory:
             shutil.rmtree(self.path)
         with contextlib.suppress(OSError):  # other attempts are still there, or it is gone
             self.path.parent.rmdir()
+
+    def _end(self) -> list[str]:
+        text, _ = self._text("exit")
+        return text.split() if text.endswith("\n") else []
 
     def _text(self, name: str) -> tuple[str, float]:
         path = self.path / name
@@ -246,14 +263,18 @@ class ProcessAttempts:
         self._census = Census(off_loop)
         self._poller = Poller()
         self._origins = Origins(str(self.root))
-        self._children: set[int] = set()
+        self._alone: set[Marker] = set()
+        """Turns that we saw end, with all before them, and of which no process can be left."""
 
     def directory(self, ref: AttemptRef) -> AttemptDirectory:
         """Of the turn that ``ref`` names."""
         return AttemptDirectory(self.root, ref.run_id, ref.number, ref.turns)
 
     def marker(self, attempt_id: AttemptId, turn: int = 1) -> Marker:
-        return Marker(attempt_id, str(self.root), turn)
+        """For the environment of a process, by which ``stop`` will find it."""
+        marker = Marker(attempt_id, str(self.root), turn)
+        self._alone.discard(marker)
+        return marker
 
     async def start(
         self, directory: AttemptDirectory, command: Callable[[], ShimCommand]
@@ -268,7 +289,6 @@ class ProcessAttempts:
             RuntimeUnavailable: Nothing was started (no room for files or processes).
             UsageError: As ``command`` raises, or its arguments are too long; nothing was started.
         """
-        self._reap()
         shim_pid = await self._off_loop(partial(self._launch, directory, command))
         await self._until_started(directory, shim_pid)
         if not directory.is_claimed:
@@ -290,29 +310,33 @@ class ProcessAttempts:
         """
         await self._until_started(directory, None)
         seen_alive = False
-        # The shim first: it ends when the exit is on record. Without it (it was killed) the worker
-        # is awaited, and how it ended stays unknown.
-        for identify in (directory.shim, directory.worker):
+        # First the worker, whose end its shim records a moment later. A shim may outlive it, with
+        # what the worker left behind; without one (it was killed) how it ended stays unknown. Then
+        # again the worker, of which nothing was known before its shim was killed.
+        for identify, follow in (
+            (directory.worker, self._until_ended),
+            (directory.shim, self._until_recorded),
+            (directory.worker, self._until_ended),
+        ):
             identity = identify()
             if identity is None or not alive(identity):
                 continue
             seen_alive = seen_alive or identify == directory.worker
-            async with contextlib.aclosing(self._follow(identity, directory, output)) as found:
+            async with contextlib.aclosing(follow(identity, directory, output)) as found:
                 async for each in found:
                     yield each
             if directory.exit() is not None:
                 break
-        self._reap()
         if not directory.discarded().is_all:
             async with contextlib.aclosing(self._rest(directory, output)) as found:
                 async for each in found:
                     yield each
-        yield (
-            await self._off_loop(
-                partial(_terminal_signal, attempt_id, directory, seen_alive=seen_alive)
-            ),
-            output.position,
+        signal, is_alone = await self._off_loop(
+            partial(_terminal_signal, attempt_id, directory, seen_alive=seen_alive)
         )
+        if is_alone:
+            self._alone.add(Marker(attempt_id, str(self.root), directory.turn))
+        yield signal, output.position
 
     async def _rest(
         self, directory: AttemptDirectory, output: AttemptReader
@@ -354,15 +378,18 @@ class ProcessAttempts:
 
         One that was not started never will be: a start that comes late finds it claimed.
         """
+        marker = Marker(attempt_id, str(self.root), directory.turn)
+        if marker in self._alone:
+            self._alone.discard(marker)
+            return
         await self._off_loop(directory.claim_as_stopped)
         await end_tree(
-            self.marker(attempt_id, directory.turn),
+            marker,
             shim=directory.shim(),
             grace_s=grace_s,
             census=self._census,
             clock=self._clock,
         )
-        self._reap()
 
     async def forget(self, directory: AttemptDirectory) -> None:
         """Delete the attempt's directory. Idempotent.
@@ -393,15 +420,10 @@ class ProcessAttempts:
         what = command()
         try:
             directory.create(what.files, is_fed=what.is_fed)
-            shim = subprocess.Popen(
-                [SHELL, str(SHIM), str(directory.path), *what.argv],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd=what.cwd,
-                env=what.env,
-                # What ends the daemon's group passes it by, and its number finds its processes.
-                start_new_session=True,
+            return _LAUNCHER.start(
+                [SHELL.encode(), bytes(SHIM), bytes(directory.path), *what.argv],
+                what.env,
+                what.cwd,
             )
         except OSError as error:
             if error.errno == errno.E2BIG:
@@ -410,10 +432,6 @@ class ProcessAttempts:
                     'hand the task over with `stdin = "task"`'
                 ) from error
             raise RuntimeUnavailable(f"cannot start a worker: {error}") from error
-        # Popen must not wait for it, nor complain that nobody did: ``_reap`` does.
-        shim.returncode = 0
-        self._children.add(shim.pid)
-        return shim.pid
 
     async def _until_started(self, directory: AttemptDirectory, shim_pid: int | None) -> None:
         """Wait, ``START_BOUND_S`` at most, until the worker runs or clearly never will."""
@@ -421,26 +439,25 @@ class ProcessAttempts:
         until_s, pause_s = loop.time() + START_BOUND_S, 0.001
         while directory.worker() is None and loop.time() < until_s:
             shim = directory.shim()
-            self._reap()
             # A claim may be empty for a moment; a shim that lost the claim ends at once.
-            unclaimed = shim_pid not in self._children and not directory.is_claimed
+            unclaimed = not _is_there(shim_pid) and not directory.is_claimed
             if unclaimed or directory.was_stopped or (shim is not None and not alive(shim)):
                 return
             await self._clock.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.05)
 
-    async def _follow(
-        self, identity: Identity, directory: AttemptDirectory, output: AttemptReader
+    async def _until_ended(
+        self, worker: Identity, directory: AttemptDirectory, output: AttemptReader
     ) -> AsyncGenerator[Seen, None]:
-        """Yield what is seen while the process lives; some output may be left to read after it."""
+        """Yield what is seen while the worker lives; some output may be left to read after it."""
         news = asyncio.Event()
         # Followed before the first look: nothing can come between a look and the wait after it.
         with (
             self._poller.follow(directory.out, news),
             self._poller.follow(directory.err, news),
-            on_end(identity, news.set),
+            on_end(worker, news.set),
         ):
-            while alive(identity):
+            while alive(worker):
                 # Reading on only when all of it was taken: who keeps it sets the pace.
                 found, more = await self._off_loop(output.read)
                 for each in found:
@@ -449,10 +466,18 @@ class ProcessAttempts:
                     await news.wait()
                     news.clear()
 
-    def _reap(self) -> None:
-        for pid in tuple(self._children):
-            if reap(pid):
-                self._children.discard(pid)
+    async def _until_recorded(
+        self, shim: Identity, directory: AttemptDirectory, output: AttemptReader
+    ) -> AsyncGenerator[Seen, None]:
+        """Yield what is seen until the exit is on record, or nobody is there to write it down."""
+        pause_s = 0.001
+        while directory.exit() is None and alive(shim):
+            await self._clock.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, 0.05)
+            # A full disk holds up the record, and so may a worker that takes long to start.
+            found, _ = await self._off_loop(output.read)
+            for each in found:
+                yield each
 
 
 class PlainReader:
@@ -494,17 +519,31 @@ class PlainReader:
 
 def _terminal_signal(
     attempt_id: AttemptId, directory: AttemptDirectory, *, seen_alive: bool
-) -> Signal:
+) -> tuple[Signal, bool]:
+    """How it ended, and whether nothing of it is left, earlier turns included."""
     exit_ = directory.exit()
     if exit_ is None and not seen_alive:
-        return Vanished(key=f"{attempt_id}:vanished", error=_why_vanished(directory))
+        return Vanished(key=f"{attempt_id}:vanished", error=_why_vanished(directory)), False
     stderr, _ = tail(directory.err, STDERR_BYTES_MAX + MARGIN_BYTES)
-    return Exited(
+    exited = Exited(
         key=f"{attempt_id}:exit",
         exit=exit_ or Exit(),
         drained=True,
         stderr_tail=clean(ending(stderr, STDERR_BYTES_MAX)) or None,
     )
+    return exited, all(each.ended_alone for each in (directory, *directory.earlier()))
+
+
+def _is_there(pid: int | None) -> bool:
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _why_vanished(directory: AttemptDirectory) -> str:

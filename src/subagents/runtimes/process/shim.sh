@@ -10,11 +10,16 @@
 #     claim   created by whoever may start the worker; then this shim's identity
 #     pid     shim and worker: process id and start ticks; boot id; session id (last line = complete)
 #     out err what the worker wrote
-#     exit    "code N", "signal N", or "never" (the worker was not started); ends with a newline
+#     exit    "code N", "signal N", or "never" (the worker was not started); " alone" behind it when
+#             nothing that the worker started was alive any more; ends with a newline
+#
+# With SUBAGENTS_SHIM_REAPS (launcher.py sets it) this shim adopts whatever below it loses its
+# parent: so what has no living child has no living descendant. What the worker left behind keeps
+# the shim, so that it can be found; ending it is the daemon's.
 #
 # Rules kept here:
-# - Nothing is forked but the worker (and its feeder, before it): a fork fails exactly when the
-#   machine is in trouble. Hence no mv: a file counts as written when its last line is complete.
+# - Nothing is forked before the end is on record but the worker (and its feeder, before it): a fork
+#   fails exactly when the machine is in trouble. Hence no mv: a file counts as written when its last line is complete.
 # - The worker runs in the foreground: background jobs of a non-interactive shell ignore SIGINT.
 # - Signals get a handler that does nothing: ignoring them would be inherited by the worker, while
 #   handlers are reset in it. So TERM to the whole group ends the worker, and this shim records it.
@@ -26,6 +31,8 @@
 {
     subagents_shim_dir=$1
     shift
+    subagents_shim_reaps=${SUBAGENTS_SHIM_REAPS-}
+    unset SUBAGENTS_SHIM_REAPS
     trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
 
     # O_EXCL: of any number of shims for one DIR exactly one goes on.
@@ -43,6 +50,20 @@
         set -- ${subagents_shim_line##*) }
         set +f
         subagents_shim_session=$4 subagents_shim_ticks=${20}
+    }
+
+    # Whether no child of this shim is alive; false where nobody can tell.
+    subagents_shim_is_alone() {
+        [ -n "$subagents_shim_reaps" ] && [ -r "/proc/$$/task/$$/children" ] || return 1
+        # There is no newline at its end, so that read fails although it has read.
+        read -r subagents_shim_line <"/proc/$$/task/$$/children"
+        for subagents_shim_pid in $subagents_shim_line; do
+            read -r subagents_shim_line <"/proc/$subagents_shim_pid/stat" || continue
+            case ${subagents_shim_line##*) } in
+                Z* | X*) ;;
+                *) return 1 ;;
+            esac
+        done
     }
 
     subagents_shim_boot=-
@@ -86,7 +107,10 @@
         exec "$@"
     )
     subagents_shim_status=$?
-    [ -z "$subagents_shim_feeder" ] || kill "$subagents_shim_feeder" 2>/dev/null
+    if [ -n "$subagents_shim_feeder" ]; then
+        kill "$subagents_shim_feeder" 2>/dev/null
+        wait "$subagents_shim_feeder" 2>/dev/null
+    fi
 
     if ! [ -s "$subagents_shim_dir/pid" ]; then
         subagents_shim_how=never
@@ -95,10 +119,15 @@
     else
         subagents_shim_how="code $subagents_shim_status"
     fi
+    subagents_shim_alone=
+    subagents_shim_is_alone && subagents_shim_alone=" alone"
     # A full disk delays the record, it never loses it; a deleted directory needs none.
-    until printf '%s\n' "$subagents_shim_how" >"$subagents_shim_dir/exit"; do
+    until printf '%s\n' "$subagents_shim_how$subagents_shim_alone" >"$subagents_shim_dir/exit"; do
         [ -d "$subagents_shim_dir" ] || exit 1
         command -p sleep 1
     done
+    if [ -n "$subagents_shim_reaps" ] && [ -r "/proc/$$/task/$$/children" ]; then
+        until subagents_shim_is_alone; do command -p sleep 1; done
+    fi
     exit 0
 }

@@ -1,0 +1,111 @@
+"""What the launcher starts is on its own: a session, default signals, and the orphans below it."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.runtimes.attempt_bench import until
+
+from subagents.runtimes.process.launcher import REAPS_VARIABLE, Launcher
+from subagents.runtimes.process.processes import look
+
+
+@pytest.fixture
+def launcher() -> Iterator[Launcher]:
+    launcher = Launcher()
+    yield launcher
+    launcher.close()
+
+
+def started(launcher: Launcher, cwd: Path, script: str) -> int:
+    argv = [b"/bin/sh", b"-c", script.encode()]
+    return launcher.start(argv, {b"PATH": os.environb[b"PATH"], b"B": b"\xff"}, bytes(cwd))
+
+
+def written(path: Path) -> str:
+    def look_at() -> str:
+        text = path.read_text() if path.exists() else ""
+        return text if text.endswith("\n") else ""
+
+    return until(str(path), look_at)
+
+
+@pytest.mark.requirement("runtimes:launcher")
+def test_it_leads_a_session_and_ignores_no_signal_and_has_no_open_file(
+    launcher: Launcher, tmp_path: Path
+) -> None:
+    script = "{ grep -E 'SigIgn|SigBlk' /proc/$$/status; ls /proc/$$/fd; echo end; } > said"
+    pid = started(launcher, tmp_path, script + f"; echo ${REAPS_VARIABLE} > reaps; sleep 60")
+    try:
+        found = written(tmp_path / "reaps")
+        process = look(pid)
+        assert process is not None
+        assert process.session == pid
+        assert found == "1\n"
+        blocked, ignored, *descriptors, end = (tmp_path / "said").read_text().split("\n")[:-1]
+        assert int(blocked.split()[1], 16) == int(ignored.split()[1], 16) == 0
+        assert (set(descriptors) - {"10"}, end) == ({"0", "1", "2"}, "end")
+    finally:
+        os.killpg(pid, signal.SIGKILL)
+
+
+@pytest.mark.requirement("runtimes:launcher")
+def test_orphans_below_what_it_starts_become_its_children(
+    launcher: Launcher, tmp_path: Path
+) -> None:
+    script = "(env -i setsid sh -c 'echo $$ > lost; exec sleep 60' &); exec sleep 60"
+    pid = started(launcher, tmp_path, script)
+    try:
+        orphan = look(int(written(tmp_path / "lost")))
+        assert orphan is not None
+        assert orphan.parent == pid
+        os.kill(orphan.pid, signal.SIGKILL)
+    finally:
+        os.killpg(pid, signal.SIGKILL)
+
+
+@pytest.mark.requirement("runtimes:launcher")
+def test_what_cannot_be_started_is_refused_with_the_systems_reason(
+    launcher: Launcher, tmp_path: Path
+) -> None:
+    with pytest.raises(FileNotFoundError):
+        launcher.start([b"/nowhere"], {}, b"/")
+    with pytest.raises(FileNotFoundError):
+        launcher.start([b"/bin/true"], {}, bytes(tmp_path / "missing"))
+    with pytest.raises(OSError, match="Argument list too long"):
+        launcher.start([b"/bin/true", b"x" * 3_000_000], {}, b"/")
+    assert launcher.start([b"/bin/true"], {}, b"/") > 1
+
+
+@pytest.mark.requirement("runtimes:launcher")
+def test_a_launcher_that_was_killed_is_replaced_and_what_it_started_goes_on(
+    launcher: Launcher, tmp_path: Path
+) -> None:
+    first = started(launcher, tmp_path, "exec sleep 60")
+    try:
+        process = look(first)
+        assert process is not None
+        os.kill(process.parent, signal.SIGKILL)
+        second = started(launcher, tmp_path, "exec sleep 60")
+        os.killpg(second, signal.SIGKILL)
+        assert look(first) is not None
+    finally:
+        os.killpg(first, signal.SIGKILL)
+
+
+@pytest.mark.requirement("runtimes:launcher")
+def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    launcher = Launcher()
+    worker = started(launcher, tmp_path, "exec sleep 60")
+    try:
+        process = look(worker)
+        assert process is not None
+        launcher.close()
+        until("its end", lambda: look(process.parent) is None)
+        assert look(worker) is not None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker, signal.SIGKILL)
