@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.live_home import MARK_ATTEMPT, LiveHome, live_home, until
 
 from subagents.api.wire.wire_struct import milliseconds_of
-from subagents.runtimes.process.processes import scan
+from subagents.runtimes.process.processes import look, scan
 
 GRACE_S = 0.5
 AFTER_S = GRACE_S + 6
@@ -76,6 +76,27 @@ def test_cancel_ends_a_worker_that_ignores_signals_and_its_child_in_another_sess
         assert item["result"] == "partial"
         again = home.post(f"/v1/runs/{run_id}/cancel", {})
         assert again["status"] == "already ended"
+
+
+DAEMONIZES = "(env -i setsid sh -c 'echo $$ >> orphans; exec sleep 602' &); exec sleep 600"
+
+
+@pytest.mark.requirement("e2e:stop:cancel")
+def test_cancelled_workers_that_daemonize_leave_no_process(tmp_path: Path) -> None:
+    with live_home(tmp_path, grace_s=GRACE_S) as home:
+        orphans = home.work / "orphans"
+        run_ids = [home.spawn(DAEMONIZES) for _ in range(20)]
+        until(
+            lambda: orphans.exists() and len(orphans.read_text().split()) == len(run_ids),
+            what="every orphan",
+        )
+        # Whoever takes over finds them as well.
+        home.restart_after_kill()
+        for run_id in run_ids:
+            home.post(f"/v1/runs/{run_id}/cancel", {})
+        home.finish(*run_ids)
+        pids = [int(pid) for pid in orphans.read_text().split()]
+        until(lambda: not any(map(look, pids)), what="the end of all orphans", within_s=AFTER_S)
 
 
 @pytest.mark.requirement("e2e:stop:timeout", "field:timeouts-ignored")

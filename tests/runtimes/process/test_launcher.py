@@ -37,7 +37,7 @@ def written(path: Path) -> str:
 def test_it_leads_a_session_and_ignores_no_signal_and_has_no_open_file(
     launcher: Launcher, tmp_path: Path
 ) -> None:
-    script = "{ grep -E 'SigIgn|SigBlk' /proc/$$/status; ls /proc/$$/fd; echo end; } > said"
+    script = "{ grep -E 'SigIgn|SigBlk' /proc/self/status; ls /proc/$$/fd; echo end; } > said"
     pid = started(launcher, tmp_path, script + f"; echo ${REAPS_VARIABLE} > reaps; sleep 60")
     try:
         found = written(tmp_path / "reaps")
