@@ -9,7 +9,7 @@ from tests.couriers.webhook_place import Answering, Posted, WebhookPlace
 from tests.e2e.live_home import LiveHome, live_home, until
 
 from subagents.client.client import Client
-from subagents.errors import Conflict, NotFound, UsageError
+from subagents.errors import NotFound, UsageError
 
 AGENTS = """
 [agents.chat.courier]
@@ -151,10 +151,8 @@ def test_what_cannot_be_written_into_a_thread_is_refused(
         write(home, thread, "x", messageId="a\nb")
     with pytest.raises(UsageError, match='mode="session" requires thread=true'):
         home.post("/v1/runs", home.spawn_body("x", agent="talker", mode="session"))
-    shell = bound(home, "sh", label="deaf")
-    home.finish(shell["runId"])
-    with pytest.raises(Conflict, match="cannot continue a session"):
-        write(home, shell["threadId"], "x")
+    with pytest.raises(UsageError, match='^thread: runtime "command" cannot continue a session'):
+        bound(home, "sh", label="deaf")
 
 
 @pytest.mark.requirement("couriers:webhook:delivered-once")

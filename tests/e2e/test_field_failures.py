@@ -415,10 +415,13 @@ def test_a_worker_that_claims_success_and_exits_with_an_error_has_failed(tmp_pat
 @pytest.mark.requirement("field:lost-on-cleanup")
 def test_deleting_a_runs_session_deletes_no_result_and_no_journal(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
-        run_id = home.spawn("echo kept", cleanup="delete")
+        run_id = home.spawn("echo SAID AND DONE | tr A-Z a-z >&2; echo kept", cleanup="delete")
         home.finish(run_id)
         until(lambda: home.row(run_id)["phase"] == "completed", what="cleanup")
         assert not home.attempt_file(run_id, "exit").exists()
+        assert "said and done" not in json.dumps(home.get(f"/v1/runs/{run_id}/log"))
+        kept = [file.read_text() for file in home.paths.state_dir.rglob("*.jsonl")]
+        assert not [text for text in kept if "said and done" in text]
         assert home.get(f"/v1/runs/{run_id}/result")["result"] == "kept"
         assert home.get(f"/v1/runs/{run_id}/timeline")["events"]
         home.restart_after_kill()

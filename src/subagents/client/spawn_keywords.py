@@ -91,7 +91,7 @@ class SpawnParameters(TypedDict, total=False):
     thread: bool
     """Bind its session to a thread; mode=session needs it."""
     cleanup: Literal["keep", "delete"]
-    """What becomes of its session; the result stays."""
+    """What becomes of its session and transcript; task and result stay."""
     expects_completion_message: bool
     """Its end comes to your inbox."""
     chain_after: str | None

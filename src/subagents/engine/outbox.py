@@ -249,7 +249,7 @@ class Outbox:
                 return DeliverySettled(at_ms=self._clock.now_ms(), record=record)
             case CleanUp(delete=delete):
                 if delete:
-                    await self._delete_sessions(run)
+                    await self._supervisor.delete_session(run, self._runtime(run))
                 else:
                     await self._supervisor.discard_output(run)
                 await self._workspaces.tidy(run)
@@ -433,10 +433,6 @@ class Outbox:
         finally:
             if contract.commands:
                 await runtime.stop(ref, grace_s=0)
-
-    async def _delete_sessions(self, run: Run) -> None:
-        for attempt in run.attempts:
-            await self._runtime(run).forget(ref_of(run, attempt.number))
 
 
 def _is_current(run: Run, number: int) -> bool:

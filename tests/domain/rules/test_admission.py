@@ -12,6 +12,7 @@ from subagents.domain.rules.admission import (
     check_notice,
     check_request,
     check_steer,
+    check_usable,
     circular,
     effective_tools,
     find_path,
@@ -31,7 +32,7 @@ from subagents.domain.run.run import (
     Questions,
     Run,
 )
-from subagents.domain.run.spec import Mode, RunSpec
+from subagents.domain.run.spec import Abilities, Mode, RunSpec
 from subagents.domain.run.values import (
     RunId,
     replace,
@@ -318,3 +319,22 @@ def test_a_child_waits_in_another_pool_than_its_ancestor() -> None:
     child = Life.begin(resolved=a_resolved(lane_slots=1), depth=2).run
 
     assert lane_key(parent) != lane_key(child)
+
+
+@pytest.mark.requirement("spawn:session-needs-a-runtime-that-resumes")
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        (RunSpec(task="x", thread=True), "thread"),
+        (RunSpec(task="x", thread=True, mode=Mode.SESSION), "thread"),
+        (RunSpec(task="x", mode=Mode.SESSION), "mode"),
+    ],
+)
+def test_no_session_stays_open_where_the_runtime_cannot_continue_it(
+    spec: RunSpec, field: str
+) -> None:
+    with pytest.raises(UsageError, match=f'^{field}: runtime "command" cannot') as refused:
+        check_usable(spec, "command", Abilities())
+    assert refused.value.details == {"field": field}
+    assert "leave thread and mode out" in (refused.value.hint or "")
+    check_usable(spec, "llm", Abilities(resume=True))

@@ -135,6 +135,14 @@ def check_usable(spec: RunSpec, runtime: str, abilities: Abilities) -> None:
     for name, value in (("model", spec.model), ("thinking", spec.thinking)):
         if value is not None and not abilities.model:
             raise UsageError(f'runtime "{runtime}" takes no {name}')
+    if (spec.thread or spec.mode is Mode.SESSION) and not abilities.resume:
+        field = "thread" if spec.thread else "mode"
+        raise UsageError(
+            f'{field}: runtime "{runtime}" cannot continue a session, so none can stay open',
+            hint="leave thread and mode out, or name an agent whose program keeps sessions "
+            "(runtimes claude-code, codex, llm, and acp where the program can)",
+            details={"field": field},
+        )
 
 
 def find_path(

@@ -356,6 +356,16 @@ class Supervisor:
             except SubagentsError as error:
                 log.warning("output of %s#%s stays where it is: %s", run.id, number, error)
 
+    async def delete_session(self, run: Run, runtime: Runtime) -> None:
+        """Delete the files of all attempts, prompts and output included, and the log. Idempotent.
+
+        Raises:
+            RuntimeUnavailable: Not all could be deleted; repeat it.
+        """
+        for attempt in run.attempts:
+            await runtime.forget(ref_of(run, attempt.number))
+        await self._recorder.forget(run.id)
+
     def _discard_due(self) -> None:
         """Where much was read since: renew the lease with its cursor, then discard it."""
         for run_id, watched in tuple(self._watched.items()):
