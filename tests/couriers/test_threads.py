@@ -151,7 +151,7 @@ def test_what_cannot_be_written_into_a_thread_is_refused(
         write(home, thread, "x", messageId="a\nb")
     with pytest.raises(UsageError, match='mode="session" requires thread=true'):
         home.post("/v1/runs", home.spawn_body("x", agent="talker", mode="session"))
-    with pytest.raises(UsageError, match='^thread: runtime "command" cannot continue a session'):
+    with pytest.raises(UsageError, match=r'^thread: runtime "command" cannot continue a session'):
         bound(home, "sh", label="deaf")
 
 
