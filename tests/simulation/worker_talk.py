@@ -12,7 +12,8 @@ from typing import Final
 from tests.simulation.invariants import ALL, Judge
 
 from subagents.domain.run.events import Alerted
-from subagents.domain.run.run import Attempt, Run
+from subagents.domain.run.run import Attempt, Phase, Run
+from subagents.domain.run.spec import Cleanup
 from subagents.domain.run.values import AttemptId
 from subagents.domain.run.worker_output import (
     ApiError,
@@ -145,6 +146,10 @@ def _check_lines(
     for text, count in Counter(found).items():
         if count > 1:
             judge.fail("a piece is recorded once", f"{run.id} {text}: {count} times")
+    if run.spec.cleanup is Cleanup.DELETE and run.phase in {Phase.CLEANUP_PENDING, Phase.COMPLETED}:
+        if found and run.phase is Phase.COMPLETED:
+            judge.fail("a deleted session leaves no words", f"{run.id}: {found}")
+        return
     for attempt in run.attempts:
         turns = said_by.get(AttemptId(f"{run.id}#{attempt.number}"), [])
         # A turn that was stopped before anybody wrote down its start is not the run's.
