@@ -268,13 +268,15 @@ def test_a_zombie_is_not_alive_and_its_end_is_told_without_pidfd(
 ) -> None:
     monkeypatch.setattr(processes, "_pidfd", lambda _pid: None)
 
-    child = subprocess.Popen(["sleep", "0.05"])
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     identity = _identity(child.pid)
 
     async def go() -> None:
-        attempt_variables = asyncio.Event()
-        with on_end(identity, attempt_variables.set):
-            await asyncio.wait_for(attempt_variables.wait(), 20)
+        ended = asyncio.Event()
+        with on_end(identity, ended.set):
+            assert child.stdin is not None
+            child.stdin.close()
+            await asyncio.wait_for(ended.wait(), 20)
 
     asyncio.run(go())
     assert not alive(identity)
