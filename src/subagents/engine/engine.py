@@ -87,7 +87,7 @@ class Engine:
         self.offer_inbox = parts.mailbox.offer_inbox
         self.expect = parts.mailbox.expect
         self.release = parts.mailbox.release
-        self.note_returned = parts.mailbox.note_returned
+        self.note_returned, self.note_told = parts.mailbox.note_returned, parts.mailbox.note_told
         self.acknowledge = parts.mailbox.acknowledge
         self.sweep = parts.sweep.once
 

@@ -13,8 +13,12 @@ from tests.api.tools.tool_seats import Seat, completed, play
 from subagents.api.tools import tool_registry as registry
 from subagents.api.tools import wait_tool
 from subagents.api.tools.tool import ANSWER_CHARS_MAX
+from subagents.domain.run.values import RunId
 from subagents.ports import InboxRow
 
+VERBS = "answer|resume|steer|cancel|result|why|list|attention|retry|continue"
+COMMAND = re.compile(rf"subagents (?:{VERBS})\b")
+TOOL = re.compile(r"sessions_|respond_orchestrator_request|action=")
 ITEM = {
     *("runId", "label", "outcome", "result", "resultBytes"),
     *("report", "verification", "usage", "artifacts"),
@@ -356,5 +360,90 @@ def test_the_inbox_hands_over_a_page_that_fits_and_keeps_the_rest(tmp_path: Path
             assert [row.message.run_id for row in rest] == ids[len(seen) :]
             desk.home.services.engine.release([row.message.id for row in rest], reader="rival")
         assert seen == ids
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("wait:needs")
+def test_a_wait_returns_on_a_question_once_and_then_waits_for_the_end(tmp_path: Path) -> None:
+    async def scenario(desk: Seat) -> None:
+        run_id = await desk.spawn("hang", label="asker")
+        await desk.until_phase(run_id, "running")
+        waiting = asyncio.create_task(desk.ok("sessions_wait", runIds=[run_id], timeoutSeconds=60))
+        engine = desk.home.services.engine
+        asked = await engine.ask(RunId(run_id), "which branch?", options=("a", "b"))
+        async with asyncio.timeout(30):
+            found = await waiting
+
+        assert found["completed"] == []
+        assert found["needs"] == [
+            {
+                "kind": "question",
+                "runId": run_id,
+                "label": "asker",
+                "requestId": asked.id,
+                "text": "which branch?",
+                "options": ["a", "b"],
+            }
+        ]
+        again = await desk.ok("sessions_wait", runIds=[run_id], timeoutSeconds=0.05)
+        assert "needs" not in again
+        (pending,) = again["pending"]
+        assert f"respond_orchestrator_request requestId={asked.id}" in pending["why"]
+        await engine.ask(RunId(run_id), "and which tag?")
+        (second,) = (await desk.ok("sessions_wait", timeoutSeconds=60))["needs"]
+        assert second["text"] == "and which tag?"
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("wait:needs")
+def test_a_wait_returns_on_a_blocker_and_names_the_tool_that_answers_it(tmp_path: Path) -> None:
+    async def scenario(desk: Seat) -> None:
+        run_id = await desk.spawn("hang")
+        await desk.until_phase(run_id, "running")
+        await desk.home.services.engine.notify(RunId(run_id), "disk full", priority="blocker")
+        answer = await desk.call("sessions_wait", timeoutSeconds=60)
+
+        how = f"Answer: respond_orchestrator_request requestId={run_id}:n1"
+        assert f'"disk full"\n{how}' in answer.text
+        assert "subagents answer" not in answer.text
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("texts:by-audience")
+def test_agents_are_told_of_tools_and_people_of_commands(tmp_path: Path) -> None:
+    async def scenario(desk: Seat) -> None:
+        run_id = await desk.spawn("hang")
+        bad = await desk.spawn("bad")
+        await desk.until_phase(run_id, "running")
+        await desk.until_phase(bad, "completed")
+        engine = desk.home.services.engine
+        await engine.ask(RunId(run_id), "which branch?", options=("a", "b"))
+        await engine.notify(RunId(run_id), "disk full", priority="blocker")
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("sessions_wait", {"timeoutSeconds": 1}),
+            ("sessions_wait", {"runIds": [run_id], "timeoutSeconds": 0}),
+            ("sessions_list", {}),
+            ("sessions_tree", {}),
+            ("sessions_send", {"sessionKey": bad, "message": "go on"}),
+            *(
+                ("subagents", {"action": action, "target": run_id, "message": "x"})
+                for action in ("attention", "why", "status", "list", "inbox", "result", "steer")
+            ),
+            *(("subagents", {"action": each, "target": "r-nobody"}) for each in ("why", "kill")),
+            ("subagents", {"action": "resume", "target": bad}),
+            ("respond_orchestrator_request", {"requestId": "r-nobody:q1", "response": "x"}),
+        ]
+        for name, arguments in calls:
+            answer = await desk.call(name, **arguments)
+            said = f"{answer.text}\n{answer.structured}"
+            found = COMMAND.findall(said)
+            assert not found, (name, arguments, found)
+        rows = await desk.home.services.queries.inbox(desk.caller.session, unconsumed=False)
+        assert len(rows) == 3
+        for row in rows:
+            assert TOOL.search(row.message.text) is None, row.message.text
 
     play(tmp_path, scenario)

@@ -1,6 +1,7 @@
 """Waiting readers get what others do not take."""
 
 import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from subagents.domain.run.run import (
     Phase,
 )
 from subagents.domain.run.values import announcement_id
+from subagents.engine.messages.mailbox import WaitResult
 
 
 @pytest.mark.requirement("delivery:offer-lease", "wait:whole-session")
@@ -78,5 +80,48 @@ def test_omnigent_5614_what_nobody_acknowledges_is_offered_once_more_and_then_ne
         (row,) = await world.engine.offer_inbox(ME, reader="awake")
         await world.clock.result(world.engine.acknowledge([row.message.id], reader="awake"))
         assert await kinds() == []
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("wait:needs")
+def test_a_wait_that_does_not_ask_for_needs_is_left_alone_by_questions(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.result(world.engine.ask(run_id, "which?"))
+        begun = world.clock.now_ms()
+
+        found = await world.clock.result(
+            world.engine.wait([run_id], session=ME, timeout_s=5, reader="me")
+        )
+
+        assert (found.needs, world.clock.now_ms() - begun) == ((), 5_000)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("wait:needs")
+def test_each_session_is_told_of_a_question_once_and_a_waiting_one_at_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+
+        def wait(timeout_s: float) -> Awaitable[WaitResult]:
+            waiting = world.engine.wait(
+                [run_id], session=ME, timeout_s=timeout_s, reader="me", returns_on_needs=True
+            )
+            return world.clock.result(waiting)
+
+        waiting = asyncio.ensure_future(wait(300))
+        await world.clock.advance(1)
+        asked = await world.clock.result(world.engine.ask(run_id, "which?"))
+        (need,) = (await waiting).needs
+        assert (need.id, need.run.id) == (asked.id, run_id)
+
+        # Whoever did not get the answer is told again; whoever got it is not.
+        assert len((await wait(0)).needs) == 1
+        world.engine.note_told([need.id], session=ME)
+        assert (await wait(1)).needs == ()
 
     in_world(tmp_path, scenario)

@@ -4,6 +4,7 @@ from subagents.api.wire import message_answers as wire
 from subagents.api.wire.wire_struct import iso_or_none
 from subagents.domain.rules.admission import PROGRESS_LINES_MAX
 from subagents.domain.run.run import Message, Progress, Request, Run
+from subagents.engine.messages.mailbox import Need
 from subagents.engine.messages.reports import ProgressAnswer
 from subagents.engine.runs.queries import AttentionItem
 from subagents.ports import InboxRow
@@ -58,6 +59,29 @@ def _commands(value: AttentionItem) -> list[str]:
             return [why, again]
         case _:
             return [f"subagents log {run_id}", why]
+
+
+def need(value: Need) -> wire.AttentionItem:
+    """What an awaited run needs, as the answer of a wait has it."""
+    run, asked = value.run, value.request
+    if asked is None:
+        limited = run.retry.limited
+        return wire.AttentionItem(
+            kind="limit",
+            run_id=run.id,
+            label=run.resolved.label,
+            text="" if limited is None else limited.text,
+            since_at=None if limited is None else iso(limited.since_ms),
+        )
+    return wire.AttentionItem(
+        kind=asked.priority or "question",
+        run_id=run.id,
+        label=run.resolved.label,
+        text=asked.question,
+        request_id=asked.id,
+        options=list(asked.options),
+        since_at=iso(asked.asked_at_ms),
+    )
 
 
 def request(run: Run, value: Request, *, status: str | None = None) -> wire.WorkerRequest:

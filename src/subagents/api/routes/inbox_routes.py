@@ -83,10 +83,12 @@ async def wait(request: Request) -> Response:
             until=until,
             timeout_s=body.timeout_seconds,
             reader=caller.reader,
+            returns_on_needs=body.returns_on_needs,
         ),
         unwanted=lambda found: services.engine.release(found.offered, reader=caller.reader),
     )
     await services.engine.note_returned(found.offered, session=caller.session)
+    services.engine.note_told((each.id for each in found.needs), session=caller.session)
     now_ms = services.now_ms()
     errors += [WaitError(run_id=each, error=f"run {each} does not exist") for each in found.missing]
     return answer(
@@ -94,6 +96,7 @@ async def wait(request: Request) -> Response:
             completed=[run_building.result(run) for run in found.completed],
             pending=[run_building.pending(run, now_ms) for run in found.pending],
             errors=errors,
+            needs=[message_building.need(each) for each in found.needs],
             messages=list(found.offered),
         )
     )

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from subagents.api.answers import (
     causes,
     explain,
@@ -122,6 +124,7 @@ async def _status(call: Call, asked: ActionArguments) -> Answer:
 
 async def _state(call: Call, run: Run) -> Answer:
     found = await status.status(call.services, run)
+    found = replace(found, why=tool_wording.for_agents(found.why or ""))
     structured = list_tools.for_overview(picked(found, STATUS))
     return Answer(text=tool_wording.status_text(run, found), structured=structured)
 
@@ -129,6 +132,7 @@ async def _state(call: Call, run: Run) -> Answer:
 async def _why(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
     found = await causes.why(call.services, run, steps_max=STEPS_MAX)
+    found = replace(found, why=tool_wording.for_agents(found.why or ""))
     lines = [each.text for each in found.steps]
     text = tool_wording.joined([f"{run.id} {run.phase}: {found.why}", *lines])
     return Answer(text=text, structured=document_of(found))
@@ -170,13 +174,13 @@ async def _attention(call: Call, _asked: ActionArguments) -> Answer:
     items = [
         {
             **document_of(message_building.attention_item(each)),
-            "text": shortened(each.text, tool_wording.ENTRY_CHARS_MAX),
+            "text": shortened(tool_wording.for_agents(each.text), tool_wording.ENTRY_CHARS_MAX),
         }
         for each in found
     ]
     lines = [
         f'{each.kind} {each.request_id or each.run.id} "{one_line(each.run.resolved.label)}": '
-        f"{one_line(each.text)}"
+        f"{one_line(tool_wording.for_agents(each.text))}"
         for each in found
     ]
     structured: Document = {"items": items}
@@ -192,7 +196,7 @@ async def _attention(call: Call, _asked: ActionArguments) -> Answer:
 async def _result(call: Call, asked: ActionArguments) -> Answer:
     run = await _run(call, asked)
     if run.outcome is None:
-        why = explain.why_now(run, call.services.now_ms())
+        why = tool_wording.for_agents(explain.why_now(run, call.services.now_ms()))
         raise Conflict(
             f"run {run.id} has no result yet: {why}",
             hint=f"sessions_wait runIds=[{run.id}]",
@@ -273,7 +277,8 @@ async def _shown(call: Call, row: InboxRow) -> Document:
         run = await call.services.queries.run(row.message.run_id)
         if run.outcome is not None and row.message.id == announcement_id(run.id):
             return {**document, "text": tool_wording.announced(run, tool_wording.RESULT_CHARS[0])}
-    return {**document, "text": tool_wording.cut_fenced(row.message.text, row.message.run_id)}
+    text = tool_wording.for_agents(row.message.text)
+    return {**document, "text": tool_wording.cut_fenced(text, row.message.run_id)}
 
 
 # -- change -------------------------------------------------------------------------------------

@@ -13,7 +13,13 @@ import msgspec
 from subagents.api.tools import act_tools, list_tools, spawn_tool, tool_wording
 from subagents.api.tools.tool import Schema
 from subagents.api.wire.agent_answers import SuggestedAgent
-from subagents.api.wire.message_answers import History, HistoryMessage, Taken, WorkerRequest
+from subagents.api.wire.message_answers import (
+    AttentionItem,
+    History,
+    HistoryMessage,
+    Taken,
+    WorkerRequest,
+)
 from subagents.api.wire.run_answers import (
     RunNode,
     RunResult,
@@ -64,6 +70,7 @@ OUTPUTS: Final[Mapping[str, Schema]] = {
             "completed": _list(_fields(RunResult, tool_wording.ENDED)),
             "pending": _list(_fields(RunState, ("runId", "label", "phase", "why"))),
             "errors": _list(_fields(WaitError)),
+            "needs": _list(_fields(AttentionItem, tool_wording.NEED)),
             "moreCompleted": COUNT,
         }
     ),

@@ -7,6 +7,7 @@ from typing import Final
 from subagents.api.calls.auth import Caller, note_refusal
 from subagents.api.calls.refusals import is_refusal
 from subagents.api.calls.services import Services
+from subagents.api.tools import tool_wording
 from subagents.api.tools.requester_tools import REQUESTER_TOOLS
 from subagents.api.tools.tool import Answer, Audience, Call, Tool
 from subagents.api.tools.tool_arguments import without_nulls
@@ -88,13 +89,14 @@ def refusal(error: SubagentsError) -> Answer:
     """What the caller is told of an error: what is wrong, and the way out."""
     status = "forbidden" if isinstance(error, Forbidden) else "error"
     document: Document = {"status": status, "code": error.code, "error": error.message}
-    if error.hint:
-        document["hint"] = error.hint
+    way_out = tool_wording.for_agents(error.hint) if error.hint else None
+    if way_out:
+        document["hint"] = way_out
     # The names that are known stand in the hint already: twice would fill the context.
     details = {name: value for name, value in error.details.items() if name != "known"}
     if details:
         document["details"] = details
-    hint = f"\nhint: {error.hint}" if error.hint else ""
+    hint = f"\nhint: {way_out}" if way_out else ""
     return Answer(text=f"{status}: {error.message}{hint}", structured=document, is_error=True)
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from subagents.api.answers import run_building
+from subagents.api.answers import message_building, run_building
 from subagents.api.tools.tool import ANSWER_CHARS_MAX, picked
 from subagents.api.wire.log_answers import LogPage
 from subagents.api.wire.run_answers import (
@@ -23,7 +23,9 @@ from subagents.api.wire.run_answers import (
 )
 from subagents.api.wire.wire_struct import Document, document_of
 from subagents.domain.run.run import Run
+from subagents.domain.text import announcement
 from subagents.domain.text.announcement import announcement_text
+from subagents.engine.messages.mailbox import Need
 from subagents.text import clock, cost_bound, fence, one_line, shortened
 
 RESULT_CHARS: Final = (4_000, 2_000, 1_000, 500)
@@ -44,6 +46,9 @@ ENDED: Final = (
     *("runId", "label", "outcome", "result", "resultBytes", "report", "verification"),
     *("usage", "artifacts"),
 )
+
+
+NEED: Final = ("kind", "runId", "label", "requestId", "text", "options")
 
 
 class Item(NamedTuple):
@@ -78,6 +83,45 @@ def _item(run: Run, chars: int) -> Item:
 def announced(run: Run, chars: int) -> str:
     """The announcement of an ended run, with at most ``chars`` of its result."""
     return f"{run.id}: {announcement_text(run, chars_max=chars, by_tool=True)}"
+
+
+_COMMANDS: Final = tuple(
+    (re.compile(rf"\bsubagents {command}"), tool)
+    for command, tool in (
+        (r"answer (\S+:[qn]\d+) TEXT", r"respond_orchestrator_request requestId=\1"),
+        (r"(resume|steer|result|why|log) (r-\w+)", r"subagents action=\1 target=\2"),
+        (r"cancel (r-\w+)", r"subagents action=kill target=\1"),
+        (r"continue (r-\w+) MESSAGE", r"sessions_send sessionKey=\1 mode=followup"),
+        (r"(list|attention)\b", r"subagents action=\1"),
+    )
+)
+"""Our commands, as people are told of them, and the tools that do the same for agents."""
+
+
+def for_agents(text: str) -> str:
+    """A sentence of ours with tools where people read commands.
+
+    What the user alone may decide stays a command: the agent passes it on.
+    """
+    for command, tool in _COMMANDS:
+        text = command.sub(tool, text)
+    return text
+
+
+def need_document(value: Need) -> Document:
+    """What an awaited run needs, as data."""
+    found = picked(message_building.need(value), NEED)
+    return {**found, "text": shortened(str(found["text"]), ENTRY_CHARS_MAX)}
+
+
+def need_text(value: Need) -> str:
+    """The same for reading: a question as the inbox has it, with the tool that answers it."""
+    if value.request is None:
+        limited = value.run.retry.limited
+        why = "" if limited is None else one_line(limited.text)
+        return f"{value.run.id}: waits for its model's provider and goes on by itself: {why}"
+    text = announcement.request_text(value.run, value.request)
+    return f"{value.run.id}: {cut_fenced(for_agents(text), value.run.id)}"
 
 
 _FENCE: Final = re.compile(r"`{3,}")

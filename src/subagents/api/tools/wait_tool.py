@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from subagents.api.answers import run_building
 from subagents.api.calls.auth import note_refusal
 from subagents.api.calls.call import find_run
@@ -29,6 +31,8 @@ RETURN_S: Final = 270.0
 """A call returns by itself after so long: clients give up at 300 s of silence or in all."""
 TELL_S: Final = 20.0
 """Between two signs of life."""
+NEEDS_MAX: Final = 10
+"""Questions that one answer brings; the next call brings the others."""
 PENDING_MAX: Final = 200
 """Pending runs that one answer lists."""
 TOLD_MAX: Final = 5
@@ -72,6 +76,7 @@ async def _wait(call: Call, run_ids: Sequence[RunId], until: str, timeout_s: flo
             until=until,
             timeout_s=timeout_s,
             reader=caller.reader,
+            returns_on_needs=True,
         )
     )
     waited_s = 0
@@ -113,12 +118,19 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     rest = [each for each in found.offered if each not in offered]
     call.services.engine.release(rest, reader=call.caller.reader)
     now_ms = call.services.now_ms()
-    pending = [run_building.pending(run, now_ms) for run in found.pending[:PENDING_MAX]]
+    pending = [
+        replace(each, why=tool_wording.for_agents(each.why or ""))
+        for each in (run_building.pending(run, now_ms) for run in found.pending[:PENDING_MAX])
+    ]
+    needs = found.needs[:NEEDS_MAX]
+    call.services.engine.note_told((each.id for each in needs), session=call.caller.session)
     structured: Document = {
         "completed": [each.document for each in shown],
         "pending": [document_of(each) for each in pending],
         "errors": [document_of(each) for each in errors],
     }
+    if needs:
+        structured["needs"] = [tool_wording.need_document(each) for each in needs]
     more = len(found.completed) - len(shown)
     if more:
         structured["moreCompleted"] = more
@@ -126,6 +138,7 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     if more:
         lines.append(f"{more} more ended; call sessions_wait again to read them.")
     lines += [f"{each.run_id}: {each.error}" for each in errors]
+    lines += [tool_wording.need_text(each) for each in needs]
     if pending:
         lines.append(_pending_text(found.pending, pending, waited_s))
     if not lines:

@@ -46,11 +46,14 @@ class AttentionItem(OfRun, frozen=True, kw_only=True):
     """Something that needs somebody."""
 
     kind: str = ""
-    """`question`, `blocker`, `failed`, `undelivered`, `unread`, `quarantined`, or of an alert."""
+    """`question`, `blocker`, `limit`, `failed`, `undelivered`, `unread`, `quarantined`, or of an
+    alert."""
     text: str = ""
     """What it is about."""
     request_id: str | None = None
     """Of a question, to be answered."""
+    options: list[str] = []
+    """Answers that it proposes."""
     since_at: Time | None = None
     """Since when."""
     commands: list[str] = []

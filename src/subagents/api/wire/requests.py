@@ -106,6 +106,8 @@ class WaitBody(Body, frozen=True):
     run_ids: Annotated[tuple[str, ...], Meta(max_length=WAIT_RUNS_MAX)] = ()
     until: str = "any"
     timeout_seconds: Annotated[float, Meta(ge=0, le=WAIT_SECONDS_MAX)] = 30
+    returns_on_needs: bool = False
+    """Return also when a run asks something, is blocked, or its model's provider refuses."""
 
 
 class InboxBody(Body, frozen=True):

@@ -1,6 +1,6 @@
 """Answers about runs: a row, everything about one, its result, its node in a tree, its receipt."""
 
-from subagents.api.wire.message_answers import Progress, WorkerRequest
+from subagents.api.wire.message_answers import AttentionItem, Progress, WorkerRequest
 from subagents.api.wire.usage_answers import BudgetState, BudgetUse, TreeUsage, Usage
 from subagents.api.wire.wire_struct import OfRun, Time, WireStruct
 
@@ -592,6 +592,9 @@ class WaitResult(WireStruct, frozen=True, kw_only=True):
     """Those that did not."""
     errors: list[WaitError] = []
     """Those that cannot be waited for."""
+    needs: list[AttentionItem] = []
+    """Questions, blockers and limits of pending runs that this session was not told of by a wait
+    before."""
     messages: list[str] = []
     """Messages that are offered by this answer, to be acknowledged."""
 

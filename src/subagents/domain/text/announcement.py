@@ -212,35 +212,32 @@ def escalation(run: Run) -> Message:
 
 def question(run: Run, request: Request) -> Message:
     """A worker's question in its requester's inbox."""
-    offered = " / ".join(one_line(option) for option in request.options)
-    options = f" Options: {offered}." if offered else ""
-    context = f"\nContext:\n{fence(request.context)}" if request.context else ""
-    if request.by_spawn:
-        text = (
-            f"[subagent:{run.resolved.label}] ❓ waits for the user, who alone can allow it:\n"
-            f"{fence(request.question)}\n"
-            f" Answer: subagents answer {request.id} --decision approve"
-        )
-        return Message(
-            id=MessageId(request.id),
-            session_key=run.requester,
-            run_id=run.id,
-            kind=MessageKind.QUESTION,
-            created_at_ms=request.asked_at_ms,
-            text=text,
-        )
-    text = (
-        f"[subagent:{run.resolved.label}] ❓ asks:\n{fence(request.question)}{context}\n"
-        f"{options} Answer: subagents answer {request.id} TEXT"
-    )
     return Message(
         id=MessageId(request.id),
         session_key=run.requester,
         run_id=run.id,
         kind=MessageKind.QUESTION,
         created_at_ms=request.asked_at_ms,
-        text=text,
+        text=request_text(run, request),
     )
+
+
+def request_text(run: Run, request: Request) -> str:
+    """A question, or a notice that wants an answer, with the command that answers it."""
+    name = f"[subagent:{run.resolved.label}]"
+    if request.by_spawn:
+        return (
+            f"{name} ❓ waits for the user, who alone can allow it:\n"
+            f"{fence(request.question)}\n"
+            f" Answer: subagents answer {request.id} --decision approve"
+        )
+    how = f"Answer: subagents answer {request.id} TEXT"
+    if request.priority is not None:
+        return f"{name} 💬 {quoted(request.question)}\n{how}"
+    offered = " / ".join(one_line(option) for option in request.options)
+    options = f" Options: {offered}." if offered else ""
+    context = f"\nContext:\n{fence(request.context)}" if request.context else ""
+    return f"{name} ❓ asks:\n{fence(request.question)}{context}\n{options} {how}"
 
 
 def notice(run: Run, event: ParentNotified) -> Message:

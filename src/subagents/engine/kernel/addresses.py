@@ -22,7 +22,7 @@ Runs = Mapping[RunId, Run]
 def living_inbox(live: Runs, run: Run) -> SessionKey:
     """The inbox of the nearest ancestor that is not settled, in the end the top-level session."""
     current = run
-    for parent in _ancestors(live, run):
+    for parent in ancestors(live, run):
         if not parent.is_settled:
             return parent.session.first_key
         current = parent
@@ -32,7 +32,7 @@ def living_inbox(live: Runs, run: Run) -> SessionKey:
 def answering_inbox(live: Runs, run: Run) -> SessionKey:
     """The inbox of the nearest ancestor whose agent is at work, in the end the top-level one."""
     current = run
-    for parent in _ancestors(live, run):
+    for parent in ancestors(live, run):
         if parent.phase in HOLDS_SLOT:
             return parent.session.first_key
         current = parent
@@ -60,7 +60,7 @@ def left_open(live: Runs, ended: Run) -> Iterator[tuple[MessageId, SessionKey]]:
             yield from left_open(live, run)
 
 
-def _ancestors(live: Runs, run: Run) -> Iterator[Run]:
+def ancestors(live: Runs, run: Run) -> Iterator[Run]:
     """From the nearest on."""
     above = run.lineage.requester_run
     while above is not None and (parent := live.get(above)) is not None:

@@ -127,6 +127,9 @@ class Deliveries:
         try:
             # Written anew here, not kept: most deliveries have no courier to read it.
             message = replace(_message(run), session_key=target)
+            if requester is not None:
+                # Into an agent's own session: it reads of tools, a person of commands.
+                message = replace(message, text=announcement.announcement_text(run, by_tool=True))
             outcome = await self._try(courier, run, message, requester)
             if isinstance(outcome, Delivered):
                 self._consumed(run, outcome.path, target if requester else courier.name)

@@ -10,14 +10,16 @@ from typing import Final, NamedTuple
 
 from subagents.domain.run.events import ChildReturned
 from subagents.domain.run.outcome import DeliveryPath
-from subagents.domain.run.run import Message, MessageKind, Phase, Run
+from subagents.domain.run.run import Message, MessageKind, Phase, Request, Run
 from subagents.domain.run.values import (
     MessageId,
     RunId,
     SessionKey,
     Value,
     announcement_id,
+    replace,
 )
+from subagents.engine.kernel import addresses
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.messages.leases import MessageLeases
@@ -30,8 +32,20 @@ from subagents.ports import (
 WAIT_S_MAX: Final = 600.0
 WAIT_RUNS_MAX: Final = 1_000
 ANNOUNCE_SUFFIX: Final = ":announce"
+TOLD_MAX: Final = 10_000
+"""Questions that sessions are remembered to know; beyond that the oldest are told once more."""
 UNREAD_HELD_MAX: Final = 1_000
 """So many messages that others hold are skipped when unread ones are counted."""
+
+
+class Need(Value, frozen=True):
+    """Why an awaited run does not go on by itself: it asks, is blocked, or its provider refuses."""
+
+    id: str
+    """Of the question or notice, or of this wait for the provider."""
+    run: Run
+    request: Request | None = None
+    """None = the limit of its model's provider."""
 
 
 class WaitResult(Value, frozen=True):
@@ -42,6 +56,8 @@ class WaitResult(Value, frozen=True):
     missing: tuple[str, ...] = ()
     offered: tuple[MessageId, ...] = ()
     """Announcements leased to this reader: acknowledge them to consume them."""
+    needs: tuple[Need, ...] = ()
+    """Those that the waiting session was not told of; asked for by ``returns_on_needs``."""
     leased_until_ms: int | None = None
     """When the first of those that other readers hold will be free again; for the engine."""
 
@@ -64,6 +80,8 @@ class Mailbox:
         """In the order of their calls: who waited longest is woken first."""
         self._expected: dict[str, int] = {}
         """Messages that a client polls for, and until when it should have come."""
+        self._told: dict[tuple[SessionKey, str], None] = {}
+        """Needs that a session was told of by a wait; begins anew with the daemon."""
 
     def on_commit(self, batch: Batch) -> None:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
@@ -77,6 +95,12 @@ class Mailbox:
             for name in (run.id, run.requester):
                 for waiter in self._waiters.get(name, ()):
                     waiter.set()
+            if run.questions.requests:
+                # What it asks goes to the nearest ancestor at work: that one's waiters look, too.
+                for above in addresses.ancestors(self._ledger.live, run):
+                    for name in (above.id, above.requester):
+                        for waiter in self._waiters.get(name, ()):
+                            waiter.set()
 
     def wake_all(self) -> None:
         """The ledger failed: let every waiter find out."""
@@ -94,6 +118,7 @@ class Mailbox:
         until: str = "any",
         timeout_s: float = 30.0,
         reader: str,
+        returns_on_needs: bool = False,
     ) -> WaitResult:
         """Wait until any or all of the runs have their outcome, at most ``timeout_s`` seconds.
 
@@ -104,6 +129,9 @@ class Mailbox:
             until: ``any`` or ``all``.
             timeout_s: 0 to 600; 0 = look once.
             reader: To whom announcements are offered.
+            returns_on_needs: Return also when one of the runs, or one below it whose questions come
+                to this session, needs somebody and the session was not told of that by a wait
+                before (``note_told``).
 
         Raises:
             UsageError: A bound was broken; nothing was offered.
@@ -122,6 +150,8 @@ class Mailbox:
             while True:
                 woken.clear()
                 found = await self._look(run_ids, session, reader)
+                if returns_on_needs:
+                    found = replace(found, needs=self._needs(found.pending, session))
                 left_ms = deadline_ms - self._clock.now_ms()
                 if left_ms <= 0 or _is_enough(found, until):
                     return self._offer_completed(found, session, reader)
@@ -188,7 +218,37 @@ class Mailbox:
             pending=found.pending,
             missing=found.missing,
             offered=offered,
+            needs=found.needs,
         )
+
+    def _needs(self, awaited: Iterable[Run], session: SessionKey) -> tuple[Need, ...]:
+        """What keeps these runs, and those below them, from going on; news to the session."""
+        live = self._ledger.live
+        found: dict[str, Need] = {}
+        left = list(awaited)
+        for run in left:
+            limited = run.retry.limited
+            if limited is not None and run.phase in {Phase.RETRY_WAIT, Phase.QUEUED}:
+                name = f"{run.id}:limit:{limited.since_ms}"
+                found[name] = Need(id=name, run=run)
+            if run.pending_requests and addresses.answering_inbox(live, run) == session:
+                for request in run.pending_requests:
+                    found[request.id] = Need(id=request.id, run=run, request=request)
+            left += [
+                below
+                for child in run.active_children
+                if (below := self._ledger.published.get(child.run_id)) is not None
+            ]
+        return tuple(need for need in found.values() if (session, need.id) not in self._told)
+
+    def note_told(self, need_ids: Iterable[str], *, session: SessionKey) -> None:
+        """An answer with these leaves: no wait of this session returns because of them again."""
+        session = self._ledger.inbox_of(session)
+        for need_id in need_ids:
+            self._told.pop((session, need_id), None)
+            self._told[session, need_id] = None
+        while len(self._told) > TOLD_MAX:
+            del self._told[next(iter(self._told))]
 
     def is_addressed_to(self, run: Run, session: SessionKey) -> bool:
         """Whether the run's announcement is in this inbox: its requester's, or an ancestor's.
@@ -376,7 +436,7 @@ class Mailbox:
 
 def _is_enough(found: WaitResult, until: str) -> bool:
     """Whether a wait has what it waits for, or nothing is left that it could wait for."""
-    if found.completed and (until == "any" or not found.pending):
+    if found.needs or (found.completed and (until == "any" or not found.pending)):
         return True
     # What another reader holds and never acknowledges comes back when its lease is over.
     return not found.pending and found.leased_until_ms is None
