@@ -1,8 +1,9 @@
 """Waiting readers get what others do not take."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.world import ME, World, in_world
@@ -107,21 +108,20 @@ def test_each_session_is_told_of_a_question_once_and_a_waiting_one_at_once(tmp_p
         run_id = await world.spawn("hang")
         await world.until(run_id, Phase.RUNNING)
 
-        def wait(timeout_s: float) -> Awaitable[WaitResult]:
-            waiting = world.engine.wait(
+        def wait(timeout_s: float) -> Coroutine[Any, Any, WaitResult]:
+            return world.engine.wait(
                 [run_id], session=ME, timeout_s=timeout_s, reader="me", returns_on_needs=True
             )
-            return world.clock.result(waiting)
 
         waiting = asyncio.ensure_future(wait(300))
         await world.clock.advance(1)
         asked = await world.clock.result(world.engine.ask(run_id, "which?"))
-        (need,) = (await waiting).needs
+        (need,) = (await world.clock.result(waiting)).needs
         assert (need.id, need.run.id) == (asked.id, run_id)
 
         # Whoever did not get the answer is told again; whoever got it is not.
-        assert len((await wait(0)).needs) == 1
+        assert len((await world.clock.result(wait(0))).needs) == 1
         world.engine.note_told([need.id], session=ME)
-        assert (await wait(1)).needs == ()
+        assert (await world.clock.result(wait(1))).needs == ()
 
     in_world(tmp_path, scenario)

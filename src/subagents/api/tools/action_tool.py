@@ -71,6 +71,8 @@ STATUS: Final = (
     "endedAt",
 )
 """What a model is shown of a status: every field of a status, and what the list has."""
+ATTENTION: Final = ("runId", "label", "kind", "text", "requestId", "options", "sinceAt")
+"""Without the commands that people are shown."""
 MESSAGE: Final = ("id", "number", "sessionKey", "runId", "kind", "sentAt", "text")
 REASON_CHARS_MAX: Final = 4_000
 
@@ -173,7 +175,7 @@ async def _attention(call: Call, _asked: ActionArguments) -> Answer:
     found = everything[:ATTENTION_MAX]
     items = [
         {
-            **document_of(message_building.attention_item(each)),
+            **picked(message_building.attention_item(each), ATTENTION),
             "text": shortened(tool_wording.for_agents(each.text), tool_wording.ENTRY_CHARS_MAX),
         }
         for each in found
