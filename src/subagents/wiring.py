@@ -1,13 +1,11 @@
 """The composition root: the only place that names concrete adapters."""
 
 import asyncio
-import contextlib
 import gc
 import os
 import resource
 import shutil
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
 from subagents.config.scope_probes import proof_of
 from subagents.config.settings import DaemonSettings, Settings
+from subagents.config.user_config import UserConfig
 from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.couriers.webhook_courier import WebhookCourier
@@ -58,9 +57,6 @@ BRIDGE = (sys.executable, "-P", "-m", "subagents", "mcp")
 
 STORE_THREADS = 8
 """One commit at a time, the rest read."""
-
-LOOK_AGAIN_S = 1.0
-"""So old the user's settings may be when an announcement is pushed."""
 
 DESCRIPTORS = 16_384
 """Many systems give 1,024, and a thousand callers that wait have a connection each."""
@@ -254,33 +250,13 @@ def worker_env(run: Run, paths: Paths, environ: Mapping[str, str]) -> dict[str, 
     return env
 
 
-def user_settings(
-    environ: Mapping[str, str], paths: Paths, config: Config
-) -> Callable[[], Settings]:
-    """The user's file and environment as they are now, looked at once a second; never a project's.
-
-    While the file is wrong, what it said before holds: deliveries do not wait for an editor.
-    """
-    cache = ConfigCache(environ, paths)
-    known, looked_s = config.settings, time.monotonic()
-
-    def now() -> Settings:
-        nonlocal known, looked_s
-        if time.monotonic() - looked_s >= LOOK_AGAIN_S:
-            looked_s = time.monotonic()
-            with contextlib.suppress(ConfigError):
-                known = cache.load(None).settings
-        return known
-
-    return now
-
-
 def services_of(
     node: Node,
     environ: Mapping[str, str],
     overrides: Mapping[str, object] | None = None,
     *,
     http_url: str | None = None,
+    user: UserConfig | None = None,
 ) -> Services:
     """What the daemon's calls use.
 
@@ -289,6 +265,7 @@ def services_of(
         environ: Of this process.
         overrides: Hold for every call, stronger than its files.
         http_url: Where it answers over TCP, if it does.
+        user: What goes on with the last good configuration; None = nothing does.
     """
     standing = dict(overrides or {})
     cache = ConfigCache(environ, node.paths)
@@ -296,6 +273,8 @@ def services_of(
     def load_config(
         cwd: str | None, variables: Mapping[str, str], flags: Mapping[str, object]
     ) -> Config:
+        if user is not None:
+            user.known()  # so that what is good now is kept
         where = Path(cwd) if cwd is not None else None
         if not variables and not flags and not standing:
             return cache.load(where)
@@ -310,6 +289,7 @@ def services_of(
         engine=node.engine,
         queries=node.engine.queries,
         load_config=load_config,
+        user=user,
         paths=node.paths,
         info=DaemonInfo(
             version=__version__,
@@ -367,11 +347,12 @@ def daemon_settings(overrides: Mapping[str, object]) -> DaemonSettings:
     """How this user's daemon would be started now.
 
     Raises:
-        ConfigError: The user's file, the environment or an override is wrong.
+        ConfigError: The environment or an override is wrong, or the user's file and nothing that
+            it said before is kept.
     """
     environ = dict(os.environ)
     paths = Paths.resolve(environ)
-    return load(None, environ, paths=paths, overrides=overrides).settings.daemon
+    return UserConfig(environ, paths, overrides).at_start.settings.daemon
 
 
 def serve(overrides: Mapping[str, object] | None = None) -> None:
@@ -383,20 +364,22 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     Raises:
         AlreadyRunning: Another daemon holds the state directory; the message names it.
         CorruptState: The database cannot be trusted; nothing was changed.
-        ConfigError: The user's file or the environment is wrong.
+        ConfigError: The environment is wrong, or the user's file and nothing that it said before
+            is kept.
     """
     from subagents.api.server.daemon import run_daemon  # noqa: PLC0415 - the web server, only here
 
     environ = dict(os.environ)
     paths = Paths.resolve(environ)
-    config = load(None, environ, paths=paths, overrides=overrides)
+    user = UserConfig(environ, paths, overrides)
+    config = user.at_start
     paths.ensure()
     raise_descriptor_limit()
     calm_collector()
     sys.setswitchinterval(SWITCH_S)
-    node = build_node(paths, config, user_settings(environ, paths, config))
+    node = build_node(paths, config, user.now)
     daemon = config.settings.daemon
-    services = services_of(node, environ, http_url=daemon.http_url)
+    services = services_of(node, environ, http_url=daemon.http_url, user=user)
     asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))
     for threads in node.threads:
         threads.close()

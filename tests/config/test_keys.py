@@ -157,7 +157,9 @@ def test_a_wrong_key_or_value_is_refused_with_the_file_the_key_and_what_is_allow
 ) -> None:
     place.project.write_text(text)
 
-    assert place.refusal().message == f"{place.project}: {message}"
+    where, _, said = place.refusal().message.partition(": ")
+    assert said == message
+    assert where.removesuffix(":1") == str(place.project)
 
 
 @pytest.mark.requirement("config:errors")
@@ -167,8 +169,8 @@ def test_all_problems_of_a_file_are_told_at_once(place: Place) -> None:
     refusal = place.refusal()
 
     assert refusal.message.splitlines() == [
-        f"{place.user}: unknown key zzz",
-        f"{place.user}: daemon.lease_seconds must be a number from 0.1 to 3600, not 0",
+        f"{place.user}:1: unknown key zzz",
+        f"{place.user}:3: daemon.lease_seconds must be a number from 0.1 to 3600, not 0",
     ]
     assert refusal.details["keys"] == ["zzz", "daemon.lease_seconds"]
     known = "agents, lanes, verification, retention, daemon, telemetry, budgets"
@@ -192,11 +194,11 @@ def test_a_wrong_capability_card_is_refused(place: Place) -> None:
 
     assert place.refusal().message.splitlines() == [
         (
-            f"{place.user}: agents.athena.capabilities.tags must be a list of text of at most 100 "
-            'items, not "research"'
+            f"{place.user}:2: agents.athena.capabilities.tags must be a list of text of at most "
+            '100 items, not "research"'
         ),
         (
-            f"{place.user}: unknown key agents.athena.capabilities.costTier; "
+            f"{place.user}:3: unknown key agents.athena.capabilities.costTier; "
             "did you mean agents.athena.capabilities.cost_tier?"
         ),
     ]

@@ -1,5 +1,6 @@
 """`runtime_options`: one place for each option, merged as tables are, and never a project's."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -33,7 +34,7 @@ class Place:
     def refusal(self, user: str) -> str:
         with pytest.raises(ConfigError) as caught:
             self.load(user)
-        return caught.value.message.removeprefix(f"{self.user}: ")
+        return re.sub(rf"^{re.escape(str(self.user))}(:\d+)?: ", "", caught.value.message)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from subagents import __version__
 from subagents.cli.output import note
 from subagents.client.client import DEFAULT_SESSION, Client, Document
-from subagents.client.daemon_start import ensure_daemon
+from subagents.client.daemon_start import ensure_daemon, holder
 from subagents.config.paths import Paths
 from subagents.errors import DaemonUnreachable, UsageError
 
@@ -64,7 +64,8 @@ def connect(*, starts: bool = False) -> Client:
 
 
 def _start(home: Paths, *, starts: bool) -> bool:
-    had_crashed = home.socket.exists()
+    # One that is there without its socket file makes that anew in a moment.
+    had_crashed = home.socket.exists() or holder(home) is not None
     if not starts and not had_crashed:
         return False
     if ensure_daemon(home) and had_crashed:
@@ -81,6 +82,12 @@ def warn_of_version(client: Client) -> None:
         f"warning: the daemon is version {theirs}, this command {__version__};"
         " restart it: subagents down --yes && subagents up"
     )
+
+
+def warn_of_refusal(client: Client) -> None:
+    """Say it when the daemon accepts no new runs now."""
+    if why := client.get("/version").get("degraded"):
+        note(f"warning: new runs are refused: {why}")
 
 
 def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:

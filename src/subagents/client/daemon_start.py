@@ -84,7 +84,14 @@ def ensure_daemon(paths: Paths, environ: Mapping[str, str] | None = None) -> boo
     paths.ensure()
     due = time.monotonic() + START_TIMEOUT_S
     with _start_lock(paths, due):
-        if answers(paths.socket):
+        while not answers(paths.socket):
+            # One whose socket file was removed makes it anew by itself; a second could not start.
+            if holder(paths) is None:
+                break
+            if time.monotonic() > due:
+                _did_not_start(paths, has_ended=False)
+            time.sleep(START_POLL_S)
+        else:
             return False
         with _start(paths, dict(os.environ if environ is None else environ)) as daemon:
             while not answers(paths.socket):
@@ -220,8 +227,18 @@ def take_environment() -> None:
         os.environb[name] = value
 
 
+def holder(paths: Paths) -> int | None:
+    """The process id of the daemon that holds this home, answering or not; None = there is none."""
+    try:
+        pid = paths.lock_file.read_bytes().strip()
+    except OSError:
+        return None
+    # Only where a daemon said that it is there: one that starts now must not find it locked.
+    return int(pid) if pid.isdigit() and _is_owned(paths) else None
+
+
 def _is_owned(paths: Paths) -> bool:
-    """Whether a daemon holds this home. Asked only after ours ended: it tries the same lock."""
+    """Whether a daemon holds this home; it tries the same lock."""
     try:
         lock = paths.lock_file.open("rb")
     except OSError:

@@ -82,6 +82,8 @@ class Config(msgspec.Struct, frozen=True):
     """A line for each file that does not count, and one when something of the project file was
     left out for agents; a receipt shows them.
     """
+    user_text: str = ""
+    """The content of the user file; "" = there is none that counts."""
     refusal_hint: str | None = None
     """The hint for an agent that is refused, where a project file could not widen its limits."""
 
@@ -144,6 +146,7 @@ def load(
     *,
     paths: Paths,
     overrides: Mapping[str, object] | None = None,
+    user_text: str | None = None,
 ) -> Config:
     """Read, check and merge all layers.
 
@@ -155,6 +158,7 @@ def load(
             is where the search ends.
         paths: Names the user file, which need not exist.
         overrides: Dotted key → value, strongest of all. Text is read as in the environment.
+        user_text: What the user file said before, to be taken instead of what it says now.
 
     Raises:
         ConfigError: Names the file (with the line, for a syntax error), variable or flag, the
@@ -162,7 +166,10 @@ def load(
     """
     own_file, candidates = find_files(cwd, paths.config_file, environ.get("HOME"))
     ignored: list[str] = []
-    user = None if own_file is None else _first_that_counts([own_file], paths, ignored)
+    if user_text is not None:
+        user: Layer | None = read(paths.config_file, user_text)
+    else:
+        user = None if own_file is None else _first_that_counts([own_file], paths, ignored)
     project_layer = _first_that_counts(candidates, paths, ignored)
     read_layers = [layer for layer in (user, project_layer) if layer is not None]
     files = tuple(Path(layer.origin) for layer in read_layers)
@@ -183,7 +190,8 @@ def load(
         # Not checked together: what is missing in it may stand in the project's file.
         own = _settings(_merged([each for each in layers if each is not project_layer])[0])
     warnings = tuple(_warnings(settings, origins))
-    return Config(settings, origins, files, warnings, own, tuple(ignored))
+    text = "" if user is None else user.text
+    return Config(settings, origins, files, warnings, own, tuple(ignored), user_text=text)
 
 
 def _first_that_counts(

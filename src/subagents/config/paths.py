@@ -88,6 +88,11 @@ class Paths:
         return self.state_dir / "trusted-projects.json"
 
     @property
+    def last_good_config_file(self) -> Path:
+        """What the user's file said when it was last right."""
+        return self.state_dir / "last-good-config.toml"
+
+    @property
     def lock_file(self) -> Path:
         """Held by the one daemon of this home."""
         return self.state_dir / "subagents.lock"

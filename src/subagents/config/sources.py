@@ -25,6 +25,9 @@ DEFAULT: Final = "default"
 FILE_BYTES_MAX: Final = 1024 * 1024
 SYNTAX_POSITION: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
+TABLE: Final = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
+ASSIGNMENT: Final = re.compile(r"\s*([\w\-.\"' ]+?)\s*=")
+
 Tree = dict[str, object]
 
 
@@ -38,6 +41,8 @@ class Layer(msgspec.Struct):
     """Relative paths in it start here."""
     digest: str = ""
     """SHA-256 (hex) of a file's text."""
+    text: str = ""
+    """A file's."""
 
 
 def built_in(environ: Mapping[str, str]) -> Layer:
@@ -92,8 +97,8 @@ def read(file: Path, text: str | None = None) -> Layer:
         raise ConfigError(f"{file}: nested too deeply") from error
     problems = list(keys.check(values))
     if problems:
-        raise _refusal(str(file), problems)
-    return Layer(str(file), values, file.parent, digest(text))
+        raise _refusal(str(file), problems, text)
+    return Layer(str(file), values, file.parent, digest(text), text)
 
 
 def text_of(file: Path) -> str:
@@ -182,13 +187,39 @@ def _toml_value(text: str) -> list[object]:
     return [parsed["value"]] if list(parsed) == ["value"] else []
 
 
-def _refusal(origin: str, problems: list[keys.KeyProblem]) -> ConfigError:
-    """One line for each problem."""
+def _refusal(origin: str, problems: list[keys.KeyProblem], text: str = "") -> ConfigError:
+    """One line for each problem; ``text`` is a file's, in which the lines are looked up."""
+    lines = [_line_of(problem.key, text) for problem in problems]
+    places = [origin if line is None else f"{origin}:{line}" for line in lines]
     return ConfigError(
-        "\n".join(f"{origin}: {problem.text}" for problem in problems),
+        "\n".join(f"{at}: {each.text}" for at, each in zip(places, problems, strict=True)),
         hint=problems[0].hint,
         details={"origin": origin, "keys": [problem.key for problem in problems]},
     )
+
+
+def _line_of(key: str, text: str) -> int | None:
+    """Where a file sets the key, as a person would find it; None = it is not seen at once.
+
+    ``tomllib`` keeps no lines, and what this finds is only shown.
+    """
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := TABLE.match(line):
+            name = table = _plain(header[1])
+        elif assigned := ASSIGNMENT.match(line):
+            name = ".".join(filter(None, (table, _plain(assigned[1]))))
+            if key.startswith(f"{name}."):  # inside an inline table
+                return number
+        else:
+            continue
+        if name == key:
+            return number
+    return None
+
+
+def _plain(name: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in name.split("."))
 
 
 def absolute_cwds(layer: Layer, environ: Mapping[str, str]) -> None:

@@ -41,12 +41,13 @@ def write_entries(paths: Paths, file: Path, entries: dict[str, T], *, entries_ma
     paths.ensure()
     draft = file.with_name(f"{file.name}.{os.getpid()}")
     try:
-        with open(draft, "wb", opener=_private) as opened:
+        with open(draft, "wb", opener=private) as opened:
             opened.write(msgspec.json.encode(kept))
         draft.replace(file)
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
 
 
-def _private(path: str, flags: int) -> int:
+def private(path: str, flags: int) -> int:
+    """For ``open``: a new file is for its owner alone, whatever the umask."""
     return os.open(path, flags, 0o600)

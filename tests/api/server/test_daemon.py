@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -237,3 +238,52 @@ def test_the_service_manager_is_told_when_the_daemon_serves(
                 return await asyncio.to_thread(manager.recv, 100)
 
         assert asyncio.run(scenario()) == b"READY=1"
+
+
+@pytest.mark.requirement("daemon:socket-again")
+def test_a_socket_file_that_was_removed_is_there_again_and_calls_under_way_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon, "LOOK_S", 0.01)
+
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            paths = build(tmp_path).paths
+            for _ in range(3):
+                before = paths.socket.stat().st_ino, paths.supervisor_socket.stat().st_ino
+                shutil.rmtree(paths.socket.parent)
+                await until(lambda: paths.socket.exists() and paths.supervisor_socket.exists())
+                assert before != (paths.socket.stat().st_ino, paths.supervisor_socket.stat().st_ino)
+                assert stat.S_IMODE(paths.socket.stat().st_mode) == 0o600
+                assert await home.ok("GET", "/healthz") == {"status": "ok"}
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                    probe.connect(str(paths.socket))
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                    probe.connect(str(paths.supervisor_socket))
+        assert not paths.socket.exists()
+        assert not paths.supervisor_socket.exists()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("daemon:socket-again")
+def test_what_answers_in_place_of_the_socket_is_left_alone_until_it_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(daemon, "LOOK_S", 0.01)
+
+    async def scenario() -> None:
+        async with serving(tmp_path):
+            path = build(tmp_path).paths.socket
+            path.unlink()
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+                other.bind(str(path))
+                other.listen()
+                own = path.stat().st_ino
+                await until(lambda: "cannot be made anew" in caplog.text)
+                assert path.stat().st_ino == own
+            await until(lambda: "it is there again" in caplog.text)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                probe.connect(str(path))
+
+    asyncio.run(scenario())

@@ -4,6 +4,8 @@ import msgspec
 import pytest
 from tests.cli.cli_home import Home, gate, until
 
+from subagents.config.paths import Paths
+
 
 @pytest.mark.requirement("client:start", "cli:daemon")
 def test_ten_commands_at_once_start_one_daemon(home: Home) -> None:
@@ -48,3 +50,55 @@ def test_a_daemon_that_cannot_start_is_said_at_once_with_its_reason(home: Home) 
     assert done.code == 7
     assert "did not start and ended" in str(done.json["message"])
     assert "runtim" in str(done.json["details"])
+
+
+@pytest.mark.requirement("daemon:socket-again", "cli:daemon")
+def test_a_daemon_without_its_socket_file_is_found_by_every_command(home: Home) -> None:
+    home.ok("up")
+    pid = home.pid()
+    path = Paths.resolve(home.env()).socket
+    path.unlink()
+    assert home.ok("list", "--json").json["runs"] == []
+    path.unlink()
+    again = home.ok("up", "--json").json
+    assert (again["daemonPid"], again["started"]) == (pid, False)
+    path.unlink()
+    assert home.ok("down", "--yes", "--json").json == {"stopped": True, "daemonPid": pid}
+
+
+@pytest.mark.requirement("daemon:last-good-config")
+def test_a_daemon_starts_with_a_broken_file_and_refuses_only_new_runs(home: Home) -> None:
+    config = Paths.resolve(home.env()).config_file
+    config.parent.mkdir(parents=True, exist_ok=True)
+    good = "[agents.mine]\nruntime = 'command'\ncommand = ['sh', '-c', '{task}']\n"
+    config.write_text(good)
+    run = home.spawn(f"{gate('go')}; echo went on", "--agent", "mine")
+    until(lambda: home.field(run, "phase") == "running", "it runs")
+    config.write_text(good + "\n[agents.other]\nruntim = 'command'\n")
+    home.ok("down", "--yes")
+    up = home.ok("up")
+    assert "new runs are refused" in up.err
+    assert "runtim" in up.err
+
+    refused = home.cli("spawn", "echo new", "--agent", "mine", "--json")
+    assert refused.code == 2
+    assert f"{config}:6: unknown key agents.other.runtim" in str(refused.json["message"])
+    assert "new runs are refused" in home.ok("status", run).err
+    doctor = home.cli("doctor", "--json").json
+    assert isinstance(doctor["checks"], list)
+    accepting = [each for each in doctor["checks"] if each["name"] == "accepting"]
+    assert "agents.other.runtim" in accepting[0]["detail"]
+
+    (home.work / "go").touch()
+    assert home.ok("wait", run).out == "went on\n"
+    config.write_text(good)
+    until(lambda: home.cli("spawn", "true", "--agent", "mine").code == 0, "the mend is seen")
+    until(lambda: "refused" not in home.ok("status", run).err, "all is well again")
+
+
+@pytest.mark.requirement("daemon:last-good-config")
+def test_without_a_good_configuration_before_a_broken_one_starts_nothing(home: Home) -> None:
+    config = Paths.resolve(home.env()).config_file
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("[agents.x\n")
+    assert home.cli("up").code == 7

@@ -79,7 +79,7 @@ async def summary(services: Services, caller: Caller, run: Run, asked: Asked) ->
         left_out_lines=left_out,
         next_seq=max(next_seq, newest.next_seq),
     )
-    config = services.load_config(None, {}, {})
+    config = services.config_known()
     agent_id = config.settings.defaults.summarizer_agent
     if agent_id is None:
         return found

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from subagents.api.calls.refusals import Refusals
 from subagents.config.layers import Config
 from subagents.config.paths import Paths
+from subagents.config.user_config import UserConfig
 from subagents.domain.rules.admission import LaneUse, lane_key
 from subagents.domain.rules.parameter_checks import check_task
 from subagents.domain.rules.provider_limits import Gate, refusal_text
@@ -23,6 +24,7 @@ from subagents.engine.engine import Engine
 from subagents.engine.records.counters import Histogram
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sent
+from subagents.errors import ConfigError
 from subagents.ports import Exporter, OffLoop
 
 LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
@@ -68,6 +70,8 @@ class Services:
     refusals: Refusals
     attempt_of: Callable[[int], AttemptId | None] = _no_attempt
     """The attempt of this home that the process of that id belongs to; microseconds."""
+    user: UserConfig | None = None
+    """The user's configuration, which outlives its errors; None = it cannot change."""
     exporter: Exporter | None = None
     """Sends spans to a receiver; None = nothing is sent."""
     loop_lag_s: Histogram = field(default_factory=lambda: Histogram(LAGS_S))
@@ -77,6 +81,22 @@ class Services:
     now_ms: Callable[[], int] = wall_ms
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by a signal or ``POST /v1/shutdown``; long polls end, then the daemon."""
+
+    @property
+    def refusing(self) -> str | None:
+        """Why no new runs are accepted; None = they are."""
+        problem = None if self.user is None else self.user.problem
+        if self.engine.degraded is not None or problem is None:
+            return self.engine.degraded
+        return f"the configuration is wrong, what it said before holds: {problem.message}"
+
+    def config_known(self) -> Config:
+        """The user's configuration for what starts no run: also while it is wrong, as it was.
+
+        Raises:
+            ConfigError: It is wrong, and what it was is not known.
+        """
+        return self.load_config(None, {}, {}) if self.user is None else self.user.known()
 
     def lane_of(self, run: Run) -> LaneUse:
         """How full the run's lane is now."""
@@ -104,7 +124,12 @@ class Services:
             UsageError: The message is empty or too long. Also what ``Sessions.send`` raises.
         """
         check_task(message, field="message")
-        config = self.load_config(run.resolved.project, {}, {})
+        try:
+            config = self.load_config(run.resolved.project, {}, {})
+        except ConfigError:
+            if run.is_settled:
+                raise  # continuing it would be a new run
+            config = self.config_known()
         if not is_operator:
             config = config.for_agents()
         with config.explaining():

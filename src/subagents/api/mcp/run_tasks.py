@@ -258,7 +258,7 @@ class RunTasks:
 
     def _ttl_ms(self) -> int:
         try:
-            retention = self._services.load_config(None, {}, {}).settings.retention
+            retention = self._services.config_known().settings.retention
         except ConfigError:
             # Somebody is editing it; a task that is there must not vanish meanwhile.
             retention = Retention()

@@ -50,7 +50,7 @@ async def healthz(_request: Request) -> Response:
 async def readyz(request: Request) -> Response:
     """GET /readyz: 200 when new runs are accepted, else 503 with the reason."""
     services = services_of(request)
-    degraded = services.engine.degraded
+    degraded = services.refusing
     if services.stopping.is_set():
         degraded = "the daemon is stopping"
     if degraded is not None:
@@ -68,6 +68,7 @@ async def version(request: Request) -> Response:
             pid=services.info.pid,
             started_at=iso(services.info.started_at_ms),
             database=str(services.paths.database),
+            degraded=services.refusing,
         )
     )
 
@@ -145,7 +146,7 @@ async def diagnostics(request: Request) -> Response:
             supervisor_socket=str(services.paths.supervisor_socket),
             http_url=services.info.http_url,
             attempts_dir=str(services.paths.attempts_dir),
-            degraded=services.engine.degraded,
+            degraded=services.refusing,
             orphans=[_orphan(*each) for each in await services.orphans()],
             refusals=await _refusals(services),
             budgets=_budgets(services),

@@ -13,9 +13,11 @@ import signal
 import socket
 import stat
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeAlias, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -30,7 +32,7 @@ from subagents.api.server.tcp import TcpGuard, bound, operator_token
 from subagents.api.supervisor.supervisor_socket import SupervisorServer
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
-from subagents.errors import AlreadyRunning
+from subagents.errors import AlreadyRunning, SubagentsError
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +41,15 @@ LOG_BYTES_MAX: Final = 10 * 1024 * 1024
 STOP_S: Final = 5
 """Calls under way at a stop may take so long to end; then they are cut off."""
 KEEP_ALIVE_S: Final = 5
+LOOK_S: Final = 1.0
+"""So often the socket files are looked for: one ``lstat`` each."""
 ANSWER_S: Final = 1.0
 """How long somebody on a socket that is in the way has to accept."""
 
 NO_TCP: Final = DaemonSettings()
+
+ListenAt: TypeAlias = Callable[[socket.socket], Awaitable[None]]
+"""Accept connections on this listener instead of the one before."""
 
 
 async def run_daemon(
@@ -114,7 +121,12 @@ async def _serve_all(
     tcp: socket.socket | None,
     when_ready: Callable[[], None],
 ) -> None:
-    with listening(paths.socket) as unix, listening(paths.supervisor_socket) as watched:
+    # A listener that is made later is closed, as these, only after its server.
+    with (
+        listening(paths.socket) as unix,
+        listening(paths.supervisor_socket) as watched,
+        contextlib.ExitStack() as later,
+    ):
         app = create_app(services)
         servers = [(unix, _config(app, SameUserProtocol, services.info))]
         log.info("listening on %s", paths.socket)
@@ -130,7 +142,9 @@ async def _serve_all(
         supervisors = SupervisorServer(services)
         try:
             await supervisors.open(watched)
-            await _serve(services, servers, is_ready)
+            async with bound_again(paths, paths.supervisor_socket, supervisors.open, later):
+                again = partial(bound_again, paths, paths.socket, stack=later)
+                await _serve(services, servers, is_ready, again)
         finally:
             await supervisors.close()
             await app.state.mcp.stop()
@@ -175,8 +189,12 @@ async def _serve(
     services: Services,
     listeners: Sequence[tuple[socket.socket, uvicorn.Config]],
     when_ready: Callable[[], None],
+    keeping_first: Callable[[ListenAt], AbstractAsyncContextManager[None]],
 ) -> None:
-    """Serve on every listener until ``services.stopping``; ready when the last one is open."""
+    """Serve on every listener until ``services.stopping``; ready when the last one is open.
+
+    ``keeping_first`` gives the first one another listener when it needs one.
+    """
     closed = len(listeners)
 
     def opened() -> None:
@@ -192,7 +210,8 @@ async def _serve(
     ]
     stopping = asyncio.create_task(_until(services.stopping), name="stop")
     try:
-        await asyncio.wait({*serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        async with keeping_first(servers[0][0].listen_at):
+            await asyncio.wait({*serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         services.stopping.set()
         for server, _ in servers:
@@ -218,6 +237,20 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._when_ready()
+
+    async def listen_at(self, listener: socket.socket) -> None:
+        """Accept connections there instead of where nobody finds us any more; calls go on."""
+        protocol = partial(
+            cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class),
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        loop = asyncio.get_running_loop()
+        again = await loop.create_server(protocol, sock=listener, backlog=self.config.backlog)
+        for server in self.servers:
+            server.close()
+        self.servers = [again]
 
 
 class SameUserProtocol(HttpToolsProtocol):
@@ -307,6 +340,51 @@ def listening(path: Path) -> Iterator[socket.socket]:
         finally:
             if _identity(path) == own:
                 path.unlink()
+
+
+@contextlib.asynccontextmanager
+async def bound_again(
+    paths: Paths, path: Path, listen_at: ListenAt, stack: contextlib.ExitStack
+) -> AsyncIterator[None]:
+    """While the block runs: where the socket file at ``path`` is gone, make it anew.
+
+    Cleaners of temporary directories remove it, and people do; nobody could reach a daemon that
+    holds the lock and has no socket.
+
+    Args:
+        paths: The home; its directories are made anew, too.
+        path: It is bound when this begins.
+        listen_at: Gets the new listener, each time.
+        stack: Closes the listeners and removes the file, when nobody uses them any more.
+    """
+    own = _identity(path)
+
+    async def look() -> None:
+        nonlocal own
+        last_problem: str | None = None
+        while True:
+            await asyncio.sleep(LOOK_S)
+            if _identity(path) == own:
+                continue
+            try:
+                paths.ensure()
+                listener = stack.enter_context(listening(path))
+            except (SubagentsError, OSError) as error:
+                if str(error) != last_problem:
+                    log.warning("the socket %s is gone and cannot be made anew: %s", path, error)
+                last_problem = str(error)
+                continue
+            log.warning("the socket %s was removed; it is there again", path)
+            await listen_at(listener)
+            own, last_problem = _identity(path), None
+
+    looking = asyncio.create_task(look(), name="look for the socket")
+    try:
+        yield
+    finally:
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
 
 
 def _clear(path: Path) -> None:

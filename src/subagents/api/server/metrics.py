@@ -87,7 +87,7 @@ GAUGES: Final[Mapping[Family, Callable[[Services, Scrape], Samples]]] = {
         lambda s, _: [((), sum(len(run.pending_requests) for run in s.queries.open_runs))]
     ),
     Family("accepting", "gauge", "1 while runs can be changed, 0 while the store fails."): (
-        lambda s, _: [((), 0 if s.engine.degraded else 1)]
+        lambda s, _: [((), 0 if s.refusing else 1)]
     ),
     Family("database_bytes", "gauge", "Size of the database with its log."): lambda _, scrape: [
         ((), scrape.database_bytes)

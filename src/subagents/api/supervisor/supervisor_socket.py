@@ -56,8 +56,11 @@ class SupervisorServer:
         self._talking: set[asyncio.Task[None]] = set()
 
     async def open(self, listener: socket.socket) -> None:
-        """Accept connections on a socket that listens already."""
+        """Accept connections on a socket that listens already, instead of the one before."""
+        before = self._server
         self._server = await asyncio.start_unix_server(self._accepted, sock=listener)
+        if before is not None:
+            before.close()
         log.info("supervisors connect at %s", listener.getsockname())
 
     async def close(self) -> None:

@@ -32,6 +32,8 @@ class DaemonVersion(WireStruct, frozen=True, kw_only=True):
     """When."""
     database: str = ""
     """Its file."""
+    degraded: str | None = None
+    """Why new runs are not accepted; null = they are."""
 
 
 class ConfigValue(WireStruct, frozen=True, kw_only=True):

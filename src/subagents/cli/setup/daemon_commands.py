@@ -1,7 +1,9 @@
 """The daemon's life at the command line: ``serve``, ``up``, ``down``."""
 
 import os
+import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -11,13 +13,16 @@ from subagents.cli import output
 from subagents.cli.connection import paths, session, warn_of_version
 from subagents.cli.flags import Json, Yes
 from subagents.client.client import Client
-from subagents.client.daemon_start import answers, ensure_daemon, take_environment
+from subagents.client.daemon_start import answers, ensure_daemon, holder, take_environment
+from subagents.config.paths import Paths
 from subagents.errors import EXIT_OK, DaemonUnreachable, Unavailable
 from subagents.text import counted
 from subagents.version import __version__
 
 STOP_TIMEOUT_S: Final = 20.0
 STOP_POLL_S: Final = 0.05
+SILENT_S: Final = 3.0
+"""A daemon whose socket was removed makes it anew in a second."""
 
 
 def serve(
@@ -91,6 +96,8 @@ def up(*, json: Json = False) -> int:
     verb = "started" if was_started else "was running already"
     output.line(f"The daemon {verb} (pid {version.get('pid')}, {home.socket}).")
     warn_of_version(client)
+    if why := version.get("degraded"):
+        output.note(f"warning: new runs are refused: {why}")
     return EXIT_OK
 
 
@@ -106,12 +113,22 @@ def down(*, yes: Yes = False, json: Json = False) -> int:
         subagents down --yes && subagents up
     """
     home = paths()
-    if not answers(home.socket):
+    pid = _answering_or_silent(home)
+    if pid is None and not answers(home.socket):
         if json:
             output.document({"stopped": False, "daemonPid": None})
         else:
             output.line("No daemon is running.")
         return EXIT_OK
+    if pid is not None:
+        # It holds the home, so it is the daemon; a signal ends it as the call would.
+        question = f"The daemon (pid {pid}) does not answer at {home.socket}. Stop it?"
+        if not output.is_confirmed(question, yes=yes):
+            output.note("The daemon keeps running.")
+            return EXIT_OK
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        return _stopped(home, pid, json=json)
     with Client(home.socket, session=session()) as client:
         if not yes:
             found = client.get("/v1/diagnostics").get("openRuns")
@@ -119,13 +136,28 @@ def down(*, yes: Yes = False, json: Json = False) -> int:
             if runs and not output.is_confirmed(_question(runs), yes=yes):
                 output.note("The daemon keeps running.")
                 return EXIT_OK
-        pid = client.get("/version").get("pid")
+        told = client.get("/version").get("pid")
         try:
             client.post("/v1/shutdown")
         except DaemonUnreachable:
             # It stopped before it could answer, which is what was asked for.
             output.note("The daemon is stopping.")
-    _await_end(home.socket, pid if isinstance(pid, int) else None)
+    return _stopped(home, told if isinstance(told, int) else None, json=json)
+
+
+def _answering_or_silent(home: Paths) -> int | None:
+    """The id of a daemon that is there and does not answer, also not in a moment; else None."""
+    due = time.monotonic() + SILENT_S
+    while not answers(home.socket):
+        pid = holder(home)
+        if pid is None or time.monotonic() > due:
+            return pid
+        time.sleep(STOP_POLL_S)
+    return None
+
+
+def _stopped(home: Paths, pid: int | None, *, json: bool) -> int:
+    _await_end(home.socket, pid)
     if json:
         output.document({"stopped": True, "daemonPid": pid})
     else:

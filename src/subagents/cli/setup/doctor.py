@@ -279,7 +279,7 @@ def _of_daemon(found: Document | None) -> Iterator[Check]:
     )
     degraded = found.get("degraded")
     if degraded:
-        fix = "free disk space or repair the database; new runs are then accepted again"
+        fix = "correct what it names; new runs are then accepted again, without a restart"
         yield Check("accepting", FAIL, f"no new runs are accepted: {degraded}", fix)
     orphans = found.get("orphans")
     listed = orphans if isinstance(orphans, list) else []

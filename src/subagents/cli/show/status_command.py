@@ -6,7 +6,7 @@ from typing import Final
 from subagents.api.wire.run_answers import RunStatus
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
-from subagents.cli.connection import connect
+from subagents.cli.connection import connect, warn_of_refusal
 from subagents.cli.flags import Json, Runs
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
@@ -31,6 +31,8 @@ def status(*runs: Runs, json: Json = False) -> int:
         raise UsageError("name at least one run", hint="subagents status last")
     with connect() as client:
         answers = [client.get(path_of(each, "/status")) for each in selectors.expand(client, runs)]
+        if not json:
+            warn_of_refusal(client)
     if json:
         output.document(answers[0] if len(runs) == 1 == len(answers) else {"runs": answers})
         return EXIT_OK

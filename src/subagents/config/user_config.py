@@ -1,0 +1,106 @@
+"""The user's own configuration as it is now, or, while it is wrong, as it was last.
+
+A daemon that did not start because of a typing error would leave workers without anybody who
+records, verifies and delivers what they do. So it starts as it was configured last, and only new
+runs wait for the correction. The text of the file is kept, not what it came to: keys, relative
+paths and the environment go on meaning what they mean in the file.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from subagents.config.layers import Config, ConfigCache, load
+from subagents.config.paths import Paths
+from subagents.config.settings import Settings
+from subagents.config.state_file import private
+from subagents.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN_S: Final = 1.0
+"""So old may be what is known."""
+
+
+class UserConfig:
+    """The user's file and environment, looked at once a second; never a project's."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        paths: Paths,
+        overrides: Mapping[str, object] | None = None,
+    ) -> None:
+        """
+        Args:
+            environ: Of this process.
+            paths: The state directory need not exist.
+            overrides: For ``at_start`` alone.
+
+        Raises:
+            ConfigError: It is wrong now, and of what it was before nothing is kept that still
+                holds.
+        """
+        self._file = paths.last_good_config_file
+        self._cache = ConfigCache(environ, paths)
+        self._looked_s = time.monotonic()
+        self._kept: str | None = None
+        self._problem: ConfigError | None = None
+        try:
+            self.at_start = load(None, environ, paths=paths, overrides=overrides)
+            """What the process is set to."""
+        except ConfigError as error:
+            self._problem = error
+            self.at_start = _last_good(self._file, environ, paths, overrides, error)
+        self._known = self.at_start
+
+    def now(self) -> Settings:
+        """As they are, or were before the file became wrong: nothing waits for an editor."""
+        return self.known().settings
+
+    def known(self) -> Config:
+        """As ``now``, with where each value came from."""
+        if time.monotonic() - self._looked_s >= LOOK_AGAIN_S:
+            self._looked_s = time.monotonic()
+            try:
+                self._known = self._cache.load(None)
+                self._problem = None
+            except ConfigError as error:
+                self._problem = error
+        if self._problem is None:
+            self._keep(self._known.user_text)
+        return self._known
+
+    @property
+    def problem(self) -> ConfigError | None:
+        """What is wrong with it; None = nothing."""
+        self.known()
+        return self._problem
+
+    def _keep(self, text: str) -> None:
+        if text == self._kept:
+            return
+        self._kept = text
+        draft = self._file.with_suffix(".new")
+        try:
+            with open(draft, "w", encoding="utf-8", opener=private) as opened:
+                opened.write(text)
+            draft.replace(self._file)
+        except OSError as error:
+            log.warning("the last good configuration is not kept: %s", error)
+
+
+def _last_good(
+    file: Path,
+    environ: Mapping[str, str],
+    paths: Paths,
+    overrides: Mapping[str, object] | None,
+    error: ConfigError,
+) -> Config:
+    with suppress(OSError, ValueError, ConfigError):
+        text = file.read_text(encoding="utf-8")
+        return load(None, environ, paths=paths, overrides=overrides, user_text=text)
+    raise error
