@@ -57,7 +57,7 @@ async def many_runs() -> tuple[RunHandle, ...]:
         await (await again.continue_("and now?")).wait()
         await again.answer("r-1:q1", "yes")
         await again.cancel(reason="enough")
-        for message in await subagents.inbox():
+        async for message in subagents.inbox():
             assert_type(message.text, str)
         await subagents.attention()
         for stats in await subagents.agent_stats(by="tag", agent="build", days=7):

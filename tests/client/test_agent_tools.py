@@ -79,7 +79,7 @@ def test_a_run_is_spawned_awaited_consumed_and_looked_at(tmp_path: Path) -> None
         found = await sub.tools.sessions_wait([run_id], timeout_seconds=20)
         (item,) = rows(found, "completed")
         assert (item["label"], item["result"]) == ("p", "the end")
-        assert await sub.inbox() == []  # waiting consumed it
+        assert [each async for each in sub.inbox()] == []  # waiting consumed it
         assert (await sub.tools.sessions_wait(timeout_seconds=0))["completed"] == []
 
         listed = await sub.tools.sessions_list(label="p", tag="a")

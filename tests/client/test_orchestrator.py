@@ -90,7 +90,7 @@ def test_a_spawned_run_is_awaited_verified_and_consumed(tmp_path: Path) -> None:
         assert (done.run_id, done.label, done.result) == (run.id, "maker", "made it")
         assert done.verification is not None
         assert [check.target for check in done.verification.checks] == ["out.json"]
-        assert await sub.inbox() == []  # waiting consumed it
+        assert [each async for each in sub.inbox()] == []  # waiting consumed it
         again = await (await sub.run("maker")).wait()
         assert again.result == "made it"  # a handle can be had again, and waiting is repeatable
 

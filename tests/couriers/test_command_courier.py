@@ -12,6 +12,7 @@ from tests.couriers.courier_places import ELSEWHERE, OUTSIDE, CommandPlace, live
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.config.settings import Agent, AgentCourier, Settings
+from subagents.config.user_config import UserConfig
 from subagents.couriers import command_courier as command
 from subagents.couriers.command_courier import ARGUMENT_BYTES_MAX, CommandCourier, arguments
 from subagents.domain.run.outcome import (
@@ -24,7 +25,6 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.values import announcement_id
 from subagents.errors import ConfigError
 from subagents.testing.courier_suite import announced, settled_run
-from subagents.wiring import user_settings
 
 RUN = settled_run(requester=OUTSIDE)
 HANDED_OVER = Delivered(path=DeliveryPath.DIRECT)
@@ -177,9 +177,9 @@ def test_the_daemon_takes_couriers_from_the_users_file_as_it_is_now_and_from_no_
     project.mkdir()
     (project / "subagents.toml").write_text('[agents.main.courier]\ncommand = ["evil"]\n')
     monkeypatch.chdir(project)
-    monkeypatch.setattr("subagents.wiring.LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr("subagents.config.user_config.LOOK_AGAIN_S", 0.0)
     paths = config_home(tmp_path, "")
-    now = user_settings({}, paths, load(None, {}, paths=paths))
+    now = UserConfig({}, paths).now
     courier = CommandCourier(now, {})
 
     assert not courier.serves(OUTSIDE, None)

@@ -189,8 +189,8 @@ class Tools:
             raise error_from(structured)
         offered = answer.get("offered") or ()
         if offered:
-            # Not by the daemon when the answer leaves: only here it is known to have arrived.
-            await self._client.post("/v1/inbox/ack", {"messageIds": offered})
+            # Not by the daemon when the answer leaves, nor here before the caller has it.
+            self._client.hand_over(cast("list[str]", offered))
         return structured
 
 

@@ -1,10 +1,10 @@
 """Speaks to the daemon over its Unix socket: ``Client`` blocks, ``AsyncClient`` awaits."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -26,6 +26,9 @@ from subagents.errors import (
     SubagentsError,
 )
 
+if TYPE_CHECKING:
+    import asyncio
+
 Document = dict[str, object]
 Query = Mapping[str, str | int | None]
 
@@ -33,6 +36,8 @@ DEFAULT_SESSION: Final = "agent:main:main"
 TIMEOUT_S: Final = 30.0
 """For one answer; long polls add the time they ask the daemon to wait."""
 IDLE_CONNECTIONS_MAX: Final = 4
+ACKNOWLEDGED_S: Final = 5.0
+"""A caller that lives so long after it was handed a message has it; a lease holds for a minute."""
 VERSION_HEADER: Final = "x-subagents-version"
 
 
@@ -198,17 +203,56 @@ class AsyncClient:
         self._path = str(socket_path)
         self._timeout_s = timeout_s
         self._idle: list[AsyncConnection] = []
+        self._handed: list[str] = []
+        self._last_moment: asyncio.TimerHandle | None = None
+        self._acknowledging: asyncio.Task[None] | None = None
+
+    def hand_over(self, message_ids: Iterable[str]) -> None:
+        """Acknowledge these once the caller has them: whoever is killed before loses nothing.
+
+        That is: before its next call, after ``ACKNOWLEDGED_S`` in which it lives on, or when the
+        block of this client ends without an error. Until then they stay leased to this reader.
+        """
+        self._handed += message_ids
+        if self._handed and self._last_moment is None:
+            import asyncio  # noqa: PLC0415  the command line blocks, and starts sooner without it
+
+            loop = asyncio.get_running_loop()
+
+            def acknowledge_now() -> None:
+                self._last_moment = None
+                self._acknowledging = loop.create_task(self.acknowledge())
+
+            self._last_moment = loop.call_later(ACKNOWLEDGED_S, acknowledge_now)
+
+    async def acknowledge(self) -> None:
+        """Acknowledge what was handed over; what cannot be now, is later."""
+        if not self._handed:
+            return
+        if self._last_moment is not None:
+            self._last_moment.cancel()
+            self._last_moment = None
+        message_ids, self._handed = self._handed, []
+        try:
+            await self._call("POST", "/v1/inbox/ack", None, {"messageIds": message_ids}, 0.0)
+        except errors.Unavailable:
+            self.hand_over(message_ids)
+        except SubagentsError:
+            # Pruned meanwhile, for example; what is still there comes again when its lease is over.
+            return
 
     async def get(
         self, path: str, query: Query | None = None, *, timeout_s: float | None = None
     ) -> Document:
         """Like ``Client.get``."""
+        await self.acknowledge()
         return await self._call("GET", path, query, None, timeout_s or 0.0)
 
     async def post(
         self, path: str, body: object = None, *, timeout_s: float | None = None
     ) -> Document:
         """Like ``Client.post``."""
+        await self.acknowledge()
         return await self._call("POST", path, None, {} if body is None else body, timeout_s or 0.0)
 
     async def get_bytes(self, path: str, query: Query | None = None) -> bytes:
@@ -220,6 +264,9 @@ class AsyncClient:
 
     async def aclose(self) -> None:
         """Close the connections that no call uses. Idempotent."""
+        if self._last_moment is not None:
+            self._last_moment.cancel()
+            self._last_moment = None
         while self._idle:
             await self._idle.pop().close()
 
@@ -232,6 +279,8 @@ class AsyncClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is None:
+            await self.acknowledge()
         await self.aclose()
 
     async def _call(

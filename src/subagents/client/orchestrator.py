@@ -12,7 +12,8 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, Literal, TypeVar, Unpack
+from types import TracebackType
+from typing import Final, Literal, Self, TypeVar, Unpack
 from urllib.parse import quote
 
 import msgspec
@@ -26,6 +27,7 @@ from subagents.api.wire.agent_answers import (
 from subagents.api.wire.event_answers import EventPage, StreamEvent, Timeline, TimelineEvent
 from subagents.api.wire.log_answers import LogLine, LogPage, LogSummary
 from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox, Message
+from subagents.api.wire.requests import INBOX_LIMIT_MAX
 from subagents.api.wire.run_answers import (
     PlanReceipt,
     RunResult,
@@ -46,6 +48,8 @@ from subagents.errors import Unavailable
 
 WAIT_S: Final = 300.0
 """One long poll; ``RunHandle.wait`` repeats it for ever."""
+INBOX_PAGE: Final = 50
+"""Taken at once; a lease holds for a minute."""
 LOG_WAIT_S: Final = 20
 LOG_PAGE_LINES: Final = 1_000
 SUMMARY_S: Final = 60.0
@@ -77,7 +81,8 @@ class RunHandle:
         return () if isinstance(self.receipt, RunStatus) else tuple(self.receipt.warnings)
 
     async def wait(self, timeout_s: float | None = None) -> RunResult:
-        """Wait for the outcome and consume the announcement.
+        """Wait for the outcome and consume the announcement, once the caller has it: before its
+        next call, a few seconds later, or when the ``Orchestrator``'s block ends without an error.
 
         Args:
             timeout_s: In seconds; None = as long as it takes.
@@ -93,8 +98,7 @@ class RunHandle:
             ask = {"runIds": [self.id], "until": "all", "timeoutSeconds": left}
             found = read(await self._client.post("/v1/wait", ask, timeout_s=left), WaitResult)
             if found.completed:
-                if found.messages:
-                    await self._client.post("/v1/inbox/ack", {"messageIds": found.messages})
+                self._client.hand_over(found.messages)
                 return await self._whole(found.completed[0])
             if deadline is not None and loop.time() >= deadline:
                 raise TimeoutError(f"run {self.id} has not ended within {timeout_s} s")
@@ -234,6 +238,56 @@ class RunHandle:
         return events
 
 
+class UnreadMessages:
+    """The unread messages of a session, one at a time (``Orchestrator.inbox``)."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+        self._page: list[Message] = []
+        self._given: set[str] = set()
+        self._held: str | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message:
+        """The next message; with that, the one before is acknowledged.
+
+        Raises:
+            StopAsyncIteration: There is no other.
+            DaemonUnreachable: No daemon answers.
+        """
+        await self._acknowledge()
+        if not self._page:
+            # What a person still has to answer stays unread, and must not hide what is behind it.
+            limit = min(INBOX_PAGE + len(self._given), INBOX_LIMIT_MAX)
+            found = read(await self._client.post("/v1/inbox", {"limit": limit}), Inbox).messages
+            self._page = [each for each in found if each.id not in self._given]
+        if not self._page:
+            raise StopAsyncIteration
+        message = self._page.pop(0)
+        self._given.add(message.id)
+        self._held = message.id
+        return message
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            await self._acknowledge()
+
+    async def _acknowledge(self) -> None:
+        if self._held is not None:
+            await self._client.post("/v1/inbox/ack", {"messageIds": [self._held]})
+            self._held = None
+
+
 class Orchestrator:
     """A requester's session with one daemon, embedded or connected."""
 
@@ -333,13 +387,15 @@ class Orchestrator:
         status = read(await self._client.get(f"/v1/runs/{selector}/status"), RunStatus)
         return RunHandle(self._client, status)
 
-    async def inbox(self) -> Sequence[Message]:
-        """Unread messages, consumed by this call."""
-        messages = read(await self._client.post("/v1/inbox", {}), Inbox).messages
-        if messages:
-            ids = [message.id for message in messages]
-            await self._client.post("/v1/inbox/ack", {"messageIds": ids})
-        return messages
+    def inbox(self) -> "UnreadMessages":
+        """Unread messages, oldest first, each acknowledged once it was dealt with.
+
+        ``async for message in orchestrator.inbox(): …`` acknowledges a message when the next one is
+        asked for. Who leaves the loop early writes ``async with orchestrator.inbox() as messages``
+        around it: the last one is then acknowledged when that block ends without an error. What
+        was not acknowledged comes again, with the same id.
+        """
+        return UnreadMessages(self._client)
 
     async def agent_stats(
         self,
