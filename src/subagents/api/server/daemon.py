@@ -29,6 +29,7 @@ from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.metrics import watching_loop
 from subagents.api.server.tcp import TcpGuard, bound, operator_token
+from subagents.api.server.tcp_protocol import BoundedProtocol
 from subagents.api.supervisor.supervisor_socket import SupervisorServer
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
@@ -132,7 +133,7 @@ async def _serve_all(
         log.info("listening on %s", paths.socket)
         if tcp is not None:
             guarded = TcpGuard(app, services, settings, operator_token(paths.state_dir))
-            servers.append((tcp, _config(guarded, HttpToolsProtocol, services.info)))
+            servers.append((tcp, _config(guarded, BoundedProtocol, services.info)))
             log.info("listening on %s", settings.http_url)
 
         def is_ready() -> None:
