@@ -77,7 +77,7 @@ REQUESTER_TOOLS: Final[tuple[Tool, ...]] = (
         name="subagents",
         description=(
             "Look at and control your runs. inbox: read new messages; attention: what needs you;"
-            " kill: end a run and all below it; redeliver: offer a result again that you lost."
+            " kill: end a run and all below it."
         ),
         schema=schema(tool_arguments.ActionArguments),
         handler=action_tool.act,
