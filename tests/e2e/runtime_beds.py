@@ -52,19 +52,19 @@ class Bed:
             f"runtime = {json.dumps(self.runtime)}",
             f"model = {json.dumps(self.model)}",
             "grace_seconds = 2",
-            f"env = {_inline(self.env(url, root))}",
+            f"env = {inline(self.env(url, root))}",
             'pass_env = ["E2E_MARK"]',
             'subagents.allow_agents = ["*"]',
         ]
         if self.options:
-            lines.append(f"runtime_options = {_inline(self.options)}")
+            lines.append(f"runtime_options = {inline(self.options)}")
         return "\n".join(lines) + "\n"
 
 
-def _inline(table: Mapping[str, object]) -> str:
+def inline(table: Mapping[str, object]) -> str:
     """A TOML inline table; JSON's texts, numbers, truths and lists are TOML's."""
     pairs = (
-        f"{json.dumps(key)} = {_inline(value) if isinstance(value, Mapping) else json.dumps(value)}"
+        f"{json.dumps(key)} = {inline(value) if isinstance(value, Mapping) else json.dumps(value)}"
         for key, value in table.items()
     )
     return "{ " + ", ".join(pairs) + " }"

@@ -17,7 +17,6 @@ def test_every_agent_of_the_table_has_a_place_for_its_sessions() -> None:
 def test_places_are_those_of_the_workers_environment() -> None:
     env = {"HOME": "/home/me", "XDG_CONFIG_HOME": "/conf"}
     found = places("goose", env)
-    assert "/conf/goose" in found.writable
+    assert found.guarded == ("/conf/goose/",)
     assert "/home/me/.local/share/goose" in found.writable
-    assert found.guarded == ("/conf/goose/config.yaml",)
     assert places("nobody", env) == ((), ())

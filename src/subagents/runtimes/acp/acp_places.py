@@ -4,9 +4,9 @@ Not among the facts of ``acp_agents``: those are kept with every turn.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final, NamedTuple
 
+from subagents.runtimes.claude.claude_scope import SESSION_PLACES
 from subagents.runtimes.conversation.dialect import ProgramPlaces
 
 
@@ -24,33 +24,47 @@ class AgentPlaces(NamedTuple):
 _NONE: Final = AgentPlaces()
 PLACES: Final[Mapping[str, AgentPlaces]] = {
     "claude-agent-acp": AgentPlaces(
-        writable=("~/.claude",),
-        guarded=(
-            *("~/.claude/settings.json", "~/.claude/settings.local.json", "~/.claude/CLAUDE.md"),
-            *("~/.claude/plugins", "~/.claude/hooks", "~/.claude/agents", "~/.claude/skills"),
-        ),
+        writable=tuple(f"~/.claude/{name}" for name in SESSION_PLACES), guarded=("~/.claude/",)
     ),
     "codex-acp": AgentPlaces(
         writable=("~/.codex",),
-        guarded=("~/.codex/config.toml", "~/.codex/hooks.json", "~/.codex/AGENTS.md"),
+        guarded=(
+            *("~/.codex/config.toml", "~/.codex/hooks.json", "~/.codex/AGENTS.md"),
+            *("~/.codex/rules/", "~/.codex/skills/", "~/.codex/prompts/"),
+        ),
     ),
     "gemini": AgentPlaces(
         writable=("~/.gemini",),
-        guarded=("~/.gemini/settings.json", "~/.gemini/extensions", "~/.gemini/GEMINI.md"),
+        guarded=(
+            *("~/.gemini/settings.json", "~/.gemini/GEMINI.md", "~/.gemini/.env"),
+            *("~/.gemini/extensions/", "~/.gemini/commands/", "~/.gemini/policies/"),
+        ),
         stays_near=True,
     ),
     "goose": AgentPlaces(
-        writable=("~/.local/share/goose", "~/.local/state/goose", "~/.config/goose"),
-        guarded=("~/.config/goose/config.yaml",),
+        writable=("~/.local/share/goose", "~/.local/state/goose"), guarded=("~/.config/goose/",)
     ),
     "opencode": AgentPlaces(
-        writable=("~/.local/share/opencode", "~/.local/state/opencode", "~/.cache/opencode"),
+        # It does not begin without writing into its configuration.
+        writable=(
+            *("~/.local/share/opencode", "~/.local/state/opencode", "~/.cache/opencode"),
+            "~/.config/opencode",
+        ),
+        guarded=(
+            *(f"~/.config/opencode/{name}" for name in ("opencode.json", "opencode.jsonc")),
+            *(f"~/.config/opencode/{name}" for name in ("config.json", "AGENTS.md")),
+            *(f"~/.config/opencode/{name}/" for name in ("plugin", "plugins", "agent", "agents")),
+            *(f"~/.config/opencode/{name}/" for name in ("command", "commands", "tool", "skill")),
+        ),
         stays_near=True,
     ),
-    "openclaw": AgentPlaces(writable=("~/.openclaw",)),
+    "openclaw": AgentPlaces(writable=("~/.openclaw",), guarded=("~/.openclaw/openclaw.json",)),
     "qwen": AgentPlaces(
         writable=("~/.qwen",),
-        guarded=("~/.qwen/settings.json", "~/.qwen/extensions", "~/.qwen/QWEN.md"),
+        guarded=(
+            *("~/.qwen/settings.json", "~/.qwen/QWEN.md", "~/.qwen/.env"),
+            *("~/.qwen/extensions/", "~/.qwen/commands/", "~/.qwen/agents/"),
+        ),
     ),
 }
 _XDG: Final[Mapping[str, str]] = {
@@ -78,5 +92,5 @@ def places(agent: str | None, env: Mapping[str, str]) -> ProgramPlaces:
 def _place(pattern: str, env: Mapping[str, str]) -> str:
     for prefix, name in _XDG.items():
         if pattern.startswith(prefix) and env.get(name):
-            return str(Path(env[name], pattern.removeprefix(prefix)))
+            return f"{env[name]}/{pattern.removeprefix(prefix)}"
     return pattern.replace("~", env.get("HOME", "/"), 1)

@@ -66,7 +66,7 @@ KEPT_WITHOUT: Final[Mapping[AccessLevel, tuple[str, ...] | None]] = {
     AccessLevel.FULL: (),
 }
 """The kinds of tools that it must not have where no sandbox is around it."""
-_SESSION_PLACES: Final = (
+SESSION_PLACES: Final = (
     *("projects", "session-env", "sessions", "shell-snapshots", "file-history", "tasks", "todos"),
     *("backups", "cache", "debug", "plans", "statsig", "telemetry", "usage-data", "paste-cache"),
 )
@@ -79,7 +79,7 @@ def places(options: ClaudeOptions, env: Mapping[str, str]) -> ProgramPlaces:
     home = env.get("HOME", "/")
     named = options.config_dir or env.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
     root = PurePosixPath(home, PurePosixPath(named.replace("~", home, 1)))
-    return ProgramPlaces(tuple(str(root / name) for name in _SESSION_PLACES), (str(root),))
+    return ProgramPlaces(tuple(str(root / name) for name in SESSION_PLACES), (f"{root}/",))
 
 
 def flags(

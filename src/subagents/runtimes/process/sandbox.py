@@ -38,6 +38,8 @@ OUTWARD: Final = (
     *("/run/dbus/system_bus_socket", "/run/systemd/private", "/run/snapd.socket"),
 )
 """What would do as it is told outside of the sandbox."""
+EMPTY: Final[Mapping[str, str]] = {".json": "{}\n", ".jsonc": "{}\n", ".toml": ""}
+"""Settings that say nothing, by the kind of their file."""
 GIT_CODE: Final = (".git/hooks", ".git/config")
 """What git runs, or reads what to run from."""
 
@@ -50,7 +52,8 @@ class Places(Value, frozen=True):
     visible: tuple[str, ...] = ()
     """Seen read-only, also where they lie below ``/tmp``."""
     guarded: tuple[str, ...] = ()
-    """Read-only also where they lie in a writable place."""
+    """Read-only also where they lie in a writable place. A directory (it ends in ``/``) and a file
+    of JSON or TOML is made when missing, empty: or the worker could make it."""
     hidden: tuple[str, ...] = ()
     """Files that it must not even read."""
 
@@ -94,19 +97,23 @@ def wrapped(
     offline = ["--unshare-net"] if is_offline else []
     if access.level is AccessLevel.FULL:
         return (program, "--dev-bind", "/", "/", *offline, "--chdir", cwd, "--", *argv)
-    needed = (cwd, argv[0], os.path.realpath(argv[0]), *places.visible, *places.writable)
+    # A program may be an interpreter, and what it runs an argument.
+    named = [word for word in argv if word.startswith("/") and _exists(word)]
+    needed = (cwd, *named, *map(os.path.realpath, named), *places.visible, *places.writable)
     built = [program, *BASE, *offline, "--tmpfs", TMP]
     for place in _below_tmp(needed):
         built += ["--ro-bind", place, place]
     mounts = dict.fromkeys(places.writable, "--bind")
+    for place in places.writable:
+        Path(place).mkdir(parents=True, exist_ok=True)
+    for place in places.guarded:
+        _make(place)
     mounts |= dict.fromkeys(filter(_exists, places.guarded), "--ro-bind")
     if access.level is AccessLevel.WRITE:
         if os.path.realpath(cwd) == "/":
             raise UsageError('access "write" in / is access to everything; name another cwd')
         code = (os.path.join(cwd, name) for name in GIT_CODE)  # noqa: PTH118
         mounts |= {cwd: "--bind"} | dict.fromkeys(filter(_exists, code), "--ro-bind")
-    for place in places.writable:
-        Path(place).mkdir(parents=True, exist_ok=True)
     # What lies within another place is mounted after it, or it would be covered.
     for place in sorted(mounts, key=lambda place: len(Path(place).parts)):
         built += [mounts[place], place, place]
@@ -172,6 +179,14 @@ def _user_sockets(visible: Iterable[str]) -> list[str]:
     names = ("bus", "systemd/private", "docker.sock", "podman/podman.sock")
     seen = tuple(visible)
     return [place for name in names if (place := f"{runtime}/{name}") not in seen]
+
+
+def _make(place: str) -> None:
+    file = Path(place)
+    if place.endswith("/"):
+        file.mkdir(parents=True, exist_ok=True)
+    elif file.suffix in EMPTY and file.parent.is_dir() and not file.exists():
+        file.write_text(EMPTY[file.suffix])
 
 
 def _exists(place: str) -> bool:
