@@ -2,8 +2,8 @@
 
 import pytest
 
-from subagents.domain.rules.ceilings import decide, in_words, network_deny, of_run, placed
-from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper
+from subagents.domain.rules.ceilings import decide, network_deny, of_run, placed
+from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper, in_words
 from subagents.errors import Forbidden
 
 READ, WRITE, FULL = AccessLevel.READ, AccessLevel.WRITE, AccessLevel.FULL

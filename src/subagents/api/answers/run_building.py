@@ -14,12 +14,12 @@ from subagents.api.answers.explain import why_now
 from subagents.api.wire import run_answers as wire
 from subagents.api.wire import usage_answers
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
-from subagents.domain.rules import budgets, ceilings
+from subagents.domain.rules import budgets
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
-from subagents.domain.run.access import Access
+from subagents.domain.run.access import Access, in_words
 from subagents.domain.run.outcome import Verdict
 from subagents.domain.run.run import (
     Attempt,
@@ -232,7 +232,6 @@ def node(
 
 def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnReceipt:
     """What a spawn really came to."""
-    tools = run.resolved.effective_tools
     return wire.SpawnReceipt(
         run_id=run.id,
         child_session_key=run.session.first_key,
@@ -241,11 +240,7 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
         phase=run.phase,
         agent_id=run.resolved.agent_id,
         runtime=run.resolved.runtime,
-        resolved_model=run.resolved.model,
-        effective_tools=None if tools is None else list(tools),
-        tools_deny=list(run.resolved.tools_deny),
-        access=access(run.resolved.access),
-        cwd=run.resolved.cwd,
+        **msgspec.structs.asdict(granted(run.resolved)),
         workspace=workspace_of(run),
         continues=None if run.session.continues is None else run.session.continues.run_id,
         thread_id=thread_id(run),
@@ -255,6 +250,18 @@ def receipt(run: Run, *, warnings: Sequence[str], repeated: bool) -> wire.SpawnR
         if repeated
         else _next_of(run),
         repeated=repeated,
+    )
+
+
+def granted(value: Resolved) -> wire.Granted:
+    """What a run was given to work with, as its receipt and its status say it."""
+    tools = value.effective_tools
+    return wire.Granted(
+        resolved_model=value.model,
+        effective_tools=None if tools is None else list(tools),
+        tools_deny=list(value.tools_deny),
+        access=access(value.access),
+        cwd=value.cwd,
     )
 
 
@@ -275,7 +282,7 @@ def access(value: Access | None) -> wire.AccessAnswer | None:
         network=value.network,
         kept_by=value.kept_by,
         narrowed=value.narrowed,
-        text=ceilings.in_words(value),
+        text=in_words(value),
     )
 
 

@@ -37,6 +37,7 @@ async def status(services: Services, run: Run) -> RunStatus:
     row |= {"runtime": None if took_ms is None else duration(took_ms)}
     return RunStatus(
         **row,
+        granted=run_building.granted(run.resolved),
         adapter=run.resolved.runtime,
         runtime_ms=took_ms,
         state=run_building.run_status(run),

@@ -53,6 +53,7 @@ STATUS: Final = (
     "tokensIn",
     "tokensOut",
     "usage",
+    "granted",
     "toolsUsed",
     "lastActivity",
     "lastActivityAge",

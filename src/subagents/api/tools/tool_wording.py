@@ -270,6 +270,11 @@ def log_text(found: LogPage) -> str:
 def status_text(run: Run, found: RunStatus) -> str:
     """One run on two lines: what it is, and what its worker was last seen at."""
     parts = [str(found.why)]
+    granted = found.granted
+    if granted is not None and granted.access is not None:
+        parts.append(granted.access.text)
+    if granted is not None and granted.effective_tools is not None:
+        parts.append(f"tools: {', '.join(granted.effective_tools) or 'none'}")
     if found.runtime is not None:
         parts.append(f"{found.runtime} at work")
     parts += usage_parts(found)

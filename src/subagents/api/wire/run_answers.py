@@ -444,11 +444,45 @@ class PendingRequest(WireStruct, frozen=True, kw_only=True):
     """Until when it stands."""
 
 
+class AccessAnswer(WireStruct, frozen=True, kw_only=True):
+    """What a worker may do."""
+
+    level: str = ""
+    """`read`, `write` (below `below`) or `full`."""
+    below: str | None = None
+    """The directory below which it may write; null = nowhere, or with `full` everywhere."""
+    network: bool = True
+    """Whether its commands and tools may reach the network."""
+    kept_by: str | None = None
+    """`program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it."""
+    narrowed: str | None = None
+    """Why it is less than its agent has."""
+    text: str = ""
+    """The same in one line."""
+
+
+class Granted(WireStruct, frozen=True, kw_only=True):
+    """What a run was given to work with; fixed at its spawn."""
+
+    resolved_model: str | None = None
+    """The model; null = the program's own choice."""
+    effective_tools: list[str] | None = None
+    """The tools it was narrowed to; null = what its runtime offers."""
+    tools_deny: list[str] = []
+    """The tools it was denied."""
+    access: AccessAnswer | None = None
+    """What its worker may do; null = of a run from before there were levels."""
+    cwd: str = ""
+    """Where it works, absolute."""
+
+
 class RunStatus(RunRow, frozen=True, kw_only=True):
     """How a run is doing now: its row, and what its worker was last seen at."""
 
     runtime: str | None = None
     """How long it has been at work, in words; what runs it is `adapter`."""
+    granted: Granted | None = None
+    """As its receipt said it."""
     adapter: str | None = None
     """The runtime that runs it."""
     runtime_ms: int | None = None
@@ -599,23 +633,6 @@ class WaitResult(WireStruct, frozen=True, kw_only=True):
     """Messages that are offered by this answer, to be acknowledged."""
 
 
-class AccessAnswer(WireStruct, frozen=True, kw_only=True):
-    """What a worker may do."""
-
-    level: str = ""
-    """`read`, `write` (below `below`) or `full`."""
-    below: str | None = None
-    """The directory below which it may write; null = nowhere, or with `full` everywhere."""
-    network: bool = True
-    """Whether its commands and tools may reach the network."""
-    kept_by: str | None = None
-    """`program` (a sandbox of its own), `bubblewrap` or `tools`; null = nothing keeps it."""
-    narrowed: str | None = None
-    """Why it is less than its agent has."""
-    text: str = ""
-    """The same in one line."""
-
-
 class Receipt(InPhase, frozen=True, kw_only=True):
     """The run that a call started, or told something; it is stored before this is answered."""
 
@@ -634,14 +651,6 @@ class Receipt(InPhase, frozen=True, kw_only=True):
 class SpawnReceipt(Receipt, frozen=True, kw_only=True):
     """What a spawn came to."""
 
-    child_session_key: str = ""
-    """The session of its first attempt."""
-    mode: str = ""
-    """`run` or `session`."""
-    agent_id: str = ""
-    """The configured agent."""
-    runtime: str = ""
-    """The runtime that runs it."""
     resolved_model: str | None = None
     """The model; null = the program's own choice."""
     effective_tools: list[str] | None = None
@@ -652,6 +661,15 @@ class SpawnReceipt(Receipt, frozen=True, kw_only=True):
     """What its worker may do; null = of a run from before there were levels."""
     cwd: str = ""
     """Where it works, absolute."""
+
+    child_session_key: str = ""
+    """The session of its first attempt."""
+    mode: str = ""
+    """`run` or `session`."""
+    agent_id: str = ""
+    """The configured agent."""
+    runtime: str = ""
+    """The runtime that runs it."""
     workspace: Workspace | None = None
     """Its worktree; null = none."""
     overshoot: str | None = None

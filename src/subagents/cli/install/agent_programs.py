@@ -217,9 +217,16 @@ def _opencode_file(folder: Path) -> Path:
     return with_comments if with_comments.exists() else folder / "opencode.json"
 
 
-def entry_of(name: str | None, environ: Mapping[str, str]) -> Entry:
-    """What tells this agent program, or any when None, how to start our server."""
+def entry_of(name: str | None, environ: Mapping[str, str], *, ceiling: str | None = None) -> Entry:
+    """What tells this agent program, or any when None, how to start our server.
+
+    Args:
+        name: The program.
+        environ: Says where this installation keeps its files.
+        ceiling: The most its workers may do; None = what the program says of itself.
+    """
     command, *arguments = [*server_command(environ), "mcp"]
+    arguments += [] if ceiling is None else ["--ceiling", ceiling]
     home = environ.get("SUBAGENTS_HOME")
     env = {"SUBAGENTS_HOME": str(Path(home).expanduser().absolute())} if home else {}
     match name:

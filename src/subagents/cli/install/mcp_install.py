@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -48,6 +48,12 @@ def install(
     /,
     *,
     project: Project = False,
+    ceiling: Annotated[
+        Literal["read", "write", "full"] | None,
+        Parameter(
+            help="The most its workers may do. Default: what the program says of its own limits."
+        ),
+    ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: Json = False,
@@ -66,7 +72,7 @@ def install(
         subagents mcp install codex --yes
     """
     program = _program(name, project=project)
-    entry = entry_of(name, os.environ)
+    entry = entry_of(name, os.environ, ceiling=ceiling)
     step = _Step(program, entry, dry_run=dry_run, yes=yes, json=json)
     code = step.carry_out()
     if step.is_done and not json:

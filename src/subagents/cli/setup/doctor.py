@@ -219,7 +219,19 @@ def _workers(home: Paths) -> Iterator[Check]:
     except ConfigError as error:
         yield Check("probes", WARN, error.message, error.hint)
         probes = {}
+    yield _sandbox()
     yield from agent_checks(settings.agents, runtimes, probes, os.environ)
+
+
+def _sandbox() -> Check:
+    """Whether agents without a sandbox of their own can be kept to their access."""
+    from subagents.runtimes.process import sandbox  # noqa: PLC0415
+
+    missing = sandbox.problem()
+    if missing is None:
+        return Check("sandbox", OK, "bubblewrap works: agents are kept to their access by it")
+    text = f"{missing}: agents with access read or write have no shell, or are refused"
+    return Check("sandbox", WARN, text, sandbox.INSTALL)
 
 
 def _directories(home: Paths) -> Iterator[Check]:

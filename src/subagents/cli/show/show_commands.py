@@ -27,6 +27,7 @@ from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
 from subagents.client.client import Document
+from subagents.domain.run.access import Access, in_words
 from subagents.domain.run.outcome import DeliveryOutcome, failure_text
 from subagents.domain.text.event_words import delivery_text
 from subagents.errors import EXIT_OK, UsageError
@@ -213,7 +214,9 @@ def _show_chain(run: RunDetail) -> None:
 
 
 def _show_tools(resolved: dict[str, object]) -> None:
-    """The tools it was narrowed to; without a line it has what its runtime offers."""
+    """What it may do, and its tools; without a line it has what its runtime offers."""
+    if resolved.get("access") is not None:
+        _field("access", in_words(msgspec.convert(resolved["access"], Access)))
     allowed, denied = resolved.get("effectiveTools"), resolved.get("toolsDeny")
     if isinstance(allowed, list):
         _field("tools", ", ".join(map(str, allowed)) or "none")

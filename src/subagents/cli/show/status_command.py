@@ -47,7 +47,24 @@ def status(*runs: Runs, json: Json = False) -> int:
         output.styled_line("  ".join(parts), render.icon(found.shown_state), found.shown_state)
         if now := " · ".join(doing(found, now_ms)):
             output.line(f"    {one_line(now, chars_max=LINE_CHARS_MAX)}")
+        if may := " · ".join(allowed(found)):
+            output.line(f"    {one_line(may, chars_max=LINE_CHARS_MAX)}")
     return EXIT_OK
+
+
+def allowed(found: RunStatus) -> list[str]:
+    """What it may do, where that is less than everything."""
+    granted = found.granted
+    if granted is None:
+        return []
+    parts = []
+    if granted.access is not None and granted.access.kept_by is not None:
+        parts.append(granted.access.text)
+    if granted.effective_tools is not None:
+        parts.append(f"tools: {', '.join(granted.effective_tools) or 'none'}")
+    elif granted.tools_deny:
+        parts.append(f"tools: all but {', '.join(granted.tools_deny)}")
+    return parts
 
 
 def facts(found: RunStatus, now_ms: float) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper
+from subagents.domain.run.access import Access, AccessLevel, Ceiling
 from subagents.domain.run.values import replace
 from subagents.errors import Forbidden
 
@@ -20,11 +20,6 @@ _MAY: Final = {
     AccessLevel.READ: "only read",
     AccessLevel.WRITE: "write where it works",
     AccessLevel.FULL: "do everything",
-}
-_KEPT: Final = {
-    Keeper.PROGRAM: "its program's sandbox",
-    Keeper.BUBBLEWRAP: "bubblewrap",
-    Keeper.TOOLS: "its tools (it has no shell)",
 }
 
 
@@ -111,20 +106,6 @@ def of_run(access: Access | None, run_id: str, agent_id: str) -> tuple[Ceiling, 
 def network_deny(access: Access) -> tuple[str, ...]:
     """The kinds of tools that go where the network is not allowed and tools must keep it so."""
     return () if access.network else NETWORK_KINDS
-
-
-def in_words(access: Access) -> str:
-    """One line for people and agents: ``may read, and write below /w; network (bubblewrap)``."""
-    match access.level:
-        case AccessLevel.READ:
-            may = "may read, and write nothing"
-        case AccessLevel.WRITE:
-            may = f"may read, and write below {access.below}"
-        case AccessLevel.FULL:
-            may = "may do everything its user may"
-    network = "network" if access.network else "no network"
-    kept = f"; kept by {_KEPT[access.kept_by]}" if access.kept_by is not None else ""
-    return f"{may}; {network}{kept}"
 
 
 def _most(wanted: AccessLevel, ceiling: Ceiling, *, cwd: str) -> AccessLevel:

@@ -57,6 +57,27 @@ class Access(Value, frozen=True):
         return self.level is not AccessLevel.FULL or not self.network
 
 
+_KEPT = {
+    Keeper.PROGRAM: "its program's sandbox",
+    Keeper.BUBBLEWRAP: "bubblewrap",
+    Keeper.TOOLS: "its tools (it has no shell)",
+}
+
+
+def in_words(access: Access) -> str:
+    """One line for people and agents: ``may read, and write below /w; network (bubblewrap)``."""
+    match access.level:
+        case AccessLevel.READ:
+            may = "may read, and write nothing"
+        case AccessLevel.WRITE:
+            may = f"may read, and write below {access.below}"
+        case AccessLevel.FULL:
+            may = "may do everything its user may"
+    network = "network" if access.network else "no network"
+    kept = f"; kept by {_KEPT[access.kept_by]}" if access.kept_by is not None else ""
+    return f"{may}; {network}{kept}"
+
+
 class Ceiling(Value, frozen=True):
     """The most that the runs of one caller may do, because the caller may do no more itself."""
 

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.run.access import in_words
 from subagents.domain.run.outcome import Outcome, Status
 from subagents.domain.run.run import Dependency, Run
 from subagents.domain.run.spec import Artifact, Budget, Contract, RunSpec
@@ -135,6 +136,8 @@ def _limits(run: Run) -> list[str]:
     if resolved.shared_budget is not None:
         shared = _amounts(resolved.shared_budget)
         limits.append(f"Left for you and all others below your requester at your spawn: {shared}")
+    if resolved.access is not None and resolved.access.is_bound:
+        limits.append(f"You {in_words(resolved.access)}. Whatever else fails")
     if resolved.effective_tools is not None:
         limits.append(f"Your tools: {', '.join(resolved.effective_tools) or 'none'}")
     elif resolved.tools_deny:

@@ -16,7 +16,7 @@ from subagents.config.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.rules import admission, ceilings, continuation, contract, reservations
 from subagents.domain.rules.tool_kinds import abroad, intersection, offers
-from subagents.domain.run.access import Access, Ceiling
+from subagents.domain.run.access import Access, Ceiling, in_words
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.run import (
     Child,
@@ -725,7 +725,7 @@ def _narrowed(access: Access) -> tuple[str, ...]:
     """What a receipt says of a run that may do less than its agent."""
     if access.narrowed is None:
         return ()
-    said = f"it {ceilings.in_words(access)}, because {access.narrowed}"
+    said = f"it {in_words(access)}, because {access.narrowed}"
     return (f"{said}; for more, name it in access, and the user is asked",)
 
 
