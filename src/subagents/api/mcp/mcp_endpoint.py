@@ -39,6 +39,8 @@ UNREAD_S: Final = 60.0
 SERVER_ERROR: Final = -32000
 """JSON-RPC leaves this number to servers; ours say what is wrong in ``data``."""
 CALL_ID_CHARS_MAX: Final = 200
+LOAD_AFTER_S: Final = 2.0
+"""After the daemon answers. A bridge asks at once, so a client's first call waits for less."""
 _IMPLEMENTATION: Final = "subagents.api.mcp.mcp_server"
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -93,9 +95,16 @@ class McpEndpoint:
             client_acknowledges=request.headers.get("x-subagents-ack") == "explicit",
         )
 
-    def start(self) -> None:
-        """Load the protocol's package in the background. Idempotent; needs a running loop."""
-        self._started()
+    def start_soon(self) -> None:
+        """Load the protocol's package in the background, a moment from now; needs a running loop.
+
+        Not at once: who started the daemon for one command waits for it now.
+        """
+        asyncio.get_running_loop().call_later(LOAD_AFTER_S, self._load)
+
+    def _load(self) -> None:
+        if not self._closing.is_set():
+            self._started()
 
     async def _sessions(self) -> Sessions:
         """The running session manager.

@@ -138,7 +138,7 @@ async def _serve_all(
 
         def is_ready() -> None:
             when_ready()
-            app.state.mcp.start()
+            app.state.mcp.start_soon()
 
         supervisors = SupervisorServer(services)
         try:
