@@ -1,5 +1,6 @@
 """What is shown is harmless, plain where nobody looks, and says how a run ended."""
 
+import msgspec
 import pytest
 
 from subagents.api.wire.message_answers import Progress
@@ -19,6 +20,7 @@ from subagents.cli import output
 from subagents.cli.runs.follow import exit_code
 from subagents.cli.show import render
 from subagents.errors import UsageError
+from subagents.text import harmless
 
 
 @pytest.mark.requirement("cli:plain")
@@ -31,6 +33,19 @@ def test_a_table_without_a_terminal_is_aligned_columns(capsys: pytest.CaptureFix
 def test_a_long_cell_is_cut_with_a_sign(capsys: pytest.CaptureFixture[str]) -> None:
     output.table(["x"], [["y" * 200]])
     assert capsys.readouterr().out == f"X\n{'y' * 71}…\n"
+
+
+@pytest.mark.requirement("cli:json", "cli:harmless")
+def test_json_escapes_c1_and_bidirectional_controls_and_means_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "a\x9b31m\x85\x7f\u202eb\u2066\u200f\u061c\u2028 é日"
+    output.document({"text": text})
+    shown = capsys.readouterr().out
+    assert msgspec.json.decode(shown) == {"text": text}
+    assert harmless(shown) == shown
+    assert shown.count("\\u") == 8
+    assert "é日" in shown
 
 
 @pytest.mark.requirement("cli:json")

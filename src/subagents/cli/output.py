@@ -4,6 +4,7 @@ Rich is imported only when stdout is a terminal, and never for one plain line.
 """
 
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from subagents.errors import SubagentsError, UsageError
 from subagents.text import harmless, one_line
 
 CELL_CHARS_MAX: Final = 72
+_JSON_HARMFUL: Final = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 STYLES: Final = {
     "ok": "green",
     "passed": "green",
@@ -80,7 +82,15 @@ def document(value: object) -> None:
     raw = msgspec.json.encode(value)
     if sys.stdout.isatty():
         raw = msgspec.json.format(raw, indent=2)
-    sys.stdout.write(f"{raw.decode()}\n")
+    sys.stdout.write(f"{harmless_json(raw)}\n")
+
+
+def harmless_json(raw: bytes) -> str:
+    """JSON of which no terminal makes anything: JSON escapes only the controls below 32.
+
+    C1 controls, too, move a cursor, and bidirectional ones show text in another order than it is.
+    """
+    return _JSON_HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", raw.decode())
 
 
 def failure(error: SubagentsError, *, as_json: bool) -> None:

@@ -1,5 +1,7 @@
 """The daemon's life at the command line."""
 
+import os
+
 import msgspec
 import pytest
 from tests.cli.cli_home import Home, gate, until
@@ -102,3 +104,18 @@ def test_without_a_good_configuration_before_a_broken_one_starts_nothing(home: H
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text("[agents.x\n")
     assert home.cli("up").code == 7
+
+
+@pytest.mark.requirement("files:private")
+def test_what_is_said_to_be_its_owners_alone_is_whatever_the_umask(home: Home) -> None:
+    before = os.umask(0)
+    try:
+        home.ok("run", "echo hello")
+    finally:
+        os.umask(before)
+    state = Paths.resolve(home.env()).state_dir
+    files = [state / "subagents.db", state / "daemon.log", *state.glob("transcripts/*/*.jsonl")]
+    assert len(files) >= 3
+    kept = [*files, state / "last-good-config.toml", Paths.resolve(home.env()).socket]
+    directories = [each for each in (state, *state.rglob("*")) if each.is_dir()]
+    assert {oct(each.stat().st_mode & 0o077) for each in (*kept, *directories)} == {"0o0"}

@@ -90,7 +90,7 @@ def _number(answer: Document) -> int:
 
 def _print(event: Document, *, json: bool) -> None:
     if json:
-        sys.stdout.write(f"{msgspec.json.encode(event).decode()}\n")
+        sys.stdout.write(f"{output.harmless_json(msgspec.json.encode(event))}\n")
         return
     at_ms = milliseconds_of(str(event.get("occurredAt"))) or 0
     at = time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
