@@ -41,6 +41,7 @@ from subagents.domain.run.outcome import (
     Verification,
 )
 from subagents.domain.run.run import (
+    RULES,
     Attempt,
     AttemptSession,
     AttemptTimes,
@@ -113,6 +114,7 @@ def spawned(
         requester=ME,
         depth=1,
         session_key=CHILD_SESSION,
+        rules=RULES,
     )
     return replace(event, **changes)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run import events as e
 from subagents.domain.run.outcome import Outcome
-from subagents.domain.run.run import Dependency, Exit, Run
+from subagents.domain.run.run import RULES, Dependency, Exit, Run
 from subagents.domain.run.signals import Exited, ResultSeen, Signal
 from subagents.domain.run.spec import (
     Abilities,
@@ -43,6 +43,7 @@ def spawned(
         requester=MAIN,
         depth=1,
         session_key=CHILD,
+        rules=RULES,
         dependencies=tuple(Dependency(run_id=RunId(f"r-{name}"), label=name) for name in waits_for),
     )
 

@@ -416,7 +416,6 @@ class Outbox:
             at_ms=now,
             attempt=number,
             verification=replace(verification, verified_at_ms=now),
-            named_once=True,
         )
 
     async def _check(self, run: Run, contract: Contract) -> Verification:

@@ -171,6 +171,8 @@ EXACT = {
 def filled(kind: inspect.Type, text: str) -> list[Any]:
     """Values of a type as JSON has them, with that text wherever it takes one."""
     match kind:
+        case inspect.Metadata(type=described):
+            return filled(described, text)
         case inspect.StrType():
             return [text]
         case inspect.EnumType(cls=cls):

@@ -19,11 +19,11 @@ from subagents.domain.run.events import (
     TimerCause,
     TimerFired,
 )
-from subagents.domain.run.outcome import DeferReason, Deferred
+from subagents.domain.run.outcome import DeferReason, Deferred, Reason
 from subagents.domain.run.run import Request
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.spec import Budget, RunSpec
-from subagents.domain.run.values import RequestId
+from subagents.domain.run.values import RequestId, replace
 
 
 def a_life(timeout_ms: int = 0, budget: Budget | None = None, **spec: Any) -> Life:
@@ -99,6 +99,20 @@ def test_a_run_that_waits_for_its_provider_has_no_deadline() -> None:
     run = a_life(100_000).start().signal(refused).exit(1).run
 
     assert next_due_ms(run) == run.retry.due_ms == NOW_MS + 900_000
+
+
+@pytest.mark.requirement("limits:wait:deadline")
+def test_a_run_of_0_1_0_that_waits_for_its_provider_ends_at_its_deadline_as_it_was_told() -> None:
+    refused = ResultSeen(key="r", text="429", is_error=True, is_limit=True, retry_after_ms=900_000)
+    run = replace(a_life(100_000).start().signal(refused).exit(1).run, rules=0)
+
+    event = timer_event(run, NOW_MS + 100_000)
+
+    assert event is not None
+    assert event.cause is TimerCause.PROVIDER_WAIT
+    outcome = reduce(run, event).run.outcome
+    assert outcome is not None
+    assert outcome.reason is Reason.DEADLINE
 
 
 @pytest.mark.requirement("timers:cause")

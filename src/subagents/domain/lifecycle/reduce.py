@@ -262,6 +262,7 @@ def _spawned(event: Spawned) -> Transition:
         lineage=Lineage(
             requester_run=event.requester_run, retry_from=event.retry_from, depth=event.depth
         ),
+        rules=event.rules,
         phase=P.WAITING if unsettled or event.approval is not None else P.QUEUED,
         times=RunTimes(created_at_ms=event.at_ms, phase_since_ms=event.at_ms),
         session=RunSession(first_key=event.session_key, continues=event.continues),
@@ -678,6 +679,10 @@ def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     match run.phase:
         case P.WAITING:
             return _wait_timed_out(run, at_ms)
+        case P.RETRY_WAIT | P.QUEUED if (
+            late := provider_limits.past_deadline(run, at_ms)
+        ) is not None:
+            return settle(run, late, at_ms)
         case P.RETRY_WAIT:
             if run.control.paused or run.retry.due_ms is None or at_ms < run.retry.due_ms:
                 return Transition(run, stale=True)
@@ -939,7 +944,7 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
         return settle(run, attempt_outcome, event.at_ms)
     text = (
         failures_text(verification)
-        if event.named_once
+        if run.rules
         else "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
     )
     if verification.verdict is Verdict.COULD_NOT_CHECK:

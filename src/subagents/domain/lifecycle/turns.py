@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from subagents.domain.rules import provider_limits
 from subagents.domain.run.effects import Transition
 from subagents.domain.run.events import AttemptStarted, ChildReturned
 from subagents.domain.run.outcome import Reason
@@ -21,7 +22,7 @@ def first(run: Run, event: AttemptStarted) -> Attempt:
         times=replace(
             attempt.times,
             started_at_ms=event.at_ms,
-            deadline_ms=deadline,
+            deadline_ms=provider_limits.inherited_deadline_ms(run) or deadline,
         ),
         turn=attempt.turn if event.pid is None else Turn(pid=event.pid),
         session=attempt.session

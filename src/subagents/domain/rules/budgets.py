@@ -238,7 +238,7 @@ def assess(before: Run, run: Run, at_ms: int) -> Assessment:
 
 def _with_leap(budget: Budget, before: Run, run: Run) -> Run:
     """Remember by how much the report grew the sums with which a limit was passed."""
-    if run.budget.leap is not None:
+    if run.budget.leap is not None or not run.rules:
         return run
     used, known = spending.spent(run), spending.spent(before)
     tokens, cost = spending.tokens(used) or 0, used.cost_usd or 0

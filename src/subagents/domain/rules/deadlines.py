@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from subagents.domain.alerts import allowance
-from subagents.domain.rules import budgets
+from subagents.domain.rules import budgets, provider_limits
 from subagents.domain.rules.evidence import settle_due_ms
 from subagents.domain.run.events import TimerCause, TimerFired
 from subagents.domain.run.run import Attempt, Phase, Run
@@ -37,6 +37,7 @@ def _deadlines(run: Run) -> Iterator[tuple[int | None, TimerCause]]:
             for request in run.pending_requests:
                 yield request.deadline_ms, TimerCause.QUESTION_TIMEOUT
         case P.QUEUED | P.RETRY_WAIT:
+            yield provider_limits.deadline_ms(run), TimerCause.PROVIDER_WAIT
             yield budgets.due_ms(run), TimerCause.BUDGET
             if run.phase is P.RETRY_WAIT and not run.control.paused:
                 yield run.retry.due_ms, TimerCause.RETRY_DUE

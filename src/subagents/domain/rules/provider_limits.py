@@ -14,7 +14,7 @@ can be refused ten times in as many seconds, and that says nothing of the minute
 
 from typing import Final
 
-from subagents.domain.run.outcome import Outcome
+from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import (
     Child,
     Limited,
@@ -74,6 +74,34 @@ def given_up(run: Run, outcome: Outcome, at_ms: int) -> Outcome:
     if asked is not None:
         why += f", and the provider asks for {duration(asked)} more"
     return replace(outcome, error=f"{outcome.error or 'provider limit'} ({why})")
+
+
+def deadline_ms(run: Run) -> int | None:
+    """When a run of 0.1.0 ends though it waits for its provider: there its timeout went on."""
+    if run.rules or run.retry.limited is None or not run.attempts:
+        return None
+    return run.attempt.times.deadline_ms
+
+
+def past_deadline(run: Run, at_ms: int) -> Outcome | None:
+    """How such a run ends."""
+    due = deadline_ms(run)
+    if due is None or at_ms < due or run.retry.limited is None:
+        return None
+    return Outcome(
+        status=Status.TIMEOUT,
+        reason=Reason.DEADLINE,
+        error=f"its deadline passed while it waited for the provider: {run.retry.limited.text}",
+    )
+
+
+def inherited_deadline_ms(run: Run) -> int | None:
+    """Of a run of 0.1.0: its attempt before the newest one, when its provider ended that."""
+    before = run.attempts[-2] if not run.rules and len(run.attempts) > 1 else None
+    if before is None or before.outcome is None:
+        return None
+    is_limit = before.outcome.reason is Reason.PROVIDER_LIMIT
+    return before.times.deadline_ms if is_limit else None
 
 
 def resumes(run: Run) -> str | None:

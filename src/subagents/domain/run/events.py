@@ -54,6 +54,8 @@ class Spawned(Fact, frozen=True, tag=True):
     continues: Continues | None = None
     approval: Request | None = None
     """What a person is asked first; None = nothing."""
+    rules: int = 0
+    """Which rules of the reducer hold for it (``run.RULES``); 0 = those of 0.1.0."""
 
 
 class DependencySettled(Fact, frozen=True, tag=True):
@@ -138,7 +140,7 @@ class TimerCause(StrEnum):
 
     DEPENDENCY_TIMEOUT = "dependency_timeout"
     PROVIDER_WAIT = "provider_wait"
-    """Only in journals of 0.1.0, where a deadline held while a run waited for its provider."""
+    """Only of runs of 0.1.0, whose deadline holds while they wait for their provider."""
     RETRY_DUE = "retry_due"
     DELIVERY_DUE = "delivery_due"
     DEADLINE = "deadline"
@@ -164,8 +166,6 @@ class TimerFired(Fact, frozen=True, tag=True):
 class VerificationFinished(Fact, frozen=True, tag=True):
     attempt: int
     verification: Verification
-    named_once: bool = False
-    """Its failures are told as ``failures_text`` says; in 0.1.0 what each is about stood twice."""
 
 
 class CancelRequested(Fact, frozen=True, tag=True):

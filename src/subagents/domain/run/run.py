@@ -641,6 +641,11 @@ class Conclusion(Value, frozen=True):
         return self.bytes_total > self.bytes_here
 
 
+RULES: Final = 1
+"""What a spawn of this version writes down: a run ends under the rules that it began under, so that
+its journal folds to it and what its requester was told holds. 0 = those of 0.1.0."""
+
+
 class Run(Value, frozen=True):
     """One delegated task from spawn to cleanup; exactly one phase; the id never changes.
 
@@ -675,6 +680,8 @@ class Run(Value, frozen=True):
     """None until the run is settled."""
     delivery: Delivery | None = None
     """Of its announcement; None until the run is settled."""
+    rules: int = 0
+    """Under which it ends; see ``RULES``."""
 
     @property
     def outcome(self) -> Outcome | None:

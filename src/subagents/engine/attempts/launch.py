@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from subagents.domain.rules import provider_limits
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import attempt_id
 from subagents.domain.text import prompt
@@ -11,8 +12,8 @@ from subagents.ports import AttemptRef, Launch
 def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
     """The newest attempt of ``run``, ready to start."""
     attempt, resolved = run.attempt, run.resolved
-    deadline = None
-    if resolved.timeout_ms:
+    deadline = provider_limits.inherited_deadline_ms(run)
+    if deadline is None and resolved.timeout_ms:
         deadline = attempt.times.requested_at_ms + resolved.timeout_ms
     return Launch(
         attempt_id=run.attempt_id,

@@ -19,6 +19,7 @@ from subagents.domain.rules.tool_kinds import abroad, intersection, offers
 from subagents.domain.run.access import Access, Ceiling, in_words
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.run import (
+    RULES,
     Child,
     Dependency,
     Phase,
@@ -450,6 +451,7 @@ class Spawner:
             session_key=SessionKey(f"agent:{agent_id}:subagent:{self._ids.session_uuid()}"),
             retry_from=retry_from,
             continues=session_chain.continues(previous),
+            rules=RULES,
         )
         return Draft(
             spawned=spawned,
