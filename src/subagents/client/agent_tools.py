@@ -29,6 +29,7 @@ Action = Literal[
     "inbox",
     "answer",
     "result",
+    "redeliver",
     "attention",
 ]
 
