@@ -76,6 +76,8 @@ class ClaudePlace:
     model: ScriptedModel
     waits_for_servers: bool = True
     """A session of the SDK begins without the tools of a server that is still starting."""
+    ceiling: str | None = None
+    """What its workers may do at most, as its user set it; None = what its own mode says."""
 
     @property
     def project(self) -> Path:
@@ -103,7 +105,8 @@ class ClaudePlace:
     @property
     def server(self) -> Document:
         """Our bridge as an entry of Claude Code's configuration."""
-        return {"type": "stdio", "command": "subagents", "args": ["mcp"]}
+        ceiling = [] if self.ceiling is None else ["--ceiling", self.ceiling]
+        return {"type": "stdio", "command": "subagents", "args": ["mcp", *ceiling]}
 
     def flags(self, *, plugin: bool) -> list[str]:
         """How Claude Code is told of us: as a plugin, or as a server alone."""

@@ -33,7 +33,7 @@ def show_that_all_results_arrive_once(root: Path, one: Bed, other: Bed) -> None:
             bed.prepare(model.url, own / bed.name)
             config = bed.config(model.url, own / bed.name) + config
         with live_home(root, config=config) as home:
-            claude = ClaudePlace(home, model)
+            claude = ClaudePlace(home, model, ceiling="full")
             agents = dict(zip(NAMES, (one, other, one), strict=True))
             for name, bed in agents.items():
                 model.scripts[name] = _work(bed, name, home.work)

@@ -104,8 +104,8 @@ class Doors:
             return
         run_id = RunId(name.removesuffix(ANNOUNCE_SUFFIX))
         run = self._judge.view.get(run_id)
-        if run is None or run.outcome is None:
-            # Committed a moment ago, maybe, and not published yet.
+        if run is None or run.outcome is None or run.announcement_consumed_ms is not None:
+            # Settled, or offered once more: committed a moment ago, maybe, and not published yet.
             run = self._judge.look_up(run_id)
         if run is None or run.outcome is None:
             self._judge.fail("nothing seen before its commit", f"{name} at {door}")

@@ -46,7 +46,9 @@ def test_it_leads_a_session_and_ignores_no_signal_and_has_no_open_file(
         assert process.session == pid
         assert found == "1\n"
         blocked, ignored, *descriptors, end = (tmp_path / "said").read_text().split("\n")[:-1]
-        assert int(blocked.split()[1], 16) == int(ignored.split()[1], 16) == 0
+        # Those of the C library, from 32 on, come from whoever started the tests.
+        masks = [int(each.split()[1], 16) & 0x7FFFFFFF for each in (blocked, ignored)]
+        assert masks == [0, 0]
         assert (set(descriptors) - {"10"}, end) == ({"0", "1", "2"}, "end")
     finally:
         os.killpg(pid, signal.SIGKILL)

@@ -22,6 +22,7 @@ from subagents.domain.rules.current_alerts import Concern, concerns
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.events import Alerted
 from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.spec import Cleanup
 from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.transcript.transcript_query import Checkpoint, LogPage, LogQuery
@@ -135,8 +136,11 @@ class Recorder:
     async def record(self, run: Run, output: OutputBatch) -> None:
         """Take over what the run's newest attempt said; it is written within ``GATHER_S``.
 
-        Who says much waits until there is room.
+        Who says much waits until there is room. Of a session that was deleted nothing is kept: a
+        worker that was given up may go on talking.
         """
+        if self._is_deleted(run):
+            return
         opened = self._of(run.id)
         seq = self._ledger.live.get(run.id, run).seq
         opened.pieces.append(Pieces(len(run.attempts), self._clock.now_ms(), seq, output))
@@ -185,12 +189,14 @@ class Recorder:
         return opened.is_kept
 
     async def forget(self, run_id: RunId) -> None:
-        """Delete the run's transcript; it goes with its run."""
-        self._waiting.pop(run_id, None)
-        opened = self._open.pop(run_id, None)
-        if opened is not None:
+        """Delete the run's transcript; it goes with its run, or with its session."""
+        opened = self._of(run_id)
+        async with opened.lock:  # who writes now would bring it back
+            self._waiting.pop(run_id, None)
+            self._open.pop(run_id, None)
+            opened.pieces.clear()
             opened.is_idle.set()
-        await self._off_loop(lambda: self._transcripts.forget(run_id))
+            await self._off_loop(lambda: self._transcripts.forget(run_id))
 
     async def write_on(self) -> None:
         """Write the output of all runs together, until cancelled."""
@@ -290,6 +296,11 @@ class Recorder:
         return due is not None and self._clock.now_ms() >= due
 
     # -- steps -----------------------------------------------------------------------------
+
+    def _is_deleted(self, run: Run) -> bool:
+        known = self._ledger.live.get(run.id)
+        is_over = known is None or known.phase in {Phase.CLEANUP_PENDING, Phase.COMPLETED}
+        return is_over and run.spec.cleanup is Cleanup.DELETE
 
     def _of(self, run_id: RunId) -> _Open:
         return self._open.setdefault(run_id, _Open())
