@@ -40,6 +40,7 @@ LIKELY = {
     "cancels_no_children": 14,
     "consumes_twice": 8,
     "forgets_idempotency_keys": 9,
+    "forgets_what_is_held": 1073,
     "leases_to_everybody": 3,
     "loses_attempts_that_are_watched": 4,
     "never_takes_an_offer_back": 37,
