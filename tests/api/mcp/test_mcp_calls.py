@@ -52,14 +52,22 @@ def test_a_long_wait_shows_progress_to_who_asked_for_it(
 ) -> None:
     monkeypatch.setattr(wait_tool, "TELL_S", 0.02)
     told: list[tuple[float, str | None]] = []
+    is_told = asyncio.Event()
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         told.append((progress, message))
+        if len(told) == 2:
+            is_told.set()
 
     async def scenario(home: Home) -> None:
         async with connected(home, era, desk(home)) as client:
-            await client.call_tool("sessions_spawn", {"task": "x", "agentId": "slow", "label": "w"})
-            answer = await client.call_tool("sessions_wait", {}, progress_callback=note)
+            await client.call_tool("sessions_spawn", {"task": "x", "agentId": "hang", "label": "w"})
+            wait = asyncio.create_task(
+                client.call_tool("sessions_wait", {}, progress_callback=note)
+            )
+            await is_told.wait()
+            await client.call_tool("subagents", {"action": "kill", "target": "w"})
+            answer = await wait
             assert answer.structured_content is not None
             assert len(answer.structured_content["completed"]) == 1
 
