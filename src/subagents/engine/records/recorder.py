@@ -53,6 +53,8 @@ class _Open:
     is_read: bool = False
     """The checkpoint is what the log says, or newer."""
     pieces: list[Pieces] = field(default_factory=list)
+    is_deleted: bool = False
+    """Its transcript was deleted while somebody waited to write on."""
     pending: int = 0
     """Number of pieces in ``pieces``."""
     is_idle: asyncio.Event = field(default_factory=asyncio.Event)
@@ -195,6 +197,7 @@ class Recorder:
             self._waiting.pop(run_id, None)
             self._open.pop(run_id, None)
             opened.pieces.clear()
+            opened.is_deleted = True
             opened.is_idle.set()
             await self._off_loop(lambda: self._transcripts.forget(run_id))
 
@@ -309,7 +312,7 @@ class Recorder:
         """Write all that is known of one run now, and return where its transcript stands."""
         opened = self._of(run.id)
         async with opened.lock:
-            if self._is_paused:
+            if self._is_paused or opened.is_deleted:
                 return opened.checkpoint
             page = self._page(run, opened, looks=looks)
             try:
