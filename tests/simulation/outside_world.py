@@ -193,7 +193,8 @@ class World:
             return False
         now = self.loop.time()
         for other in self.workers.values():
-            if other.run_id == launch.run_id and other.ends_s > now:
+            # The loop rounds: what ends at this moment is over.
+            if other.run_id == launch.run_id and other.ends_s > now + 1e-9:
                 self.judge.fail(
                     "at most one live worker per run",
                     f"{launch.attempt_id} beside {other.attempt_id}",
