@@ -474,6 +474,25 @@ def test_forgetting_deletes_the_attempt_and_nothing_else(bench: Bench) -> None:
     assert list(bench.root.iterdir()) == []
 
 
+@pytest.mark.requirement("runtimes:forget")
+def test_a_file_that_goes_while_an_attempt_is_deleted_leaves_no_other_behind(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = AttemptDirectory(bench.root, bench.ref().run_id, 2)
+    place.create({"task": b"secret", "out": b"said"})
+    unlink = os.unlink
+
+    def gone_before(name: str, *, dir_fd: int | None = None) -> None:
+        monkeypatch.undo()
+        unlink(name, dir_fd=dir_fd)
+        unlink(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", gone_before)
+    place.delete()
+
+    assert not place.path.exists()
+
+
 @pytest.mark.requirement("runtimes:private-files")
 def test_attempt_files_are_private_and_ids_cannot_leave_the_root(bench: Bench) -> None:
     bench.ended("sh", "-c", "umask")

@@ -174,8 +174,10 @@ class AttemptDirectory:
 
     def delete(self) -> None:
         """Delete the directory, and the run's when this was its last attempt. Idempotent."""
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(self.path)
+        while self.path.exists():
+            # Output is let go of beside this: a file that is gone first ends rmtree half way.
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(self.path)
         with contextlib.suppress(OSError):  # other attempts are still there, or it is gone
             self.path.parent.rmdir()
 
