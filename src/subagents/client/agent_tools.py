@@ -9,29 +9,13 @@ own hand, can.
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Unpack, cast
 
+from subagents.api.wire.requests import Action
 from subagents.client.client import AsyncClient, Document, error_from, segment
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.errors import UsageError
 
 WAIT_S: Final = 30.0
 """``sessions_wait`` holds a call so long when nothing else was said."""
-
-Action = Literal[
-    "list",
-    "status",
-    "log",
-    "steer",
-    "interrupt",
-    "kill",
-    "pause",
-    "resume",
-    "why",
-    "inbox",
-    "answer",
-    "result",
-    "redeliver",
-    "attention",
-]
 
 
 class Tools:

@@ -129,10 +129,10 @@ def test_commands_are_refused_unless_the_operator_allowed_them() -> None:
 @pytest.mark.requirement("contract:agents-stay-inside")
 @pytest.mark.parametrize("field", ["path", "newer_than"])
 def test_an_agents_contract_names_files_below_its_directory_alone(field: str) -> None:
-    validate(one(**{field: "/work/here/a"}), commands_allowed=False, within="/work/here")
+    validate(one(**{field: "/project/here/a"}), commands_allowed=False, within="/project/here")
     validate(one(**{field: "/etc/shadow"}), commands_allowed=False)
-    with pytest.raises(ContractError, match="must be below the working directory /work/here"):
-        validate(one(**{field: "/etc/shadow"}), commands_allowed=False, within="/work/here")
+    with pytest.raises(ContractError, match="must be below the working directory /project/here"):
+        validate(one(**{field: "/etc/shadow"}), commands_allowed=False, within="/project/here")
 
 
 @pytest.mark.requirement("contract:good:accepted")

@@ -5,7 +5,7 @@ they leave open with null, so null is the same as absent.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta
@@ -28,22 +28,7 @@ TAIL_LINES_MAX: Final = 10_000
 MINUTES_MAX: Final = 60 * 24 * 366
 ATTEMPT_MAX: Final = 10_000
 UNTIL: Final = ("any", "all")
-ACTIONS: Final = (
-    "list",
-    "status",
-    "log",
-    "steer",
-    "interrupt",
-    "kill",
-    "pause",
-    "resume",
-    "why",
-    "inbox",
-    "answer",
-    "result",
-    "redeliver",
-    "attention",
-)
+ACTIONS: Final[tuple[str, ...]] = get_args(wire.Action)
 
 T = TypeVar("T", bound=msgspec.Struct)
 Selector = Annotated[str, Meta(min_length=1, max_length=300)]

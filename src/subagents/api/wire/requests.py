@@ -6,7 +6,7 @@ is allowed; nothing was stored. HTTP and MCP share this file.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -61,6 +61,24 @@ MetricValue = Annotated[str, Meta(max_length=200)] | int | float
 
 
 LISTS: Final = frozenset(each.name for each in parameters(RunSpec) if each.is_list)
+
+Action = Literal[
+    "list",
+    "status",
+    "log",
+    "steer",
+    "interrupt",
+    "kill",
+    "pause",
+    "resume",
+    "why",
+    "inbox",
+    "answer",
+    "result",
+    "redeliver",
+    "attention",
+]
+"""What the tool ``subagents`` does with a run."""
 
 
 class Body(Value, frozen=True, forbid_unknown_fields=True):
