@@ -157,6 +157,26 @@ def test_a_caller_that_lost_what_it_read_is_given_it_again_once_and_on_record(
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("delivery:redelivered")
+def test_a_result_is_offered_once_more_only_when_that_is_committed(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        mailbox, ledger = world.parts.mailbox, world.parts.ledger
+        run_id = await world.spawn()
+        await world.clock.result(mailbox.wait([run_id], session=ME, reader="first"))
+        await world.clock.result(mailbox.acknowledge([announcement_id(run_id)], reader="first"))
+        await world.until(run_id, Phase.COMPLETED)
+        await ledger.load_run(run_id)
+        ledger.apply_now(run_id, Redelivered(at_ms=world.clock.now_ms(), by=ME, inbox=ME))
+
+        early = await mailbox.wait([run_id], session=ME, timeout_s=0, reader="second")
+        await ledger.committed()
+        then = await mailbox.wait([run_id], session=ME, timeout_s=0, reader="second")
+
+        assert [early.offered, then.offered] == [(), (announcement_id(run_id),)]
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("queries:attention")
 def test_a_given_up_result_that_was_read_needs_no_attention(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:

@@ -259,8 +259,9 @@ class Mailbox:
         return session in {moved_to, self._ledger.living_inbox(run)}
 
     def _is_consumed(self, run: Run) -> bool:
+        # A consumption counts as soon as it is decided, a redelivery only once it is committed.
         newest = self._ledger.live.get(run.id, run)
-        return newest.announcement_consumed_ms is not None
+        return any(each.announcement_consumed_ms is not None for each in (run, newest))
 
     # -- the inbox -------------------------------------------------------------------------
 
