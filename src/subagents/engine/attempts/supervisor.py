@@ -242,6 +242,8 @@ class Supervisor:
                 elif isinstance(seen, TERMINAL):
                     self._flush(run, watched)
                     self._apply(run, seen)
+                    if self._has_gone_on(run):
+                        return True  # and the turn after it needs its files
                     if run.resolved.abilities.survives_daemon:
                         # It has files; one that ends with us keeps nothing that could go.
                         discarding = self._discard(
@@ -382,7 +384,8 @@ class Supervisor:
                 self._tasks.start(discarding, f"discard output of {run.attempt_id}")
 
     def _apply(self, run: Run, signal: Signal) -> None:
-        if run.id not in self._ledger.live:
+        if run.id not in self._ledger.live or self._has_gone_on(run):
+            # When its lease ran out before its end was seen, that is not the end of the next turn.
             return
         self._provider_gates.see(run, signal)
         if isinstance(signal, ProgressSeen):
@@ -398,6 +401,15 @@ class Supervisor:
             live is not None
             and live.phase in HOLDS_SLOT
             and len(live.attempts) == len(run.attempts)
+        )
+
+    def _has_gone_on(self, run: Run) -> bool:
+        """Whether the attempt is in a later turn than that of ``run``."""
+        live = self._ledger.live.get(run.id)
+        return (
+            live is not None
+            and len(live.attempts) == len(run.attempts)
+            and live.attempt.turn.number > run.attempt.turn.number
         )
 
     # -- leases ----------------------------------------------------------------------------
