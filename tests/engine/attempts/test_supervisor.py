@@ -1,14 +1,16 @@
 """Live attempts are watched, adopted after a restart, and lost when nobody can watch them."""
 
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.engine.world import World, in_world
+from tests.engine.world import WatchedRuntime, World, in_world
 
 from subagents.domain.run.outcome import OK, Reason, Status
-from subagents.domain.run.run import (
-    Phase,
-)
+from subagents.domain.run.run import Phase
+from subagents.domain.run.signals import Signal, Vanished
+from subagents.domain.run.worker_output import OutputBatch
+from subagents.ports import AttemptRef
 
 
 @pytest.mark.requirement("recovery:adopts", "field:restart-repeats-work")
@@ -62,6 +64,38 @@ def test_a_worker_nobody_can_watch_is_lost_after_its_lease(tmp_path: Path) -> No
         assert run.outcome.status is Status.LOST
 
     in_world(tmp_path, scenario)
+
+
+class SilentTurns(WatchedRuntime):
+    """A runtime whose further turns say nothing and do not end."""
+
+    async def watch(
+        self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+    ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+        if self.turns:
+            await self._clock.sleep(3_600)
+        async for found in super().watch(ref, cursor=cursor, positions=positions):
+            yield found
+
+
+@pytest.mark.requirement("lease:expired-is-lost")
+def test_the_late_end_of_a_lost_turn_is_not_that_of_the_turn_after_it(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await world.crash()
+        await world.boot(SilentTurns(world.clock))
+        run_id = await world.spawn("parent")
+        first_turn = await world.until(run_id, Phase.RUNNING)
+        await world.spawn_child(run_id, "slow")
+        await world.until(run_id, Phase.ENDING)
+        await world.until(run_id, Phase.RUNNING)
+
+        world.parts.supervisor._apply(first_turn, Vanished(key=f"{run_id}#1:late", error="gone"))
+        await world.parts.ledger.committed()
+
+        run = await world.run(run_id)
+        assert (run.phase, run.attempt.turn.number) == (Phase.RUNNING, 2)
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
 
 
 @pytest.mark.requirement("lease:kept-while-watched")

@@ -240,16 +240,7 @@ class Supervisor:
                     if not watched.held:
                         watched.settled_cursor = cursor
                 elif isinstance(seen, TERMINAL):
-                    self._flush(run, watched)
-                    self._apply(run, seen)
-                    if self._has_gone_on(run):
-                        return True  # and the turn after it needs its files
-                    if run.resolved.abilities.survives_daemon:
-                        # It has files; one that ends with us keeps nothing that could go.
-                        discarding = self._discard(
-                            run, watched.settled_cursor, dict(watched.positions), ended=True
-                        )
-                        self._tasks.start(discarding, f"discard output of {run.attempt_id}")
+                    self._end(run, watched, seen)
                     return True
                 else:
                     self._hold(run, watched, seen)
@@ -264,6 +255,16 @@ class Supervisor:
             watched.broken_since_ms = watched.broken_since_ms or self._clock.now_ms()
             return False
         return True
+
+    def _end(self, run: Run, watched: _Watched, seen: Signal) -> None:
+        self._flush(run, watched)
+        self._apply(run, seen)
+        # One that ends with us keeps no files that could go; a later turn needs them still.
+        if run.resolved.abilities.survives_daemon and not self._has_gone_on(run):
+            discarding = self._discard(
+                run, watched.settled_cursor, dict(watched.positions), ended=True
+            )
+            self._tasks.start(discarding, f"discard output of {run.attempt_id}")
 
     async def _look_at_remains(self, run: Run, seen: Signal) -> None:
         """Before the end of the attempt becomes an event: its readers find these beside it."""
