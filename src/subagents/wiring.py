@@ -16,7 +16,7 @@ from subagents.api.calls.refusals import FILE_NAME, Refusals
 from subagents.api.calls.services import DaemonInfo, Services, wall_ms
 from subagents.config.layers import Config, ConfigCache, load
 from subagents.config.paths import Paths
-from subagents.config.scope_probes import proof_of
+from subagents.config.programs.scope_probes import proof_of
 from subagents.config.settings import DaemonSettings, Settings
 from subagents.config.user_config import UserConfig
 from subagents.couriers.command_courier import CommandCourier

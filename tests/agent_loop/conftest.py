@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents.agent_loop.path_bounds import PathBounds
+from subagents.agent_loop.tools.path_bounds import PathBounds
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from subagents.agent_loop.loop_tools import LoopTool, own_tools
-from subagents.agent_loop.path_bounds import PathBounds, ToolRefused
-from subagents.agent_loop.shell_tool import (
+from subagents.agent_loop.tools.loop_tools import LoopTool, own_tools
+from subagents.agent_loop.tools.path_bounds import PathBounds, ToolRefused
+from subagents.agent_loop.tools.shell_tool import (
     Shell,
 )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from subagents.config import Config, Paths, load
-from subagents.config import program_catalog as programs
+from subagents.config.programs import program_catalog as programs
 
 
 def machine(root: Path, *names: str, **variables: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.config.starter_places import loaded, machine
 
-from subagents.config.program_catalog import PROGRAMS, detect
+from subagents.config.programs.program_catalog import PROGRAMS, detect
 from subagents.config.starter import starter_text
 
 

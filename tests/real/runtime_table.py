@@ -22,7 +22,7 @@ from tests.real.acp_programs import BEDS as AGENTS  # noqa: E402
 from tests.real.codex_bed import CODEX  # noqa: E402
 from tests.real.install import PROGRAMS, version_here  # noqa: E402
 
-from subagents.config.versions_seen import (  # noqa: E402
+from subagents.config.programs.versions_seen import (  # noqa: E402
     FILE,
     ProgramVersions,
     Trial,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from subagents.domain.rules.budgets import RESERVE
+from subagents.domain.rules.budgets.budgets import RESERVE
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, replace
 

@@ -32,7 +32,7 @@ from subagents.config.settings import (
     Settings,
     SubagentDefaults,
 )
-from subagents.domain.rules.request_holds import Counted, Need
+from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run.run import (
     OVER,
     Decision,

@@ -11,7 +11,7 @@ from tests.simulation.simulator import simulate
 from subagents.domain.lifecycle import accounting
 from subagents.domain.lifecycle import reduce as lifecycle
 from subagents.domain.rules import delivery_route as routing
-from subagents.domain.rules import reservations
+from subagents.domain.rules.budgets import reservations
 from subagents.domain.run import spending
 from subagents.domain.run.effects import Transition
 from subagents.domain.run.events import Alerted, Event, TokenIssued

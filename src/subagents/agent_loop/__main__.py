@@ -11,17 +11,17 @@ import msgspec
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from subagents.agent_loop.daemon_tools import DaemonTools
 from subagents.agent_loop.event_output import EventSink, PrintedEvents
 from subagents.agent_loop.incoming import Incoming
 from subagents.agent_loop.loop import AgentTurn, conversation_of
-from subagents.agent_loop.loop_tools import LoopTool, own_tools
 from subagents.agent_loop.model_request import ModelClient
 from subagents.agent_loop.models import key_of, model_of, settings_of
-from subagents.agent_loop.path_bounds import PathBounds
 from subagents.agent_loop.purse import Purse
 from subagents.agent_loop.shared_limits import LimitGate, fingerprint
-from subagents.agent_loop.shell_tool import Shell
+from subagents.agent_loop.tools.daemon_tools import DaemonTools
+from subagents.agent_loop.tools.loop_tools import LoopTool, own_tools
+from subagents.agent_loop.tools.path_bounds import PathBounds
+from subagents.agent_loop.tools.shell_tool import Shell
 from subagents.errors import SubagentsError
 from subagents.runtimes.llm.llm_assignment import Assignment
 

@@ -28,14 +28,14 @@ from pydantic_ai.messages import (
 )
 
 from subagents.agent_loop.conversation_file import Conversation, unknown, user
-from subagents.agent_loop.daemon_tools import DaemonTools
 from subagents.agent_loop.event_output import EventSink
 from subagents.agent_loop.incoming import Incoming
-from subagents.agent_loop.loop_tools import LoopTool, Returned
 from subagents.agent_loop.model_request import ModelClient, ProviderLimited, error_text
 from subagents.agent_loop.models import cost_usd
-from subagents.agent_loop.path_bounds import ToolRefused
 from subagents.agent_loop.purse import BudgetSpent
+from subagents.agent_loop.tools.daemon_tools import DaemonTools
+from subagents.agent_loop.tools.loop_tools import LoopTool, Returned
+from subagents.agent_loop.tools.path_bounds import ToolRefused
 from subagents.runtimes.llm.llm_assignment import Assignment
 from subagents.text import cut_middle
 

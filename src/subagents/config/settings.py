@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from subagents.domain.rules.shared_caps import DAILY, SharedCap
+from subagents.domain.rules.budgets.shared_caps import DAILY, SharedCap
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.alert import AlertKind, AlertRules
 from subagents.domain.run.spec import COST_USD_MAX, TOKENS_MAX, Budget

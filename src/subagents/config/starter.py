@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from subagents.config.program_catalog import Found, detect
+from subagents.config.programs.program_catalog import Found, detect
 
 
 def usable(found: Sequence[Found]) -> tuple[str, ...]:

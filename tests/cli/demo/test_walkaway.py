@@ -15,7 +15,7 @@ from subagents.cli.demo.demo_fleet import DemoPlace
 from subagents.cli.demo.demo_stage import Voice
 from subagents.cli.demo.walkaway import Walkaway, Worker, chosen, is_fit
 from subagents.client.client import Client
-from subagents.config.program_catalog import CLAUDE, Found
+from subagents.config.programs.program_catalog import CLAUDE, Found
 
 BOUND_S = 60.0
 

@@ -15,12 +15,12 @@ from subagents.cli.setup.doctor_agents import (
     Check,
     agent_checks,
 )
-from subagents.config import program_catalog as programs
 from subagents.config.paths import Paths
-from subagents.config.program_catalog import installed, subject
-from subagents.config.scope_probes import Probe, ProbedClaim, ProbeVerdict
+from subagents.config.programs import program_catalog as programs
+from subagents.config.programs.program_catalog import installed, subject
+from subagents.config.programs.scope_probes import Probe, ProbedClaim, ProbeVerdict
+from subagents.config.programs.versions_seen import versions_seen
 from subagents.config.settings import Agent
-from subagents.config.versions_seen import versions_seen
 from subagents.ports import Runtime
 from subagents.wiring import runtimes_here
 

@@ -13,7 +13,7 @@ from hypothesis.strategies import DataObject
 from tests.engine.runs.test_budget_trees import running, use
 from tests.engine.world import World, in_world
 
-from subagents.domain.rules.request_holds import Counted, Need
+from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run import spending
 from subagents.domain.run.events import RequestHeld
 from subagents.domain.run.outcome import Reason, Status

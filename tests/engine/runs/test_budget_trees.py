@@ -13,7 +13,7 @@ from hypothesis.strategies import DataObject
 from tests.engine.world import ME, World, in_world, settings_of
 from tests.simulation.bills import bill_of
 
-from subagents.domain.rules.budgets import RESERVE
+from subagents.domain.rules.budgets.budgets import RESERVE
 from subagents.domain.run import spending
 from subagents.domain.run.events import ChildSpent, SignalReceived
 from subagents.domain.run.outcome import OK, Reason, Status

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.runtimes.acp.acp_bed import DIALECT, of_agent, opening
 
-from subagents.config.versions_seen import newest_seen
+from subagents.config.programs.versions_seen import newest_seen
 from subagents.errors import UsageError
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.runtimes.acp.acp_bed import DIALECT
 from tests.runtimes.acp.acp_lines import AGENT_NAMES
 
-from subagents.config.versions_seen import newest_seen
+from subagents.config.programs.versions_seen import newest_seen
 from subagents.errors import ConfigError
 from subagents.runtimes.acp.acp_agents import AGENTS, SecondPrompt, facts_of, parse_options
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents.config.versions_seen import versions_seen
+from subagents.config.programs.versions_seen import versions_seen
 from subagents.errors import UsageError
 from subagents.runtimes.process.program_version import check_version
 

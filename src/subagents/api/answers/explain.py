@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, assert_never
 
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.rules import budgets, provider_limits
+from subagents.domain.rules import provider_limits
 from subagents.domain.rules.admission import LaneUse
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import timer_event
 from subagents.domain.run import events
 from subagents.domain.run.outcome import (

@@ -14,8 +14,8 @@ from subagents.api.answers.explain import why_now
 from subagents.api.wire import run_answers as wire
 from subagents.api.wire import usage_answers
 from subagents.api.wire.wire_struct import Document, document_of, iso_or_none
-from subagents.domain.rules import budgets
 from subagents.domain.rules.admission import LaneUse
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace

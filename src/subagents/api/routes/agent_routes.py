@@ -21,8 +21,8 @@ from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import choice, number, word
 from subagents.config.agent_cards import allowed_agents, working_agents
 from subagents.config.paths import Paths
-from subagents.config.program_catalog import installed, subject
-from subagents.config.scope_probes import read_probes
+from subagents.config.programs.program_catalog import installed, subject
+from subagents.config.programs.scope_probes import read_probes
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import agent_of

@@ -32,7 +32,7 @@ from subagents.api.wire.daemon_answers import (
 )
 from subagents.api.wire.parameters import word
 from subagents.api.wire.wire_struct import iso_or_none
-from subagents.domain.rules import shared_caps
+from subagents.domain.rules.budgets import shared_caps
 from subagents.domain.rules.parameter_checks import check_path
 from subagents.errors import UsageError
 from subagents.text import iso

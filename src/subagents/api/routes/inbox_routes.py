@@ -35,7 +35,7 @@ from subagents.api.wire.message_answers import (
 from subagents.api.wire.parameters import flag, number
 from subagents.api.wire.run_answers import WaitError, WaitResult
 from subagents.api.wire.usage_answers import RequestHold
-from subagents.domain.rules.request_holds import Counted, Need
+from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run.run import Priority, Report, Run, Usage
 from subagents.domain.run.values import MessageId, RunId
 from subagents.domain.text.announcement import ANSWER_SUFFIX

@@ -30,7 +30,7 @@ from subagents.cli.setup.daemon_commands import is_alive
 from subagents.cli.setup.doctor_agents import version_of
 from subagents.client.client import Client
 from subagents.client.daemon_start import answers, ensure_daemon
-from subagents.config.program_catalog import Found, Installed, detect
+from subagents.config.programs.program_catalog import Found, Installed, detect
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import EXIT_FAILED, EXIT_OK, SubagentsError, Unavailable, UsageError
 from subagents.text import one_line

@@ -203,7 +203,7 @@ def _agents(home: Paths, records: Sequence[Stats]) -> Iterator[Check]:
 def _workers(home: Paths) -> Iterator[Check]:
     """Each agent's program, and the plugins that bring runtimes."""
     from subagents.config.layers import load  # noqa: PLC0415
-    from subagents.config.scope_probes import read_probes  # noqa: PLC0415
+    from subagents.config.programs.scope_probes import read_probes  # noqa: PLC0415
     from subagents.wiring import runtimes_here  # noqa: PLC0415
 
     runtimes, refused = runtimes_here(home)

@@ -16,8 +16,8 @@ from typing import Final
 
 import msgspec
 
-from subagents.config import program_catalog as programs
-from subagents.config.program_catalog import (
+from subagents.config.programs import program_catalog as programs
+from subagents.config.programs.program_catalog import (
     LLM_PACKAGE,
     LLM_PROVIDERS,
     Installed,
@@ -25,9 +25,9 @@ from subagents.config.program_catalog import (
     login_of,
     subject,
 )
-from subagents.config.scope_probes import SCOPE, Probe, ProbeVerdict
+from subagents.config.programs.scope_probes import SCOPE, Probe, ProbeVerdict
+from subagents.config.programs.versions_seen import Standing, number_in, standing_of, versions_seen
 from subagents.config.settings import Agent
-from subagents.config.versions_seen import Standing, number_in, standing_of, versions_seen
 from subagents.errors import ConfigError, Forbidden
 from subagents.ports import Greeted, Runtime, abilities_of
 from subagents.process_group import run

@@ -14,7 +14,7 @@ from subagents.cli.flags import Json
 from subagents.errors import EXIT_OK, ConfigError, UsageError
 
 if TYPE_CHECKING:  # it looks for programs: only `init` needs it
-    from subagents.config.program_catalog import Found
+    from subagents.config.programs.program_catalog import Found
 
 
 def init(
@@ -36,7 +36,7 @@ def init(
 
         subagents init --yes --json
     """
-    from subagents.config.program_catalog import detect  # noqa: PLC0415
+    from subagents.config.programs.program_catalog import detect  # noqa: PLC0415
     from subagents.config.starter import starter_text, usable  # noqa: PLC0415
 
     file = Path(caller_cwd()) / "subagents.toml"

@@ -25,8 +25,8 @@ from subagents.client.orchestrator import Orchestrator, RunHandle
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.config.layers import load
 from subagents.config.paths import Paths
-from subagents.config.program_catalog import installed, subject
-from subagents.config.scope_probes import (
+from subagents.config.programs.program_catalog import installed, subject
+from subagents.config.programs.scope_probes import (
     SCOPE,
     Probe,
     ProbedClaim,

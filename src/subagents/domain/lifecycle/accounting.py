@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from subagents.domain.lifecycle.steps import with_attempt
-from subagents.domain.rules import budgets
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.evidence import most
 from subagents.domain.run import spending
 from subagents.domain.run.effects import (

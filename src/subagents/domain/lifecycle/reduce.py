@@ -28,7 +28,8 @@ from subagents.domain.lifecycle.steps import (
     with_attempt,
 )
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
-from subagents.domain.rules import budgets, provider_limits
+from subagents.domain.rules import provider_limits
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
 from subagents.domain.rules.retry import retry_delay_ms

@@ -7,7 +7,7 @@ that succeeds, take it away.
 from typing import Final, NamedTuple
 
 from subagents.domain.alerts.detectors import Watch
-from subagents.domain.rules import budgets
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.run import Phase, Run
 from subagents.text import duration

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from subagents.domain.alerts import allowance
-from subagents.domain.rules import budgets, provider_limits
+from subagents.domain.rules import provider_limits
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.evidence import settle_due_ms
 from subagents.domain.run.events import TimerCause, TimerFired
 from subagents.domain.run.run import Attempt, Phase, Run

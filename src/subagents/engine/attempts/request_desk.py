@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from subagents.domain.rules.request_holds import (
+from subagents.domain.rules.budgets.request_holds import (
     Cap,
     Counted,
     Granted,

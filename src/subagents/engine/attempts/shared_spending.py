@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.rules import shared_caps
-from subagents.domain.rules.request_holds import Cap, Counted
-from subagents.domain.rules.shared_caps import NOTHING, SharedCap, Used
+from subagents.domain.rules.budgets import shared_caps
+from subagents.domain.rules.budgets.request_holds import Cap, Counted
+from subagents.domain.rules.budgets.shared_caps import NOTHING, SharedCap, Used
 from subagents.domain.run.events import BudgetExhausted
 from subagents.domain.run.run import BudgetStop, Phase, Run
 from subagents.domain.run.spec import PlanBudget, Resolved, RunSpec

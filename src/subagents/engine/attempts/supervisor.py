@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from subagents.domain.rules import budgets
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.run import spending
 from subagents.domain.run.events import AttemptTakenOver, LeaseExpired, SignalReceived
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run, Usage

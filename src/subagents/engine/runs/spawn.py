@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from subagents.config import agent_cards
-from subagents.config.scope_probes import Proof
+from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
-from subagents.domain.rules import admission, ceilings, continuation, contract, reservations
+from subagents.domain.rules import admission, ceilings, continuation, contract
+from subagents.domain.rules.budgets import reservations
 from subagents.domain.rules.tool_kinds import abroad, intersection, offers
 from subagents.domain.run.access import Access, Ceiling, in_words
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned

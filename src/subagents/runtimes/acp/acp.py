@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from subagents.config.versions_seen import newest_seen
+from subagents.config.programs.versions_seen import newest_seen
 from subagents.domain.rules.evidence import added
 from subagents.domain.rules.tool_kinds import ToolScope
 from subagents.domain.run.access import Access, AccessLevel, Keeper

@@ -3,8 +3,8 @@
 The protocol leaves open what matters most to a supervisor: whether a second prompt steers, waits or
 ends the first one, whether a session can be resumed, what a cancel leaves behind, how a tool
 is switched off. Every field here was found by running the program; with which versions is in
-``config/versions_seen.json``. An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed
-of it.
+``config/programs/versions_seen.json``. An agent that is in no row gets ``UNKNOWN_AGENT``: nothing
+is claimed of it.
 
 The options of an ``acp`` agent (``[agents.<id>.runtime_options]``; docs/runtimes/acp.md):
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from subagents import process_group
-from subagents.config.versions_seen import parts, versions_seen
+from subagents.config.programs.versions_seen import parts, versions_seen
 from subagents.errors import UsageError
 
 VERSION_BOUND_S: Final = 20.0

@@ -10,7 +10,7 @@ See docs/decisions/0020.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain.rules import budgets
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.run import spending
 from subagents.domain.run.run import Committed, Run
 from subagents.domain.run.spec import Abilities, Budget, RunSpec

@@ -3,8 +3,8 @@
 import pytest
 from scripts.runtime_table_page import PAGE, page
 
-from subagents.config.program_catalog import PROGRAMS
-from subagents.config.versions_seen import (
+from subagents.config.programs.program_catalog import PROGRAMS
+from subagents.config.programs.versions_seen import (
     TRIALS_MAX,
     ProgramVersions,
     Standing,

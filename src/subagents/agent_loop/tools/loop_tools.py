@@ -10,10 +10,10 @@ from typing import Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from subagents.agent_loop import file_tools as files
-from subagents.agent_loop import search_tool as search
-from subagents.agent_loop.path_bounds import PathBounds, ToolRefused
-from subagents.agent_loop.shell_tool import Shell
+from subagents.agent_loop.tools import file_tools as files
+from subagents.agent_loop.tools import search_tool as search
+from subagents.agent_loop.tools.path_bounds import PathBounds, ToolRefused
+from subagents.agent_loop.tools.shell_tool import Shell
 
 SHELL_S_MAX: Final = 3600.0
 T = TypeVar("T", bound=msgspec.Struct)

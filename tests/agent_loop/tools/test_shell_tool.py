@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.agent_loop.tool_calls import BOUND_S
 
-from subagents.agent_loop.shell_tool import (
+from subagents.agent_loop.tools.shell_tool import (
     HEAD_BYTES,
     MARK,
     TAIL_BYTES,

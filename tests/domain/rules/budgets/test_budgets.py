@@ -10,7 +10,7 @@ from tests.builders import (
 )
 from tests.domain.budget_lives import ABOVE, TOKENS, a_life, child_spends, use
 
-from subagents.domain.rules import budgets
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
 from subagents.domain.run.effects import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.agent_loop.tool_calls import call
 
-from subagents.agent_loop.path_bounds import PathBounds
+from subagents.agent_loop.tools.path_bounds import PathBounds
 
 OUTSIDE: dict[str, Callable[[PathBounds, str], str]] = {
     "read": lambda bounds, path: call(bounds, "read", path=path),

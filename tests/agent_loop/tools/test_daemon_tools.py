@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import pytest
 
-from subagents.agent_loop import daemon_tools
-from subagents.agent_loop.daemon_tools import ASK, DaemonTools
-from subagents.agent_loop.loop_tools import LoopTool, Returned
-from subagents.agent_loop.path_bounds import ToolRefused
+from subagents.agent_loop.tools import daemon_tools
+from subagents.agent_loop.tools.daemon_tools import ASK, DaemonTools
+from subagents.agent_loop.tools.loop_tools import LoopTool, Returned
+from subagents.agent_loop.tools.path_bounds import ToolRefused
 from subagents.errors import DaemonUnreachable, UsageError
 
 Document = dict[str, Any]

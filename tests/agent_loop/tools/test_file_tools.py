@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.agent_loop.tool_calls import call
 
-from subagents.agent_loop import file_tools
-from subagents.agent_loop.path_bounds import PathBounds
+from subagents.agent_loop.tools import file_tools
+from subagents.agent_loop.tools.path_bounds import PathBounds
 
 
 @pytest.mark.requirement("llm:tools:read")

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Final, cast
 
-from subagents.agent_loop.loop_tools import LoopTool, Returned
-from subagents.agent_loop.path_bounds import ToolRefused
+from subagents.agent_loop.tools.loop_tools import LoopTool, Returned
+from subagents.agent_loop.tools.path_bounds import ToolRefused
 from subagents.client.client import AsyncClient, segment
 from subagents.errors import DaemonUnreachable, SubagentsError
 

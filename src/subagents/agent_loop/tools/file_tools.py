@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from subagents.agent_loop.path_bounds import PathBounds, ToolRefused
+from subagents.agent_loop.tools.path_bounds import PathBounds, ToolRefused
 
 READ_LINES_MAX: Final = 2_000
 READ_CHARS_MAX: Final = 60_000

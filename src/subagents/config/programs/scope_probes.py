@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from subagents.config.paths import Paths
-from subagents.config.program_catalog import installed, subject
+from subagents.config.programs.program_catalog import installed, subject
 from subagents.config.settings import Agent
 from subagents.config.state_file import read_entries, write_entries
 from subagents.errors import ConfigError

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.domain.budget_lives import a_life
 
-from subagents.domain.rules.request_holds import (
+from subagents.domain.rules.budgets.request_holds import (
     Cap,
     Counted,
     Granted,

@@ -9,7 +9,7 @@ from tests.builders import (
 )
 from tests.domain.budget_lives import ABOVE, TOKENS, a_life, use
 
-from subagents.domain.rules import reservations
+from subagents.domain.rules.budgets import reservations
 from subagents.domain.run.run import (
     BudgetState,
     Child,

@@ -9,8 +9,8 @@ See docs/decisions/0036.
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from subagents.domain.rules.budgets import DUST
-from subagents.domain.rules.request_holds import Cap, Counted
+from subagents.domain.rules.budgets.budgets import DUST
+from subagents.domain.rules.budgets.request_holds import Cap, Counted
 from subagents.domain.run import spending
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Budget, Resolved, RunSpec

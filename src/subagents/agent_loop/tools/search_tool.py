@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]  # it ships no types
 
-from subagents.agent_loop.file_tools import is_text, walked
-from subagents.agent_loop.path_bounds import PathBounds, ToolRefused
+from subagents.agent_loop.tools.file_tools import is_text, walked
+from subagents.agent_loop.tools.path_bounds import PathBounds, ToolRefused
 
 MATCHES_MAX: Final = 200
 LINE_CHARS_MAX: Final = 300

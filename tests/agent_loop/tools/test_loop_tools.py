@@ -3,9 +3,9 @@
 import pytest
 from tests.agent_loop.tool_calls import call
 
-from subagents.agent_loop.loop_tools import own_tools
-from subagents.agent_loop.path_bounds import PathBounds
-from subagents.agent_loop.shell_tool import (
+from subagents.agent_loop.tools.loop_tools import own_tools
+from subagents.agent_loop.tools.path_bounds import PathBounds
+from subagents.agent_loop.tools.shell_tool import (
     Shell,
 )
 from subagents.runtimes.llm.llm_assignment import OWN_TOOLS

@@ -7,7 +7,7 @@ import pytest
 from pydantic_ai import models
 from tests.config.starter_places import loaded, machine
 
-from subagents.config.program_catalog import LLM_PROVIDERS, detect
+from subagents.config.programs.program_catalog import LLM_PROVIDERS, detect
 from subagents.config.starter import starter_text
 
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from subagents.config.paths import Paths
-from subagents.config.program_catalog import installed, subject
-from subagents.config.scope_probes import (
+from subagents.config.programs.program_catalog import installed, subject
+from subagents.config.programs.scope_probes import (
     SCOPE,
     Probe,
     ProbedClaim,

@@ -11,7 +11,7 @@ See docs/decisions/0036.
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain.rules import budgets
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.run import spending
 from subagents.domain.run.run import Run, Spent, Usage
 from subagents.domain.run.spec import Budget
