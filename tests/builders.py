@@ -302,8 +302,8 @@ class Life:
         self.apply(AnnouncementConsumed(at_ms=self.at_ms, reader="me", path=DeliveryPath.PULLED))
         return self
 
-    def clean_up(self) -> "Life":
-        self.apply(CleanedUp(at_ms=self.at_ms))
+    def clean_up(self, *, erased: bool = False) -> "Life":
+        self.apply(CleanedUp(at_ms=self.at_ms, erased=erased))
         return self
 
     def archive(self) -> "Life":

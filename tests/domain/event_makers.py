@@ -281,7 +281,7 @@ MAKERS: Final[dict[type, Maker]] = {
     ChildAlerted: lambda d, r, t: ChildAlerted(
         at_ms=t, child=d.draw(st.sampled_from(CHILDREN)), text="[subagent:child1] news"
     ),
-    CleanedUp: lambda d, r, t: CleanedUp(at_ms=t),
+    CleanedUp: lambda d, r, t: CleanedUp(at_ms=t, erased=d.draw(st.booleans())),
     Archived: lambda d, r, t: Archived(at_ms=t),
 }
 """One maker for every event but ``Spawned``."""

@@ -426,8 +426,12 @@ def test_deleting_a_runs_session_deletes_no_result_and_no_journal(tmp_path: Path
         assert home.get(f"/v1/runs/{run_id}/timeline")["events"]
         home.restart_after_kill()
         assert home.get(f"/v1/runs/{run_id}/result")["result"] == "kept"
+        assert home.get(f"/v1/runs/{run_id}")["task"] == "(deleted)"
         home.stop()
         audit(home)
+        files = [file for file in home.paths.state_dir.rglob("*") if file.is_file()]
+        assert files
+        assert not [file for file in files if b"SAID AND DONE" in file.read_bytes()]
 
 
 @pytest.mark.requirement("field:zombies", "e2e:lease:suspended")

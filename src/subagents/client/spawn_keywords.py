@@ -91,7 +91,7 @@ class SpawnParameters(TypedDict, total=False):
     thread: bool
     """Bind its session to a thread; mode=session needs it."""
     cleanup: Literal["keep", "delete"]
-    """What becomes of its session and transcript; task and result stay."""
+    """delete: task, session, transcript go with its end."""
     expects_completion_message: bool
     """Its end comes to your inbox."""
     chain_after: str | None

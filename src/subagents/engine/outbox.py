@@ -253,7 +253,7 @@ class Outbox:
                 else:
                     await self._supervisor.discard_output(run)
                 await self._workspaces.tidy(run)
-                return CleanedUp(at_ms=self._clock.now_ms())
+                return CleanedUp(at_ms=self._clock.now_ms(), erased=delete)
             case _:
                 assert_never(entry.effect)
 

@@ -76,6 +76,9 @@ class Batch:
     """Only the newest state of each run is written; its events are all kept."""
     created: set[RunId] = field(default_factory=set)
     journal: list[JournalEntry] = field(default_factory=list)
+    erased: set[RunId] = field(default_factory=set)
+    """Runs in ``runs`` whose origin is written again, and whose journal gives up its texts
+    (``domain.lifecycle.erasure``), those of this batch included."""
     outbox: list[OutboxEntry] = field(default_factory=list)
     performed: list[tuple[RunId, int, int]] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)

@@ -4,6 +4,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
+from subagents.domain.lifecycle.erasure import DELETED
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.effects import Announce, CleanUp
 from subagents.domain.run.events import (
@@ -11,6 +12,7 @@ from subagents.domain.run.events import (
     CleanedUp,
     Event,
     Spawned,
+    SteerRequested,
 )
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import (
@@ -302,6 +304,40 @@ def a_number_is_never_given_twice_also_when_everything_was_pruned(place: StorePl
     with closing(opened(place, "two")) as store:
         store.commit(spawned(a_run(3)))
         expect("the next", found=[each.number for each in store.feed(after=0)], wanted=[3])
+
+
+@SUITE.behaviour("store:erased")
+def an_erased_run_leaves_its_task_in_no_row_and_its_journal_still_folds(place: StorePlace) -> None:
+    first = Spawned(
+        at_ms=NOW_MS,
+        run_id=RunId("r-erased"),
+        spec=RunSpec(task="the secret word"),
+        resolved=a_run(1).resolved,
+        requester=ME,
+        depth=1,
+        session_key=SessionKey("agent:worker:subagent:1"),
+    )
+    said = SteerRequested(at_ms=NOW_MS + 1, by="me", message="the secret message")
+    run = replace(over(reduce(None, first).run), phase=Phase.CLEANUP_PENDING, seq=2)
+    last = CleanedUp(at_ms=NOW_MS + 2, erased=True)
+    other = a_run(2)
+    with closing(opened(place)) as store:
+        batch = spawned(other)
+        batch.runs[run.id] = run
+        batch.created.add(run.id)
+        batch.journal += [entry(run, event=first), entry(run, seq=2, event=said)]
+        store.commit(batch)
+        after = reduce(run, last).run
+        changed = [entry(run, seq=3, event=last)]
+        store.commit(Batch(runs={run.id: after}, journal=changed, erased={run.id}))
+
+        expect("the run", found=store.run(run.id), wanted=after)
+        expect("its task", found=after.spec.task, wanted=DELETED)
+        kept = [each.event for each in store.journal(run.id)]
+        spec = replace(first.spec, task=DELETED)
+        wanted = [replace(first, spec=spec), replace(said, message=DELETED), last]
+        expect("its journal", found=kept, wanted=wanted)
+        expect("another run", found=store.run(other.id), wanted=other)
 
 
 @SUITE.behaviour("store:outbox")

@@ -272,7 +272,7 @@ def test_what_cannot_be_gone_on_with_says_why_and_what_to_do(tmp_path: Path) -> 
         await home.until_phase(live, "running")
         cases: list[tuple[str, dict[str, Any], str, str]] = [
             (shell, {}, 'runtime "command" cannot continue a session', "subagents retry"),
-            (gone, {}, "was deleted when it ended (cleanup: delete)", "subagents retry"),
+            (gone, {}, "was deleted when it ended (cleanup: delete)", "spawn a new run"),
             (over, {"mode": "steer"}, "there is no attempt to steer", "subagents continue"),
         ]
         for run_id, more, text, hint in cases:

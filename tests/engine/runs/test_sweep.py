@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.engine.world import World, in_world
+from tests.engine.world import ME, World, in_world
 
 from subagents.domain.run.run import (
     Phase,
@@ -12,6 +12,7 @@ from subagents.domain.run.spec import Cleanup, Mode
 from subagents.domain.run.values import (
     announcement_id,
 )
+from subagents.errors import Conflict
 from subagents.ports import RunFilter
 
 
@@ -86,5 +87,25 @@ def test_child_sessions_are_deleted_only_when_asked(tmp_path: Path, cleanup: Cle
         wanted = [f"{run_id}#1", f"{run_id}#2"] if cleanup is Cleanup.DELETE else []
         assert world.runtime.forgotten == wanted
         assert (run.result, len(run.attempts)) == ("second time lucky", 2)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cleanup:erases-the-task")
+def test_with_the_session_goes_the_task_and_so_a_retry_is_refused(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        deleted = await world.spawn("fail", task="say plugh", cleanup=Cleanup.DELETE)
+        kept = await world.spawn("fail", task="say xyzzy")
+        run = await world.until(deleted, Phase.COMPLETED)
+        await world.until(kept, Phase.COMPLETED)
+
+        assert (run.spec.task, run.resolved.label) == ("(deleted)", "fail")
+        assert await world.folded(deleted) == run
+        assert (await world.run(kept)).spec.task == "say xyzzy"
+        rows = world.store.inbox(None, unconsumed=False)
+        assert "subagents retry" not in rows[0].message.text
+        with pytest.raises(Conflict, match=r"was deleted when it ended \(cleanup: delete\)"):
+            await world.engine.retry(deleted, requester=ME, settings=world.settings)
+        await world.engine.retry(kept, requester=ME, settings=world.settings)
 
     in_world(tmp_path, scenario)

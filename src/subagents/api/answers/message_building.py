@@ -56,7 +56,7 @@ def _commands(value: AttentionItem) -> list[str]:
         case "blocker" if not value.run.is_settled:
             return [f"subagents steer {run_id} TEXT", why]
         case "blocker" | "failed":
-            return [why, again]
+            return [why, again] if value.run.times.erased_at_ms is None else [why]
         case _:
             return [f"subagents log {run_id}", why]
 

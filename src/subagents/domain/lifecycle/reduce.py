@@ -20,6 +20,7 @@ from subagents.domain.lifecycle.conclusion import (
     delivery_settled,
     settle,
 )
+from subagents.domain.lifecycle.erasure import erased
 from subagents.domain.lifecycle.steps import (
     enter,
     join,
@@ -241,6 +242,7 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
         case CallRefused():
             return Transition(replace(run, refusals=run.refusals + 1))
         case CleanedUp(at_ms=at_ms):
+            run = erased(run, at_ms) if event.erased else run
             return Transition(enter(run, P.COMPLETED, at_ms))
         case Archived(at_ms=at_ms):
             return Transition(replace(run, times=replace(run.times, archived_at_ms=at_ms)))

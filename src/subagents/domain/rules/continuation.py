@@ -19,12 +19,13 @@ def check_resumable(run: Run) -> str:
     Raises:
         Conflict: There is nothing to continue; says why, and what to do instead.
     """
-    again = f"start again: subagents retry {run.id}"
+    is_deleted = run.spec.cleanup is Cleanup.DELETE
+    again = "spawn a new run" if is_deleted else f"start again: subagents retry {run.id}"
     if not run.resolved.abilities.resume:
         raise Conflict(
             f'runtime "{run.resolved.runtime}" cannot continue a session: it has none', hint=again
         )
-    if run.spec.cleanup is Cleanup.DELETE:
+    if is_deleted:
         raise Conflict(
             f"the session of run {run.id} was deleted when it ended (cleanup: delete)", hint=again
         )

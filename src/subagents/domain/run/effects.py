@@ -83,7 +83,7 @@ class Announce(Value, frozen=True, tag=True):
 
 
 class CleanUp(Value, frozen=True, tag=True):
-    """Delete the child sessions when asked; never run, result, usage or journal.
+    """Delete the child sessions and the task when asked; never run, result, usage or journal.
 
     Answered by ``CleanedUp``.
     """

@@ -331,6 +331,9 @@ class CallRefused(Fact, frozen=True, tag=True):
 class CleanedUp(Fact, frozen=True, tag=True):
     """Child sessions were deleted or kept, as asked."""
 
+    erased: bool = False
+    """With them the task and the messages to the worker; in journals of 0.1.0 these stayed."""
+
 
 class Archived(Fact, frozen=True, tag=True):
     """Hidden from lists; nothing was deleted."""

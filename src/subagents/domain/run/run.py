@@ -510,6 +510,8 @@ class RunTimes(Value, frozen=True):
     started_at_ms: int | None = None
     """When its first attempt got its slot."""
     archived_at_ms: int | None = None
+    erased_at_ms: int | None = None
+    """When its task was deleted; see ``erasure``."""
 
 
 class Waiting(Value, frozen=True):

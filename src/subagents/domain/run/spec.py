@@ -203,7 +203,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         bool, about("Bind its session to a thread; mode=session needs it", SESSION)
     ] = False
     cleanup: Annotated[
-        Cleanup, about("What becomes of its session and transcript; task and result stay", SESSION)
+        Cleanup, about("delete: task, session, transcript go with its end", SESSION)
     ] = Cleanup.KEEP
     expects_completion_message: Annotated[bool, about("Its end comes to your inbox", SESSION)] = (
         True

@@ -20,6 +20,7 @@ from subagents.domain.run.run import (
     Run,
     Steer,
 )
+from subagents.domain.run.spec import Cleanup
 from subagents.domain.run.values import MessageId, announcement_id
 from subagents.text import (
     compact,
@@ -194,7 +195,8 @@ def _next_step(run: Run, outcome: Outcome, *, by_tool: bool) -> str:
     if outcome.status is Status.PARTIAL:
         return "Check what is missing before you rely on it."
     why = f"See why: {_command('why', run, by_tool=by_tool)}."
-    return why if by_tool else f"{why} Start again: subagents retry {run.id}."
+    is_kept = run.spec.cleanup is Cleanup.KEEP  # without its task it cannot start again
+    return f"{why} Start again: subagents retry {run.id}." if is_kept and not by_tool else why
 
 
 def escalation(run: Run) -> Message:

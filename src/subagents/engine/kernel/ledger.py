@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.redaction.redact_events import BY_WORKERS, redact_event, secrets_of
 from subagents.domain.run.effects import FollowUp, Transition
-from subagents.domain.run.events import AnnouncementConsumed, Event, SlotGranted
+from subagents.domain.run.events import AnnouncementConsumed, CleanedUp, Event, SlotGranted
 from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import HOLDS_SLOT, OVER, Run
 from subagents.domain.run.values import RunId, SessionKey
@@ -283,6 +283,8 @@ class Ledger:
         batch.journal.append(
             JournalEntry(run_id=run.id, seq=run.seq, at_ms=event.at_ms, event=event, key=key)
         )
+        if type(event) is CleanedUp and event.erased:
+            batch.erased.add(run.id)
         if key is not None:
             self._keys.setdefault(run.id, set()).add(key)
         for number, effect in enumerate(step.effects):

@@ -302,8 +302,7 @@ class Recorder:
 
     def _is_deleted(self, run: Run) -> bool:
         known = self._ledger.live.get(run.id)
-        is_over = known is None or known.phase in {Phase.CLEANUP_PENDING, Phase.COMPLETED}
-        return is_over and run.spec.cleanup is Cleanup.DELETE
+        return run.spec.cleanup is Cleanup.DELETE and (known is None or _is_gone(known))
 
     def _of(self, run_id: RunId) -> _Open:
         return self._open.setdefault(run_id, _Open())
@@ -312,7 +311,9 @@ class Recorder:
         """Write all that is known of one run now, and return where its transcript stands."""
         opened = self._of(run.id)
         async with opened.lock:
-            if self._is_paused or opened.is_deleted:
+            # A reader must not bring back from the journal what was deleted.
+            is_deleted = opened.is_deleted or _is_gone(self._ledger.published.get(run.id, run))
+            if self._is_paused or is_deleted:
                 return opened.checkpoint
             page = self._page(run, opened, looks=looks)
             try:
@@ -401,6 +402,12 @@ class Recorder:
                 return
             event = Alerted(at_ms=self._clock.now_ms(), alert=alert)
             self._ledger.apply_now(run_id, event, key=f"alert:{alert.key}")
+
+
+def _is_gone(run: Run) -> bool:
+    """Whether its transcript was deleted with its session, or is about to be."""
+    is_over = run.phase in {Phase.CLEANUP_PENDING, Phase.COMPLETED}
+    return is_over and run.spec.cleanup is Cleanup.DELETE
 
 
 def _take_over(opened: _Open, page: Page) -> None:

@@ -31,6 +31,7 @@ from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     IDEMPOTENCY_WINDOW_MS,
     Budget,
+    Cleanup,
     Mode,
     PlanBudget,
     Resolved,
@@ -166,11 +167,16 @@ class Spawner:
         """Start a new run from the stored parameters of an ended one, under today's guardrails.
 
         Raises:
-            Conflict: The run has not ended.
+            Conflict: The run has not ended, or its task was deleted.
         """
         run = await self._queries.run(run_id)
         if not run.is_settled:
             raise Conflict(f"run {run_id} is {run.phase}; cancel it first")
+        if run.times.erased_at_ms is not None:
+            raise Conflict(
+                f"the task of run {run_id} was deleted when it ended (cleanup: delete)",
+                hint="spawn a new run with the task",
+            )
         spec = replace(
             run.spec,
             agent_id=run.resolved.agent_id,
@@ -408,7 +414,7 @@ class Spawner:
             unproven = await self._proofs.check(agent_id, agent)
         admission.check_usable(spec, runtime.name, abilities)
         lane = spec.lane or agent.lane or DEFAULT_LANE
-        run_id, label = self._ids.run_id(), spec.label or label_from(spec.task)
+        run_id, label = self._ids.run_id(), spec.label or label_from(spec, agent_id)
         place = await self._place(spec, cwd, run_id, label, previous)
         timeout_ms = (
             settings.run_timeout_ms(agent_id)
@@ -856,6 +862,12 @@ class ScopeProofs:
         return (proof.warning,)
 
 
-def label_from(task: str) -> str:
-    """A label for a run that was given none: the beginning of its task, on one line."""
-    return one_line(task, LABEL_FROM_TASK_CHARS) or "task"
+def label_from(spec: RunSpec, agent_id: str) -> str:
+    """A label for a run that was given none: the beginning of its task, on one line.
+
+    Labels are shown and stored in many places, also of other runs. So a task that will be deleted
+    lends none: the label is then the agent's name.
+    """
+    if spec.cleanup is Cleanup.DELETE:
+        return agent_id
+    return one_line(spec.task, LABEL_FROM_TASK_CHARS) or "task"

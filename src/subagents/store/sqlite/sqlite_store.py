@@ -17,8 +17,9 @@ from typing import IO, Final
 
 import msgspec
 
+from subagents.domain.lifecycle.erasure import BEARERS, erased_event
 from subagents.domain.run.effects import decode_effect, encode_effect
-from subagents.domain.run.events import decode_event
+from subagents.domain.run.events import decode_event, encode_event
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import IDEMPOTENCY_WINDOW_MS
 from subagents.domain.run.values import MessageId, RunId, SessionKey
@@ -123,6 +124,8 @@ class SqliteStore:
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX}")
         connection.execute("PRAGMA cache_size = -16384")
+        # What is deleted or overwritten is zeroed in the file. Most systems build SQLite so.
+        connection.execute("PRAGMA secure_delete = ON")
         os.chmod(self._path, 0o600)  # noqa: PTH101 - tasks and results are nobody else's business
         return connection
 
@@ -196,6 +199,7 @@ class SqliteStore:
             sql["insert_event"],
             map(rows.event_inserted, self._numbers(connection), batch.journal),
         )
+        self._erase(connection, batch)
         many(
             sql["insert_effect"],
             ((e.run_id, e.seq, e.index, encode_effect(e.effect)) for e in batch.outbox),
@@ -229,6 +233,22 @@ class SqliteStore:
         if batch.idempotency:
             newest_ms = max(at_ms for *_, at_ms in batch.idempotency)
             connection.execute(sql["forget_idempotency"], (newest_ms - IDEMPOTENCY_WINDOW_MS,))
+
+    def _erase(self, connection: sqlite3.Connection, batch: Batch) -> None:
+        """Overwrite what the workers of these runs were told; see ``domain.lifecycle.erasure``."""
+        types = msgspec.json.encode([bearer.__name__ for bearer in BEARERS]).decode()
+        for run_id in batch.erased:
+            connection.execute(
+                self._sql["update_origin"], (rows.origin_of(batch.runs[run_id]), run_id)
+            )
+            found = connection.execute(self._sql["select_events"], (run_id, types)).fetchall()
+            connection.executemany(
+                self._sql["update_event"],
+                (
+                    (encode_event(erased_event(decode_event(data))), number)
+                    for number, data in found
+                ),
+            )
 
     def _numbers(self, connection: sqlite3.Connection) -> Iterator[int]:
         """Of the next events; read in the transaction, so that nothing can go between."""

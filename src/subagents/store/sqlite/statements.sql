@@ -24,6 +24,18 @@ WHERE run_id = ?;
 INSERT INTO journal (number, run, run_id, seq, at_ms, type, key, data)
 VALUES (?7, (SELECT number FROM run WHERE run_id = ?1), ?1, ?2, ?3, ?4, ?5, ?6);
 
+-- name: update_origin
+UPDATE run SET origin = ? WHERE run_id = ?;
+
+-- name: select_events
+-- Of some types, which are a JSON list.
+SELECT number, data FROM journal
+WHERE run = (SELECT number FROM run WHERE run_id = ?1)
+  AND type IN (SELECT value FROM json_each(?2));
+
+-- name: update_event
+UPDATE journal SET data = ? WHERE number = ?;
+
 -- name: newest_number
 SELECT max(pruned_number, (SELECT coalesce(max(number), 0) FROM journal)) FROM node WHERE id = 1;
 
