@@ -11,6 +11,7 @@ from subagents.api.tools import action_tool
 from subagents.api.tools import history_tool as history
 from subagents.api.tools import tool_arguments as arguments
 from subagents.api.tools.tool_registry import TOOLS
+from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.api.tools.worker_tools import _Ask
 from subagents.api.wire import requests as wire
 from subagents.domain.run.access import AccessLevel
@@ -150,3 +151,14 @@ def test_required_in_a_schema_is_what_the_decoder_cannot_do_without(name: str) -
     }
 
     assert set(TOOLS[name].schema.get("required", ())) == needed  # type: ignore[call-overload]  # a schema is a mapping of anything
+
+
+@pytest.mark.requirement("tools:output-schemas")
+def test_every_tool_has_a_flat_output_schema_that_a_refusal_fits_too() -> None:
+    assert set(OUTPUTS) == set(TOOLS)
+    for name, schema in OUTPUTS.items():
+        text = str(schema)
+        assert schema["type"] == "object", name
+        assert "required" not in text, name
+        assert "anyOf" not in text, name
+        assert "$ref" not in text, name

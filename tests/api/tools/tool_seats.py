@@ -11,8 +11,8 @@ from tests.api.home_daemon import Home, serving, until
 
 from subagents.api.calls.auth import Caller
 from subagents.api.tools import tool_registry as registry
-from subagents.api.tools.output_schemas import OUTPUTS
 from subagents.api.tools.tool import Answer, Call
+from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 

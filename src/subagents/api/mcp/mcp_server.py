@@ -27,9 +27,9 @@ from subagents.api.mcp.mcp_calls import (
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.mcp.run_tasks import RunTasks
 from subagents.api.mcp.task_extension import EXTENSION, serve_tasks
-from subagents.api.tools.output_schemas import OUTPUTS
 from subagents.api.tools.tool import Tool
 from subagents.api.tools.tool_registry import TOOLS, visible
+from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.version import __version__
 
 PAGE_TOOLS: Final = 50

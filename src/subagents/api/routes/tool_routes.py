@@ -31,9 +31,9 @@ from subagents.api.calls.call import (
     while_connected,
 )
 from subagents.api.calls.services import Services, services_of
-from subagents.api.tools.output_schemas import OUTPUTS
 from subagents.api.tools.tool import Call, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
+from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.api.wire.daemon_answers import ToolAnswer, ToolDescription, ToolList
 from subagents.api.wire.decoding import (
     as_object,

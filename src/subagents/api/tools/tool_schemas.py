@@ -1,17 +1,40 @@
-"""The requesters' tools as flat JSON Schema: what a model is shown of them.
+"""What tools take and what they answer, as flat JSON Schema.
 
-Short, since every word is paid for in each session that has the tools. No ``anyOf``, ``oneOf``,
-``allOf``, ``$ref`` and no lists of types: some providers refuse them. Bounds are not repeated here;
-the decoder refuses with a message that says what is allowed.
+``schema`` and ``SPAWN`` are what a model is shown of a tool: short, since every word is paid for in
+each session that has the tools. No ``anyOf``, ``oneOf``, ``allOf``, ``$ref`` and no lists of types:
+some providers refuse them. Bounds are not repeated here; the decoder refuses with a message that
+says what is allowed.
+
+``OUTPUTS`` is for clients that check answers, from the structs of the wire: names and plain types
+without descriptions (``GET /openapi.json`` has those), because some clients list it. Nothing is
+required: a refusal is an answer, too, with other fields. What may be null has no type.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import inspect, json
 
+from subagents.api.tools import act_tools, list_tools, spawn_tool, tool_wording
 from subagents.api.tools.tool import Schema
+from subagents.api.wire.agent_answers import SuggestedAgent
+from subagents.api.wire.message_answers import (
+    AttentionItem,
+    History,
+    HistoryMessage,
+    Taken,
+    WorkerRequest,
+)
+from subagents.api.wire.run_answers import (
+    RunNode,
+    RunResult,
+    RunRow,
+    RunState,
+    SentMessage,
+    SpawnReceipt,
+    WaitError,
+)
 from subagents.domain.run.parameter import Parameter, parameters
 from subagents.domain.run.spec import RunSpec
 
@@ -50,6 +73,10 @@ _KINDS: Final = {
     inspect.StructType: "object",
     inspect.DictType: "object",
 }
+
+OBJECT: Final[Schema] = {"type": "object"}
+TEXT: Final[Schema] = {"type": "string"}
+COUNT: Final[Schema] = {"type": "integer"}
 
 
 def schema(struct: type[msgspec.Struct]) -> Schema:
@@ -109,3 +136,78 @@ SPAWN: Final[Schema] = {
     "additionalProperties": False,
 }
 """``task`` is not required: with ``batch`` each entry has its own."""
+
+
+def _fields(kind: type[msgspec.Struct], names: Iterable[str] = ()) -> dict[str, Schema]:
+    """The fields of a struct, those of ``names`` when there are any."""
+    _, known = msgspec.json.schema_components([kind])
+    properties = known[kind.__name__]["properties"]
+    return {name: _plain(properties[name]) for name in names or properties}
+
+
+def _plain(schema: Mapping[str, Any]) -> Schema:
+    if "$ref" in schema:
+        return OBJECT
+    kind = schema.get("type")
+    if kind == "array":
+        return {"type": kind, "items": _plain(schema["items"])}
+    return {} if kind is None else {"type": kind}
+
+
+def _answer(properties: Mapping[str, Schema]) -> Schema:
+    return {"type": "object", "properties": dict(properties)}
+
+
+def _list(properties: Mapping[str, Schema]) -> Schema:
+    return {"type": "array", "items": _answer(properties)}
+
+
+_RECEIPT: Final = _fields(SpawnReceipt, spawn_tool.RECEIPT)
+_TAKEN: Final = _fields(Taken)
+_ASKED: Final = ("status", "requestId", "answer", "decision", "answeredAt", "deadlineAt")
+
+OUTPUTS: Final[Mapping[str, Schema]] = {
+    "sessions_spawn": _answer({**_RECEIPT, "receipts": _list({}), "wake": TEXT}),
+    "sessions_wait": _answer(
+        {
+            "completed": _list(_fields(RunResult, tool_wording.ENDED)),
+            "pending": _list(_fields(RunState, ("runId", "label", "phase", "why"))),
+            "errors": _list(_fields(WaitError)),
+            "needs": _list(_fields(AttentionItem, tool_wording.NEED)),
+            "moreCompleted": COUNT,
+        }
+    ),
+    "sessions_list": _answer(
+        {"sessions": _list(_fields(RunRow, list_tools.ROW)), "total": COUNT, "nextOffset": {}}
+    ),
+    "sessions_tree": _answer(
+        {
+            "roots": _list(_fields(RunNode, (*list_tools.NODE, "children"))),
+            "hidden": COUNT,
+            "olderRoots": COUNT,
+        }
+    ),
+    "sessions_history": _answer(
+        {**_fields(History), "messages": _list(_fields(HistoryMessage))},
+    ),
+    "sessions_send": _answer(
+        _fields(SentMessage, (*act_tools.SENT, "continues", "warnings")),
+    ),
+    "subagents": OBJECT,
+    "agents_list": _answer(
+        {
+            "agents": _list(_fields(SuggestedAgent)),
+            "total": COUNT,
+            "ranked": {"type": "boolean"},
+            "hint": TEXT,
+        }
+    ),
+    "respond_orchestrator_request": _answer(_fields(WorkerRequest, act_tools.RESPONDED)),
+    "report_completion": _answer({**_TAKEN, "report": OBJECT}),
+    "report_progress": _answer(_TAKEN),
+    "notify_parent": _answer({**_TAKEN, "priority": TEXT, "limit": TEXT}),
+    "request_orchestrator": _answer(
+        {**_fields(WorkerRequest, _ASKED), "answeredBy": TEXT, "limit": TEXT}
+    ),
+}
+"""By the name of the tool; ``subagents`` answers another document for each action."""
