@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.cli.demo.test_demo import COMMAND, assert_nothing_is_left, environ, perform
 
-from subagents.api.wire.run_answers import RunResult
+from subagents.api.wire.run_answers import RunDetail
 from subagents.api.wire.wire_struct import read
 from subagents.cli.demo.demo_fleet import DemoPlace
 from subagents.cli.demo.demo_stage import Voice
-from subagents.cli.demo.walkaway import Walkaway, Worker, chosen, is_fit
+from subagents.cli.demo.walkaway import Process, Walkaway, Worker, chosen, is_fit
 from subagents.client.client import Client
 from subagents.config.programs.program_catalog import CLAUDE, Found
 
@@ -28,6 +28,8 @@ def test_two_workers_go_on_while_nobody_is_there_and_leave_nothing(tmp_path: Pat
     document = json.loads(done.stdout)
     assert document["ok"]
     assert [each["scripted"] for each in document["workers"]] == [True, True]
+    assert [each["label"] for each in document["workers"]] == ["script-1", "script-2"]
+    assert all(each["pid"] == each["attempts"][0]["pid"] for each in document["workers"])
     assert all(each["passed"] for each in document["checks"])
     assert "no agent program is used here: both workers are scripts" in done.stderr
     assert "kill -9" in done.stderr
@@ -90,21 +92,21 @@ class Story:
         self.worker: Worker = worker
         client = Client(place / "none")
         self.walk = Walkaway(self.place, client, [worker], Voice(as_json=False), away_s=10)
-        worker.pid, worker.survived, worker.consumed = 7, True, 1
-        worker.attempts = [{"pid": 7}]
-        worker.result = self.result(passed=True)
+        worker.process, worker.survived, worker.consumed = Process(7), True, 1
+        worker.run = self.run()
         seen = self.walk.seen
         seen.killed_at, seen.back_at, seen.announced = 1000.0, 1010.0, 1
         self.write([[number, 999 + number, 42] for number in range(1, 21)])
 
-    def result(self, *, passed: bool) -> RunResult:
+    def run(self, *pids: int, passed: bool = True) -> RunDetail:
         check = {"type": "artifact", "target": "report.json", "passed": passed}
         document: dict[str, Any] = {
             "runId": "r-1",
             "outcome": {"status": "ok"},
             "verification": {"status": "passed", "checks": [check]},
+            "attempts": [{"pid": pid} for pid in pids or (7,)],
         }
-        return read(document, RunResult)
+        return read(document, RunDetail)
 
     def write(self, rows: list[list[int]]) -> None:
         folder = self.place.work / self.worker.label
@@ -126,7 +128,8 @@ def test_each_promise_that_did_not_hold_fails(tmp_path: Path) -> None:
     story.walk.seen.answered_while_away = False
     spoilt: list[tuple[Any, str, Any]] = [
         (story.worker, "survived", False),
-        (story.worker, "attempts", [{"pid": 7}, {"pid": 8}]),
+        (story.worker, "run", story.run(7, 8)),
+        (story.worker, "run", story.run(passed=False)),
         (story.worker, "consumed", 2),
         (story.walk.seen, "again", 1),
         (story.walk.seen, "announced", 2),
@@ -138,8 +141,5 @@ def test_each_promise_that_did_not_hold_fails(tmp_path: Path) -> None:
         setattr(part, name, value)
         assert len(story.failed()) == 1, name
         setattr(part, name, before)
-    story.worker.result = story.result(passed=False)
-    assert len(story.failed()) == 1
-    story.worker.result = story.result(passed=True)
     story.write([[number, 999 + number, 42 + number // 9] for number in range(1, 21)])
     assert len(story.failed()) == 1, "a second shell did some of the steps"

@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from subagents.api.wire.event_answers import Timeline
 from subagents.api.wire.message_answers import Inbox
-from subagents.api.wire.run_answers import PlanReceipt, RunResult, WaitResult
-from subagents.api.wire.wire_struct import read
+from subagents.api.wire.run_answers import PlanReceipt, RunDetail, WaitResult
+from subagents.api.wire.wire_struct import document_of, read
 from subagents.cli import output
 from subagents.cli.demo import walkaway_worker
 from subagents.cli.demo.demo_checks import Finding
@@ -46,8 +46,19 @@ FINISH_S: Final = 240.0
 LOOKS: Final = 6
 """So often the absence is told of."""
 POLL_S: Final = 0.2
+NOT_SPAWNED: Final = RunDetail(run_id="")
 NOT_TWICE: Final = frozenset({"claude-agent-acp", "codex-acp", "openclaw", "llm"})
 """The same programs once more, over another protocol; or none that runs commands."""
+
+
+class Process(NamedTuple):
+    """A process, and when the kernel started it, so that no other one is taken for it."""
+
+    pid: int = 0
+    started: str = ""
+
+    def is_still_there(self) -> bool:
+        return is_alive(self.pid) and started(self.pid) == self.started
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,15 +70,11 @@ class Worker:
     section: Mapping[str, Any]
     """Its agent in the configuration."""
     is_scripted: bool
-    run_id: str = ""
-    pid: int = 0
-    started: str = ""
-    """When the kernel started that process, so that no other one is taken for it."""
-    steps_before: int = 0
-    steps_after: int = 0
+    run: RunDetail = NOT_SPAWNED
+    """What the daemon said of its run last."""
+    process: Process = field(default_factory=Process)
+    """Of its first attempt, seen before the daemon was killed."""
     survived: bool = False
-    attempts: Sequence[Mapping[str, Any]] = ()
-    result: RunResult | None = None
     consumed: int = 0
     """How often the journal says that its result was handed over."""
 
@@ -211,7 +218,7 @@ class Walkaway:
         """Nothing of a walk that was broken off goes on working; only a daemon can end it."""
         try:
             ensure_daemon(self._place.paths, self._place.environ(os.environ))
-            ids = [worker.run_id for worker in self._workers if worker.run_id]
+            ids = [worker.run.run_id for worker in self._workers if worker.run.run_id]
             for run_id in ids:
                 self._client.post(f"/v1/runs/{run_id}/cancel", {"reason": "demo broken off"})
             body = {"runIds": ids, "until": "all", "timeoutSeconds": STOP_S}
@@ -233,7 +240,7 @@ class Walkaway:
         body = {"specs": specs, "cwd": str(self._place.work), "configEnv": {}}
         receipts = read(self._client.post("/v1/plans", body), PlanReceipt).receipts
         for worker, receipt in zip(self._workers, receipts, strict=True):
-            worker.run_id = receipt.run_id
+            worker.run = self._run(receipt.run_id)
             self._at(f"{worker.label}: {receipt.run_id}, {worker.title}")
         if all(worker.is_scripted for worker in self._workers):
             self._say(f"{'':11}no agent program is used here: both workers are scripts")
@@ -258,19 +265,21 @@ class Walkaway:
         due = time.monotonic() + BEGIN_S
         while not all(len(worker.lines(self._place)) >= 2 for worker in self._workers):
             for worker in self._workers:
-                run = self._run(worker)
-                if run.get("outcome"):
+                worker.run = self._run(worker.run.run_id)
+                if worker.run.outcome is not None:
+                    reason = one_line(worker.run.outcome.error or worker.run.phase, chars_max=300)
                     raise Unavailable(
-                        f"{worker.label} ended before it worked: {_reason(run)}",
+                        f"{worker.label} ended before it worked: {reason}",
                         hint="without agent programs: subagents demo --walkaway --scripted",
                     )
             if time.monotonic() > due:
                 raise Unavailable(f"the workers did not begin within {BEGIN_S:.0f} s")
             time.sleep(POLL_S)
         for worker in self._workers:
-            worker.pid = int(self._run(worker)["attempts"][-1]["pid"])
-            worker.started = started(worker.pid)
-            self._at(f"{worker.label}: attempt 1, pid {worker.pid}, at work")
+            worker.run = self._run(worker.run.run_id)
+            pid = worker.run.attempts[-1].pid or 0
+            worker.process = Process(pid, started(pid))
+            self._at(f"{worker.label}: attempt 1, pid {pid}, at work")
 
     # -- the plug -------------------------------------------------------------------------------
 
@@ -279,8 +288,6 @@ class Walkaway:
         await_end(self.seen.old_pid)
         self._client.close()
         self.seen.killed_at = time.time()
-        for worker in self._workers:
-            worker.steps_before = len(worker.lines(self._place))
         self._at(f"kill -9 {self.seen.old_pid}: the daemon is dead; nobody is back for a while")
 
     def _stay_away(self) -> None:
@@ -291,22 +298,19 @@ class Walkaway:
                 told += 1
                 self.seen.answered_while_away |= answers(self._place.paths.socket)
                 shown = [
-                    f"{each.label} pid {each.pid} {'alive' if self._is_same(each) else 'GONE'},"
+                    f"{each.label} pid {each.process.pid}"
+                    f" {'alive' if each.process.is_still_there() else 'GONE'},"
                     f" step {len(each.lines(self._place))}"
                     for each in self._workers
                 ]
                 self._at(f"  no daemon; {'; '.join(shown)}")
             time.sleep(POLL_S)
 
-    def _is_same(self, worker: Worker) -> bool:
-        return is_alive(worker.pid) and started(worker.pid) == worker.started
-
     def _come_back(self) -> None:
         self.seen.answered_while_away |= answers(self._place.paths.socket)
         self.seen.back_at = time.time()
         for worker in self._workers:
-            worker.survived = self._is_same(worker)
-            worker.steps_after = len(worker.lines(self._place))
+            worker.survived = worker.process.is_still_there()
         ensure_daemon(self._place.paths, self._place.environ(os.environ))
         self.seen.new_pid = self._daemon_pid()
         self._at(f"somebody is back: a new daemon, pid {self.seen.new_pid}")
@@ -315,7 +319,7 @@ class Walkaway:
 
     def _collect(self) -> None:
         due = time.monotonic() + FINISH_S
-        ids = [worker.run_id for worker in self._workers]
+        ids = [worker.run.run_id for worker in self._workers]
         body = {"runIds": ids, "until": "all", "timeoutSeconds": 20}
         while True:
             waited = read(self._client.post("/v1/wait", body, timeout_s=25), WaitResult)
@@ -329,14 +333,14 @@ class Walkaway:
         inbox = read(self._client.get("/v1/inbox", {"all": 1}), Inbox).messages
         self.seen.announced = sum(each.kind == "announcement" for each in inbox)
         for worker in self._workers:
-            worker.attempts = self._run(worker)["attempts"]
-            worker.result = next(each for each in waited.completed if each.run_id == worker.run_id)
-            path = f"/v1/runs/{worker.run_id}/timeline"
+            worker.run = self._run(worker.run.run_id)
+            path = f"/v1/runs/{worker.run.run_id}/timeline"
             events = read(self._client.get(path, {"limit": 500}), Timeline).events
             consumed = [each for each in events if each.type == "AnnouncementConsumed"]
             worker.consumed = sum(not each.stale for each in consumed)
-            said = one_line(worker.result.result or "", chars_max=60)
-            self._at(f"{worker.label}: {worker.result.outcome.status}, {_verdict(worker)}: {said}")
+            status = worker.run.outcome.status if worker.run.outcome else worker.run.phase
+            result = one_line(worker.run.result or "", chars_max=60)
+            self._at(f"{worker.label}: {status}, {_verdict(worker.run)}: {result}")
 
     def conclude(self, *, is_kept: bool) -> int:
         """Say what was seen; returns the exit code."""
@@ -356,10 +360,9 @@ class Walkaway:
                     "seconds": round(seconds, 3),
                     "workers": [
                         {
-                            "label": each.label,
-                            "runId": each.run_id,
-                            "pid": each.pid,
+                            "pid": each.process.pid,
                             "scripted": each.is_scripted,
+                            **document_of(each.run),
                         }
                         for each in self._workers
                     ],
@@ -375,13 +378,16 @@ class Walkaway:
         alone = gone >= seen.away_s and not seen.answered_while_away
         made = [Finding(f"for {gone:.1f} s no daemon answered (pid {seen.old_pid} dead)", alone)]
         for worker in self._workers:
-            pids = [each.get("pid") for each in worker.attempts]
-            is_one = worker.survived and pids == [worker.pid]
-            text = f"{worker.label}: one attempt, pid {worker.pid} before and after"
+            pid = worker.process.pid
+            is_one = worker.survived and [each.pid for each in worker.run.attempts] == [pid]
+            text = f"{worker.label}: one attempt, pid {pid} before and after"
             made.append(Finding(text, is_one))
             made.append(self._worked_on(worker))
         made += [
-            Finding(f"{worker.label}: report.json checked, {_verdict(worker)}", _is_good(worker))
+            Finding(
+                f"{worker.label}: report.json checked, {_verdict(worker.run)}",
+                _is_good(worker.run),
+            )
             for worker in self._workers
         ]
         times = ", ".join(f"{worker.label} {worker.consumed}×" for worker in self._workers)
@@ -416,8 +422,8 @@ class Walkaway:
     def _at(self, text: str) -> None:
         self._say(f"  {time.monotonic() - self._begun_at:6.1f}s  {text}")
 
-    def _run(self, worker: Worker) -> dict[str, Any]:
-        return dict(self._client.get(f"/v1/runs/{worker.run_id}"))
+    def _run(self, run_id: str) -> RunDetail:
+        return read(self._client.get(f"/v1/runs/{run_id}"), RunDetail)
 
     def _daemon_pid(self) -> int:
         pid = self._client.get("/version").get("pid")
@@ -426,27 +432,18 @@ class Walkaway:
         return pid
 
 
-def _verdict(worker: Worker) -> str:
-    found = worker.result.verification if worker.result is not None else None
+def _verdict(run: RunDetail) -> str:
+    found = run.verification
     if found is None:
         return "not verified"
     passed = sum(check.passed for check in found.checks)
     return f"{found.status} {passed}/{len(found.checks)}"
 
 
-def _is_good(worker: Worker) -> bool:
-    result = worker.result
-    if result is None or result.verification is None or result.outcome.status != "ok":
+def _is_good(run: RunDetail) -> bool:
+    if run.verification is None or run.outcome is None or run.outcome.status != "ok":
         return False
-    return bool(result.verification.checks) and all(
-        check.passed for check in result.verification.checks
-    )
-
-
-def _reason(run: Mapping[str, Any]) -> str:
-    outcome = run.get("outcome")
-    text = outcome.get("error") if isinstance(outcome, dict) else None
-    return one_line(str(text or run.get("phase")), chars_max=300)
+    return bool(run.verification.checks) and all(check.passed for check in run.verification.checks)
 
 
 def started(pid: int) -> str:
