@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from bench.daemon import make_home, serving
@@ -51,12 +50,7 @@ class StdioClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._bridge.stdin is not None
         self._bridge.stdin.close()
         self._bridge.wait(20)

@@ -7,7 +7,6 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 from subagents.domain.run.signals import (
@@ -56,12 +55,7 @@ class Bench:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         while left := self.carriers():
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):

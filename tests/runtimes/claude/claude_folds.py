@@ -1,4 +1,4 @@
-"""Recorded streams of Claude Code, folded as the turn reader does."""
+"""How the tests start Claude Code, and recorded streams of it, folded as the turn reader does."""
 
 import json
 from collections.abc import Sequence
@@ -99,3 +99,9 @@ def turn_two(name: str) -> Opening:
 
 def event(**fields: object) -> bytes:
     return json.dumps(fields).encode()
+
+
+def argv(**changes: Any) -> list[str]:
+    options = {"program": "/bin/true", **changes.pop("options", {})}
+    opening = replace(OPENING, options=options, **changes)
+    return list(DIALECT.invocation(opening, directory="/attempt", path="/usr/bin").argv)

@@ -4,7 +4,7 @@ import json
 import uuid
 
 import pytest
-from tests.runtimes.claude.claude_openings import DIALECT, OPENING, SESSION, argv
+from tests.runtimes.claude.claude_folds import DIALECT, OPENING, SESSION, argv
 
 from subagents.domain.run.values import replace
 from subagents.errors import UsageError

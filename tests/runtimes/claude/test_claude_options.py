@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.runtimes.claude.claude_openings import DIALECT, OPENING
+from tests.runtimes.claude.claude_folds import DIALECT, OPENING
 
 from subagents.domain.run.values import replace
 from subagents.errors import ConfigError, UsageError

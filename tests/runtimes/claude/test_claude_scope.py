@@ -1,7 +1,7 @@
 """What Claude Code is kept to, as its command line says it."""
 
 import pytest
-from tests.runtimes.claude.claude_openings import DIALECT, argv
+from tests.runtimes.claude.claude_folds import DIALECT, argv
 
 from subagents.errors import Forbidden
 from subagents.runtimes.claude import claude_scope

@@ -6,7 +6,6 @@ The only module of these commands that needs Rich.
 import os
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Final, Literal, Self
 
 from rich.console import Console, Group
@@ -46,12 +45,7 @@ class _Redrawn:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
 
