@@ -1,12 +1,16 @@
 """Contracts of real workers, checked by a real daemon."""
 
+import hashlib
+import json
 import time
 from pathlib import Path
 
 import pytest
 from tests.e2e.live_home import DEFAULTS, MARK_ATTEMPT, audit, live_home, until
 
+from subagents.client.client import Client
 from subagents.domain.run.events import VerificationFinished
+from subagents.errors import ContractError
 
 COMMANDS = (
     f"{DEFAULTS}\n[verification]\ndangerously_allow_validation_commands = true\nsandbox = false\n"
@@ -141,6 +145,54 @@ def test_files_that_could_hang_a_reader_are_failed_checks(tmp_path: Path) -> Non
             check = item["verification"]["checks"][0]
             assert not check["passed"]
             assert check["reason"]
+
+
+@pytest.mark.requirement("contract:agents-stay-inside", "verification:no-values")
+def test_an_agent_that_may_spawn_learns_nothing_of_files_elsewhere(tmp_path: Path) -> None:
+    """It tries absolute paths, ``cwd``, links of its worker, patterns, ``..`` and a swapped cwd."""
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "creds.json").write_text('{"token": "hunter2hunter2"}')
+    digest = hashlib.sha256((private / "creds.json").read_bytes()).hexdigest()
+    read = {"json": True, "schema": {"additionalProperties": {"type": "number"}}, "fresh": False}
+    hashed = {"sha256": "0" * 64, "fresh": False}
+    with live_home(tmp_path) as home:
+        sub = home.work / "sub"
+        sub.mkdir()
+        swap = f"rmdir {sub}; ln -s {private} {sub}"
+        (home.work / "link").symlink_to(private)
+        spawns: list[tuple[str, Path, dict[str, object]]] = [
+            ("true", home.work, {"artifacts": [{"path": str(private / "creds.json"), **read}]}),
+            ("true", private, {"artifacts": [{"path": "creds.json", **read}]}),
+            ("true", home.work / "link", {"artifacts": [{"path": "creds.json", **hashed}]}),
+            ("true", private, {"mustNotChange": ["**"]}),
+            ("exit 1", home.work, {"artifacts": [{"path": "../private/creds.json", **hashed}]}),
+            ("true", home.work, {"artifacts": [{"path": "link/creds.json", **read}]}),
+            ("true", home.work, {"artifacts": [{"path": "link/*", **hashed, "minFiles": 9}]}),
+            (f"ln -s {private} made", home.work, {"mustChange": ["made/**"]}),
+            (swap, sub, {"artifacts": [{"path": "creds.json", **hashed}]}),
+        ]
+        agent = Client(home.paths.socket, headers={"x-subagents-caller": "agent"})
+        told = []
+        with agent:
+            for task, cwd, contract in spawns:
+                body = home.spawn_body(task, cwd=str(cwd), verification=contract)
+                try:
+                    receipt = agent.post("/v1/runs", body)
+                except ContractError as refused:
+                    told.append(str(refused))
+                    continue
+                home.finish(str(receipt["runId"]))
+                told += [
+                    json.dumps(agent.get(f"/v1/runs/{receipt['runId']}{what}"))
+                    for what in ("", "/result", "/log")
+                ]
+        assert sum("verification needs a cwd below" in each for each in told) == 3
+        for each in told:
+            assert "hunter2" not in each
+            assert digest[:12] not in each
+            assert "creds.json added" not in each
+            assert '"../private/creds.json"]' not in each
 
 
 @pytest.mark.requirement("e2e:contract:vacuous")

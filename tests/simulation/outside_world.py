@@ -62,6 +62,7 @@ from subagents.domain.run.spec import Abilities, Contract
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.verification.verifier import Before, Verifier
+from subagents.engine.verification.work_root import WorkRoot
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Launch, StartedInfo
 
@@ -634,7 +635,7 @@ class SeededVerifier(Verifier):
         self,
         contract: Contract,
         *,
-        workspace: str,
+        root: WorkRoot,
         attempt: Attempt,
         marker_env: Mapping[str, str],
         baseline: Baseline | None = None,
@@ -650,7 +651,7 @@ class SeededVerifier(Verifier):
         checks = tuple(_checks(contract, verdict))
         return Verification(verdict=verdict, checks=checks)
 
-    async def before(self, contract: Contract, workspace: str) -> Before:
+    async def before(self, contract: Contract, root: WorkRoot) -> Before:
         await self._around.hazard()
         return Before(Baseline(), is_vacuous=self._world.rng.random() < 0.1)
 

@@ -57,6 +57,7 @@ from subagents.engine.kernel.quarantine import (
 from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.verification.verifier import Verifier
+from subagents.engine.verification.work_root import root_of
 from subagents.errors import RuntimeUnavailable, StoreUnavailable, SubagentsError, plain_error
 from subagents.ports import (
     TOKEN_VARIABLE,
@@ -304,7 +305,7 @@ class Outbox:
             return
         if any(attempt.times.started_at_ms is not None for attempt in run.attempts):
             return  # of 0.1.0: what its first worker found is not known any more
-        found = await self._verifier.before(contract, run.resolved.cwd)
+        found = await self._verifier.before(contract, root_of(run.resolved))
         now = self._clock.now_ms()
         taken = BaselineTaken(at_ms=now, baseline=found.baseline, vacuous=found.is_vacuous)
         await self._ledger.apply(run.id, taken)
@@ -423,7 +424,7 @@ class Outbox:
         try:
             return await self._verifier.verify(
                 contract,
-                workspace=run.resolved.cwd,
+                root=root_of(run.resolved),
                 attempt=run.attempt,
                 marker_env={**runtime.marker(ref), "SUBAGENTS_RUN_ID": run.id},
                 baseline=run.verification.baseline,

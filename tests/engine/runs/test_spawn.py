@@ -17,7 +17,7 @@ from subagents.domain.run.spec import (
     Mode,
     RunSpec,
 )
-from subagents.domain.run.values import RunId, SessionKey
+from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.errors import (
     ContractError,
     Forbidden,
@@ -259,6 +259,49 @@ def test_a_command_is_taken_from_the_operator_and_from_no_agent(tmp_path: Path) 
             await world.try_spawn(is_operator=False, agent="quick", verification=contract)
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("contract:agents-stay-inside")
+def test_an_agents_contract_is_checked_where_the_agent_works_itself_and_nowhere_else(
+    tmp_path: Path,
+) -> None:
+    contract = Contract(artifacts=(Artifact(path="a"),))
+    elsewhere, place = tmp_path / "elsewhere", tmp_path / "place"
+    place.mkdir()
+    elsewhere.mkdir()
+    real_elsewhere, real_place = str(elsewhere.resolve()), str(place.resolve())
+
+    async def scenario(world: World) -> None:
+        below = world.directory / "below"
+        below.mkdir()
+        (below / "link").symlink_to(elsewhere)
+        parent = await world.spawn("hang", cwd=str(below))
+        await world.until(parent, Phase.RUNNING)
+        for cwd in (elsewhere, below / "link", below / "..", world.directory):
+            with pytest.raises(ContractError, match="verification needs a cwd below"):
+                await world.spawn_child(parent, cwd=str(cwd), verification=contract)
+        with pytest.raises(ContractError, match="verification needs a cwd below"):
+            await world.try_spawn(is_operator=False, cwd=str(elsewhere), verification=contract)
+
+        child = await world.run(
+            await world.spawn_child(parent, cwd=str(below), verification=contract)
+        )
+        assert child.resolved.contract_root == f"{real_place}/below"
+        await world.spawn_child(parent, cwd=str(elsewhere))
+        report = Contract(require_completion_report=True)
+        await world.spawn_child(parent, cwd=str(elsewhere), verification=report)
+        own = await world.run(await world.spawn(cwd=str(elsewhere), verification=contract))
+        assert own.resolved.contract_root is None
+
+        agents = dict(world.settings.agents)
+        agents["quick"] = replace(agents["quick"], cwd=str(elsewhere))
+        configured = replace(world.settings, agents=agents)
+        receipt = await world.clock.result(
+            world.try_spawn(is_operator=False, settings=configured, verification=contract)
+        )
+        assert receipt.run.resolved.contract_root == real_elsewhere
+
+    in_world(place, scenario, max_spawn_depth=2)
 
 
 @pytest.mark.requirement("vacuous:marked")

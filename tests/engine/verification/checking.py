@@ -18,6 +18,7 @@ from subagents.domain.run.spec import Artifact, Contract
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
+from subagents.engine.verification.work_root import WorkRoot
 from subagents.ports import OffLoop
 
 NOW_MS = 1_700_000_000_000
@@ -36,7 +37,7 @@ def before(contract: Contract, workspace: Path) -> Baseline:
     threads = DaemonThreads("test-looks")
     verifier = Verifier(threads, RealClock(), commands_allowed=False)
     try:
-        return asyncio.run(verifier.before(contract, str(workspace))).baseline
+        return asyncio.run(verifier.before(contract, WorkRoot(str(workspace)))).baseline
     finally:
         threads.close()
 
@@ -52,6 +53,7 @@ def verify(
     baseline: Baseline | None = None,
     sandbox: CommandSandbox | None = None,
     commands_trusted: bool = False,
+    pinned: str | None = None,
 ) -> Verification:
     threads = DaemonThreads("test-checks")
     verifier = Verifier(
@@ -62,7 +64,7 @@ def verify(
         return await asyncio.wait_for(
             verifier.verify(
                 contract,
-                workspace=str(workspace),
+                root=WorkRoot(str(workspace), pinned),
                 attempt=attempt or an_attempt(),
                 marker_env=marker_env or {},
                 baseline=baseline,

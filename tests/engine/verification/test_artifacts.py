@@ -31,6 +31,7 @@ from subagents.engine.verification.artifacts import (
     needs_own_process,
 )
 from subagents.engine.verification.verifier import Verifier, check_schemas
+from subagents.engine.verification.work_root import WorkRoot
 from subagents.errors import ContractError
 
 
@@ -156,7 +157,7 @@ def test_sha256_compares_the_whole_content(tmp_path: Path) -> None:
     assert good.passed
     assert good.evidence == f"3000000 bytes, sha256 {right[:12]}…"
     assert failed(check(Artifact(path="a", sha256="0" * 64), tmp_path)) == (
-        f"File a has SHA-256 {right}, expected {'0' * 64}"
+        f"File a has another SHA-256 than {'0' * 64}"
     )
 
 
@@ -182,7 +183,7 @@ def test_a_relative_path_out_through_a_symlink_fails_and_says_so(tmp_path: Path,
     (workspace / "link").symlink_to(outside / "secret")
     (workspace / "folder").symlink_to(outside / "deep")
 
-    assert f"File {path} leaves the workspace through a symlink to {outside}" in failed(
+    assert f"File {path} leaves the workspace through a symlink" == failed(
         check(Artifact(path=path), workspace)
     )
 
@@ -244,7 +245,7 @@ def test_large_json_is_decoded_in_a_process_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "big.json").write_bytes(content)
     artifact = Artifact(path="big.json", json=True, min_items=200_001, required_keys=("a",))
 
-    assert needs_own_process(artifact, tmp_path)
+    assert needs_own_process(artifact, WorkRoot(str(tmp_path)))
     result = check(artifact, tmp_path)
 
     assert failed(result) == "File big.json has 200000 items, minimum 200001 required"
@@ -262,7 +263,7 @@ def test_running_out_of_memory_is_not_held_against_the_work(
 
     monkeypatch.setattr(artifacts, "_decode", no_memory)
 
-    result = check_artifact(Artifact(path="a.json", json=True), tmp_path)
+    result = check_artifact(Artifact(path="a.json", json=True), WorkRoot(str(tmp_path)))
 
     assert result.could_not_check
     assert result.reason == "File a.json could not be checked: out of memory"
@@ -278,7 +279,7 @@ def test_a_schema_says_where_and_how_the_file_differs(tmp_path: Path) -> None:
     assert check(Artifact(path="good.json", schema=schema), tmp_path).passed
     assert failed(check(Artifact(path="bad.json", schema=schema), tmp_path)) == "File bad.json " + (
         "; ".join(
-            f'does not match its schema at /{item}/a~1b: "x" is not of type "integer"'
+            f'does not match its schema at /{item}/a~1b: the value is not of type "integer"'
             for item in (1, 2, 3)
         )
     )
@@ -310,7 +311,7 @@ def test_a_reference_to_another_document_is_refused_and_nothing_is_fetched(
 
         with pytest.raises(ContractError) as caught:
             check_schemas(Contract(artifacts=(Artifact(path="b"), artifact)))
-        at_run_time = check_artifact(artifact, tmp_path)
+        at_run_time = check_artifact(artifact, WorkRoot(str(tmp_path)))
 
         with pytest.raises(TimeoutError):
             server.accept()
@@ -354,7 +355,7 @@ def test_a_verification_that_never_got_a_thread_says_nothing_about_the_work(tmp_
         try:
             return await verifier.verify(
                 Contract(artifacts=(Artifact(path="a"),), verification_timeout_ms=50),
-                workspace=str(tmp_path),
+                root=WorkRoot(str(tmp_path)),
                 attempt=an_attempt(),
                 marker_env={},
             )

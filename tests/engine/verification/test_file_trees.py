@@ -13,6 +13,7 @@ from subagents.domain.run.spec import Artifact, Contract
 from subagents.engine.verification import file_trees
 from subagents.engine.verification.contract_files import Abandoned
 from subagents.engine.verification.file_trees import TooManyFiles, matching_files
+from subagents.engine.verification.work_root import WorkRoot
 
 
 def put(place: Path, *names: str, text: str = "x") -> None:
@@ -34,11 +35,11 @@ def test_caches_and_links_to_directories_are_passed_over_unless_they_are_named(
     put(tmp_path, "a.py", "src/b.py", "src/__pycache__/c.py", ".git/d.py", "node_modules/e.py")
     (tmp_path / "loop").symlink_to(tmp_path)
     every = pattern_of("**/*.py", field="path")
-    assert matching_files(every, tmp_path) == ["a.py", "src/b.py"]
+    assert matching_files(every, WorkRoot(str(tmp_path))) == ["a.py", "src/b.py"]
     named = pattern_of("node_modules/*.py", field="path")
-    assert matching_files(named, tmp_path) == ["node_modules/e.py"]
-    assert matching_files(pattern_of("a.py", field="path"), tmp_path) == ["a.py"]
-    assert matching_files(pattern_of("no/*.py", field="path"), tmp_path) == []
+    assert matching_files(named, WorkRoot(str(tmp_path))) == ["node_modules/e.py"]
+    assert matching_files(pattern_of("a.py", field="path"), WorkRoot(str(tmp_path))) == ["a.py"]
+    assert matching_files(pattern_of("no/*.py", field="path"), WorkRoot(str(tmp_path))) == []
 
 
 @pytest.mark.requirement("contract:patterns")
@@ -48,9 +49,11 @@ def test_what_is_too_much_to_be_known_is_not_held_against_the_work(
     monkeypatch.setattr(file_trees, "TREE_FILES_MAX", 2)
     put(tmp_path, "a", "b", "c")
     with pytest.raises(TooManyFiles):
-        matching_files(pattern_of("*", field="path"), tmp_path)
+        matching_files(pattern_of("*", field="path"), WorkRoot(str(tmp_path)))
     with pytest.raises(Abandoned):
-        matching_files(pattern_of("*", field="path"), tmp_path, abandoned=lambda: True)
+        matching_files(
+            pattern_of("*", field="path"), WorkRoot(str(tmp_path)), abandoned=lambda: True
+        )
     contract = Contract(must_not_change=("*",))
     found = verify(contract, tmp_path, baseline=before(contract, tmp_path))
     assert found.verdict is Verdict.COULD_NOT_CHECK

@@ -9,8 +9,8 @@ import pytest
 from tests.engine.verification.checking import verify
 
 from subagents.domain.run.spec import Artifact, Contract
-from subagents.engine.verification.contract_files import FileFault
 from subagents.engine.verification.junit_reports import JUNIT_BYTES_MAX, JUnitReport, read_junit
+from subagents.engine.verification.work_root import FileFault
 
 TESTS = """
 import pytest

@@ -32,11 +32,12 @@ from subagents.domain.run.run import Attempt, LastStep, Report, Reported, Report
 from subagents.domain.run.spec import Artifact, Contract
 from subagents.domain.run.values import replace
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.engine.verification import artifacts, contract_files
+from subagents.engine.verification import artifacts, work_root
 from subagents.engine.verification.artifacts import (
     check_artifact,
 )
 from subagents.engine.verification.verifier import SETTLE_S, Verifier, check_schemas
+from subagents.engine.verification.work_root import WorkRoot
 
 T = TypeVar("T")
 
@@ -104,18 +105,16 @@ def test_a_fifo_put_in_place_between_look_and_open_does_not_hang(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("x")
-    locate = contract_files._locate
 
     def swap_after_look(mode: int) -> None:
         monkeypatch.undo()
         (tmp_path / "a").unlink()
         os.mkfifo(tmp_path / "a")
-        contract_files._refuse_irregular(mode)
+        work_root._refuse_irregular(mode)
 
-    monkeypatch.setattr(contract_files, "_refuse_irregular", swap_after_look)
+    monkeypatch.setattr(work_root, "_refuse_irregular", swap_after_look)
 
-    assert "is a FIFO" in failed(check_artifact(Artifact(path="a"), tmp_path))
-    assert locate("a", tmp_path) == str((tmp_path / "a").resolve())
+    assert "is a FIFO" in failed(check_artifact(Artifact(path="a"), WorkRoot(str(tmp_path))))
 
 
 @pytest.mark.requirement("verification:timeout")
@@ -187,7 +186,7 @@ def test_an_exponential_schema_ends_with_the_time_limit_and_the_loop_stays_free(
         work = asyncio.ensure_future(
             verifier.verify(
                 contract,
-                workspace=str(tmp_path),
+                root=WorkRoot(str(tmp_path)),
                 attempt=an_attempt(),
                 marker_env={"SUBAGENTS_RUN_ID": str(tmp_path)},
             )
@@ -399,14 +398,14 @@ def test_a_check_stuck_in_the_kernel_holds_up_neither_the_verdict_nor_the_next_o
 
     def stuck(
         artifact: Artifact,
-        workspace: Path,
+        root: WorkRoot,
         *,
         before: Fingerprint | None,
         abandoned: Callable[[], bool],
     ) -> Check:
         if artifact.path == "dead":
             release.wait(30)
-        return real_check(artifact, workspace, before=before, abandoned=abandoned)
+        return real_check(artifact, root, before=before, abandoned=abandoned)
 
     monkeypatch.setattr("subagents.engine.verification.verifier.check_artifact", stuck)
     (tmp_path / "a").touch()
@@ -506,7 +505,7 @@ def test_a_contract_that_passes_on_the_untouched_workspace_is_vacuous(
     (tmp_path / "there").write_text("x")
     verifier = Verifier(DaemonThreads("baseline"), RealClock(), commands_allowed=True)
 
-    assert asyncio.run(verifier.before(contract, str(tmp_path))).is_vacuous is vacuous
+    assert asyncio.run(verifier.before(contract, WorkRoot(str(tmp_path)))).is_vacuous is vacuous
     assert not (tmp_path / "ran").exists()
 
 

@@ -100,7 +100,7 @@ def _cwd_of(cwd: str | None, specs: Sequence[RunSpec]) -> str:
         raise UsageError(
             "cwd is required: the caller's working directory", details={"field": "cwd"}
         )
-    return cwd or "/"
+    return cwd or ""
 
 
 async def retry(request: Request) -> Response:

@@ -136,7 +136,7 @@ def _validate_place(field: str, artifact: Artifact, within: str | None) -> None:
         if path is not None and path.startswith("/") and not path.startswith(f"{within}/"):
             raise ContractError(
                 f"{field}.{name} must be below the working directory {within}",
-                hint="only the operator's contracts may name files elsewhere",
+                hint="name it relative to that; only the operator's contracts name files elsewhere",
             )
 
 

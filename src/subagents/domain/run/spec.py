@@ -336,6 +336,9 @@ class Resolved(Value, frozen=True):
     """What was left, at the spawn, of the budgets above it that it shares with other runs."""
     commands_trusted: bool = False
     """The commands of its contract are the operator's own."""
+    contract_root: str | None = None
+    """Of an agent's contract: its working directory without links, as it was at the spawn. None =
+    the operator's, or of 0.1.0."""
     plan: PlanBudget | None = None
     """The budget that it shares with the other runs of its plan, and those below them."""
     tags_above: tuple[str, ...] = ()

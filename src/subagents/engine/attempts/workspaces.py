@@ -6,7 +6,6 @@ removed stays where it is.
 
 import asyncio
 import logging
-from pathlib import Path
 from typing import Final
 
 from subagents.domain.run.outcome import Reason
@@ -25,6 +24,7 @@ from subagents.domain.run.workspace import (
 from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
+from subagents.engine.verification.work_root import root_of
 from subagents.errors import StoreUnavailable, SubagentsError, UsageError
 from subagents.ports import (
     Planned,
@@ -156,8 +156,8 @@ class Workspaces:
     async def _existing(self, run: Run, names: list[str]) -> tuple[str, ...]:
         if not names:
             return ()
-        root = Path(run.resolved.cwd)
-        return await self._off_loop(lambda: tuple(each for each in names if _is_file(root / each)))
+        root = root_of(run.resolved)
+        return await self._off_loop(lambda: tuple(each for each in names if root.is_file(each)))
 
     async def _changes(self, run: Run) -> Changes | None:
         tree = run.resolved.worktree
@@ -240,10 +240,3 @@ def _ended_badly(attempt: Attempt, seen: Signal) -> bool:
             return True
         case _:
             return False
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

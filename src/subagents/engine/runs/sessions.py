@@ -106,7 +106,7 @@ class Sessions:
                     spec,
                     requester=by,
                     settings=settings,
-                    cwd="/",  # the session's own is taken over
+                    cwd="",  # the session's own is taken over
                     is_operator=is_operator,
                     ceiling=ceiling,
                 )

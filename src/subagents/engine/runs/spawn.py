@@ -6,6 +6,7 @@ must not both win (children, idempotency) are taken and counted in one step with
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -57,8 +58,10 @@ from subagents.engine.runs.dependencies import (
 )
 from subagents.engine.runs.queries import Queries
 from subagents.engine.verification.verifier import Verifier, check_schemas
+from subagents.engine.verification.work_root import real_below, root_of
 from subagents.errors import (
     Conflict,
+    ContractError,
     Forbidden,
     StoreUnavailable,
     SubagentsError,
@@ -287,8 +290,12 @@ class Spawner:
         ]
         found = await self._dependencies.find(drafts, inbox)
         is_trusted = is_operator and parent is None
+        own_roots = (cwd,) if parent is None else (parent.resolved.cwd, parent.resolved.project)
         drafts = [
-            await self._check_contract(draft, settings, is_operator=is_trusted) for draft in drafts
+            await self._check_contract(
+                draft, settings, is_operator=is_trusted, caller_roots=own_roots
+            )
+            for draft in drafts
         ]
         await self._dependencies.look_again(drafts, found)
         if known := self.keys.of(specs, inbox):
@@ -596,7 +603,12 @@ class Spawner:
         return str(path)
 
     async def _check_contract(
-        self, draft: Draft, settings: Settings, *, is_operator: bool
+        self,
+        draft: Draft,
+        settings: Settings,
+        *,
+        is_operator: bool,
+        caller_roots: Sequence[str],
     ) -> Draft:
         """Refuse a contract that cannot run; look at its files before any work."""
         wanted = draft.spawned.spec.verification
@@ -613,12 +625,20 @@ class Spawner:
             wanted,
             commands_allowed=is_trusted
             or settings.verification.dangerously_allow_validation_commands,
-            within=None if is_trusted else spawned.resolved.project,
+            within=None if is_trusted else spawned.resolved.cwd,
         )
-        if wanted.commands and is_trusted:
-            resolved = replace(spawned.resolved, commands_trusted=True)
-            spawned = replace(spawned, resolved=resolved)
-            draft = replace(draft, spawned=spawned)
+        if is_trusted:
+            resolved = replace(spawned.resolved, commands_trusted=bool(wanted.commands))
+        elif wanted.artifacts or wanted.must_change or wanted.must_not_change:
+            roots = caller_roots
+            if before is not None and is_inherited:
+                roots = (*roots, before.resolved.project)
+            root = await self._contract_root(spawned.resolved, settings, roots)
+            resolved = replace(spawned.resolved, contract_root=root)
+        else:
+            resolved = spawned.resolved
+        spawned = replace(spawned, resolved=resolved)
+        draft = replace(draft, spawned=spawned)
         if any(each.schema is not None or each.regex is not None for each in wanted.artifacts):
             await self._off_loop(lambda: check_schemas(wanted))
         if before is not None and is_inherited and before.verification.baseline is not None:
@@ -627,7 +647,7 @@ class Spawner:
             return replace(draft, spawned=replace(spawned, baseline=baseline))
         if spawned.resolved.worktree is not None:
             return draft  # not made yet: looked at when it is
-        found = await self._verifier.before(wanted, spawned.resolved.cwd)
+        found = await self._verifier.before(wanted, root_of(spawned.resolved))
         if draft.labels:
             # What the runs before it leave behind is not its work: looked at again when it starts.
             return replace(draft, spawned=replace(spawned, vacuous=found.is_vacuous))
@@ -636,6 +656,32 @@ class Spawner:
             spawned=replace(spawned, vacuous=found.is_vacuous, baseline=found.baseline),
             warnings=(*draft.warnings, *contract.old_files(found.baseline)),
         )
+
+    async def _contract_root(
+        self, resolved: Resolved, settings: Settings, caller_roots: Sequence[str]
+    ) -> str:
+        """The real directory to which the checks of an agent's contract are kept.
+
+        Checks read with the rights of the daemon, and their verdicts tell of what they read. So
+        an agent has them where it works itself, or where the configuration lets its worker work.
+
+        Raises:
+            ContractError: The run works elsewhere.
+        """
+        own = settings.agent(resolved.agent_id).cwd
+        roots = [each for each in (*caller_roots, own) if each]
+        root = await self._off_loop(lambda: real_below(resolved.project, roots))
+        if root is None:
+            places = " or ".join(dict.fromkeys(roots)) or "a directory that is not known here"
+            raise ContractError(
+                f"verification needs a cwd below {places}, not {resolved.project}: an agent's"
+                " contract tells of no files elsewhere",
+                hint="leave verification out, or ask the user to set"
+                f" agents.{resolved.agent_id}.cwd",
+            )
+        if resolved.cwd == resolved.project:
+            return root
+        return await self._off_loop(lambda: os.path.realpath(resolved.cwd))
 
     # -- storing ---------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 
 import jsonschema_rs
@@ -25,7 +24,6 @@ from subagents.domain.run.outcome import Check, CheckType
 from subagents.domain.run.spec import Artifact
 from subagents.engine.verification.contract_files import (
     NOT_THE_CHECKERS_FAULT,
-    FileFault,
     never,
     open_regular,
     read_bounded,
@@ -33,6 +31,7 @@ from subagents.engine.verification.contract_files import (
     unchanged,
 )
 from subagents.engine.verification.junit_reports import JUNIT_BYTES_MAX, read_junit
+from subagents.engine.verification.work_root import FileFault, WorkRoot
 from subagents.errors import ContractError
 from subagents.text import counted, listed, one_line
 
@@ -46,13 +45,15 @@ REGEX_BYTES_MAX: Final = 1024 * 1024
 SCHEMA_ERRORS_SHOWN: Final = 3
 SCHEMA_ERRORS_BYTES_MAX: Final = 4 * 1024 * 1024
 """In a larger file only the first error is looked for: the library collects all (1 M: 10 s)."""
+MASK: Final = "the value"
+"""Stands for what is in the file wherever the library would quote it."""
 PROBLEM_CHARS_MAX: Final = 300
 SHOWN_MAX: Final = 3
 
 
 def check_artifact(
     artifact: Artifact,
-    workspace: Path,
+    root: WorkRoot,
     *,
     before: Fingerprint | None = None,
     abandoned: Callable[[], bool] = never,
@@ -61,8 +62,7 @@ def check_artifact(
 
     Args:
         artifact: Validated by ``domain.rules.contract``.
-        workspace: Absolute; relative paths are looked up in it and must stay in it. ``~`` and
-            ``$VAR`` mean nothing here. An absolute path is taken as given.
+        root: Where it is.
         before: What it was before the work, when that does not count; None = it was not there,
             or it may stay as it was.
         abandoned: Asked between reads; True ends the check early.
@@ -77,11 +77,11 @@ def check_artifact(
     findings = _Findings()
     could_not_check = False
     try:
-        with open_regular(artifact.path, workspace) as file:
+        with open_regular(artifact.path, root) as file:
             if before is not None and (old := unchanged(file, before, abandoned)):
                 findings.problems.append(old)
             if artifact.newer_than is not None:
-                findings.problems += _age_problems(file, artifact.newer_than, workspace)
+                findings.problems += _age_problems(file, artifact.newer_than, root)
             _examine(file, artifact, findings, abandoned)
     except FileFault as fault:
         findings.problems.append(str(fault))
@@ -109,15 +109,16 @@ def check_artifact(
     )
 
 
-def needs_own_process(artifact: Artifact, workspace: Path) -> bool:
+def needs_own_process(artifact: Artifact, root: WorkRoot) -> bool:
     """Whether ``check_artifact`` may hold the interpreter for long: then ask ``main`` instead."""
     if artifact.schema is not None:
         return True
     if not (artifact.json or artifact.junit or artifact.regex is not None):
         return False
     try:
-        size = (workspace / artifact.path).stat().st_size
-    except (OSError, ValueError):
+        with open_regular(artifact.path, root) as file:
+            size = os.fstat(file.fileno()).st_size
+    except (OSError, FileFault):
         return False  # the check itself says it better
     return JSON_BYTES_IN_PROCESS_MAX < size <= JSON_BYTES_MAX
 
@@ -157,10 +158,12 @@ def _examine(
         state = "was empty" if size == 0 else "is too small"
         findings.problems.append(f"{state} ({size} bytes, minimum {least} bytes required)")
     if artifact.sha256 is not None:
-        digest = sha256(file, abandoned)
-        findings.evidence.append(f"sha256 {digest[:12]}…")
-        if digest != artifact.sha256.lower():
-            findings.problems.append(f"has SHA-256 {digest}, expected {artifact.sha256.lower()}")
+        wanted = artifact.sha256.lower()
+        # Never the digest that it has: whoever asks may not be allowed to read the file.
+        if sha256(file, abandoned) == wanted:
+            findings.evidence.append(f"sha256 {wanted[:12]}…")
+        else:
+            findings.problems.append(f"has another SHA-256 than {wanted}")
     if artifact.regex is not None:
         findings.problems += _regex_problems(file, size, artifact.regex, abandoned)
     if artifact.junit:
@@ -179,9 +182,9 @@ def _examine(
         findings.problems += _schema_problems(document, artifact.schema, size=size)
 
 
-def _age_problems(file: BinaryIO, other: str, workspace: Path) -> list[str]:
+def _age_problems(file: BinaryIO, other: str, root: WorkRoot) -> list[str]:
     try:
-        with open_regular(other, workspace) as older:
+        with open_regular(other, root) as older:
             than_ns = os.fstat(older.fileno()).st_mtime_ns
     except (OSError, FileFault) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
@@ -235,7 +238,9 @@ def _decode(file: BinaryIO, size: int, abandoned: Callable[[], bool]) -> object:
         raise FileFault("is not valid JSON: it is empty")
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise FileFault("is not valid JSON: it is not UTF-8") from error
+    except msgspec.DecodeError as error:
         raise FileFault(f"is not valid JSON: {error}") from error
     except RecursionError as error:
         raise FileFault("is nested too deeply to be checked as JSON") from error
@@ -294,8 +299,16 @@ def _kind(document: object) -> str:
             return "a number"
 
 
-def compile_schema(schema: dict[str, object] | bool) -> jsonschema_rs.Validator:  # noqa: FBT001
+def compile_schema(
+    schema: dict[str, object] | bool,  # noqa: FBT001
+    *,
+    mask: str | None = None,
+) -> jsonschema_rs.Validator:
     """Make a validator that fetches nothing and whose patterns take linear time.
+
+    Args:
+        schema: As in the contract.
+        mask: Stands for values wherever a message would quote one.
 
     Raises:
         ContractError: The schema is malformed or needs another document; the message completes
@@ -305,6 +318,7 @@ def compile_schema(schema: dict[str, object] | bool) -> jsonschema_rs.Validator:
         return jsonschema_rs.validator_for(
             schema,
             retriever=_refuse_to_fetch,
+            mask=mask,
             pattern_options=jsonschema_rs.RegexOptions(
                 size_limit=REGEX_BYTES_MAX, dfa_size_limit=REGEX_BYTES_MAX
             ),
@@ -334,7 +348,8 @@ def _schema_problems(
     size: int,
 ) -> list[str]:
     try:
-        validator = compile_schema(schema)
+        # Compiled at the spawn, where its own faults were told unmasked.
+        validator = compile_schema(schema, mask=MASK)
     except ContractError as error:
         return [f"has a schema that {error}"]
     try:
@@ -364,7 +379,7 @@ class Question(msgspec.Struct, frozen=True):
     """What the checker's own process is asked on standard input; it answers with a ``Check``."""
 
     artifact: Artifact
-    workspace: str
+    root: WorkRoot
     limit_s: int
     """1 or more; then the process ends itself, should the daemon be gone that would kill it."""
     before: Fingerprint | None = None
@@ -378,5 +393,5 @@ def main() -> None:
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     if hard == resource.RLIM_INFINITY or hard > CHECKER_MEMORY_BYTES_MAX:
         resource.setrlimit(resource.RLIMIT_AS, (CHECKER_MEMORY_BYTES_MAX, hard))
-    check = check_artifact(question.artifact, Path(question.workspace), before=question.before)
+    check = check_artifact(question.artifact, question.root, before=question.before)
     sys.stdout.buffer.write(msgspec.json.encode(check))

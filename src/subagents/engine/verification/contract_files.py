@@ -1,32 +1,23 @@
-"""Opens and reads the files that contracts name, without trusting whoever made them.
+"""Reads the files that contracts name, without trusting whoever made them.
 
-Nothing but a regular file is ever read, a relative path stays in the workspace, and every read
-looks between chunks whether the time is over.
+Nothing but a regular file is ever read, and every read looks between chunks whether the time is
+over. What lies where is asked of ``work_root`` alone.
 """
 
 import errno
 import hashlib
 import os
-import stat
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import BinaryIO, Final
 
 from subagents.domain.run.baseline import Baseline, Fingerprint
+from subagents.engine.verification.work_root import FileFault, WorkRoot
 
 WHOLE_BYTES_MAX: Final = 1024 * 1024 * 1024
 """So much of a contract's files is read before the work, under a second where the disk keeps up;
 of what is larger, pieces."""
 SAMPLES: Final = 64
 CHUNK_BYTES: Final = 1024 * 1024
-
-_KINDS: Final[Sequence[tuple[Callable[[int], bool], str]]] = (
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a character device"),
-    (stat.S_ISBLK, "a block device"),
-)
 
 NOT_THE_CHECKERS_FAULT: Final = frozenset(
     {
@@ -43,10 +34,6 @@ NOT_THE_CHECKERS_FAULT: Final = frozenset(
 """What a worker can do to a path; any other error (EIO, EMFILE, …) says nothing about the work."""
 
 
-class FileFault(Exception):
-    """The file cannot be what the contract asks for; the message completes ``File PATH …``."""
-
-
 class Abandoned(Exception):
     """The time for all checks is over: the rest of this one would be thrown away."""
 
@@ -55,52 +42,10 @@ def never() -> bool:
     return False
 
 
-def open_regular(path: str, workspace: Path) -> BinaryIO:
-    """Open a regular file for reading, unbuffered.
-
-    Args:
-        path: Relative to the workspace, and then it must stay in it, or absolute. ``~`` and
-            ``$VAR`` mean nothing here.
-        workspace: Absolute.
-
-    Raises:
-        FileFault: It is no regular file, or lies outside.
-        OSError: It is not there, or cannot be read.
-    """
-    real = _locate(path, workspace)
-    # Before opening: opening a device can do things (rewind a tape, reset a line).
-    _refuse_irregular(Path(real).stat().st_mode)
-    # O_NONBLOCK: a FIFO put there since does not hang us. O_NOFOLLOW: links are resolved already.
-    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    file = open(descriptor, "rb", buffering=0, closefd=True)  # noqa: SIM115, PTH123
-    try:
-        _refuse_irregular(os.fstat(descriptor).st_mode)
-    except FileFault:
-        file.close()
-        raise
-    return file
-
-
-def _locate(path: str, workspace: Path) -> str:
-    if os.path.isabs(path):  # noqa: PTH117  # the text as given, not a Path that tidies it
-        below = path.removeprefix(f"{workspace}/")
-        if below == path:
-            return os.path.realpath(path)
-        path = below
-    if os.path.normpath(path).split(os.sep, 1)[0] == os.pardir:
-        raise FileFault(f"leaves the workspace through '..' ({workspace})")
-    root = os.path.realpath(workspace)
-    real = os.path.realpath(os.path.join(root, path))  # noqa: PTH118
-    if os.path.commonpath([root, real]) != root:
-        raise FileFault(f"leaves the workspace through a symlink to {real}")
-    return real
-
-
-def _refuse_irregular(mode: int) -> None:
-    if stat.S_ISREG(mode):
-        return
-    kind = next((name for test, name in _KINDS if test(mode)), "a special file")
-    raise FileFault(f"is {kind}, not a regular file")
+def open_regular(path: str, root: WorkRoot) -> BinaryIO:
+    """``WorkRoot.open_regular`` as an unbuffered file; raises the same."""
+    descriptor = root.open_regular(path)
+    return open(descriptor, "rb", buffering=0, closefd=True)  # noqa: PTH123
 
 
 def read_bounded(
@@ -149,7 +94,7 @@ def sampled_sha256(file: BinaryIO, size: int, abandoned: Callable[[], bool] = ne
 
 def take_baseline(
     paths: Iterable[str],
-    workspace: Path,
+    root: WorkRoot,
     *,
     unknown: Iterable[str] = (),
     abandoned: Callable[[], bool] = never,
@@ -160,7 +105,7 @@ def take_baseline(
     Args:
         paths: As the contract names them, or as its patterns match them.
         unknown: Patterns that match too much to be known.
-        workspace: Absolute.
+        root: Where they are.
         abandoned: Asked between reads; from True on the rest is unknown.
         whole_bytes_max: So much is read in all; what goes beyond that is sampled.
     """
@@ -172,7 +117,7 @@ def take_baseline(
             left_out.append(path)
             continue
         try:
-            found = _fingerprint(path, workspace, left, abandoned)
+            found = _fingerprint(path, root, left, abandoned)
         except FileFault:
             continue  # no file yet: a regular one there later was made by the work
         except OSError as error:
@@ -188,9 +133,9 @@ def take_baseline(
 
 
 def _fingerprint(
-    path: str, workspace: Path, whole_bytes_max: int, abandoned: Callable[[], bool]
+    path: str, root: WorkRoot, whole_bytes_max: int, abandoned: Callable[[], bool]
 ) -> Fingerprint:
-    with open_regular(path, workspace) as file:
+    with open_regular(path, root) as file:
         found = os.fstat(file.fileno())
         is_sampled = found.st_size > whole_bytes_max
         digest = (
@@ -208,11 +153,11 @@ def _fingerprint(
 
 
 def has_changed(
-    path: str, before: Fingerprint, workspace: Path, abandoned: Callable[[], bool]
+    path: str, before: Fingerprint, root: WorkRoot, abandoned: Callable[[], bool]
 ) -> bool:
     """Whether the file is another one than before the work, or gone."""
     try:
-        with open_regular(path, workspace) as file:
+        with open_regular(path, root) as file:
             return unchanged(file, before, abandoned) is None
     except FileFault:
         return True

@@ -1,13 +1,12 @@
 """Finds the files that the patterns of a contract match; blocking, bounded in number and time."""
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final
 
 from subagents.domain.rules.path_patterns import PathPattern
 from subagents.domain.run.workspace import CACHES
 from subagents.engine.verification.contract_files import Abandoned, never
+from subagents.engine.verification.work_root import WorkRoot
 
 TREE_FILES_MAX: Final = 1000
 """Of one pattern; the fingerprint of each is kept with the run."""
@@ -19,7 +18,7 @@ class TooManyFiles(Exception):
 
 
 def matching_files(
-    pattern: PathPattern, workspace: Path, *, abandoned: Callable[[], bool] = never
+    pattern: PathPattern, root: WorkRoot, *, abandoned: Callable[[], bool] = never
 ) -> list[str]:
     """The files below the workspace that a pattern matches, sorted.
 
@@ -28,10 +27,11 @@ def matching_files(
 
     Raises:
         TooManyFiles: There are more than that.
+        FileFault: All that it could match lies outside.
         Abandoned: ``abandoned`` said so.
     """
     found: list[str] = []
-    for path in _files(pattern, workspace, abandoned):
+    for path in _files(pattern, root, abandoned):
         if pattern.matches(path):
             found.append(path)
             if len(found) > TREE_FILES_MAX:
@@ -39,24 +39,22 @@ def matching_files(
     return sorted(found)
 
 
-def _files(pattern: PathPattern, workspace: Path, abandoned: Callable[[], bool]) -> Iterator[str]:
-    base = workspace / pattern.base
-    if pattern.base and not base.is_dir():
-        if os.path.lexists(base):
-            yield pattern.base
-        return
+def _files(pattern: PathPattern, root: WorkRoot, abandoned: Callable[[], bool]) -> Iterator[str]:
     pending = [pattern.base]
     while pending:
         if abandoned():
             raise Abandoned
         directory = pending.pop()
         try:
-            entries = list(os.scandir(workspace / directory))
+            entries = root.entries(directory)
         except OSError:
-            continue  # gone, or not ours to read: nothing in it can be counted
+            # Gone, or not ours to read: nothing in it can be counted.
+            if directory and directory == pattern.base and root.has_something(directory):
+                yield directory
+            continue
         for entry in entries:
             path = f"{directory}/{entry.name}" if directory else entry.name
-            if not entry.is_dir(follow_symlinks=False):
+            if not entry.is_directory:
                 yield path
             elif entry.name not in _PASSED_OVER or entry.name in pattern.names:
                 pending.append(path)

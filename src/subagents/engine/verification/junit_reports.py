@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 from xml.parsers import expat
 
-from subagents.engine.verification.contract_files import Abandoned, FileFault, never
+from subagents.engine.verification.contract_files import Abandoned, never
+from subagents.engine.verification.work_root import FileFault
 from subagents.text import one_line
 
 JUNIT_BYTES_MAX: Final = 16 * 1024 * 1024

@@ -49,6 +49,7 @@ from subagents.engine.verification.artifacts import (
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.contract_files import Abandoned, has_changed, take_baseline
 from subagents.engine.verification.file_trees import TREE_FILES_MAX, TooManyFiles, matching_files
+from subagents.engine.verification.work_root import FileFault, WorkRoot
 from subagents.errors import ContractError
 from subagents.ports import Clock, OffLoop
 from subagents.process_group import kill_group
@@ -138,7 +139,7 @@ class Verifier:
         self,
         contract: Contract,
         *,
-        workspace: str,
+        root: WorkRoot,
         attempt: Attempt,
         marker_env: Mapping[str, str],
         baseline: Baseline | None = None,
@@ -148,7 +149,7 @@ class Verifier:
 
         Args:
             contract: Validated at the spawn.
-            workspace: The run's working directory, absolute.
+            root: Where its files are; commands run there.
             attempt: The ended one, with its completion report and what came after that.
             marker_env: Added to the environment of commands (``SUBAGENTS_RUN_ID``, …), by which
                 the sweep finds their processes.
@@ -162,7 +163,7 @@ class Verifier:
         """
         batch = _Batch(
             contract,
-            Path(workspace),
+            root,
             marker_env,
             baseline=baseline,
             sandbox=self._sandbox if commands_trusted or self._commands_allowed else None,
@@ -176,18 +177,18 @@ class Verifier:
             verified_at_ms=self._clock.now_ms(),
         )
 
-    async def before(self, contract: Contract, workspace: str) -> Before:
+    async def before(self, contract: Contract, root: WorkRoot) -> Before:
         """Look at the contract's files before the work.
 
         Within the contract's time; files that it was too short for are unknown.
         """
-        looking = _Looking(contract, Path(workspace))
+        looking = _Looking(contract, root)
         if looking.has_work:
             await self._run(looking)
         is_open = looking.has_work or not contract.artifacts or contract.require_completion_report
         if is_open or contract.commands:  # not run here: they may be meant to run once, at the end
             return Before(looking.found)
-        checks = await self._checked(_Batch(contract, Path(workspace), {}))
+        checks = await self._checked(_Batch(contract, root, {}))
         return Before(looking.found, is_vacuous=verdict_of(checks) is Verdict.PASSED)
 
     async def _checked(self, batch: "_Batch") -> list[Check]:
@@ -281,7 +282,7 @@ class _Work(Protocol):
 class _Looking:
     """Fingerprints what a contract names before the work."""
 
-    def __init__(self, contract: Contract, workspace: Path) -> None:
+    def __init__(self, contract: Contract, root: WorkRoot) -> None:
         fresh = [each for each in contract.artifacts if contract.is_fresh(each)]
         self.limit_ms = contract.verification_timeout_ms
         self._paths = [each.path for each in fresh if not each.is_glob]
@@ -289,7 +290,7 @@ class _Looking:
         self._patterns += map(_tree_pattern, (*contract.must_change, *contract.must_not_change))
         names = (*self._paths, *(each.text for each in self._patterns))
         self.found = Baseline(unknown=names)
-        self._workspace = workspace
+        self._root = root
         self._deadline = time.monotonic() + self.limit_ms / 1000
         self._is_abandoned = False
 
@@ -305,10 +306,12 @@ class _Looking:
         paths, unknown = [*self._paths], list[str]()
         for pattern in self._patterns:
             try:
-                paths += matching_files(pattern, self._workspace, abandoned=self._is_over)
+                paths += matching_files(pattern, self._root, abandoned=self._is_over)
             except (TooManyFiles, Abandoned):
                 unknown.append(pattern.text)
-        self.found = take_baseline(paths, self._workspace, unknown=unknown, abandoned=self._is_over)
+            except FileFault:
+                continue  # no file of the contract, as the check will say
+        self.found = take_baseline(paths, self._root, unknown=unknown, abandoned=self._is_over)
 
     def abandon(self) -> None:
         self._is_abandoned = True
@@ -331,7 +334,7 @@ class _Batch:
     def __init__(
         self,
         contract: Contract,
-        workspace: Path,
+        root: WorkRoot,
         marker_env: Mapping[str, str],
         *,
         baseline: Baseline | None = None,
@@ -342,7 +345,7 @@ class _Batch:
         deadline = time.monotonic() + self.limit_ms / 1000
         self.processes = _Processes(deadline)
         self._contract = contract
-        self._workspace = workspace
+        self._root = root
         self._marker_env = marker_env
         self._before = Before(baseline or Baseline()).files
         self._unknown = frozenset(baseline.unknown if baseline else ())
@@ -402,13 +405,13 @@ class _Batch:
             if artifact.path in self._unknown:
                 return _unknown(CheckType.ARTIFACT, artifact.path)
             before = self._before.get(artifact.path)
-        if not needs_own_process(artifact, self._workspace):
+        if not needs_own_process(artifact, self._root):
             return check_artifact(
-                artifact, self._workspace, before=before, abandoned=self.processes.abandoned
+                artifact, self._root, before=before, abandoned=self.processes.abandoned
             )
         question = Question(
             artifact=artifact,
-            workspace=str(self._workspace),
+            root=self._root,
             limit_s=math.ceil(self._contract.verification_timeout_ms / 1000 + SETTLE_S),
             before=before,
         )
@@ -442,10 +445,12 @@ class _Batch:
             return _unknown(kind, target)
         try:
             paths = matching_files(
-                _file_pattern(target), self._workspace, abandoned=self.processes.abandoned
+                _file_pattern(target), self._root, abandoned=self.processes.abandoned
             )
         except TooManyFiles:
             return _unchecked(kind, target, f"{target} matches more than {TREE_FILES_MAX} files")
+        except FileFault as fault:
+            return Check(type=kind, target=target, passed=False, reason=f"{target} {fault}")
         old = [path for path in paths if is_fresh and not self._is_new(path)]
         new = [path for path in paths if path not in {*old}]
         problems = []
@@ -473,9 +478,7 @@ class _Batch:
 
     def _is_new(self, path: str) -> bool:
         before = self._before.get(path)
-        return before is None or has_changed(
-            path, before, self._workspace, self.processes.abandoned
-        )
+        return before is None or has_changed(path, before, self._root, self.processes.abandoned)
 
     def _change(self, text: str, *, changes: bool) -> Check:
         """Something changed among the files that a pattern matches, or nothing did."""
@@ -483,9 +486,11 @@ class _Batch:
         if text in self._unknown:
             return _unknown(kind, text)
         try:
-            now = matching_files(pattern, self._workspace, abandoned=self.processes.abandoned)
+            now = matching_files(pattern, self._root, abandoned=self.processes.abandoned)
         except TooManyFiles:
             return _unchecked(kind, text, f"{text} matches more than {TREE_FILES_MAX} files")
+        except FileFault as fault:
+            return Check(type=kind, target=text, passed=False, reason=f"{text} {fault}")
         before = [path for path in self._before if pattern.matches(path)]
         gone = [path for path in before if path not in {*now}]
         added = [path for path in now if path not in self._before]
@@ -516,11 +521,11 @@ class _Batch:
                 command,
                 "not run: verification.dangerously_allow_validation_commands is off",
             )
-        walls = self._sandbox.around(self._workspace)
+        walls = self._sandbox.around(Path(self._root.path))
         try:
             ended = self.processes.run(
                 [*walls.argv, "/bin/sh", "-c", command],
-                cwd=self._workspace,
+                cwd=Path(self._root.path),
                 env=_command_environment(self._marker_env),
                 tail_bytes=OUTPUT_TAIL_BYTES + MARGIN_BYTES,
             )
