@@ -47,7 +47,7 @@ NAMED_IN_THE_SPEC += ["events"]
 NAMED_IN_THE_SPEC += ["attach"]
 NAMED_IN_THE_SPEC += ["continue", "interrupt"]  # not there, but in docs/decisions/0024
 NAMED_IN_THE_SPEC += ["watch"]
-NAMED_IN_THE_SPEC += ["redeliver"]
+NAMED_IN_THE_SPEC += ["redeliver", "dismiss"]
 CODES = [
     EXIT_OK,
     EXIT_FAILED,

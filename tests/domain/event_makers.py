@@ -34,6 +34,7 @@ from subagents.domain.run.events import (
     Continued,
     DeliverySettled,
     DependencySettled,
+    Dismissed,
     Event,
     InterruptRequested,
     LeaseExpired,
@@ -268,6 +269,7 @@ MAKERS: Final[dict[type, Maker]] = {
     AnnouncementConsumed: lambda d, r, t: AnnouncementConsumed(
         at_ms=t, reader="me", path=DeliveryPath.PULLED
     ),
+    Dismissed: lambda d, r, t: Dismissed(at_ms=t, by="me"),
     Redelivered: lambda d, r, t: Redelivered(at_ms=t, by="me"),
     CallRefused: lambda d, r, t: CallRefused(
         at_ms=t, call="GET /v1/runs/r-2/status", reason="another session's", by="me"

@@ -9,8 +9,8 @@ import pytest
 from tests.e2e.live_home import DEFAULTS, MARK_ATTEMPT, audit, live_home, until
 
 from subagents.client.client import Client
-from subagents.domain.run.events import VerificationFinished
-from subagents.errors import ContractError
+from subagents.domain.run.events import Dismissed, VerificationFinished
+from subagents.errors import Conflict, ContractError
 
 COMMANDS = (
     f"{DEFAULTS}\n[verification]\ndangerously_allow_validation_commands = true\nsandbox = false\n"
@@ -64,11 +64,32 @@ def test_an_escalation_stays_until_its_run_was_started_again_however_often_it_is
 
         (item,) = home.get("/v1/attention")["items"]
         assert (item["kind"], item["runId"]) == ("blocker", run_id)
-        assert item["commands"] == [f"subagents why {run_id}", f"subagents retry {run_id}"]
+        assert item["commands"] == [
+            f"subagents {verb} {run_id}" for verb in ("why", "retry", "dismiss")
+        ]
 
         again = home.post(f"/v1/runs/{run_id}/retry")["runId"]
         home.finish(again)
         assert run_id not in [each["runId"] for each in home.get("/v1/attention")["items"]]
+
+
+@pytest.mark.requirement("attention:dismissed")
+def test_an_escalation_that_was_dismissed_is_gone_and_on_record(tmp_path: Path) -> None:
+    with live_home(tmp_path) as home:
+        bad = {**ITEMS, "onFailure": "escalate"}
+        run_id = home.spawn(f"{BAD}; echo made", verification=bad, cleanup="delete")
+        other = home.spawn("echo fine")
+        home.finish(run_id, other)
+        until(lambda: home.row(run_id)["phase"] == "completed", what="cleanup")
+
+        (item,) = [each for each in home.get("/v1/attention")["items"] if each["kind"] == "blocker"]
+        assert item["commands"] == [f"subagents {verb} {run_id}" for verb in ("why", "dismiss")]
+        for _ in range(2):
+            assert home.post(f"/v1/runs/{run_id}/dismiss")["runId"] == run_id
+        assert run_id not in [each["runId"] for each in home.get("/v1/attention")["items"]]
+        assert len(home.events(run_id, Dismissed)) == 1
+        with pytest.raises(Conflict, match="nothing to dismiss"):
+            home.post(f"/v1/runs/{other}/dismiss")
 
 
 @pytest.mark.requirement("e2e:contract:retry-once")

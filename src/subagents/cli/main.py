@@ -71,6 +71,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
         Command("retry", "runs.control_commands:retry", "Start a run again"),
         Command("redeliver", "runs.control_commands:redeliver", "Offer a result once more"),
+        Command("dismiss", "runs.control_commands:dismiss", "Take an escalation off attention"),
     ),
     "Set up": (
         Command("demo", "demo.demo:demo", "See a small fleet at work; needs no API key"),

@@ -75,7 +75,7 @@ class Engine:
         self.steer = parts.control.steer
         self.pause = parts.control.pause
         self.resume = parts.control.resume
-        self.redeliver = parts.control.redeliver
+        self.redeliver, self.dismiss = parts.control.redeliver, parts.control.dismiss
         self.archive = parts.control.archive
         self.note_refusal = parts.control.note_refusal
         self.hold = parts.request_desk.hold

@@ -2,12 +2,15 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.api.answers.log_calls import events, play
 from tests.api.home_daemon import Home
 
-from subagents.api.wire.wire_struct import milliseconds_of
+from subagents.api.wire.run_answers import RunStatus
+from subagents.api.wire.wire_struct import milliseconds_of, read
+from subagents.cli.show.status_command import allowed
 
 FIELDS = [
     *("agentId", "label", "runId", "phase", "state", "runtime", "sessionId", "attempt", "costUsd"),
@@ -37,6 +40,29 @@ def test_status_has_every_field_and_unknown_is_null(tmp_path: Path) -> None:
 
         row = (await home.ok("GET", "/v1/runs"))["runs"][0]
         assert set(row) <= set(found)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("status:granted")
+def test_status_shows_what_the_receipt_granted(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        asked: dict[str, Any] = {
+            "access": "read",
+            "toolsAllow": ["read", "grep"],
+            "toolsDeny": ["web"],
+        }
+        receipt = await home.spawn("hang", access="read", **tools)
+        run = receipt["runId"]
+        found = await home.ok("GET", f"/v1/runs/{run}/status")
+        granted = found["granted"]
+
+        assert granted["access"] == receipt["access"]
+        assert granted["access"]["level"] == "read"
+        assert granted["effectiveTools"] == receipt["effectiveTools"] == ["read", "grep"]
+        assert granted["toolsDeny"] == ["web"]
+        shown = [*allowed(read(found, RunStatus))]
+        assert shown == [granted["access"]["text"], "tools: read, grep"]
 
     play(tmp_path, scenario)
 

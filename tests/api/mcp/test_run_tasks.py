@@ -25,6 +25,7 @@ from subagents.api.mcp.run_tasks import (
     parse,
     spell,
 )
+from subagents.domain.run.run import Decision, Phase
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import NotFound
 
@@ -301,6 +302,52 @@ def test_a_client_without_forms_reads_of_the_question_and_is_not_asked(tmp_path:
         task = await wire.ok("tasks/get", taskId=task_id)
         assert (task["status"], "inputRequests" in task) == ("working", False)
         assert question in task["statusMessage"]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("access:ask-a-person")
+@pytest.mark.parametrize(
+    ("content", "decision"),
+    [(" Approve ", Decision.APPROVE), ("deny", Decision.DENY), ("yes please", Decision.DENY)],
+)
+def test_a_person_allows_more_access_in_the_clients_form_and_only_by_approve(
+    tmp_path: Path, content: str, decision: Decision
+) -> None:
+    async def scenario(home: Home) -> None:
+        wire = Wire(home, asks_people=True, headers={"X-Subagents-Ceiling": "read; its sandbox"})
+        task_id = await spawned(wire, "hang", access="write")
+        task = await wire.ok("tasks/get", taskId=task_id)
+        question = f"{task_id}:q1"
+        form = task["inputRequests"][question]["params"]
+        assert "May agent hang change files" in form["message"]
+        assert form["requestedSchema"]["properties"]["answer"]["enum"] == ["approve", "deny"]
+        assert (await home.services.queries.run(RunId(task_id))).phase is Phase.WAITING
+
+        given = {question: {"action": "accept", "content": {"answer": content}}}
+        await wire.ok("tasks/update", taskId=task_id, inputResponses=given)
+        run = await home.services.queries.run(RunId(task_id))
+        assert run.approval is not None
+        assert run.approval.answer is not None
+        assert run.approval.answer.decision is decision
+        assert (run.phase is Phase.WAITING, run.is_settled) == (False, decision is Decision.DENY)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("access:ask-a-person")
+def test_the_agent_itself_cannot_allow_more_access(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        wire = Wire(home, tasks=False, headers={"X-Subagents-Ceiling": "read; its sandbox"})
+        told = await wire.call("sessions_spawn", task="x", agentId="hang", access="write")
+        run_id = told["structuredContent"]["runId"]
+        said = {"requestId": f"{run_id}:q1", "response": "approve"}
+        answered = await wire.call("respond_orchestrator_request", **said)
+
+        assert answered["isError"]
+        run = await home.services.queries.run(RunId(run_id))
+        assert run.approval is not None
+        assert (run.phase, run.approval.answer) == (Phase.WAITING, None)
 
     play(tmp_path, scenario)
 

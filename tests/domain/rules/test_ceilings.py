@@ -2,7 +2,7 @@
 
 import pytest
 
-from subagents.domain.rules.ceilings import decide, network_deny, of_run, placed
+from subagents.domain.rules.ceilings import check_message, decide, network_deny, of_run, placed
 from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper, in_words
 from subagents.errors import Forbidden
 
@@ -95,6 +95,34 @@ def test_a_run_is_the_ceiling_of_its_children() -> None:
     )
     assert of_run(Access(level=FULL), "r-1", "coder") == ()
     assert of_run(None, "r-1", "coder") == ()
+
+
+@pytest.mark.requirement("access:messages")
+@pytest.mark.parametrize(
+    ("access", "sender", "is_allowed"),
+    [
+        (Access(level=WRITE, below="/w"), None, True),
+        (None, ceiling(FULL), True),
+        (None, ceiling(WRITE), False),
+        (Access(level=READ), ceiling(READ), True),
+        (Access(level=WRITE, below="/w"), ceiling(READ), False),
+        (Access(level=WRITE, below="/w"), ceiling(WRITE, below="/"), True),
+        (Access(level=WRITE, below="/w"), ceiling(WRITE, below="/other"), False),
+        (Access(level=READ), ceiling(FULL, network=False), False),
+        (Access(level=READ, network=False), ceiling(READ, network=False), True),
+    ],
+)
+def test_a_message_is_taken_from_who_may_do_all_that_the_worker_may(
+    access: Access | None,
+    sender: Ceiling | None,
+    is_allowed: bool,  # noqa: FBT001 - a parameter of the table
+) -> None:
+    if is_allowed:
+        check_message(access, sender, run_id="r-1", cwd="/w")
+        return
+    with pytest.raises(Forbidden, match=r"run r-1 may .*: more than .* the caller may") as refused:
+        check_message(access, sender, run_id="r-1", cwd="/w")
+    assert refused.value.hint is not None
 
 
 @pytest.mark.requirement("access:receipt")

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from tests.engine.world import ME, World, in_world
 
+from subagents.config.settings import Agent
 from subagents.domain.run.run import (
     Phase,
 )
-from subagents.domain.run.values import announcement_id
+from subagents.domain.run.values import announcement_id, replace
 from subagents.engine.messages.mailbox import WaitResult
 
 
@@ -123,5 +124,40 @@ def test_each_session_is_told_of_a_question_once_and_a_waiting_one_at_once(tmp_p
         assert len((await world.clock.result(wait(0))).needs) == 1
         world.engine.note_told([need.id], session=ME)
         assert (await world.clock.result(wait(1))).needs == ()
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("wait:needs")
+def test_a_wait_returns_when_the_provider_refuses_an_awaited_run_and_once_only(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        refusal = {"subagents": "result", "text": "", "isError": True, "error": "429"}
+        first: tuple[dict[str, object], ...] = ({"said": {**refusal, "isLimit": True}}, {"exit": 1})
+        script: tuple[dict[str, object], ...] = (
+            *first,
+            {"continued": True},
+            {"result": "done after all"},
+        )
+        agent = Agent(runtime="scripted", script=script)
+        settings = replace(world.settings, agents={**world.settings.agents, "limited": agent})
+        run_id = await world.spawn("limited", settings=settings)
+
+        def wait() -> Coroutine[Any, Any, WaitResult]:
+            return world.engine.wait(
+                [run_id], session=ME, timeout_s=300, reader="me", returns_on_needs=True
+            )
+
+        found = await world.clock.result(wait())
+        (need,) = found.needs
+        limited = need.run.retry.limited
+        assert (need.run.id, need.request, found.completed) == (run_id, None, ())
+        assert limited is not None
+        assert (limited.text, need.id) == ("429", f"{run_id}:limit:{limited.since_ms}")
+
+        world.engine.note_told([need.id], session=ME)
+        ended = await world.clock.result(wait())
+        assert ([run.result for run in ended.completed], ended.needs) == (["done after all"], ())
 
     in_world(tmp_path, scenario)

@@ -1,9 +1,10 @@
 """What a run may do: narrowed to its caller and to the runs above it, or allowed by a person."""
 
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
-from tests.engine.world import World, in_world
+from tests.engine.world import ME, World, in_world
 
 from subagents.api.answers import run_building
 from subagents.api.answers.explain import why_now
@@ -11,6 +12,7 @@ from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Decision, Phase, Run
 from subagents.domain.run.values import RunId
+from subagents.engine.runs.sessions import Sent
 from subagents.engine.runs.spawn import APPROVAL_MS
 from subagents.errors import Forbidden
 
@@ -157,3 +159,38 @@ async def ended_without_a_start(world: World, run_id: RunId, why: str) -> None:
     assert run.outcome is not None
     assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.NOT_ALLOWED)
     assert why in (run.outcome.error or "")
+
+
+@pytest.mark.requirement("access:messages")
+def test_a_caller_sends_no_message_to_a_worker_that_may_do_more_than_itself(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        strong, weak = await world.spawn("hang"), await world.spawn("hang", ceiling=READER)
+        for run_id in (strong, weak):
+            await world.until(run_id, Phase.RUNNING)
+
+        def send(run_id: RunId, ceiling: Ceiling | None, mode: str = "either") -> Awaitable[Sent]:
+            return world.engine.send(
+                run_id,
+                "write it",
+                by=ME,
+                settings=world.settings,
+                is_operator=False,
+                ceiling=ceiling,
+                mode=mode,
+            )
+
+        for mode in ("either", "steer", "followup"):
+            with pytest.raises(Forbidden, match="may only read") as refused:
+                await send(strong, READER, mode)
+            assert refused.value.hint is not None
+            assert "ask the user to send it" in refused.value.hint
+        with pytest.raises(Forbidden, match="may only read"):
+            await world.engine.steer(strong, "write it", by="me", ceiling=READER)
+        assert world.runtime.steered == []
+
+        assert (await world.clock.result(send(weak, READER))).status == "steered"
+        assert (await world.clock.result(send(strong, None))).status == "steered"
+        stopped = await world.clock.result(world.engine.cancel(strong, by="me"))
+        assert stopped.control.cancel is not None
+
+    in_world(tmp_path, scenario)

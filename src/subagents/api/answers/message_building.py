@@ -56,7 +56,11 @@ def _commands(value: AttentionItem) -> list[str]:
         case "blocker" if not value.run.is_settled:
             return [f"subagents steer {run_id} TEXT", why]
         case "blocker" | "failed":
-            return [why, again] if value.run.times.erased_at_ms is None else [why]
+            return [
+                why,
+                *([again] if value.run.times.erased_at_ms is None else []),
+                *([f"subagents dismiss {run_id}"] if value.is_escalation else []),
+            ]
         case _:
             return [f"subagents log {run_id}", why]
 

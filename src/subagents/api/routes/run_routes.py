@@ -256,7 +256,9 @@ async def steer(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     run = await run_of(request, caller)
     body = wire.parse_body(await body_of(request), wire.SteerBody)
-    taken = await services.engine.steer(run.id, body.message, by=caller.session)
+    taken = await services.engine.steer(
+        run.id, body.message, by=caller.session, ceiling=caller.ceiling
+    )
     return answer(run_building.changed(await services.queries.run(run.id), taken))
 
 
@@ -281,6 +283,13 @@ async def redeliver(request: Request) -> Response:
     return _row(services, await services.engine.redeliver(run.id, by=caller.session))
 
 
+async def dismiss(request: Request) -> Response:
+    """POST /v1/runs/{sel}/dismiss: its escalation was dealt with; take it from attention."""
+    services, caller = services_of(request), Caller.of(request)
+    run = await run_of(request, caller)
+    return _row(services, await services.engine.dismiss(run.id, by=caller.session))
+
+
 def _row(services: Services, run: Run) -> Response:
     return answer(run_building.row(run, services.now_ms(), lane=services.lane_of(run)))
 
@@ -301,4 +310,5 @@ ROUTES: Final = (
     Route("/v1/runs/{sel}/pause", pause, methods=["POST"]),
     Route("/v1/runs/{sel}/resume", resume, methods=["POST"]),
     Route("/v1/runs/{sel}/redeliver", redeliver, methods=["POST"]),
+    Route("/v1/runs/{sel}/dismiss", dismiss, methods=["POST"]),
 )

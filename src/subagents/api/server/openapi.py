@@ -121,6 +121,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
     ("POST", "/v1/runs/{sel}/pause"): Operation(answers=(run_answers.RunRow,)),
     ("POST", "/v1/runs/{sel}/resume"): Operation(answers=(run_answers.RunRow,)),
     ("POST", "/v1/runs/{sel}/redeliver"): Operation(answers=(run_answers.RunRow,)),
+    ("POST", "/v1/runs/{sel}/dismiss"): Operation(answers=(run_answers.RunRow,)),
     ("POST", "/v1/wait"): Operation(
         body=wire.WaitBody, is_body_optional=True, answers=(run_answers.WaitResult,)
     ),

@@ -132,6 +132,21 @@ def redeliver(*runs: Runs, json: Json = False) -> int:
     return _each(runs, "redeliver", json=json)
 
 
+def dismiss(*runs: Runs, json: Json = False) -> int:
+    """Say that the escalations of runs were dealt with.
+
+    A broken contract that was escalated stays under `subagents attention` until its run is
+    continued, started again, or dismissed.
+
+    For example:
+
+        subagents dismiss nightly
+
+        subagents dismiss last --json
+    """
+    return _each(runs, "dismiss", json=json)
+
+
 def _each(runs: Sequence[str], verb: str, *, json: bool) -> int:
     if not runs:
         raise UsageError("name at least one run", hint=f"subagents {verb} last")

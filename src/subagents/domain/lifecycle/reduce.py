@@ -71,6 +71,7 @@ from subagents.domain.run.events import (
     Continued,
     DeliverySettled,
     DependencySettled,
+    Dismissed,
     Event,
     InterruptRequested,
     LeaseExpired,
@@ -239,6 +240,9 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
             return consumed(run, event)
         case Redelivered(at_ms=at_ms, inbox=inbox):
             return announce_again(run, at_ms, inbox=inbox)
+        case Dismissed(at_ms=at_ms):
+            record = replace(run.verification, dismissed_at_ms=at_ms)
+            return Transition(replace(run, verification=record))
         case CallRefused():
             return Transition(replace(run, refusals=run.refusals + 1))
         case CleanedUp(at_ms=at_ms):

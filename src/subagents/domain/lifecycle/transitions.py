@@ -28,6 +28,7 @@ from subagents.domain.run.events import (
     Continued,
     DeliverySettled,
     DependencySettled,
+    Dismissed,
     InterruptRequested,
     LeaseExpired,
     ParentNotified,
@@ -99,7 +100,12 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     **{(phase, BudgetExhausted): frozenset({P.ANNOUNCING}) for phase in _HELD},
     **{(phase, BudgetExhausted): frozenset({phase}) for phase in _LIVE},
     **{(phase, InterruptRequested): frozenset({phase}) for phase in _LIVE},
-    **{(phase, Continued): frozenset({phase}) for phase in P if phase in SETTLED},
+    **{
+        (phase, kind): frozenset({phase})
+        for phase in P
+        if phase in SETTLED
+        for kind in (Continued, Dismissed)
+    },
     **{(phase, Paused): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, Resumed): frozenset({phase}) for phase in (*_HELD, *_LIVE)},
     **{(phase, SteerRequested): frozenset({phase}) for phase in (*_HELD, *_LIVE)},

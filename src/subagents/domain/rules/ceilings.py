@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from subagents.domain.run.access import Access, AccessLevel, Ceiling
+from subagents.domain.run.access import Access, AccessLevel, Ceiling, in_words
 from subagents.domain.run.values import replace
 from subagents.errors import Forbidden
 
@@ -101,6 +101,33 @@ def of_run(access: Access | None, run_id: str, agent_id: str) -> tuple[Ceiling, 
         source=f"run {run_id} of agent {agent_id}",
     )
     return (ceiling,)
+
+
+def check_message(access: Access | None, ceiling: Ceiling | None, *, run_id: str, cwd: str) -> None:
+    """A message can make a worker do whatever it may: its sender must be allowed that, too.
+
+    Args:
+        access: The worker's; None = of a run from before there were levels.
+        ceiling: The sender's; None = a person, or a caller nobody knows the limits of.
+        run_id: The worker's run.
+        cwd: Where that run works; absolute.
+
+    Raises:
+        Forbidden: Guardrail ``access``: the worker may do more than the sender.
+    """
+    if ceiling is None:
+        return
+    may = Access(level=AccessLevel.FULL) if access is None else access
+    reaches_out = may.network and not ceiling.network
+    if not reaches_out and not is_over(may.level, ceiling, cwd=cwd):
+        return
+    limit = _limit(ceiling) + ("" if ceiling.network else ", without the network")
+    raise Forbidden(
+        f"run {run_id} {in_words(may)}: more than who sends it a message, for {ceiling.source} may "
+        f"{limit}",
+        guardrail=GUARDRAIL,
+        hint="ask the user to send it, or spawn a run of your own with the message as its task",
+    )
 
 
 def network_deny(access: Access) -> tuple[str, ...]:

@@ -307,6 +307,12 @@ class Redelivered(Fact, frozen=True, tag=True):
     """Where it is unread again; None = its requester's. One that has ended reads nothing."""
 
 
+class Dismissed(Fact, frozen=True, tag=True):
+    """Somebody dealt with the run's escalation in a way that no other event shows."""
+
+    by: str
+
+
 class Alerted(Fact, frozen=True, tag=True):
     """Something the requester may want to know; ``allowance`` decides whether it is pushed."""
 
@@ -372,6 +378,7 @@ Event: TypeAlias = (
     | DeliverySettled
     | AnnouncementConsumed
     | Redelivered
+    | Dismissed
     | Alerted
     | ChildAlerted
     | CallRefused

@@ -548,6 +548,8 @@ class VerificationRecord(Value, frozen=True):
     """What its files were before the work; None = not looked at yet, or a run of 0.1.0."""
     retried_at_ms: int | None = None
     """When the one retry that a contract allows was decided."""
+    dismissed_at_ms: int | None = None
+    """When somebody said that its escalation was dealt with."""
 
     @property
     def proves_nothing(self) -> bool:

@@ -404,6 +404,7 @@ WORDS: Final = dict(
         _row(events.Redelivered, lambda event, *_: f"{event.by} asked for its result once more"),
         _row(events.CallRefused, _refused),
         _row(events.CleanedUp, lambda *_: "cleaned up"),
+        _row(events.Dismissed, lambda event, *_: f"{event.by} dismissed its escalation"),
         _row(events.Archived, lambda *_: "archived"),
     ]
 )

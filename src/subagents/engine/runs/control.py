@@ -1,13 +1,15 @@
-"""What callers do to runs that are under way: cancel, steer, pause, resume, redeliver."""
+"""What callers do to runs that are under way: cancel, steer, pause, resume, redeliver, dismiss."""
 
 from collections.abc import Callable
 from typing import Final
 
-from subagents.domain.rules import admission
+from subagents.domain.rules import admission, ceilings
+from subagents.domain.run.access import Ceiling
 from subagents.domain.run.events import (
     Archived,
     CallRefused,
     CancelRequested,
+    Dismissed,
     Event,
     InterruptRequested,
     Paused,
@@ -72,24 +74,29 @@ class Control:
         message: str,
         *,
         by: str,
+        ceiling: Ceiling | None = None,
         next_turn: bool = False,
         before: Callable[[], None] | None = None,
     ) -> str:
         """Put a message into the live attempt (``steered``), or keep it for the next (``queued``).
 
         With ``next_turn`` it is kept in any case (``accepted``): for the first turn of a run that
-        has not started, else for the one after the present turn. ``before`` is called when all
-        checks passed, in the same commit.
+        has not started, else for the one after the present turn. ``ceiling`` is the most that the
+        sender may do itself. ``before`` is called when all checks passed, in the same commit.
 
         Raises:
             UsageError: Empty or longer than 4,000 characters.
-            Forbidden: Sooner than 2 s after the last, or a run that steers itself.
+            Forbidden: Sooner than 2 s after the last, a run that steers itself, or a worker that
+                may do more than the sender.
             Conflict: The run has ended, or its runtime takes no messages and no turn will follow.
         """
         run = await self._queries.run(run_id)
         now = self._clock.now_ms()
         if run.is_settled or run.phase is Phase.VERIFYING:
             raise Conflict(f"run {run_id} is {run.phase}: there is no attempt to steer")
+        resolved = run.resolved
+        # To a ceiling, a worktree is where it comes from.
+        ceilings.check_message(resolved.access, ceiling, run_id=run_id, cwd=resolved.project)
         admission.check_steer(run, message, by=by, now_ms=now)
         abilities = run.resolved.abilities
         is_live = run.phase in {Phase.SPAWNING, Phase.RUNNING, Phase.ENDING}
@@ -159,6 +166,22 @@ class Control:
         return await self._apply(
             run_id, Redelivered(at_ms=self._clock.now_ms(), by=by, inbox=inbox)
         )
+
+    async def dismiss(self, run_id: RunId, *, by: str) -> Run:
+        """Take a run's escalation from what needs attention: it was dealt with elsewhere.
+
+        Raises:
+            Conflict: Nothing of it was escalated.
+        """
+        run = await self._queries.run(run_id)
+        if not await self._queries.is_escalated(run):
+            raise Conflict(
+                f"nothing of run {run_id} was escalated: there is nothing to dismiss",
+                hint="subagents attention lists what is open",
+            )
+        if run.verification.dismissed_at_ms is not None:
+            return run
+        return await self._apply(run_id, Dismissed(at_ms=self._clock.now_ms(), by=by))
 
     async def _living_inbox(self, run: Run) -> SessionKey:
         """Of the nearest run above it that has not ended, in the end of the top-level session."""

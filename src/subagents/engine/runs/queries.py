@@ -17,6 +17,7 @@ from subagents.domain.run.values import (
     SessionKey,
     Value,
     agent_of,
+    replace,
 )
 from subagents.domain.text.announcement import ESCALATION_SUFFIX
 from subagents.engine.kernel.addresses import answering_inbox
@@ -72,6 +73,8 @@ class AttentionItem(Value, frozen=True):
     text: str
     since_ms: int
     request_id: RequestId | None = None
+    is_escalation: bool = False
+    """It stays until somebody deals with it, or says so."""
 
 
 class Queries:
@@ -336,7 +339,7 @@ class Queries:
         return tuple(items)
 
     async def _escalations(self, session: SessionKey | None) -> list[AttentionItem]:
-        """Broken contracts that were escalated, until their run is continued or started again.
+        """Broken contracts that were escalated, until continued, repeated or dismissed.
 
         Whether the message was read does not matter: reading mends nothing.
         """
@@ -346,13 +349,20 @@ class Queries:
             if not row.message.id.endswith(ESCALATION_SUFFIX):
                 continue
             run = await self.run(row.message.run_id)
+            if run.verification.dismissed_at_ms is not None:
+                continue
             others = RunFilter(requester=run.requester, archived=True, limit=ESCALATIONS_LOOKED_AT)
             is_mended = run.session.continued_by is not None or any(
                 each.lineage.retry_from == run.id for each in await self.runs(others)
             )
             if not is_mended:
-                found.append(_unread(run, "blocker", row))
+                found.append(replace(_unread(run, "blocker", row), is_escalation=True))
         return found
+
+    async def is_escalated(self, run: Run) -> bool:
+        """Whether its broken contract was escalated, dealt with or not."""
+        message_id = f"{run.id}{ESCALATION_SUFFIX}"
+        return await self._off_loop(lambda: self._store.message(message_id)) is not None
 
 
 async def _seen(found: Sequence[Run], may_see: MaySee | None) -> list[Run]:

@@ -76,7 +76,8 @@ class Sessions:
             by: Who sends it; is told of the end of a run that it starts.
             settings: The effective configuration where the session works.
             is_operator: A person or their program.
-            ceiling: The most that the sender may do itself; see ``Spawner.spawn_batch``.
+            ceiling: The most that the sender may do itself; see ``Spawner.spawn_batch``
+                and, for a run at work, ``Control.steer``.
             mode: ``steer`` = only to a run at work; ``followup`` = not into its present turn.
             key: The same one twice is one message, for 24 hours.
 
@@ -94,7 +95,9 @@ class Sessions:
                 return Sent("accepted", await self._queries.run(known), repeated=True)
             try:
                 if not run.is_settled:
-                    return await self._tell(run, message, by=by, mode=mode, key=key)
+                    return await self._tell(
+                        run, message, by=by, ceiling=ceiling, mode=mode, key=key
+                    )
                 if mode == STEER:
                     raise Conflict(
                         f"run {run.id} is {run.phase}: there is no attempt to steer",
@@ -118,7 +121,14 @@ class Sessions:
         )
 
     async def _tell(
-        self, run: Run, message: str, *, by: SessionKey, mode: str, key: str | None
+        self,
+        run: Run,
+        message: str,
+        *,
+        by: SessionKey,
+        ceiling: Ceiling | None,
+        mode: str,
+        key: str | None,
     ) -> Sent:
         if run.phase is Phase.VERIFYING:
             raise Conflict(
@@ -129,7 +139,12 @@ class Sessions:
         before = None if key is None else self._remembering(owner, key, run.id)
         try:
             status = await self._control.steer(
-                run.id, message, by=by, next_turn=mode == FOLLOWUP, before=before
+                run.id,
+                message,
+                by=by,
+                ceiling=ceiling,
+                next_turn=mode == FOLLOWUP,
+                before=before,
             )
         except Conflict as error:
             if (await self._queries.run(run.id)).is_settled:
