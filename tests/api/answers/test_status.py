@@ -47,11 +47,7 @@ def test_status_has_every_field_and_unknown_is_null(tmp_path: Path) -> None:
 @pytest.mark.requirement("status:granted")
 def test_status_shows_what_the_receipt_granted(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
-        asked: dict[str, Any] = {
-            "access": "read",
-            "toolsAllow": ["read", "grep"],
-            "toolsDeny": ["web"],
-        }
+        tools: dict[str, Any] = {"toolsAllow": ["read", "grep"], "toolsDeny": ["web"]}
         receipt = await home.spawn("hang", access="read", **tools)
         run = receipt["runId"]
         found = await home.ok("GET", f"/v1/runs/{run}/status")
