@@ -60,6 +60,7 @@ class WebhookPlace(Willingness):
         self.answers: Callable[[Posted], Answering] = lambda _: Answering()
         self.environ: dict[str, str] = {}
         self.open = 0
+        self.link_local = False
         self._secret_env = secret_env
         self._changed = threading.Condition()
         self._server = Server(("127.0.0.1", 0), self._handler())
@@ -83,7 +84,11 @@ class WebhookPlace(Willingness):
         return WebhookCourier(self.settings, self.environ)
 
     def settings(self) -> Settings:
-        section = AgentCourier(webhook=self.url, webhook_secret_env=self._secret_env)
+        section = AgentCourier(
+            webhook=self.url,
+            webhook_secret_env=self._secret_env,
+            webhook_link_local=self.link_local,
+        )
         return Settings(agents={"main": Agent(courier=section), "other": Agent()})
 
     def until(self, number: int) -> list[Posted]:

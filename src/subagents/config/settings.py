@@ -226,6 +226,13 @@ class AgentCourier(Section, frozen=True):
             "(HMAC-SHA256); unset = unsigned."
         ),
     ] = None
+    webhook_link_local: Annotated[
+        bool,
+        Meta(
+            description="Let the webhook reach link-local and cloud metadata addresses "
+            "(169.254.0.0/16, fe80::/10, …), which are refused otherwise."
+        ),
+    ] = False
 
 
 class Agent(Section, frozen=True):

@@ -8,6 +8,8 @@ address. Each try is one ``POST`` of a JSON object, ``Posted``.
   HMAC-SHA256 of ``<X-Subagents-Timestamp>.<body>``, the timestamp in Unix seconds.
 - 2xx means handed over, which consumes the announcement. 408, 409, 425, 429 and 5xx are tried
   again, not before ``Retry-After``; anything else ends the delivery. Redirects are not followed.
+- It never reaches link-local addresses and those where clouds hand out credentials
+  (``webhook_addresses``), unless ``webhook_link_local = true``.
 - When its time (``announce_timeout_ms``) is over, the connection is closed.
 
 Only the user's own configuration is asked, never a project's: see ``wiring``.
@@ -15,15 +17,18 @@ Only the user's own configuration is asked, never a project's: see ``wiring``.
 
 import hashlib
 import hmac
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
 from subagents.config.settings import AgentCourier, Settings
+from subagents.couriers.webhook_addresses import addresses_of
 from subagents.domain.run.outcome import (
     Delivered,
     DeliveryFailed,
@@ -43,8 +48,12 @@ TIMESTAMP: Final = "X-Subagents-Timestamp"
 AGAIN: Final = frozenset({408, 409, 425, 429})
 """Refusals that another try can turn."""
 RETRY_AFTER_MS_MAX: Final = 3_600_000
+CONNECT_S: Final = 5.0
+"""One of several addresses that does not answer is left for the next after so long."""
 ANSWER_BYTES_MAX: Final = 2_000
 """The beginning of what it answered is kept as the error of a failed try."""
+
+_PORTS: Final = {"http": 80, "https": 443}
 
 
 class WebhookCourier:
@@ -91,7 +100,8 @@ class WebhookCourier:
                     "start the daemon again",
                 )
             headers |= signed(secret, body, at_s=int(time.time()))
-        return await _post(section.webhook, body, headers)
+        agent_id = agent_of(message.session_key)
+        return await _post(section, body, headers, f"agents.{agent_id}.courier.webhook_link_local")
 
 
 class PostedOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,37 +161,105 @@ def signed(secret: str, body: bytes, *, at_s: int) -> dict[str, str]:
     return {TIMESTAMP: str(at_s), SIGNATURE: f"sha256={digest}"}
 
 
-async def _post(url: str, body: bytes, headers: Mapping[str, str]) -> DeliveryOutcome:
+async def _post(
+    section: AgentCourier, body: bytes, headers: Mapping[str, str], key: str
+) -> DeliveryOutcome:
     import httpx2  # noqa: PLC0415  100 ms, for those that have a webhook
 
-    sent = {
-        "Content-Type": "application/json",
-        "User-Agent": f"subagents/{__version__}",
-        **headers,
-    }
-    where = _origin(url)
+    given = section.webhook or ""
+    where = _origin(given)
     try:
-        # Its time is kept by whoever cancels this.
-        async with (
-            httpx2.AsyncClient(timeout=None, follow_redirects=False) as client,
-            client.stream("POST", url, content=body, headers=sent) as answer,
-        ):
-            status = answer.status_code
-            if 200 <= status < 300:
-                return Delivered(path=DeliveryPath.DIRECT)
-            text = await _beginning(answer)
-            error = f"{where} answered {status}{f': {text}' if text else ''}"
-            is_for_now = status in AGAIN or status >= 500
-            wait_ms = retry_after_ms(answer.headers.get("retry-after"), now_s=time.time())
-            return DeliveryFailed(
-                retryable=is_for_now, error=error, retry_after_ms=wait_ms if is_for_now else None
-            )
+        url = httpx2.URL(given)
+        proxy = _proxy_of(url.scheme, url.host)
+        targets = [url] if section.webhook_link_local else await _targets(url, proxy)
+        sent = {
+            "Content-Type": "application/json",
+            "User-Agent": f"subagents/{__version__}",
+            "Host": url.netloc.decode("ascii"),
+            **headers,
+        }
+        # To the address that was checked, with the certificate of the name.
+        extensions = {"sni_hostname": url.raw_host.decode("ascii")}
+        # The environment's proxy and certificates count, but what was looked up is not again.
+        async with httpx2.AsyncClient(
+            follow_redirects=False, trust_env=False, proxy=proxy, verify=_certificates()
+        ) as client:
+            while True:
+                target = targets.pop(0)
+                # Its whole time is kept by whoever cancels this.
+                limit = httpx2.Timeout(None, connect=CONNECT_S if targets else None)
+                try:
+                    async with client.stream(
+                        *("POST", target),
+                        content=body,
+                        headers=sent,
+                        extensions=extensions,
+                        timeout=limit,
+                    ) as answer:
+                        return await _outcome(where, answer)
+                except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                    if not targets:
+                        raise
     except httpx2.HTTPError as error:
         # Not their texts alone: some are empty.
         text = f"{where}: {type(error).__name__}: {error}".rstrip(": ")
         return DeliveryFailed(retryable=True, error=text)
     except httpx2.InvalidURL as error:
         return DeliveryFailed(retryable=False, error=f"webhook is no address: {error}")
+    except LinkLocal as error:
+        text = f"{where} is at {error}, which no webhook reaches unless {key} = true"
+        return DeliveryFailed(retryable=False, error=text)
+    except OSError as error:
+        return DeliveryFailed(retryable=True, error=f"{where}: {error.strerror or error}")
+
+
+class LinkLocal(Exception):
+    """All that a webhook's host stands for is refused; the message completes ``HOST is at …``."""
+
+
+async def _targets(url: "httpx2.URL", proxy: str | None) -> "list[httpx2.URL]":
+    """The addresses of a URL's host, in the order to try; its own name where a proxy looks it up.
+
+    Raises:
+        LinkLocal: None of them may be reached, or its proxy could choose one that may not.
+        OSError: It has none.
+    """
+    try:
+        found = await addresses_of(url.host, url.port or _PORTS[url.scheme])
+    except OSError:
+        if proxy is None:
+            raise
+        return [url]  # a name that only the proxy knows
+    if found.refused and not (found.allowed and proxy is None):
+        raise LinkLocal(f"{found.refused[0]}, a link-local or cloud metadata address")
+    return [url] if proxy is not None else [url.copy_with(host=each) for each in found.allowed]
+
+
+def _certificates() -> ssl.SSLContext:
+    import httpx2  # noqa: PLC0415
+
+    return httpx2.create_ssl_context(trust_env=True)
+
+
+def _proxy_of(scheme: str, host: str) -> str | None:
+    """The proxy that the environment names for a host."""
+    if proxy_bypass(host):
+        return None
+    found = getproxies()
+    return found.get(scheme) or found.get("all")
+
+
+async def _outcome(where: str, answer: "httpx2.Response") -> DeliveryOutcome:
+    status = answer.status_code
+    if 200 <= status < 300:
+        return Delivered(path=DeliveryPath.DIRECT)
+    text = await _beginning(answer)
+    error = f"{where} answered {status}{f': {text}' if text else ''}"
+    is_for_now = status in AGAIN or status >= 500
+    wait_ms = retry_after_ms(answer.headers.get("retry-after"), now_s=time.time())
+    return DeliveryFailed(
+        retryable=is_for_now, error=error, retry_after_ms=wait_ms if is_for_now else None
+    )
 
 
 async def _beginning(answer: "httpx2.Response") -> str:
