@@ -7,20 +7,13 @@ from pathlib import Path
 
 import pytest
 from tests.cli.cli_home import until
+from tests.live_processes import is_running
 
 import subagents
 from subagents.process_group import kill_group, run
 
 PACKAGE = Path(subagents.__file__).parent
 SPAWNS = "sleep 300 >/dev/null 2>&1 </dev/null & echo $! > child; "
-
-
-def runs(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def child(place: Path) -> int:
@@ -39,7 +32,7 @@ def test_a_program_that_takes_too_long_ends_with_its_children(tmp_path: Path) ->
     argv = ["sh", "-c", f"trap '' TERM; {SPAWNS} sleep 300"]
     with pytest.raises(subprocess.TimeoutExpired):
         run(argv, timeout_s=0.5, cwd=tmp_path)
-    until(lambda: not runs(child(tmp_path)), "its child is gone")
+    until(lambda: not is_running(child(tmp_path)), "its child is gone")
 
 
 @pytest.mark.requirement("process-group:ends")
@@ -49,9 +42,9 @@ def test_what_it_leaves_behind_stays_unless_asked_otherwise(
 ) -> None:
     run(["sh", "-c", SPAWNS], timeout_s=30, cwd=tmp_path, ends_children=ends_children)
     if ends_children:
-        until(lambda: not runs(child(tmp_path)), "its child is gone")
+        until(lambda: not is_running(child(tmp_path)), "its child is gone")
     else:
-        assert runs(child(tmp_path))
+        assert is_running(child(tmp_path))
         os.kill(child(tmp_path), 9)
 
 

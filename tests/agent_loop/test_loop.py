@@ -19,19 +19,6 @@ WORKERS = 8
 SLEEP = "echo $$ > pid; sleep 300"
 
 
-def alive(mark: str) -> list[int]:
-    """Processes with this in their environment."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            is_marked = mark.encode() in (entry / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if is_marked:
-            found.append(int(entry.name))
-    return found
-
-
 def kinds(worker: LlmProcess) -> list[str]:
     return [str(each["subagents"]) for each in worker.events]
 
@@ -270,7 +257,7 @@ def test_an_interrupt_ends_the_turn_and_its_command_and_the_session_goes_on(
         result = worker.finish()
         assert (result["isError"], result["error"]) == (True, "interrupted")
         assert result["text"] == "running it"
-        assert alive(worker.mark) == []
+        assert worker.processes() == []
         again = place.start("go on", after="s1")
         assert "Interrupted: this call was stopped." in again.finish()["text"]
 
@@ -369,4 +356,4 @@ def test_a_terminated_worker_takes_its_commands_with_it(tmp_path: Path) -> None:
         until_sleeping(place)
         worker.process.send_signal(signal.SIGTERM)
         assert worker.process.wait(30) == 128 + signal.SIGTERM
-        assert alive(worker.mark) == []
+        assert worker.processes() == []

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from tests.live_processes import carrying, is_running
 
 from subagents.config.paths import Paths
 
@@ -104,7 +105,7 @@ class Home:
     def kill_daemon(self) -> None:
         pid = self.pid()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not _runs(pid), "the killed daemon is gone")
+        until(lambda: not is_running(pid), "the killed daemon is gone")
 
     def down(self) -> None:
         subprocess.run(
@@ -131,20 +132,9 @@ def temporary_home(root: Path) -> Iterator[Home]:
 
 def _end_workers_of(home: Home) -> None:
     """Workers outlive their daemon on purpose; they are found by the socket they were given."""
-    wanted = f"SUBAGENTS_SOCKET={Paths.resolve(home.env()).socket}".encode()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(entry.name), signal.SIGKILL)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
+    for pid in carrying("SUBAGENTS_SOCKET", str(Paths.resolve(home.env()).socket)):
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def until(holds: Callable[[], object], what: str, *, for_s: float = 40) -> None:

@@ -1,7 +1,6 @@
 """Real receivers for the couriers of ours: a program, and a live attempt."""
 
 import asyncio
-import contextlib
 import json
 import os
 import stat
@@ -9,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+
+from tests.live_processes import carrying
 
 from subagents.config.settings import Agent, AgentCourier, Settings
 from subagents.couriers.command_courier import DELIVERY_VARIABLE, CommandCourier
@@ -107,12 +108,7 @@ class CommandPlace(Willingness):
 
     def left_behind(self) -> int:
         """Programs of this place, and what they started."""
-        mark, found = f"{MARK}={self.directory}".encode(), 0
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                with contextlib.suppress(OSError):
-                    found += mark in (entry / "environ").read_bytes().split(b"\0")
-        return found
+        return len(carrying(MARK, str(self.directory)))
 
 
 class SteeredPlace(Willingness):

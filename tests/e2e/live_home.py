@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
+from tests.live_processes import carrying
+
 from subagents.client.client import Client
 from subagents.config.paths import Paths
 from subagents.domain.lifecycle.reduce import reduce
@@ -404,19 +406,6 @@ def until(
             return found
         assert time.monotonic() < due, f"not within {within_s} s: {what}"
         time.sleep(pause_s)
-
-
-def carrying(name: str, value: str) -> list[int]:
-    """Live processes with this variable in their environment."""
-    wanted = f"{name}={value}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal():
-            continue
-        with contextlib.suppress(OSError):
-            if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-    return found
 
 
 def variable_of(pid: int, name: str) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 
 import msgspec
+from tests.live_processes import carrying
 
 from subagents.runtimes.llm.llm_assignment import Assignment, Provider
 
@@ -36,11 +37,15 @@ class LlmProcess:
                 cwd=assignment.cwd,
             )
         self._errors = Path(f"{file}.err")
-        self.mark = f"LLM_TEST={file}"
+        self._file = file
         self.events: list[Document] = []
         self._came = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    def processes(self) -> list[int]:
+        """What is alive of it and of all that it started."""
+        return carrying("LLM_TEST", str(self._file))
 
     def send(self, **line: object) -> None:
         stdin = cast("IO[bytes]", self.process.stdin)

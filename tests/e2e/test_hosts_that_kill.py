@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.bridge_client import PROGRAM, environment
-from tests.e2e.live_home import LiveHome, carrying, live_home, until
+from tests.e2e.live_home import LiveHome, live_home, until
+from tests.live_processes import carrying
 
 from subagents.runtimes.process.processes import scan
 

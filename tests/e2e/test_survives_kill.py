@@ -12,12 +12,12 @@ from tests.e2e.live_home import (
     MARK_ATTEMPT,
     LiveHome,
     audit,
-    carrying,
     lines,
     live_home,
     numbered,
     until,
 )
+from tests.live_processes import carrying
 
 from subagents.api.wire.wire_struct import milliseconds_of
 from subagents.domain.run.events import AttemptStarted, VerificationFinished

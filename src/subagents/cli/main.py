@@ -264,7 +264,7 @@ def _parsed(arguments: list[str]) -> int:
         with_completion = arguments[0] == INSTALL_COMPLETION
         code = application(with_completion=with_completion)(arguments)
     except CycloptsError as error:
-        raise UsageError(_told(error), hint=_help_command(arguments)) from error
+        raise UsageError(_message(error), hint=_help_command(arguments)) from error
     return code if isinstance(code, int) else EXIT_OK
 
 
@@ -330,7 +330,7 @@ def spawn_arguments(arguments: Sequence[str]) -> list[str]:
     return [*options, "--", *words] if words or end < len(rest) else options
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """The parser's message without its markup of several lines."""
     return " ".join(str(error).split()) or type(error).__name__
 

@@ -335,8 +335,8 @@ def error_from(document: Mapping[str, object]) -> SubagentsError:
     found = document.get("details")
     details = dict(found) if isinstance(found, dict) else {}
     message = str(document.get("message") or document.get("error") or "the daemon gave no reason")
-    said = document.get("hint")
-    hint = said if isinstance(said, str) else None
+    given = document.get("hint")
+    hint = given if isinstance(given, str) else None
     kind = _classes().get(code)
     if kind is Forbidden:
         return Forbidden(message, guardrail=str(details.get("guardrail", "")), hint=hint)

@@ -261,9 +261,9 @@ def _cannot_start(error: OSError) -> DaemonUnreachable:
 def _did_not_start(paths: Paths, *, has_ended: bool) -> NoReturn:
     ended = "and ended" if has_ended else "in time"
     lines = log_tail(paths.log_file).strip().splitlines()
-    said = [line for line in lines if not line.startswith(_HINT)]
+    messages = [line for line in lines if not line.startswith(_HINT)]
     hints = [line.removeprefix(_HINT) for line in lines[-1:] if line.startswith(_HINT)]
-    last = f": {log_message(said[-1]).removeprefix(_OWN_NAME)}" if said else ""
+    last = f": {log_message(messages[-1]).removeprefix(_OWN_NAME)}" if messages else ""
     where = f"read {paths.log_file}, or run it in the foreground: subagents serve"
     raise DaemonUnreachable(
         f"the daemon did not start {ended}{last}",

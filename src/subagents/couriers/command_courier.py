@@ -100,7 +100,7 @@ class CommandCourier:
         status = transport.get_returncode()
         if status == 0:
             return Delivered(path=DeliveryPath.DIRECT)
-        return DeliveryFailed(retryable=True, error=_complaint(argv[0], status, program.said))
+        return DeliveryFailed(retryable=True, error=_complaint(argv[0], status, program.stderr_end))
 
 
 def arguments(template: tuple[str, ...], run: Run, message: Message) -> list[str]:
@@ -145,7 +145,7 @@ class _Program(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     @property
-    def said(self) -> str:
+    def stderr_end(self) -> str:
         """The end of its standard error."""
         return ending(bytes(self._tail), STDERR_BYTES_MAX).strip()
 
@@ -179,6 +179,6 @@ async def _at_most(seconds: float, event: asyncio.Event) -> None:
             await event.wait()
 
 
-def _complaint(program: str, status: int | None, said: str) -> str:
+def _complaint(program: str, status: int | None, stderr_end: str) -> str:
     how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
-    return f"{program}: {how}: {said}" if said else f"{program}: {how}"
+    return f"{program}: {how}: {stderr_end}" if stderr_end else f"{program}: {how}"

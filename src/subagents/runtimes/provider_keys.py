@@ -13,7 +13,7 @@ from subagents.domain.rules.provider_limits import Provider
 from subagents.domain.run.run import Run
 from subagents.runtimes.process.environment import passed_variables
 
-PROGRAMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+USUAL_PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "claude-code": (
         "anthropic",
         ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_*"),
@@ -35,7 +35,7 @@ def provider_of(run: Run, environ: Mapping[str, str]) -> Provider:
         environ: Of the daemon.
     """
     options = run.resolved.options
-    usual, names = PROGRAMS.get(run.resolved.runtime, (None, ()))
+    usual, names = USUAL_PROVIDERS.get(run.resolved.runtime, (None, ()))
     wanted = options.get("pass_env")
     passed = [each for each in wanted if isinstance(each, str)] if isinstance(wanted, list) else []
     env = {**passed_variables(environ, (*names, *passed, *_named_keys(options))), **_own(options)}

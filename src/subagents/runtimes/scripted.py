@@ -80,7 +80,7 @@ STEPS: Final = frozenset(
         *("write", "fail_start", "exit", "signal", "hang", "said", "print"),
     }
 )
-HEARD: Final = "steps"
+POSITION: Final = "steps"
 """The name of the position: the output of so many steps was yielded."""
 SIGTERM: Final = 15
 
@@ -173,9 +173,12 @@ class ScriptedRuntime:
             signal = None
             if number >= cursor:
                 signal = await self._play(step, played, f"{ref.attempt_id}:{number}")
-            output = _output(step, played) if number >= positions.get(HEARD, 0) else ()
+            output = _output(step, played) if number >= positions.get(POSITION, 0) else ()
             if output:
-                yield OutputBatch(items=output, positions={HEARD: number + 1}), max(cursor, number)
+                yield (
+                    OutputBatch(items=output, positions={POSITION: number + 1}),
+                    max(cursor, number),
+                )
             if signal is not None:
                 yield signal, number + 1
         if played.stopped.is_set() and not played.is_interrupted:

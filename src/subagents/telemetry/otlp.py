@@ -45,7 +45,7 @@ class OtlpSender:
         self._url = traces_url(endpoint)
         self._answer: tuple[int, str] | None = None
         session = requests.Session()
-        session.hooks["response"].append(self._heard)
+        session.hooks["response"].append(self._on_response)
         self._exporter = OTLPSpanExporter(
             endpoint=self._url, headers=dict(headers), timeout=TIMEOUT_S, session=session
         )
@@ -77,7 +77,7 @@ class OtlpSender:
         """Interrupt what waits to be tried again; nothing can be sent after it."""
         self._exporter.shutdown()  # type: ignore[no-untyped-call]  # it is not annotated there
 
-    def _heard(self, answer: requests.Response, **_given: object) -> None:
+    def _on_response(self, answer: requests.Response, **_given: object) -> None:
         # An answer that is protobuf says nothing to people.
         is_text = answer.headers.get("content-type", "").startswith(("text/", "application/json"))
         text = " ".join(answer.text.split())[:ANSWER_CHARS_MAX] if is_text else answer.reason

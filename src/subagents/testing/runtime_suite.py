@@ -308,10 +308,10 @@ def a_denied_tool_is_not_used(place: RuntimePlace) -> None:
         denied = replace(denied, tools_deny=(place.tool,))
         runtime.check_scope(denied.options, denied.tools, denied.tools_deny)
         await runtime.start(denied)
-        told = (await read(runtime, ref_of(denied))).tools
-        expect("a denied tool did nothing", found=place.used_tool(told), wanted=False)
+        tools = (await read(runtime, ref_of(denied))).tools
+        expect("a denied tool did nothing", found=place.used_tool(tools), wanted=False)
         await runtime.start(allowed)
-        told = (await read(runtime, ref_of(allowed))).tools
-        expect("and it works where it is allowed", found=place.used_tool(told), wanted=True)
+        tools = (await read(runtime, ref_of(allowed))).tools
+        expect("and it works where it is allowed", found=place.used_tool(tools), wanted=True)
 
     play(scenario, place)

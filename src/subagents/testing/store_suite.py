@@ -317,7 +317,7 @@ def an_erased_run_leaves_its_task_in_no_row_and_its_journal_still_folds(place: S
         depth=1,
         session_key=SessionKey("agent:worker:subagent:1"),
     )
-    said = SteerRequested(at_ms=NOW_MS + 1, by="me", message="the secret message")
+    steered = SteerRequested(at_ms=NOW_MS + 1, by="me", message="the secret message")
     run = replace(over(reduce(None, first).run), phase=Phase.CLEANUP_PENDING, seq=2)
     last = CleanedUp(at_ms=NOW_MS + 2, erased=True)
     other = a_run(2)
@@ -325,7 +325,7 @@ def an_erased_run_leaves_its_task_in_no_row_and_its_journal_still_folds(place: S
         batch = spawned(other)
         batch.runs[run.id] = run
         batch.created.add(run.id)
-        batch.journal += [entry(run, event=first), entry(run, seq=2, event=said)]
+        batch.journal += [entry(run, event=first), entry(run, seq=2, event=steered)]
         store.commit(batch)
         after = reduce(run, last).run
         changed = [entry(run, seq=3, event=last)]
@@ -335,7 +335,7 @@ def an_erased_run_leaves_its_task_in_no_row_and_its_journal_still_folds(place: S
         expect("its task", found=after.spec.task, wanted=DELETED)
         kept = [each.event for each in store.journal(run.id)]
         spec = replace(first.spec, task=DELETED)
-        wanted = [replace(first, spec=spec), replace(said, message=DELETED), last]
+        wanted = [replace(first, spec=spec), replace(steered, message=DELETED), last]
         expect("its journal", found=kept, wanted=wanted)
         expect("another run", found=store.run(other.id), wanted=other)
 

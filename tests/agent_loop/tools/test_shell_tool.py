@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.agent_loop.tool_calls import BOUND_S
+from tests.live_processes import carrying
 
 from subagents.agent_loop.tools.shell_tool import (
     HEAD_BYTES,
@@ -27,19 +28,6 @@ def ran(work: Path, command: str, *, timeout_s: float = BOUND_S) -> Ran:
             await shell.end_leftovers()
 
     return asyncio.run(run())
-
-
-def alive(mark: str) -> list[int]:
-    """Processes with this in their environment."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            is_marked = mark.encode() in (entry / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if is_marked:
-            found.append(int(entry.name))
-    return found
 
 
 @pytest.mark.requirement("llm:tools:shell")
@@ -73,7 +61,7 @@ def test_a_command_over_its_time_is_killed_with_children_in_sessions_of_their_ow
     found = ran(work, "setsid sleep 300 & echo on; trap '' TERM; sleep 300", timeout_s=0.5)
     assert "killed: it ran longer" in (found.note or "")
     assert found.output == "on\n"
-    assert alive(f"LLM_TEST={work}") == []
+    assert carrying("LLM_TEST", str(work)) == []
 
 
 @pytest.mark.requirement("llm:tools:shell:background")
@@ -86,7 +74,7 @@ def test_what_a_command_leaves_in_the_background_does_not_hold_it_up_and_ends_wi
     assert time.monotonic() - began < BOUND_S
     assert (found.exit_code, found.output) == (0, "on\n")
     assert "background" in (found.note or "")
-    assert alive(f"LLM_TEST={work}") == []
+    assert carrying("LLM_TEST", str(work)) == []
 
 
 @pytest.mark.requirement("llm:tools:shell:killed")
@@ -105,5 +93,5 @@ def test_cancelling_a_command_kills_it(work: Path, monkeypatch: pytest.MonkeyPat
         assert task.cancelled()
 
     asyncio.run(run())
-    assert alive(f"LLM_TEST={work}") == []
+    assert carrying("LLM_TEST", str(work)) == []
     assert MARK == "SUBAGENTS_SHELL"

@@ -62,7 +62,7 @@ def said(found: Document) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.requirement("tools:history:order")
-def test_everything_said_in_a_session_comes_in_its_order(tmp_path: Path) -> None:
+def test_everything_messages_in_a_session_comes_in_its_order(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         receipt = await home.spawn("hang", task="count the files", label="counter")
         run_id, key = receipt["runId"], receipt["childSessionKey"]
@@ -213,7 +213,7 @@ def told_by(*events: e.Event) -> list[tuple[str, str, str]]:
     found = [
         each
         for step in explain.fold(runs.journal(*events))
-        for each in history.said_in(step)
+        for each in history.messages_in(step)
         if not step.stale
     ]
     return [(each.role, each.kind, each.text) for each in found]

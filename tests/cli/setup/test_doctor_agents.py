@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.cli_home import temporary_home, until
+from tests.live_processes import is_running
 
 from subagents.cli.setup import doctor_agents
 from subagents.cli.setup.doctor_agents import (
@@ -116,14 +117,7 @@ def test_a_program_that_never_says_its_version_is_left_with_all_its_children(
     assert check.status == WARN
     assert "--version told no version within 0.3 s" in check.detail
     child = int(pid.read_text())
-    until(lambda: not _runs(child), "its child is gone")
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    until(lambda: not is_running(child), "its child is gone")
 
 
 @pytest.mark.requirement("doctor:agents:login")

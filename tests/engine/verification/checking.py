@@ -1,7 +1,6 @@
 """Verifies contracts and checks single artifacts, for the tests beside it."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -94,24 +93,6 @@ def failed(result: Check) -> str:
     assert not result.could_not_check
     assert result.reason is not None
     return result.reason
-
-
-def gone(pid: int) -> bool:
-    """No such process, or only its remains."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
-def marked(marker: str) -> list[str]:
-    """The live processes that carry the marker in their environment."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if f"SUBAGENTS_RUN_ID={marker}".encode() in (entry / "environ").read_bytes():
-                found.append(entry.name)
-    return found
 
 
 def within(seconds: float, condition: Callable[[], bool]) -> bool:

@@ -15,11 +15,10 @@ from tests.builders import an_attempt
 from tests.engine.verification.checking import (
     RealClock,
     failed,
-    gone,
-    marked,
     verify,
     within,
 )
+from tests.live_processes import carrying, is_running
 
 from subagents.domain.run.baseline import Fingerprint
 from subagents.domain.run.outcome import (
@@ -203,7 +202,7 @@ def test_an_exponential_schema_ends_with_the_time_limit_and_the_loop_stays_free(
     assert result.verdict is Verdict.FAILED
     assert result.checks[0].reason == "timed out after 700 ms"
     assert max(gaps) < 3
-    assert within(2, lambda: not marked(str(tmp_path)))
+    assert within(2, lambda: not carrying("SUBAGENTS_RUN_ID", str(tmp_path)))
 
 
 # ── completion report ───────────────────────────────────────────────────────────────────────────
@@ -357,7 +356,7 @@ def test_a_command_that_ignores_term_dies_with_its_group_at_the_limit(tmp_path: 
     assert not (tmp_path / "late").exists()
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 2
-    assert all(within(2, lambda pid=pid: gone(pid)) for pid in pids)  # type: ignore[misc]
+    assert all(within(2, lambda pid=pid: not is_running(pid)) for pid in pids)  # type: ignore[misc]
 
 
 @pytest.mark.requirement("verification:command:killed")
@@ -369,7 +368,7 @@ def test_what_a_command_leaves_behind_is_killed_and_does_not_hold_up_the_verdict
 
     assert result.verdict is Verdict.PASSED
     assert time.monotonic() - begun < 5
-    assert within(2, lambda: gone(int((tmp_path / "pid").read_text())))
+    assert within(2, lambda: not is_running(int((tmp_path / "pid").read_text())))
 
 
 @pytest.mark.requirement("verification:timeout")

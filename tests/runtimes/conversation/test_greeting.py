@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.live_processes import is_running
 from tests.runtimes.attempt_bench import until
 
 from subagents.runtimes.acp.acp import AcpDialect
@@ -32,14 +33,7 @@ def asked(tmp_path: Path, answer: str) -> str | None:
 def test_a_program_that_answers_has_no_problem_and_is_ended(tmp_path: Path) -> None:
     assert asked(tmp_path, GOOD) is None
     pid = int((tmp_path / "pid").read_text())
-    until("its end", lambda: not runs(pid))
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    until("its end", lambda: not is_running(pid))
 
 
 @pytest.mark.requirement("conversation:greeting")

@@ -42,9 +42,9 @@ def why_step(value: Step) -> wire.WhyStep:
     return wire.WhyStep(occurred_at=iso(value.at_ms), text=value.text)
 
 
-def stream_event(told: FeedDocument) -> wire.StreamEvent:
+def stream_event(entry: FeedDocument) -> wire.StreamEvent:
     """One event for a follower."""
-    return msgspec.convert(told.document, wire.StreamEvent)
+    return msgspec.convert(entry.document, wire.StreamEvent)
 
 
 def _shown(value: object) -> object:

@@ -231,9 +231,9 @@ async def log_page(
     """
     query = query_for(asked, run, now_ms=services.now_ms())
     due = time.monotonic() + asked.wait_s
-    with services.engine.new_lines(run.id) as heard:
+    with services.engine.new_lines(run.id) as written:
         while True:
-            heard.clear()
+            written.clear()
             run = await services.queries.run(run.id)
             # Asked before the lines: what was said until then is among them.
             is_over = _is_over(run, query)
@@ -242,7 +242,7 @@ async def log_page(
             if page.lines or is_over or left_s <= 0:
                 return _answer(run, query, page, is_over=is_over, bytes_max=bytes_max)
             try:
-                await asyncio.wait_for(heard.wait(), left_s)
+                await asyncio.wait_for(written.wait(), left_s)
             except TimeoutError:
                 continue
             await asyncio.sleep(min(LOOK_S, left_s))

@@ -23,7 +23,7 @@ PAGE_LINES: Final = 2_000
 PAGES_MAX: Final = 5
 """Of tools, errors and messages; the newest ten thousand say enough for forty lines."""
 WORDS: Final = 5
-TOLD: Final = (LineType.TOOL, LineType.ERROR, LineType.SYSTEM, LineType.USER)
+SHOWN_TYPES: Final = (LineType.TOOL, LineType.ERROR, LineType.SYSTEM, LineType.USER)
 NEWEST_LINES: Final = 60
 NEWEST_CHARS_MAX: Final = 12_000
 SUMMARIZER_TIMEOUT_S: Final = 60
@@ -59,13 +59,13 @@ async def summary(services: Services, caller: Caller, run: Run, asked: Asked) ->
         StoreUnavailable: The transcript cannot be read.
     """
     where = query_for(asked, run, now_ms=services.now_ms())
-    told, left_out, next_seq = await _told(services, run, where)
+    lines, left_out, next_seq = await _newest_lines(services, run, where)
     read = services.engine.read_log
     newest = await read(run, replace(where, limit=NEWEST_LINES))
     words = await read(run, replace(where, types=(LineType.TEXT,), limit=WORDS))
     facts = digest(
         run,
-        told,
+        lines,
         words=shortened(words.lines),
         watch=await services.engine.watch_of(run),
         now_ms=services.now_ms(),
@@ -90,10 +90,12 @@ async def summary(services: Services, caller: Caller, run: Run, asked: Asked) ->
     )
 
 
-async def _told(services: Services, run: Run, where: LogQuery) -> tuple[list[Line], int, int]:
+async def _newest_lines(
+    services: Services, run: Run, where: LogQuery
+) -> tuple[list[Line], int, int]:
     """The newest lines that tell what happened, oldest first; how many older; the cursor behind."""
     read = services.engine.read_log
-    query = replace(where, types=TOLD, limit=PAGE_LINES)
+    query = replace(where, types=SHOWN_TYPES, limit=PAGE_LINES)
     newest = await read(run, query)
     if newest.total_lines <= PAGE_LINES:
         return shortened(newest.lines), 0, newest.next_seq

@@ -68,8 +68,8 @@ async def answer_of(
         # A mistake of ours: its text is for our log, not for a model.
         log.exception("tool %s failed", name)
         hint = f"see {exchange.services.paths.log_file}"
-        told = SubagentsError(f"the daemon failed to answer {name}; its log says why", hint=hint)
-        raise protocol_error(types.INTERNAL_ERROR, told) from error
+        shown = SubagentsError(f"the daemon failed to answer {name}; its log says why", hint=hint)
+        raise protocol_error(types.INTERNAL_ERROR, shown) from error
 
 
 def meta_of(params: types.CallToolRequestParams) -> Mapping[str, object] | None:
@@ -99,13 +99,13 @@ def protocol_error(code: int, error: SubagentsError) -> MCPError:
 
 
 def _teller(ctx: Context) -> Callable[[str], Coroutine[Any, Any, None]]:
-    told = 0
+    count = 0
 
     async def tell(text: str) -> None:
         # Does nothing for a client that gave no progress token. The numbers must only grow.
-        nonlocal told
-        told += 1
-        await ctx.session.report_progress(told, message=text)
+        nonlocal count
+        count += 1
+        await ctx.session.report_progress(count, message=text)
 
     return tell
 

@@ -86,14 +86,14 @@ async def _introduce(ctx: Context, call_next: CallNext) -> HandlerResult:
         known = capabilities.get("experimental") or {}
         capabilities = {**capabilities, "experimental": {**known, SANDBOX_STATE: {}}}
         result = {**result, "capabilities": capabilities}
-    told = {
+    answer = {
         **result,
         "instructions": await mcp_instructions.text(exchange.services, exchange.caller),
     }
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS or ctx.method == "initialize":
         # Tasks exist on the current era only; an older client must not look for them.
-        told["capabilities"] = _without_tasks(told.get("capabilities"))
-    return told
+        answer["capabilities"] = _without_tasks(answer.get("capabilities"))
+    return answer
 
 
 def _without_tasks(capabilities: object) -> dict[str, object]:

@@ -401,7 +401,7 @@ def _updated(run: Run) -> int:
 
 def _message(named: _Named, runs: Sequence[Run]) -> str:
     shown = sorted(runs, key=lambda run: run.is_settled)[:LABELS_MAX]
-    parts = [_told(run) for run in shown]
+    parts = [_status_of(run) for run in shown]
     more = len(runs) - len(shown)
     if more:
         parts.append(f"{more} more")
@@ -409,17 +409,17 @@ def _message(named: _Named, runs: Sequence[Run]) -> str:
     return cut(f"{start}{'; '.join(parts)}", MESSAGE_CHARS_MAX)
 
 
-def _told(run: Run) -> str:
+def _status_of(run: Run) -> str:
     """``run r-… "label": running, writing tests 40 %, asks: …``"""
-    said = [str(run.outcome.status if run.outcome is not None else run.phase)]
+    parts = [str(run.outcome.status if run.outcome is not None else run.phase)]
     if run.outcome is None and run.progress.latest is not None:
         percent = run.progress.latest.percent_complete
         done = "" if percent is None else f" {percent:g} %"
-        said.append(f"{one_line(run.progress.latest.phase)}{done}")
+        parts.append(f"{one_line(run.progress.latest.phase)}{done}")
     if run.outcome is None and run.pending_requests:
         request = run.pending_requests[0]
-        said.append(f"asks ({request.id}): {one_line(request.question)}")
-    return f'run {run.id} "{one_line(run.resolved.label)}": {", ".join(said)}'
+        parts.append(f"asks ({request.id}): {one_line(request.question)}")
+    return f'run {run.id} "{one_line(run.resolved.label)}": {", ".join(parts)}'
 
 
 def _elicitation(run: Run, request: Request) -> dict[str, Any]:

@@ -113,17 +113,17 @@ def result(request_id: str | int | None, document: Mapping[str, object]) -> Docu
 
 def failure(request_id: str | int | None, error: SubagentsError) -> Document:
     """The answer to what was refused; the connection lives on."""
-    told: Document = {"code": error.code, "message": error.message}
+    problem: Document = {"code": error.code, "message": error.message}
     if error.hint:
-        told["hint"] = error.hint
-    return {"type": "response", "requestId": request_id, "error": told}
+        problem["hint"] = error.hint
+    return {"type": "response", "requestId": request_id, "error": problem}
 
 
-def pushed(told: FeedDocument) -> Document:
+def pushed(entry: FeedDocument) -> Document:
     """An event as supervisors get it: every one has ``type`` "event" and its name."""
-    if told.name != RUN:
-        return told.document
-    step = dict(told.document)
+    if entry.name != RUN:
+        return entry.document
+    step = dict(entry.document)
     agent, happened = step.pop("agentId"), step.pop("type")
     head = {"type": "event", "event": RUN, "agentId": step["label"], "happened": happened}
     return {**head, **step, "agent": agent}

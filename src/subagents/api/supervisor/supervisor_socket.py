@@ -149,8 +149,8 @@ class Conversation:
             self._writer.write(line)
             await self._writer.drain()
 
-    async def _push(self, told: FeedDocument) -> None:
-        await self.say(supervisor_messages.pushed(told))
+    async def _push(self, entry: FeedDocument) -> None:
+        await self.say(supervisor_messages.pushed(entry))
 
     async def _answer_all(self, reader: asyncio.StreamReader) -> None:
         async for line in lines(reader):

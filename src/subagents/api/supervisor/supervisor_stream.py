@@ -96,8 +96,8 @@ class Stream:
         for each in page.happened:
             number = each.found.number
             names = await self._names(each, page, served)
-            for told in each.documents(names) if names else ():
-                await self._send(told)
+            for entry in each.documents(names) if names else ():
+                await self._send(entry)
             for subscription in served.values():
                 subscription.after = max(subscription.after, number)
         for subscription in served.values():

@@ -159,11 +159,11 @@ async def _log(call: Call, asked: ActionArguments) -> Answer:
             f"limit must be 1 to {LOG_LINES_MAX} for action=log", details={"field": "limit"}
         )
     if wanted.summary:
-        told = await log_summary.summary(call.services, call.caller, run, wanted)
-        by = f"written by {told.written_by}" if told.written_by != log_summary.DIGEST else "facts"
-        note = f"\n({told.note})" if told.note else ""
-        text = f"{by}:\n{fence(told.summary)}{note}"
-        return Answer(text=tool_wording.bounded(text), structured=document_of(told))
+        brief = await log_summary.summary(call.services, call.caller, run, wanted)
+        by = f"written by {brief.written_by}" if brief.written_by != log_summary.DIGEST else "facts"
+        note = f"\n({brief.note})" if brief.note else ""
+        text = f"{by}:\n{fence(brief.summary)}{note}"
+        return Answer(text=tool_wording.bounded(text), structured=document_of(brief))
     found = await log_pages.log_page(call.services, run, wanted, bytes_max=LOG_BYTES)
     return Answer(
         text=tool_wording.bounded(tool_wording.log_text(found)), structured=document_of(found)

@@ -53,8 +53,8 @@ def _line(agent: AvailableAgent) -> str:
     parts = [f"{agent.id}: {agent.description or '(no description)'}"]
     if agent.tags:
         parts.append(f"tags {', '.join(agent.tags)}")
-    told = {"cost": agent.cost_tier, "takes": agent.typical_latency, "notes": agent.notes}
-    parts += [f"{name} {value}" for name, value in told.items() if value]
+    facts = {"cost": agent.cost_tier, "takes": agent.typical_latency, "notes": agent.notes}
+    parts += [f"{name} {value}" for name, value in facts.items() if value]
     parts.append(f"{agent.load.active} active, {agent.load.queued} queued")
     if isinstance(agent, SuggestedAgent):
         # Its track record is among them.

@@ -47,7 +47,7 @@ SYSTEM: Final = "system"
 """Nobody: a deadline that passed, a run that was ended."""
 
 
-class Said(NamedTuple):
+class SessionMessage(NamedTuple):
     """One message of a child session."""
 
     role: str
@@ -71,16 +71,16 @@ async def sessions_history(call: Call) -> Answer:
     asked = decoded(call, HistoryArguments)
     run = await find_run(call.services, asked.session_key, call.caller)
     key = asked.session_key if asked.session_key in run.session_keys else None
-    said = [
+    messages = [
         each
-        for each in await _said(call, run)
+        for each in await _messages(call, run)
         if (asked.include_tools or each.kind != "progress")
         and (key is None or each.session_key == key)
     ]
-    shown = _fitting(said[asked.offset : asked.offset + asked.limit])
+    shown = _fitting(messages[asked.offset : asked.offset + asked.limit])
     end = asked.offset + len(shown)
-    next_offset = end if end < len(said) else None
-    lines = [f"{run.resolved.label}: {len(shown)} of {len(said)} messages"]
+    next_offset = end if end < len(messages) else None
+    lines = [f"{run.resolved.label}: {len(shown)} of {len(messages)} messages"]
     lines += [f"{each.role} {each.kind}: {_line(each.text)}" for each in shown]
     if next_offset is not None:
         lines.append(f"more: offset={next_offset}")
@@ -89,14 +89,14 @@ async def sessions_history(call: Call) -> Answer:
         label=run.resolved.label,
         session_key=key or run.session_key,
         messages=shown,
-        total=len(said),
+        total=len(messages),
         next_offset=next_offset,
     )
     return Answer(text="\n".join(lines), structured=document_of(found))
 
 
-async def _said(call: Call, run: Run) -> list[Said]:
-    found: list[Said] = []
+async def _messages(call: Call, run: Run) -> list[SessionMessage]:
+    found: list[SessionMessage] = []
     folded: Run | None = None
     seq = 0
     while page := await call.services.queries.journal(run.id, after_seq=seq, limit=JOURNAL_PAGE):
@@ -104,18 +104,18 @@ async def _said(call: Call, run: Run) -> list[Said]:
         for step in explain.fold(page, folded):
             folded = step.run
             if not step.stale:
-                found += said_in(step)
+                found += messages_in(step)
     return found
 
 
-def _fitting(said: Sequence[Said]) -> list[HistoryMessage]:
+def _fitting(messages: Sequence[SessionMessage]) -> list[HistoryMessage]:
     """As many as fit into one answer, at least one; redacted before they are cut.
 
     The other way round a key that the cut goes through would lose its shape and be shown.
     """
     shown: list[HistoryMessage] = []
     size = 0
-    for each in said:
+    for each in messages:
         message = HistoryMessage(
             role=each.role,
             kind=each.kind,
@@ -137,9 +137,9 @@ def _line(text: str) -> str:
 # -- what an event says -------------------------------------------------------------------------
 
 
-def said_in(step: explain.Folded) -> Iterator[Said]:
+def messages_in(step: explain.Folded) -> Iterator[SessionMessage]:
     """The messages of one journal entry, given the run before and after it."""
-    yield from _said_by(step.entry.event, step.run)
+    yield from _messages_of(step.entry.event, step.run)
     if step.before is not None:
         at_ms = step.entry.at_ms
         if not isinstance(step.entry.event, e.SteerRequested):
@@ -149,37 +149,37 @@ def said_in(step: explain.Folded) -> Iterator[Said]:
         yield from _results(step.before, step.run, at_ms)
 
 
-def _said_by(event: e.Event, run: Run) -> Iterator[Said]:
+def _messages_of(event: e.Event, run: Run) -> Iterator[SessionMessage]:
     match event:
         case e.SlotGranted():
-            yield _said_in(run, REQUESTER, "task", event.at_ms, prompt.compose(run))
+            yield _message(run, REQUESTER, "task", event.at_ms, prompt.compose(run))
         case e.SteerRequested():
-            yield _said_in(run, REQUESTER, "steer", event.at_ms, event.message)
+            yield _message(run, REQUESTER, "steer", event.at_ms, event.message)
         case e.RequestAsked(request=request):
             text = _question(request)
-            yield _said_in(run, WORKER, "question", event.at_ms, text, attempt=request.attempt)
+            yield _message(run, WORKER, "question", event.at_ms, text, attempt=request.attempt)
         case e.ParentNotified():
             text = f"[{event.priority}] {event.message}"
-            yield _said_in(run, WORKER, "notice", event.at_ms, text)
+            yield _message(run, WORKER, "notice", event.at_ms, text)
         case e.SignalReceived(signal=s.ReportSeen(report=report)):
-            yield _said_in(run, WORKER, "report", event.at_ms, _report(report))
+            yield _message(run, WORKER, "report", event.at_ms, _report(report))
         case e.SignalReceived(signal=s.ProgressSeen(progress=progress)):
-            yield _said_in(run, WORKER, "progress", event.at_ms, _progress(progress))
+            yield _message(run, WORKER, "progress", event.at_ms, _progress(progress))
         case _:
             # Nobody hears of the others: they are in the timeline.
             return
 
 
-def _said_in(
+def _message(
     run: Run, role: str, kind: str, at_ms: int, text: str, *, attempt: int | None = None
-) -> Said:
+) -> SessionMessage:
     """A message in the session of that attempt, the newest when None."""
     number = attempt or max(len(run.attempts), 1)
     key = run.attempts[number - 1].session.key if run.attempts else run.session.first_key
-    return Said(role, kind, at_ms, number, key, text)
+    return SessionMessage(role, kind, at_ms, number, key, text)
 
 
-def _answers(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
+def _answers(before: Run, after: Run, at_ms: int) -> Iterator[SessionMessage]:
     """Questions settled by this event: by an answer, a deadline, or the end of their run."""
     open_before = {request.id for request in before.pending_requests}
     for request in after.questions.requests:
@@ -192,21 +192,21 @@ def _answers(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
         decided = "" if given.decision is Decision.ANSWER else f"[{given.decision}] "
         text = f"{decided}{given.text or ''}".strip()
         role = REQUESTER if by_hand else SYSTEM
-        yield _said_in(after, role, "answer", at_ms, text, attempt=request.attempt)
+        yield _message(after, role, "answer", at_ms, text, attempt=request.attempt)
 
 
-def _follow_up(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
+def _follow_up(before: Run, after: Run, at_ms: int) -> Iterator[SessionMessage]:
     """One more turn, with the results of the worker's own children."""
     if before.is_follow_up_asked or not after.is_follow_up_asked:
         return
     untold = {child.run_id for child in before.children if not child.told}
     children = tuple(child for child in after.children if child.run_id in untold)
-    yield _said_in(
+    yield _message(
         after, SYSTEM, "followup", at_ms, announcement.follow_up(children, before.control.steers)
     )
 
 
-def _results(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
+def _results(before: Run, after: Run, at_ms: int) -> Iterator[SessionMessage]:
     """What an attempt came to, once its outcome is known."""
     for old, new in zip(before.attempts, after.attempts, strict=False):
         if old.outcome is None and new.outcome is not None:
@@ -214,7 +214,7 @@ def _results(before: Run, after: Run, at_ms: int) -> Iterator[Said]:
             if text is None:
                 error = new.outcome.error or new.outcome.reason
                 text = f"({new.outcome.status}{f': {error}' if error else ''})"
-            yield _said_in(after, WORKER, "result", at_ms, text, attempt=new.number)
+            yield _message(after, WORKER, "result", at_ms, text, attempt=new.number)
 
 
 def _question(request: Request) -> str:

@@ -297,8 +297,8 @@ class Bridge:
             return
         call.has_told = True
         # The daemon counts from one on, and these numbers must only grow.
-        told = {"progressToken": token, "progress": 0, "message": "waiting for the daemon"}
-        note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
+        progress = {"progressToken": token, "progress": 0, "message": "waiting for the daemon"}
+        note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}
         self._write(msgspec.json.encode(note))
 
     def _asked(self, call: Call) -> _Answer | None:
@@ -442,13 +442,13 @@ class Bridge:
         try:
             sent = request("POST", "/v1/inbox/ack", headers, body)
             # What it says changes nothing, but the next call must come after its commit.
-            said, _ = connection.exchange(sent, timeout_s=SILENCE_S)
+            acknowledged, _ = connection.exchange(sent, timeout_s=SILENCE_S)
         finally:
             connection.close()
-        if said.status == UNAVAILABLE:
+        if acknowledged.status == UNAVAILABLE:
             raise Gone("it cannot write now", was_sent=True)
-        if said.status >= 400:
-            say(f"messages could not be acknowledged: HTTP {said.status}")
+        if acknowledged.status >= 400:
+            say(f"messages could not be acknowledged: HTTP {acknowledged.status}")
 
 
 def unread_bytes(descriptor: int) -> int:

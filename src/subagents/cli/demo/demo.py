@@ -140,7 +140,7 @@ class Demo:
         self._client = client
         self._say = say
         self._ids: dict[str, str] = {}
-        self._told: dict[str, int] = dict.fromkeys(LABELS, 0)
+        self._shown: dict[str, int] = dict.fromkeys(LABELS, 0)
         self._start_ms = 0
         self._is_live = can_draw()
         self._survived = True
@@ -247,9 +247,9 @@ class Demo:
             steps = self._why(label).steps
             news += [
                 (milliseconds_of(step.occurred_at) or 0, label, step.text)
-                for step in steps[self._told[label] :]
+                for step in steps[self._shown[label] :]
             ]
-            self._told[label] = len(steps)
+            self._shown[label] = len(steps)
         for at_ms, label, text in sorted(news, key=lambda each: each[0]):
             self._start_ms = self._start_ms or at_ms
             if not text.startswith(QUIET):

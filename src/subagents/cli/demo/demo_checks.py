@@ -64,8 +64,8 @@ def _all_verified(done: Demonstrated) -> bool:
 
 def _retried_once(done: Demonstrated) -> bool:
     verdicts = [_verdict(each) for each in _of(done, RETRIED, "VerificationFinished")]
-    told = "I was told: File counts.json" in (done.items[RETRIED].result or "")
-    return verdicts == ["failed", "passed"] and told
+    has_reason = "I was told: File counts.json" in (done.items[RETRIED].result or "")
+    return verdicts == ["failed", "passed"] and has_reason
 
 
 def _verdict(event: TimelineEvent) -> object:
@@ -78,8 +78,8 @@ def _asked_and_sorted(done: Demonstrated) -> bool:
     text = (done.place.work / "report.txt").read_text(encoding="utf-8")
     sizes = [int(line.split()[0]) for line in text.splitlines()]
     is_sorted = sizes == sorted(sizes, reverse=True) and len(sizes) == len(done.place.modules())
-    said = f"sorted by {ANSWER}." in (done.items[ASKS].result or "")
-    return len(asked) == len(answered) == 1 and is_sorted and said
+    is_answer_used = f"sorted by {ANSWER}." in (done.items[ASKS].result or "")
+    return len(asked) == len(answered) == 1 and is_sorted and is_answer_used
 
 
 def _fanned_in(done: Demonstrated) -> bool:
@@ -92,8 +92,8 @@ def _fanned_in(done: Demonstrated) -> bool:
         if each.phase in {"ending", "announcing"}
     ]
     text = (done.place.work / "summary.md").read_text(encoding="utf-8")
-    told = all((done.items[label].result or "?").strip() in text for label in before)
-    return started >= max(ended) and told
+    has_results = all((done.items[label].result or "?").strip() in text for label in before)
+    return started >= max(ended) and has_results
 
 
 def _counted_right(done: Demonstrated) -> bool:

@@ -62,7 +62,7 @@ def lint() -> str:
 
 def summary() -> str:
     """What the other three found → summary.md, and a list of all files → index.json."""
-    told = sys.stdin.read().strip()
+    results = sys.stdin.read().strip()
     counts = json.loads(Path("counts.json").read_text(encoding="utf-8"))
     checked = json.loads(Path("lint.json").read_text(encoding="utf-8"))
     largest = Path("report.txt").read_text(encoding="utf-8").splitlines()[:LARGEST_SHOWN]
@@ -81,7 +81,7 @@ def summary() -> str:
         "",
         "What the workers said:",
         "",
-        *(f"    {line}" if line else "" for line in told.splitlines()),
+        *(f"    {line}" if line else "" for line in results.splitlines()),
         "",
     ]
     Path("summary.md").write_text("\n".join(lines), encoding="utf-8")

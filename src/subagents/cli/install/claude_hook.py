@@ -164,8 +164,8 @@ def session_start() -> int:
     except SubagentsError as error:
         return _failed(error)
     if context:
-        said = {"hookEventName": "SessionStart", "additionalContext": context}
-        output.document({"hookSpecificOutput": said})
+        added = {"hookEventName": "SessionStart", "additionalContext": context}
+        output.document({"hookSpecificOutput": added})
     return EXIT_OK
 
 
@@ -243,7 +243,7 @@ class Session:
         output.document(decision(news(taken, self._left(taken)), os.environ.get("AI_AGENT", "")))
         sys.stdout.flush()
         self._memory.blocks += 1
-        self._told(taken)
+        self._taken(taken)
         return EXIT_OK
 
     def wake(self, due: float) -> int:
@@ -259,7 +259,7 @@ class Session:
                 return EXIT_OK
             sys.stderr.write(news(taken, self._left(taken)))
             sys.stderr.flush()
-            self._told(taken)
+            self._taken(taken)
             return EXIT_NEWS
 
     def welcome(self) -> str:
@@ -328,7 +328,7 @@ class Session:
         query: Query = {"requester": self._name, "phase": OPEN_PHASES, "limit": limit}
         return read(self._client.get("/v1/runs", query), RunPage).runs
 
-    def _told(self, taken: Sequence[Message]) -> None:
+    def _taken(self, taken: Sequence[Message]) -> None:
         """They were written: remember that first, so that a daemon in trouble repeats nothing."""
         self._memory.told += [each.id for each in taken]
         self._remember()

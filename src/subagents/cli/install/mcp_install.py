@@ -303,8 +303,8 @@ def _run(command: Sequence[str]) -> None:
     except OSError as error:
         raise ConfigError(f"cannot start {name}: {error.strerror}") from error
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace").splitlines()
-        reason = said[-1] if said else "it said nothing"
+        lines = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace").splitlines()
+        reason = lines[-1] if lines else "it said nothing"
         raise ConfigError(
             f"{name} ended with status {done.returncode}: {reason}",
             hint=f"try it yourself: {shlex.join(command)}",

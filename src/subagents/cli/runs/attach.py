@@ -22,7 +22,7 @@ from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect, persistently
 from subagents.cli.flags import Json, Run
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.runs.session_commands import said
+from subagents.cli.runs.session_commands import sent_text
 from subagents.cli.show import log_command as log
 from subagents.client.client import Client, Document, Query
 from subagents.errors import (
@@ -136,7 +136,7 @@ def _say(client: Client, follower: "Follower", line: str, *, json: bool) -> None
             follower.go_on(sent.run_id)
         if json:
             follower.write([], answer)
-        return "" if json else said(sent)
+        return "" if json else sent_text(sent)
 
     follower.aside(send)
 

@@ -79,8 +79,8 @@ def answer(
     with connect() as client:
         request_id = request if REQUEST.search(request) else _only_question(client, request)
         body = {"response": text, "decision": decision}
-        said = client.post(f"/v1/requests/{segment(request_id)}/respond", body)
-    return _done(said, f"{request_id}: {said.get('status')}", json=json)
+        answered = client.post(f"/v1/requests/{segment(request_id)}/respond", body)
+    return _done(answered, f"{request_id}: {answered.get('status')}", json=json)
 
 
 def _only_question(client: Client, selector: str) -> str:

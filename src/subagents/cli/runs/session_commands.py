@@ -52,14 +52,14 @@ def continue_(
         return EXIT_OK
     if detach:
         output.line(sent.run_id)
-    output.note(said(sent))
+    output.note(sent_text(sent))
     if detach:
         return EXIT_OK
     accepted = SpawnReceipt(run_id=sent.run_id, label=sent.label)
     return wait_and_print([accepted], started=started, json=json)
 
 
-def said(sent: SentMessage) -> str:
+def sent_text(sent: SentMessage) -> str:
     """What became of a message, in one line."""
     name = one_line(sent.label, output.CELL_CHARS_MAX)
     if sent.is_new:

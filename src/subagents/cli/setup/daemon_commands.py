@@ -136,13 +136,13 @@ def down(*, yes: Yes = False, json: Json = False) -> int:
             if runs and not output.is_confirmed(_question(runs), yes=yes):
                 output.note("The daemon keeps running.")
                 return EXIT_OK
-        told = client.get("/version").get("pid")
+        daemon_pid = client.get("/version").get("pid")
         try:
             client.post("/v1/shutdown")
         except DaemonUnreachable:
             # It stopped before it could answer, which is what was asked for.
             output.note("The daemon is stopping.")
-    return _stopped(home, told if isinstance(told, int) else None, json=json)
+    return _stopped(home, daemon_pid if isinstance(daemon_pid, int) else None, json=json)
 
 
 def _answering_or_silent(home: Paths) -> int | None:

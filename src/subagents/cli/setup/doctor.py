@@ -267,9 +267,9 @@ def _daemon(home: Paths, version: Document | None, found: Document | None, silen
     if not home.socket.exists():
         return Check("daemon", OK, "not running (subagents up, or any `subagents run`, starts it)")
     tail = log_tail(home.log_file).strip().splitlines()
-    said = log_message(tail[-1]) if tail else ""
+    newest = log_message(tail[-1]) if tail else ""
     last = (
-        f"\nlast line of {home.log_file}: {one_line(said, output.CELL_CHARS_MAX)}" if tail else ""
+        f"\nlast line of {home.log_file}: {one_line(newest, output.CELL_CHARS_MAX)}" if tail else ""
     )
     return Check("daemon", WARN, f"its socket is there, but {silence}{last}", "subagents up")
 

@@ -92,8 +92,8 @@ def version_of(found: Installed, environ: Mapping[str, str]) -> str | None:
     # A directory of its own: programs read, and make, files where they are started.
     with tempfile.TemporaryDirectory(prefix="subagents-version-") as empty:
         env = {n: v for n, v in environ.items() if not n.startswith("SUBAGENTS_")}
-        said = _output((found.place, "--version"), env | _QUIET, empty)
-    lines = [line.strip() for line in said.splitlines() if _NUMBER.search(line)]
+        printed = _output((found.place, "--version"), env | _QUIET, empty)
+    lines = [line.strip() for line in printed.splitlines() if _NUMBER.search(line)]
     return one_line(lines[0], VERSION_CHARS_MAX) if lines else None
 
 
@@ -277,13 +277,13 @@ def _node_too_old(place: Path, environ: Mapping[str, str]) -> tuple[str, str] | 
             return None
         form = msgspec.json.decode((package / "package.json").read_bytes(), type=_Package)
         least = _LEAST.search(form.engines.get("node", ""))
-        said = _NUMBER.search(_output(("node", "--version"), environ, "/"))
+        number = _NUMBER.search(_output(("node", "--version"), environ, "/"))
         if least is None:
             return None
-        if said is None:
+        if number is None:
             return f"{place} needs Node {least[1]}, and there is none on PATH", least[1]
-        if _numbers(said[0]) < _numbers(least[1]):
-            return f"{place} needs Node {least[1]}, and {said[0]} is on PATH", least[1]
+        if _numbers(number[0]) < _numbers(least[1]):
+            return f"{place} needs Node {least[1]}, and {number[0]} is on PATH", least[1]
     return None
 
 

@@ -185,8 +185,8 @@ class _Tries:
             reason = ended.outcome.error or ended.outcome.status
             self._found.add("works", ProbeVerdict.BROKEN, f"its run ended badly: {reason}")
             return None
-        said = " and made the file" if made else ", but did not make the file it was asked for"
-        self._found.add("works", ProbeVerdict.PROVEN, f"it answered{said}")
+        more = " and made the file" if made else ", but did not make the file it was asked for"
+        self._found.add("works", ProbeVerdict.PROVEN, f"it answered{more}")
         return _Worked(run, ended, word, made)
 
     async def scope(self, *, is_shown: bool) -> None:
@@ -250,9 +250,11 @@ class _Tries:
             await self._end(run)
             return
         ended = await self._ended(run)
-        heard = word in (ended.result or "")
-        text = f"the message was {status}; the answer {'has' if heard else 'has not'} its word"
-        self._found.add("steer", ProbeVerdict.PROVEN if heard else ProbeVerdict.OPEN, text)
+        is_received = word in (ended.result or "")
+        text = (
+            f"the message was {status}; the answer {'has' if is_received else 'has not'} its word"
+        )
+        self._found.add("steer", ProbeVerdict.PROVEN if is_received else ProbeVerdict.OPEN, text)
 
     async def _uses_a_tool(self, run: RunHandle) -> bool:
         """Wait until it does; false when it ended without, or takes too long."""

@@ -129,8 +129,8 @@ def _require_systemd() -> None:
 def _systemctl(*arguments: str) -> None:
     done = _run("systemctl", "--user", *arguments)
     if done.returncode != 0:
-        said = one_line(done.stderr or done.stdout, chars_max=400)
-        raise Unavailable(f"systemctl --user {' '.join(arguments)} failed: {said}")
+        reason = one_line(done.stderr or done.stdout, chars_max=400)
+        raise Unavailable(f"systemctl --user {' '.join(arguments)} failed: {reason}")
 
 
 def _run(*argv: str) -> subprocess.CompletedProcess[str]:

@@ -114,7 +114,7 @@ class _Lines:
     """For pipes and files: a line for each run of which something is new."""
 
     def __init__(self) -> None:
-        self._said: dict[str, list[str]] = {}
+        self._shown: dict[str, list[str]] = {}
 
     def show(self, frame: Frame) -> None:
         now_ms = time.time() * 1000
@@ -123,9 +123,9 @@ class _Lines:
             cells = frame.cells(row, now_ms)
             # Time alone is no news.
             news = [*cells[:4], *cells[5:8], *cells[9:]]
-            if self._said.get(row.run_id) == news:
+            if self._shown.get(row.run_id) == news:
                 continue
-            self._said[row.run_id] = news
+            self._shown[row.run_id] = news
             text = "  ".join(one_line(cell, chars_max=120) for cell in cells if cell)
             output.line(f"{at}  {text}")
 

@@ -115,12 +115,12 @@ def place(row: RunRow) -> tuple[int, int, str]:
 
 def now_of(row: RunStatus) -> str:
     """What it does now: a question first, then its progress and what it was last seen at."""
-    told = render.now_text(row)
+    text = render.now_text(row)
     if row.outcome is not None or row.pending_request_count or row.shown_state not in WORKING:
-        return told
+        return text
     if row.latest_progress is None:
-        return row.last_activity or told
-    return f"{told} · {row.last_activity}" if row.last_activity else told
+        return row.last_activity or text
+    return f"{text} · {row.last_activity}" if row.last_activity else text
 
 
 def _age(milliseconds: int | None) -> str:

@@ -735,10 +735,10 @@ class Run(Value, frozen=True):
     @property
     def native_session(self) -> str | None:
         """What the worker's program calls the session, as it was heard last."""
-        heard = (each.session.native for each in reversed(self.attempts))
+        names = (each.session.native for each in reversed(self.attempts))
         continues = self.session.continues
         before = None if continues is None else continues.native_session
-        return next((name for name in heard if name is not None), before)
+        return next((name for name in names if name is not None), before)
 
     @property
     def active_children(self) -> tuple[Child, ...]:

@@ -153,7 +153,7 @@ def _raise_alerts(
 
 
 def _pass_on(
-    ledger: Changes, source: Run, said: PassOn, at_ms: int
+    ledger: Changes, source: Run, passed: PassOn, at_ms: int
 ) -> Iterable[tuple[Run, FollowUp]]:
     """Into the requester's live attempt, where its runtime takes it; its inbox row is read."""
     requester = (
@@ -163,8 +163,8 @@ def _pass_on(
         return ()
     if not requester.resolved.abilities.steer:
         return ()
-    ledger.batch.consumed.append((said.message, at_ms, requester.session_key))
-    event = ChildAlerted(at_ms=at_ms, child=source.id, text=said.text)
+    ledger.batch.consumed.append((passed.message, at_ms, requester.session_key))
+    event = ChildAlerted(at_ms=at_ms, child=source.id, text=passed.text)
     return ledger.step(requester.id, event)
 
 

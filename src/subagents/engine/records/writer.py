@@ -160,30 +160,30 @@ class TranscriptWriter:
                     before = page.checkpoint.watch
                     watch = detectors.begin(before, attempt=number, at_ms=entry.at_ms)
                     page.checkpoint = replace(page.checkpoint, watch=watch)
-                said = journal_line(run, entry.seq, entry.event)
-                if said is not None:
-                    clean = replace(said, text=redact(said.text, page.secrets))
+                line = journal_line(run, entry.seq, entry.event)
+                if line is not None:
+                    clean = replace(line, text=redact(line.text, page.secrets))
                     _number(page, (clean,), number, entry.at_ms)
             page.checkpoint = replace(page.checkpoint, journal_seq=entries[-1].seq)
 
     def _add_pieces(self, page: Page, pieces: Pieces) -> None:
         before = page.checkpoint
-        said, redactor = redact_output(pieces.output.items, before.redactor, page.secrets)
+        items, redactor = redact_output(pieces.output.items, before.redactor, page.secrets)
         watch, alerts = detectors.observe(
-            before.watch, said, at_ms=pieces.at_ms, rules=page.run.resolved.alerts
+            before.watch, items, at_ms=pieces.at_ms, rules=page.run.resolved.alerts
         )
         positions = {f"{pieces.attempt}/{name}": at for name, at in pieces.output.positions.items()}
         page.alerts += alerts
         page.checkpoint = replace(
             before, watch=watch, redactor=redactor, positions={**before.positions, **positions}
         )
-        _number(page, said, pieces.attempt, pieces.at_ms)
+        _number(page, items, pieces.attempt, pieces.at_ms)
 
 
-def _number(page: Page, said: Iterable[OutputItem], attempt: int, at_ms: int) -> None:
+def _number(page: Page, items: Iterable[OutputItem], attempt: int, at_ms: int) -> None:
     """Make the lines of these pieces; the checkpoint stands behind them."""
     seq, ts = page.checkpoint.seq, max(page.checkpoint.ts, at_ms)
-    for each in said:
+    for each in items:
         if each.text:
             seq += 1
             text = _shown(each.type, each.text)

@@ -82,8 +82,8 @@ def _greeted(
     state = first.state
     owed = dialect.awaits(state)
     _send(process, first)
-    said = _Said()
-    for line in said.lines(process, until_s=time.monotonic() + timeout_s):
+    output = _Output()
+    for line in output.lines(process, until_s=time.monotonic() + timeout_s):
         if any(line == each.line for each in first.input_lines):
             return "it only repeats what it is asked"
         step = dialect.read_line(state, line, now_ms=None)
@@ -94,10 +94,10 @@ def _greeted(
         if dialect.awaits(state) != owed:
             return None
         _send(process, step)
-    if said.is_late:
+    if output.is_late:
         return f"it owed {owed} for {timeout_s:g} s"
     status = process.wait()
-    last = said.err.decode("utf-8", "replace").strip().splitlines()
+    last = output.err.decode("utf-8", "replace").strip().splitlines()
     why = next((line for line in last if "error" in line.lower()), last[-1] if last else "")
     return _short(f"it ended (exit status {status}) and owed {owed}" + (f": {why}" if why else ""))
 
@@ -110,7 +110,7 @@ def _send(process: "subprocess.Popen[bytes]", step: TurnStep[Any]) -> None:
         stdin.flush()
 
 
-class _Said:
+class _Output:
     """What the program wrote: lines of its output, and the beginning of its error output."""
 
     def __init__(self) -> None:

@@ -109,19 +109,19 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
 def _start(
     argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, make_subreaper: Callable[[], bool]
 ) -> int:
-    told, tell = os.pipe()
+    read_end, write_end = os.pipe()
     try:
         pid = os.fork()
     except OSError as error:
-        os.close(tell)
-        os.close(told)
+        os.close(write_end)
+        os.close(read_end)
         return -(error.errno or errno.EAGAIN)
     if pid == 0:
-        _become(argv, env, cwd, make_subreaper, tell)
-    os.close(tell)
+        _become(argv, env, cwd, make_subreaper, write_end)
+    os.close(write_end)
     # It closes with the exec; before that only an error is written.
-    failed = os.read(told, 16)
-    os.close(told)
+    failed = os.read(read_end, 16)
+    os.close(read_end)
     return -int(failed) if failed else pid
 
 

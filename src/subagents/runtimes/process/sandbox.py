@@ -70,8 +70,8 @@ def problem() -> str | None:
         return f"{found} does not start: {error}"
     if done.returncode == 0:
         return None
-    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"{found} cannot make a sandbox here: {said[-1] if said else done.returncode}"
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"{found} cannot make a sandbox here: {lines[-1] if lines else done.returncode}"
 
 
 def wrapped(

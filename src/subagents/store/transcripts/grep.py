@@ -89,13 +89,13 @@ def pattern(text: str) -> Pattern:
     return Pattern(matching, text if _PLAIN.fullmatch(text) else None)
 
 
-def _refusal(said: str) -> UsageError:
-    """``said`` is RE2's error: ``what: part of the pattern``."""
-    what, _, part = said.partition(": ")
+def _refusal(error: str) -> UsageError:
+    """``error`` is RE2's error: ``what: part of the pattern``."""
+    what, _, part = error.partition(": ")
     part = part[:_PART_CHARS_MAX]
     why, way_out = f"{what}{part and f', in {part}'}", _SYNTAX
     for construct in _CONSTRUCTS:
-        if construct.seen.search(said):
+        if construct.seen.search(error):
             why, way_out = f"{construct.name} is not possible here, in {part}", construct.way_out
     return UsageError(
         f"grep: {why}", hint=way_out, details={"field": "grep", "part": part} if part else None

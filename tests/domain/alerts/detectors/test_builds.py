@@ -14,7 +14,7 @@ from scripts.alert_table import (
 from tests.domain.alerts.detectors.said import see, shell
 
 from subagents.domain.alerts.detectors.builds import Result, result_of
-from subagents.domain.alerts.detectors.commands.build_tools import Work
+from subagents.domain.alerts.detectors.commands.build_tools import BuildKind
 from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.worker_output import ToolUse
 
@@ -114,18 +114,18 @@ def _fields(case: Case) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("command", "work", "family"),
     [
-        ("make", Work.BUILD, "make"),
-        ("make -C x test", Work.TEST, "make test"),
-        ("npm test", Work.TEST, "npm test"),
-        ("npm run build:prod", Work.BUILD, "npm build:prod"),
-        ("npm run typecheck", Work.TYPES, "npm typecheck"),
-        ("cargo clippy", Work.LINT, "cargo clippy"),
-        ("mypy .", Work.TYPES, "mypy"),
-        ("ruff check . && mypy . && pytest", Work.CHECK, "ruff check + mypy + pytest"),
-        ("pytest tests/a.py && pytest tests/b.py", Work.TEST, "pytest"),
+        ("make", BuildKind.BUILD, "make"),
+        ("make -C x test", BuildKind.TEST, "make test"),
+        ("npm test", BuildKind.TEST, "npm test"),
+        ("npm run build:prod", BuildKind.BUILD, "npm build:prod"),
+        ("npm run typecheck", BuildKind.TYPES, "npm typecheck"),
+        ("cargo clippy", BuildKind.LINT, "cargo clippy"),
+        ("mypy .", BuildKind.TYPES, "mypy"),
+        ("ruff check . && mypy . && pytest", BuildKind.CHECK, "ruff check + mypy + pytest"),
+        ("pytest tests/a.py && pytest tests/b.py", BuildKind.TEST, "pytest"),
     ],
 )
-def test_a_build_has_a_kind_and_a_family(command: str, work: Work, family: str) -> None:
+def test_a_build_has_a_kind_and_a_family(command: str, work: BuildKind, family: str) -> None:
     result = ran(command, code=0)
 
     assert result is not None

@@ -46,9 +46,9 @@ _SETTING_UP: Final = frozenset(
 _FILE_VERBS: Final = ("editing ", "reading ")
 
 
-def activity_of(said: Sequence[OutputItem]) -> str | None:
+def activity_of(items: Sequence[OutputItem]) -> str | None:
     """What the newest piece that tells of it says; None = none does."""
-    for each in reversed(said):
+    for each in reversed(items):
         if each.tool is not None:
             return _at_tool(each.tool)
         if each.type is LineType.THINKING:

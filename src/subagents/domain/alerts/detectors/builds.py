@@ -15,7 +15,7 @@ from subagents.domain.alerts.detectors.alert_wording import (
     shown,
     shown_path,
 )
-from subagents.domain.alerts.detectors.commands.build_tools import Build, Work, build_of
+from subagents.domain.alerts.detectors.commands.build_tools import Build, BuildKind, build_of
 from subagents.domain.alerts.detectors.commands.exit_codes import (
     all_passed,
     code_of,
@@ -59,7 +59,7 @@ _GOES_ON: Final = ("Process running with session ID", "Command running in backgr
 class Result(NamedTuple):
     """How a build ended."""
 
-    work: Work
+    work: BuildKind
     family: str
     command: str
     passed: bool
@@ -92,13 +92,13 @@ def result_of(tool: ToolUse) -> Result | None:
         return None
     code = code_of(tool)
     summary = summary_of(
-        tool.output, is_test=all(each.work is Work.TEST for each in builds.values())
+        tool.output, is_test=all(each.work is BuildKind.TEST for each in builds.values())
     )
     passed = _verdict(steps, builds, summary, tool, code)
     if passed is None:
         return None
     works = {each.work for each in builds.values()}
-    work = works.pop() if len(works) == 1 else Work.CHECK
+    work = works.pop() if len(works) == 1 else BuildKind.CHECK
     families = dict.fromkeys(each.family for each in builds.values())
     return Result(
         work=work,
@@ -107,7 +107,7 @@ def result_of(tool: ToolUse) -> Result | None:
         passed=passed,
         errors=0 if passed else summary.errors,
         tests=summary.tests if passed else None,
-        summary=_told(work, summary, code) if not passed else "",
+        summary=_problem(work, summary, code) if not passed else "",
     )
 
 
@@ -153,10 +153,10 @@ def _command(steps: Sequence[Step]) -> str:
     return shown(" && ".join(" ".join(step.words) for step in steps), _COMMAND_CHARS)
 
 
-def _told(work: Work, summary: Summary, code: int | None) -> str:
+def _problem(work: BuildKind, summary: Summary, code: int | None) -> str:
     """What is wrong, as far as it is known."""
     if summary.passed is False and summary.errors is not None:
-        what = counted(summary.errors, "failure" if work is Work.TEST else "error")
+        what = counted(summary.errors, "failure" if work is BuildKind.TEST else "error")
         if len(summary.places) == 1:
             return f"{what} in {shown_path(summary.places[0])}"
         return f"{what} in {len(summary.places)} files" if summary.places else what

@@ -83,7 +83,7 @@ def gathered(
     )
 
 
-def told(pending: Pending) -> Alert:
+def alert_of(pending: Pending) -> Alert:
     """One line for one commit or for several."""
     words = [each or "(no message)" for each in pending.words]
     if pending.count == 1:

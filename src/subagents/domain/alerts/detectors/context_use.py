@@ -75,7 +75,7 @@ def look(watch: Watch, use: ContextUse, rules: AlertRules) -> tuple[Watch, tuple
     if window is None or window <= 0:
         return replace(watch, context_tokens=tokens, context_percent=None), ()
     percent = min(tokens * 100 // window, PERCENT_MAX)
-    told = max(
+    announced = max(
         (
             each
             for each in rules.context_percent
@@ -83,16 +83,16 @@ def look(watch: Watch, use: ContextUse, rules: AlertRules) -> tuple[Watch, tuple
         ),
         default=0,
     )
-    number = watch.context_round + (told < watch.context_told)
+    number = watch.context_round + (announced < watch.context_told)
     reached = max((each for each in rules.context_percent if each <= percent), default=0)
     watch = replace(
         watch,
         context_tokens=tokens,
         context_percent=percent,
-        context_told=max(told, reached),
+        context_told=max(announced, reached),
         context_round=number,
     )
-    if reached <= told:
+    if reached <= announced:
         return watch, ()
     again = "" if number == 1 else f".{number}"
     soon = " — may compact soon" if percent >= COMPACTS_SOON_PERCENT else ""

@@ -48,28 +48,28 @@ def begin(watch: Watch, *, attempt: int, at_ms: int) -> Watch:
 
 
 def observe(
-    watch: Watch, said: Sequence[OutputItem], *, at_ms: int, rules: AlertRules
+    watch: Watch, items: Sequence[OutputItem], *, at_ms: int, rules: AlertRules
 ) -> tuple[Watch, tuple[Alert, ...]]:
     """Look at pieces that came together.
 
     Args:
         watch: What is known so far.
-        said: In order.
+        items: In order.
         at_ms: When they were recorded.
         rules: Of the run.
     """
-    if not said:
+    if not items:
         return watch, ()
     alerts: list[Alert] = []
-    for number, each in enumerate(said, watch.pieces + 1):
+    for number, each in enumerate(items, watch.pieces + 1):
         if each.tool is None and each.api_error is None and each.context is None:
             continue
         watch = _leave_spawning(watch, each, number, alerts)
         watch = _look(watch, each, number, alerts, at_ms=at_ms, rules=rules)
-    pieces = watch.pieces + len(said)
+    pieces = watch.pieces + len(items)
     if watch.spawned is not None and watch.spawned.last < pieces:
         watch = _tell_spawned(watch, alerts)
-    activity = activity_of(said)
+    activity = activity_of(items)
     return replace(
         watch,
         pieces=pieces,
@@ -123,22 +123,22 @@ def next_due_ms(watch: Watch, rules: AlertRules) -> int | None:
 
 def _look(
     watch: Watch,
-    said: OutputItem,
+    item: OutputItem,
     number: int,
     alerts: list[Alert],
     *,
     at_ms: int,
     rules: AlertRules,
 ) -> Watch:
-    if said.api_error is not None:
+    if item.api_error is not None:
         key = _key(AlertKind.API_ERROR, watch, number)
-        watch, news = failures.look_at_api_error(watch, said.api_error, key=key)
+        watch, news = failures.look_at_api_error(watch, item.api_error, key=key)
         alerts += news
-    if said.context is not None:
-        watch, news = context.look(failures.succeeded(watch), said.context, rules)
+    if item.context is not None:
+        watch, news = context.look(failures.succeeded(watch), item.context, rules)
         alerts += news
-    if said.tool is not None:
-        watch = _look_at_tool(watch, said.tool, number, alerts, at_ms=at_ms, rules=rules)
+    if item.tool is not None:
+        watch = _look_at_tool(watch, item.tool, number, alerts, at_ms=at_ms, rules=rules)
     return watch
 
 
@@ -215,16 +215,16 @@ def _spawn(watch: Watch, tool: ToolUse, number: int, *, at_ms: int) -> Watch:
     return replace(watch, spawned=now)
 
 
-def _leave_spawning(watch: Watch, said: OutputItem, number: int, alerts: list[Alert]) -> Watch:
+def _leave_spawning(watch: Watch, item: OutputItem, number: int, alerts: list[Alert]) -> Watch:
     """Parallel calls come one behind the other, with nothing but counts between them."""
     spawned = watch.spawned
     if spawned is None:
         return watch
-    is_count = said.tool is None and said.api_error is None and not said.text
+    is_count = item.tool is None and item.api_error is None and not item.text
     is_next = spawned.last == number - 1
     if is_next and is_count:
         return replace(watch, spawned=replace(spawned, last=number))
-    if is_next and said.tool is not None and said.tool.agents and _opened(watch, said.tool) is None:
+    if is_next and item.tool is not None and item.tool.agents and _opened(watch, item.tool) is None:
         return watch
     return _tell_spawned(watch, alerts)
 
@@ -242,7 +242,7 @@ def _tell_spawned(watch: Watch, alerts: list[Alert]) -> Watch:
 
 def _tell_commits(watch: Watch, alerts: list[Alert]) -> Watch:
     if watch.commits is not None:
-        alerts.append(commits.told(watch.commits))
+        alerts.append(commits.alert_of(watch.commits))
     return replace(watch, commits=None)
 
 

@@ -94,8 +94,8 @@ def succeeded(watch: Watch) -> Watch:
 
 def _last_error(tool: ToolUse) -> str:
     lines = tool.output[-_LAST_CHARS:].rstrip().rpartition("\n")
-    said = shown(lines[2])
+    line = shown(lines[2])
     if tool.exit_code:
         code = f"exit code {tool.exit_code}"
-        return cut(f"{code}: {said}", FIELD_CHARS_MAX) if said else code
-    return said or "failed"
+        return cut(f"{code}: {line}", FIELD_CHARS_MAX) if line else code
+    return line or "failed"

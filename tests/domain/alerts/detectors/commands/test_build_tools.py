@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from subagents.domain.alerts.detectors.commands.build_tools import Work, build_of
+from subagents.domain.alerts.detectors.commands.build_tools import BuildKind, build_of
 from subagents.domain.alerts.detectors.commands.shell import expanded, steps_of
 
 BUILDS: Final = (
@@ -306,17 +306,17 @@ def test_a_command_that_only_names_a_build_is_none(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "work", "family"),
     [
-        ("cargo +nightly fmt -- --check", Work.LINT, "cargo --check"),
-        ("docker compose build web", Work.BUILD, "docker build"),
-        ("npm run lint test", Work.LINT, "npm lint"),
-        ("make lint test", Work.CHECK, "make lint test"),
-        ("turbo run build --filter=web", Work.BUILD, "turbo build"),
-        ("node node_modules/.bin/jest", Work.TEST, "jest"),
+        ("cargo +nightly fmt -- --check", BuildKind.LINT, "cargo --check"),
+        ("docker compose build web", BuildKind.BUILD, "docker build"),
+        ("npm run lint test", BuildKind.LINT, "npm lint"),
+        ("make lint test", BuildKind.CHECK, "make lint test"),
+        ("turbo run build --filter=web", BuildKind.BUILD, "turbo build"),
+        ("node node_modules/.bin/jest", BuildKind.TEST, "jest"),
         ("mvn exec:java", None, ""),
     ],
 )
 def test_a_command_has_its_kind_and_the_family_it_is_compared_in(
-    command: str, work: Work | None, family: str
+    command: str, work: BuildKind | None, family: str
 ) -> None:
     (step,) = steps_of(command)
     found = build_of(step)

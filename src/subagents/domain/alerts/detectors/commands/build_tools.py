@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from subagents.domain.alerts.detectors.commands.shell import IS_SCRIPT, Step, program_of
 
 
-class Work(StrEnum):
+class BuildKind(StrEnum):
     """What a command does, as a sentence about it begins."""
 
     BUILD = "Build"
@@ -27,7 +27,7 @@ class Work(StrEnum):
 class Build(NamedTuple):
     """A command that builds or tests."""
 
-    work: Work
+    work: BuildKind
     family: str
     """Its results are compared with each other."""
     tool: str
@@ -38,7 +38,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 _PROGRAMS: Final = {
-    Work.TEST: """
+    BuildKind.TEST: """
         pytest unittest nose2 jest vitest mocha ava tap tape jasmine karma cypress wdio rspec
         phpunit pest ctest bats prove behave robot gotestsum ginkgo elm-test busted cucumber
         minitest pytest-3 lit
@@ -59,7 +59,7 @@ _PROGRAMS: Final = {
         ng: e2e
         vue-cli-service: test:unit test:e2e
     """,
-    Work.LINT: """
+    BuildKind.LINT: """
         flake8 pylint pyflakes pycodestyle pydocstyle bandit vulture lint-imports eslint oxlint
         xo standard stylelint tslint jshint rubocop standardrb reek phpcs shellcheck hadolint
         yamllint markdownlint markdownlint-cli2 actionlint tflint golangci-lint staticcheck
@@ -81,7 +81,7 @@ _PROGRAMS: Final = {
         ruby: -c -wc
         php: -l
     """,
-    Work.TYPES: """
+    BuildKind.TYPES: """
         mypy pyright basedpyright pytype pyre vue-tsc svelte-check phpstan psalm sorbet dmypy
         pyrefly
         nim deno astro ty pyre-check pants: check
@@ -89,7 +89,7 @@ _PROGRAMS: Final = {
         nuxt nuxi: typecheck
         cargo: check c
     """,
-    Work.BUILD: """
+    BuildKind.BUILD: """
         tsc gcc g++ cc c++ clang clang++ rustc javac kotlinc scalac ghc scons webpack rollup
         esbuild ant samu tsup javadoc xcodebuild nvcc gfortran dmd ldc2 valac rspack py_compile
         compileall protoc sphinx sphinx-build build
@@ -118,7 +118,7 @@ _PROGRAMS: Final = {
         cmake: --build
         pants: package
     """,
-    Work.CHECK: """
+    BuildKind.CHECK: """
         tox nox earthly
         moon: ci check
     """,
@@ -162,19 +162,19 @@ _TELLING: Final = """
 """
 """Words with which a program, or any (``*``), only tells something or never ends."""
 _WORDS: Final = {
-    Work.TEST: """
+    BuildKind.TEST: """
         test tests spec specs e2e unit integration coverage jest vitest pytest unittest mocha
         phpunit cov testclasses connectedandroidtest smoke rspec ctest
     """,
-    Work.LINT: """
+    BuildKind.LINT: """
         lint lints eslint stylelint ruff clippy vet rubocop prettier spotlesscheck checkstyle biome
     """,
-    Work.TYPES: "types typecheck typing tsc mypy pyright",
-    Work.BUILD: """
+    BuildKind.TYPES: "types typecheck typing tsc mypy pyright",
+    BuildKind.BUILD: """
         build compile bundle dist rebuild package all prebuild assemble jar war webpack install
         compilejava compilekotlin bootjar wheel release
     """,
-    Work.CHECK: "check checks ci verify validate precommit qa",
+    BuildKind.CHECK: "check checks ci verify validate precommit qa",
 }
 """What a part of a script's or target's name says."""
 _NO_BUILD: Final = _set(
@@ -233,8 +233,8 @@ def _rows(text: str) -> dict[str, set[str]]:
     return rows
 
 
-def _works() -> dict[str, dict[str, Work]]:
-    works: dict[str, dict[str, Work]] = {}
+def _works() -> dict[str, dict[str, BuildKind]]:
+    works: dict[str, dict[str, BuildKind]] = {}
     for work, text in _PROGRAMS.items():
         for program, words in _rows(text).items():
             works.setdefault(program, {}).update(dict.fromkeys(words or {""}, work))
@@ -255,7 +255,7 @@ def build_of(step: Step) -> Build | None:
         return None
     program, arguments = words[0], words[1:]
     if _CHECKING_WORDS.get(program, set()).intersection(arguments):
-        return Build(Work.LINT, f"{program} --check", program)
+        return Build(BuildKind.LINT, f"{program} --check", program)
     if program in _RUNNERS:
         found = _of_runner(program, arguments)
         if found is not None or program not in _WORK_BY_WORD:
@@ -315,11 +315,11 @@ def _of_runner(program: str, arguments: Sequence[str]) -> Build | None:
     elif program in _MONOREPO_RUNNERS:
         names = [each for each in names if each not in _RUN_WORDS][:1]
     if not names:
-        return Build(Work.BUILD, program, program) if program in _DEFAULT_RUNNERS else None
+        return Build(BuildKind.BUILD, program, program) if program in _DEFAULT_RUNNERS else None
     works = {each: work for each in names if (work := _work(each, program)) is not None}
     if not works:
         return None
-    work = next(iter(works.values())) if len(set(works.values())) == 1 else Work.CHECK
+    work = next(iter(works.values())) if len(set(works.values())) == 1 else BuildKind.CHECK
     return Build(work, " ".join((program, *works))[:200], program)
 
 
@@ -341,17 +341,17 @@ def _targets(program: str, arguments: Sequence[str]) -> list[str]:
     return names
 
 
-def _work(name: str, program: str) -> Work | None:
+def _work(name: str, program: str) -> BuildKind | None:
     """What a script or target of this name does."""
     last = name.rpartition(":")[2]
     parts = [each.lower() for each in (*_PARTS.split(name), *_HUMPS.split(last), last)]
     if program == "mvn" and ":" in name:
-        return Work.TEST if "test" in parts else None
+        return BuildKind.TEST if "test" in parts else None
     known = next((_NAMED[each] for each in parts if each in _NAMED), None)
     if _NO_BUILD.isdisjoint(parts):
         # Of make and ninja a target of any other name is something that is made.
-        return known or (Work.BUILD if program in {"make", "ninja"} else None)
-    return known if known is Work.LINT or {"format", "fmt"} & set(parts) else None
+        return known or (BuildKind.BUILD if program in {"make", "ninja"} else None)
+    return known if known is BuildKind.LINT or {"format", "fmt"} & set(parts) else None
 
 
 def _of_script(name: str) -> Build | None:
@@ -364,7 +364,7 @@ def _of_file(name: str, arguments: Sequence[str]) -> Build | None:
     if name in _WORK_BY_WORD:
         return _of_subcommand(name, arguments)
     if _TEST_FILE.match(name):
-        return Build(Work.TEST, name, name)
+        return Build(BuildKind.TEST, name, name)
     parts = [part.lower() for part in _PARTS.split(name) if part]
     if not parts or not all(part in _NAMED or part in _OPTIONAL for part in parts):
         return None

@@ -96,11 +96,13 @@ def all_passed(
     ways = {_Way()}
     for number, step in enumerate(steps):
         following = steps[number + 1].joined if number + 1 < len(steps) else ";"
-        told = _told(step, output)
+        printed = _printed_code(step, output)
         ways = {
             after
             for way in ways
-            if told is None or way.is_over or (way.is_first_ok if told[1] else way.ok) == told[0]
+            if printed is None
+            or way.is_over
+            or (way.is_first_ok if printed[1] else way.ok) == printed[0]
             for after in _run(step, way, is_asked=number in numbers, is_pipefail=is_pipefail)
         }
         if is_strict and following in {";", "&"} and not step.is_negated:
@@ -109,13 +111,13 @@ def all_passed(
     return found.pop() if len(found) == 1 else None
 
 
-def _told(step: Step, output: str) -> tuple[bool, bool] | None:
+def _printed_code(step: Step, output: str) -> tuple[bool, bool] | None:
     """Of ``echo "exit $?"``: whether the code it printed is 0, and whether of ``PIPESTATUS``."""
-    said = " ".join(step.words[1:])
-    mark = _TELLS_CODE.search(said) if step.words[0] in {"echo", "printf"} else None
+    text = " ".join(step.words[1:])
+    mark = _TELLS_CODE.search(text) if step.words[0] in {"echo", "printf"} else None
     if mark is None:
         return None
-    before = re.split(r"\\n|\n", said[: mark.start()])[-1]
+    before = re.split(r"\\n|\n", text[: mark.start()])[-1]
     end = output[-_LOOKED_AT_CHARS:]
     if before.strip():
         at = end.rfind(before)

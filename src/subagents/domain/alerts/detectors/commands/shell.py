@@ -106,31 +106,31 @@ class _Reader:
         while at < len(text) and len(self._steps) < STEPS_MAX:
             token = _TOKEN.match(text, at)
             assert token is not None  # noqa: S101 - the last form takes any character
-            begin, at, said = at, token.end(), token[0]
+            begin, at, piece = at, token.end(), token[0]
             match token.lastgroup:
                 case "nested":
-                    at = _closing(text, at, said)
-                    part, is_string = text[begin:at], said == '"'
+                    at = _closing(text, at, piece)
+                    part, is_string = text[begin:at], piece == '"'
                     if is_string:
                         part = re.sub(r'\\([\\"$`])', r"\1", part[1:].removesuffix('"'))
                     self._add(part)
                     self._is_quoted = self._is_quoted or is_string
                 case "quoted":
-                    self._add(said[1:].removesuffix("'") if said[0] == "'" else said[1:])
+                    self._add(piece[1:].removesuffix("'") if piece[0] == "'" else piece[1:])
                     self._is_quoted = True
                 case "plain":
-                    self._add(said)
+                    self._add(piece)
                 case "operator":
-                    self._end(said)
-                    for name in heredocs if said == "\n" else ():
+                    self._end(piece)
+                    for name in heredocs if piece == "\n" else ():
                         at = _heredoc_end(text, at - 1, name)
-                    heredocs = [] if said == "\n" else heredocs
+                    heredocs = [] if piece == "\n" else heredocs
                 case kind:
                     self._end_word()
                     if kind == "heredoc":
                         heredocs.append(next(each for each in token.groups()[2:5] if each))
                     self._is_target = self._is_target or kind == "redirect"
-                    self._is_hidden = self._is_hidden or (kind == "redirect" and ">" in said)
+                    self._is_hidden = self._is_hidden or (kind == "redirect" and ">" in piece)
         self._end(";")
         return self._steps
 

@@ -1,0 +1,24 @@
+"""Which processes are alive, asked of the kernel."""
+
+from contextlib import suppress
+from pathlib import Path
+
+
+def carrying(name: str, value: str) -> list[int]:
+    """Live processes with this variable in their environment."""
+    wanted = f"{name}={value}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return found
+
+
+def is_running(pid: int) -> bool:
+    """False when there is no such process, or only its remains (a zombie)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
