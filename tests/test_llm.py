@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.llm_process import bench
+from tests.e2e.llm_process import llm_harness
 from tests.e2e.scripted_model import Say, ScriptedModel
 
 
@@ -11,7 +11,7 @@ from tests.e2e.scripted_model import Say, ScriptedModel
 def test_a_worker_that_a_daemon_of_0_1_0_starts_by_its_old_name_does_its_turn(
     tmp_path: Path,
 ) -> None:
-    with ScriptedModel({"t": [Say("done")]}) as model, bench(tmp_path, model.url) as place:
+    with ScriptedModel({"t": [Say("done")]}) as model, llm_harness(tmp_path, model.url) as place:
         result = place.start("script:t", module="subagents.llm").finish()
 
     assert result == {"subagents": "result", "text": "done"}

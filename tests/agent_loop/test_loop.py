@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 from tests.e2e.live_home import until
-from tests.e2e.llm_process import Bench, LlmProcess, bench
+from tests.e2e.llm_process import LlmHarness, LlmProcess, llm_harness
 from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use, Wait
 
 from subagents.runtimes.llm.llm_assignment import Provider
@@ -23,8 +23,8 @@ def kinds(worker: LlmProcess) -> list[str]:
     return [str(each["subagents"]) for each in worker.events]
 
 
-def until_sleeping(place: Bench) -> None:
-    pid = place.work / "pid"
+def until_sleeping(harness: LlmHarness) -> None:
+    pid = harness.work / "pid"
     until(lambda: pid.exists() and pid.read_text().strip(), what="the command")
 
 
@@ -39,8 +39,11 @@ def test_it_works_with_its_tools_on_every_wire(tmp_path: Path, provider: Provide
         ),
         lambda seen: Say(f"it was: {seen.results[-1]}", tokens=Tokens(100, 20, 50)),
     ]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url, provider) as place:
-        worker = place.start("script:t")
+    with (
+        ScriptedModel({"t": script}) as model,
+        llm_harness(tmp_path, model.url, provider) as harness,
+    ):
+        worker = harness.start("script:t")
         result = worker.finish()
         assert result == {"subagents": "result", "text": "it was: [exit code 3]\nhello\nall"}
         assert [each.wire for each in model.requests] == [model.requests[0].wire] * 3
@@ -66,20 +69,20 @@ def test_a_tool_that_is_not_allowed_is_not_told_to_the_model_and_cannot_be_calle
         Use("shell", {"command": "touch tried"}, is_declared=False),
         lambda seen: Say(seen.results[-1]),
     ]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        result = place.start("script:t", tools=("read", "list")).finish()
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        result = harness.start("script:t", tools=("read", "list")).finish()
         assert model.conversations[0].tools == ["read", "list"]
         assert "there is no tool shell; there are read, list" in result["text"]
-        assert not (place.work / "tried").exists()
+        assert not (harness.work / "tried").exists()
 
 
 @pytest.mark.requirement("llm:events:small")
 def test_however_much_is_written_each_event_stays_one(tmp_path: Path) -> None:
     script: Script = [Use("write", {"path": "big", "content": "é" * 2**20}), Say("x" * 2**20)]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
         assert len(worker.finish()["text"]) < 2**18
-        assert (place.work / "big").stat().st_size == 2**21
+        assert (harness.work / "big").stat().st_size == 2**21
         lines = [json.dumps(each, ensure_ascii=False).encode() for each in worker.events]
         assert all(len(line) < LINE_BYTES_MAX for line in lines)
 
@@ -96,15 +99,18 @@ def test_a_provider_that_takes_no_more_is_waited_for_as_it_asks(
     tmp_path: Path, status: int, provider: Provider
 ) -> None:
     script: Script = [Use("list"), Fail(status, retry_after=1), Say("through")]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url, provider) as place:
-        worker = place.start("script:t")
+    with (
+        ScriptedModel({"t": script}) as model,
+        llm_harness(tmp_path, model.url, provider) as harness,
+    ):
+        worker = harness.start("script:t")
         assert worker.finish()["text"] == "through"
         error = worker.of("error")[0]
         assert (error["api"], error["status"]) == (True, status)
         assert 990 <= error["retryAfterMs"] <= 1200  # the loop counts from when it heard
         assert "waiting" in worker.of("system")[0]["text"]
         assert [each.status for each in model.requests] == [200, status, 200]
-        assert not list(place.limits.glob("*.json"))
+        assert not list(harness.limits.glob("*.json"))
 
 
 @pytest.mark.requirement("llm:limits:date")
@@ -113,8 +119,8 @@ def test_a_date_and_a_fraction_in_retry_after_are_understood(tmp_path: Path, for
     date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 300))
     at = date if form == "date" else "250.5"
     script: Script = [Fail(429, retry_after=at, times=None, for_s=100)]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
         # Where it was not understood, the first wait is a second.
         assert 50_000 < worker.until("error")["retryAfterMs"] <= 301_000
         worker.send(type="interrupt", key="i1")
@@ -124,8 +130,8 @@ def test_a_date_and_a_fraction_in_retry_after_are_understood(tmp_path: Path, for
 @pytest.mark.requirement("llm:limits:patience")
 def test_a_wait_beyond_its_patience_ends_the_turn_as_a_limit(tmp_path: Path) -> None:
     script: Script = [Use("list", text="begun"), Fail(429, retry_after=900, times=None, for_s=60)]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        result = place.start("script:t", limit_patience_s=30.0).finish()
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        result = harness.start("script:t", limit_patience_s=30.0).finish()
         assert (result["isError"], result["isLimit"], result["text"]) == (True, True, "begun")
         assert 900_000 <= result["retryAfterMs"] < 902_000
         assert "takes no more" in result["error"]
@@ -137,8 +143,8 @@ def test_faults_of_the_provider_and_the_network_are_tried_again_three_times(
     tmp_path: Path, status: int
 ) -> None:
     script: Script = [Fail(status, times=2), Say("through")]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
         assert worker.finish()["text"] == "through"
         assert [each["retry"] for each in worker.of("error")] == ["1/3", "2/3"]
 
@@ -150,8 +156,11 @@ def test_half_an_answer_is_no_answer_and_is_asked_for_again(
     tmp_path: Path, provider: Provider, half: str
 ) -> None:
     script: Script = [Fail(200, half=half, times=1), Say("through")]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url, provider) as place:
-        worker = place.start("script:t")
+    with (
+        ScriptedModel({"t": script}) as model,
+        llm_harness(tmp_path, model.url, provider) as harness,
+    ):
+        worker = harness.start("script:t")
         assert worker.finish() == {"subagents": "result", "text": "through"}
         assert [each["retry"] for each in worker.of("error")] == ["1/3"]
         assert len(model.requests) == 2
@@ -163,8 +172,8 @@ def test_a_request_that_is_refused_is_not_repeated_and_ends_the_turn(
     tmp_path: Path, status: int
 ) -> None:
     script: Script = [Fail(status, message="no such thing"), Say("never")]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        result = place.start("script:t").finish()
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        result = harness.start("script:t").finish()
         assert result["isError"] is True
         assert result["error"] == f"openai: {status}: no such thing"
         assert len(model.requests) == 1
@@ -181,8 +190,11 @@ def test_a_full_window_is_made_room_in_by_shortening_old_outputs(tmp_path: Path)
         Fail(400, message="This model's maximum context length is 8192 tokens."),
         lambda seen: Say(f"{len(seen.results[1])}"),
     ]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url, "openai") as place:
-        worker = place.start("script:t")
+    with (
+        ScriptedModel({"t": script}) as model,
+        llm_harness(tmp_path, model.url, "openai") as harness,
+    ):
+        worker = harness.start("script:t")
         assert int(worker.finish()["text"]) < 1_000
         assert "the window is full" in worker.of("system")[0]["text"]
 
@@ -195,8 +207,8 @@ def test_eight_workers_wait_together_for_a_provider_and_ask_it_little(tmp_path: 
         Fail(429, retry_after=1, times=None, for_s=LIMITED_S),
         Say("through"),
     ]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        workers = [place.start("script:t", session=f"s{n}") for n in range(WORKERS)]
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        workers = [harness.start("script:t", session=f"s{n}") for n in range(WORKERS)]
         assert [each.finish()["text"] for each in workers] == ["through"] * WORKERS
         refused = [each for each in model.requests if each.status == 429]
         # Each may have been on its way when the first was refused; from then on one asks.
@@ -217,8 +229,8 @@ def test_a_message_goes_into_the_next_request_and_is_acknowledged_once(tmp_path:
         Use("list"),
         lambda seen: Say(f"heard {seen.seen.count('turn left')}"),
     ]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
         model.until_waiting("gate")
         worker.send(type="message", key="k1", text="turn left")
         worker.send(type="message", key="k1", text="turn left")
@@ -233,8 +245,8 @@ def test_a_message_that_comes_during_the_last_answer_is_answered_before_the_end(
     tmp_path: Path,
 ) -> None:
     script: Script = [Wait("gate"), Say("first answer"), lambda seen: Say(seen.seen[-9:])]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
         model.until_waiting("gate")
         worker.send(type="message", key="k1", text="turn left")
         model.open("gate")
@@ -250,23 +262,23 @@ def test_an_interrupt_ends_the_turn_and_its_command_and_the_session_goes_on(
         (Use("shell", {"command": SLEEP}, text="running it"), Use("list")),
         lambda seen: Say(f"{seen.results[0]} {seen.seen.count('go on')}"),
     ]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
-        until_sleeping(place)
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
+        until_sleeping(harness)
         worker.send(type="interrupt", key="i1")
         result = worker.finish()
         assert (result["isError"], result["error"]) == (True, "interrupted")
         assert result["text"] == "running it"
         assert worker.processes() == []
-        again = place.start("go on", after="s1")
+        again = harness.start("go on", after="s1")
         assert "Interrupted: this call was stopped." in again.finish()["text"]
 
 
 @pytest.mark.requirement("llm:interrupt")
 def test_an_interrupt_hangs_up_on_a_model_that_is_still_thinking(tmp_path: Path) -> None:
     script: Script = [Wait("never"), Say("late")]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
         model.until_waiting("never")
         worker.send(type="interrupt", key="i1")
         assert worker.finish()["error"] == "interrupted"
@@ -275,8 +287,8 @@ def test_an_interrupt_hangs_up_on_a_model_that_is_still_thinking(tmp_path: Path)
 @pytest.mark.requirement("llm:interrupt")
 def test_an_interrupt_ends_the_wait_for_a_provider(tmp_path: Path) -> None:
     script: Script = [Fail(429, retry_after=600, times=None, for_s=600)]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
         worker.until("error")
         worker.send(type="interrupt", key="i1")
         assert worker.finish()["error"] == "interrupted"
@@ -297,10 +309,10 @@ def test_a_further_turn_has_the_whole_conversation_and_goes_on_counting(
         ],
         "second": [lambda seen: Say(f"{'mirabelle' in str(seen.messages)}", tokens=Tokens(5, 1))],
     }
-    with ScriptedModel(scripts) as model, bench(tmp_path, model.url, provider) as place:
-        first = place.start("script:first")
+    with ScriptedModel(scripts) as model, llm_harness(tmp_path, model.url, provider) as harness:
+        first = harness.start("script:first")
         first.finish()
-        again = place.start("script:second", after="s1")
+        again = harness.start("script:second", after="s1")
         assert again.finish()["text"] == "True"
         assert again.of("usage")[-1]["tokensIn"] == 25
         assert again.of("session") == first.of("session")
@@ -315,34 +327,34 @@ def test_a_killed_worker_is_gone_on_with_and_its_open_call_is_an_unknown_one(
         (Use("shell", {"command": SLEEP}), Use("list")),
         lambda seen: Say(" | ".join(seen.results[1:])),
     ]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
-        until_sleeping(place)
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
+        until_sleeping(harness)
         worker.process.send_signal(signal.SIGKILL)
         worker.process.wait(30)
-        again = place.start("go on, please", session="s2", after="s1")
+        again = harness.start("go on, please", session="s2", after="s1")
         said = again.finish()["text"].split(" | ")
         assert len(said) == 2
         assert all("Outcome unknown" in each for each in said)
         assert "go on, please" in model.conversations[-1].seen
         # A conversation that was copied leaves the one it came from as it was.
-        assert (place.root / "s1.json").stat().st_size < (place.root / "s2.json").stat().st_size
+        assert (harness.root / "s1.json").stat().st_size < (harness.root / "s2.json").stat().st_size
 
 
 @pytest.mark.requirement("llm:session:unreadable")
 def test_a_conversation_that_cannot_be_read_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with ScriptedModel({}) as model, bench(tmp_path, model.url) as place:
-        (place.root / "s1.json").write_text("{")
-        result = place.start("go on", session="s2", after="s1").finish()
+    with ScriptedModel({}) as model, llm_harness(tmp_path, model.url) as harness:
+        (harness.root / "s1.json").write_text("{")
+        result = harness.start("go on", session="s2", after="s1").finish()
         assert result["isError"] is True
-        assert str(place.root / "s1.json") in result["error"]
+        assert str(harness.root / "s1.json") in result["error"]
 
 
 @pytest.mark.requirement("llm:max-turns")
 def test_too_many_requests_end_the_turn_with_what_was_said(tmp_path: Path) -> None:
     script: Script = [Use("list", text=f"step {n}") for n in range(9)]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        result = place.start("script:t", max_turns=3).finish()
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        result = harness.start("script:t", max_turns=3).finish()
         assert (result["isError"], result["text"]) == (True, "step 2")
         assert "max_turns" in result["error"]
         assert len(model.requests) == 3
@@ -351,9 +363,9 @@ def test_too_many_requests_end_the_turn_with_what_was_said(tmp_path: Path) -> No
 @pytest.mark.requirement("llm:terminated")
 def test_a_terminated_worker_takes_its_commands_with_it(tmp_path: Path) -> None:
     script: Script = [Use("shell", {"command": f"setsid {SLEEP.split('; ')[1]} & {SLEEP}"})]
-    with ScriptedModel({"t": script}) as model, bench(tmp_path, model.url) as place:
-        worker = place.start("script:t")
-        until_sleeping(place)
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        worker = harness.start("script:t")
+        until_sleeping(harness)
         worker.process.send_signal(signal.SIGTERM)
         assert worker.process.wait(30) == 128 + signal.SIGTERM
         assert worker.processes() == []

@@ -1,6 +1,6 @@
 """Fixtures of the configuration's tests."""
 
-from tests.config.places import place
+from tests.config.config_homes import home
 from tests.config.starter_places import nothing_bundled
 
-__all__ = ["nothing_bundled", "place"]
+__all__ = ["home", "nothing_bundled"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.config.places import LIMIT, Place
+from tests.config.config_homes import LIMIT, ConfigHome
 
 from subagents.cli.setup import doctor
 from subagents.config import ConfigCache
@@ -18,8 +18,8 @@ NINE = "[agents.defaults.subagents]\nmax_concurrent = 9\n"
 is_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
 
 
-def limit(place: Place) -> tuple[int, tuple[str, ...]]:
-    config = place.load()
+def limit(home: ConfigHome) -> tuple[int, tuple[str, ...]]:
+    config = home.load()
     return config.settings.defaults.max_concurrent, config.ignored
 
 
@@ -49,136 +49,138 @@ HARMS = [
 @pytest.mark.requirement("config:ownership")
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_project_file_that_others_can_write_does_not_count_and_that_is_said(
-    place: Place, harm: Callable[[Path], str]
+    home: ConfigHome, harm: Callable[[Path], str]
 ) -> None:
-    place.project.write_text(NINE)
-    assert limit(place) == (9, ())
-    said = harm(place.project)
-    found, (line,) = limit(place)
+    home.project.write_text(NINE)
+    assert limit(home) == (9, ())
+    said = harm(home.project)
+    found, (line,) = limit(home)
     assert found == 8
-    assert line.startswith(f"{place.project} is ignored: ")
+    assert line.startswith(f"{home.project} is ignored: ")
     assert said in line
-    assert f"subagents config trust {place.project}" in line
-    assert ("chown" in line) or (f"chmod go-w {place.project}" in line)
+    assert f"subagents config trust {home.project}" in line
+    assert ("chown" in line) or (f"chmod go-w {home.project}" in line)
 
 
 @pytest.mark.requirement("config:ownership")
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_file_in_a_directory_that_others_can_write_does_not_count(
-    place: Place, harm: Callable[[Path], str]
+    home: ConfigHome, harm: Callable[[Path], str]
 ) -> None:
-    place.project.write_text(NINE)
-    said = harm(place.project.parent)
-    found, (line,) = limit(place)
+    home.project.write_text(NINE)
+    said = harm(home.project.parent)
+    found, (line,) = limit(home)
     assert found == 8
-    assert f"its directory {place.project.parent}" in line
+    assert f"its directory {home.project.parent}" in line
     assert said.strip("()") in line
 
 
 @pytest.mark.requirement("config:ownership")
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_user_file_that_others_can_write_does_not_count(
-    place: Place, harm: Callable[[Path], str]
+    home: ConfigHome, harm: Callable[[Path], str]
 ) -> None:
-    place.user.write_text(NINE)
-    assert limit(place) == (9, ())
-    harm(place.user)
-    found, (line,) = limit(place)
+    home.user.write_text(NINE)
+    assert limit(home) == (9, ())
+    harm(home.user)
+    found, (line,) = limit(home)
     assert found == 8
-    assert str(place.user) in line
+    assert str(home.user) in line
 
 
 @is_root
 @pytest.mark.requirement("config:ownership")
-def test_a_link_of_somebody_else_to_a_file_of_ours_does_not_count(place: Place) -> None:
-    mine = place.cwd.parent / "mine.toml"
+def test_a_link_of_somebody_else_to_a_file_of_ours_does_not_count(home: ConfigHome) -> None:
+    mine = home.cwd.parent / "mine.toml"
     mine.write_text(NINE)
-    place.project.symlink_to(mine)
-    assert limit(place) == (9, ())
-    given_away(place.project)
-    found, (line,) = limit(place)
+    home.project.symlink_to(mine)
+    assert limit(home) == (9, ())
+    given_away(home.project)
+    found, (line,) = limit(home)
     assert found == 8
     assert "the link belongs to" in line
 
 
 @pytest.mark.requirement("config:ownership")
-def test_a_file_of_ours_in_a_sticky_directory_counts(place: Place) -> None:
-    place.project.write_text(NINE)
-    place.project.parent.chmod(0o1777)
-    assert limit(place) == (9, ())
+def test_a_file_of_ours_in_a_sticky_directory_counts(home: ConfigHome) -> None:
+    home.project.write_text(NINE)
+    home.project.parent.chmod(0o1777)
+    assert limit(home) == (9, ())
 
 
 @pytest.mark.requirement("config:ownership")
-def test_behind_a_file_that_does_not_count_the_next_one_does(place: Place) -> None:
-    place.project.write_text(NINE)
-    nearer = place.cwd / "subagents.toml"
+def test_behind_a_file_that_does_not_count_the_next_one_does(home: ConfigHome) -> None:
+    home.project.write_text(NINE)
+    nearer = home.cwd / "subagents.toml"
     nearer.write_text(NINE.replace("9", "10"))
     nearer.chmod(0o666)
-    found, (line,) = limit(place)
+    found, (line,) = limit(home)
     assert found == 9
     assert str(nearer) in line
 
 
 @pytest.mark.requirement("config:ownership")
-def test_a_file_of_somebody_else_counts_when_exactly_its_bytes_are_trusted(place: Place) -> None:
-    place.project.write_text(NINE)
-    place.project.chmod(0o666)
-    trust(place.paths, place.project)
-    assert limit(place) == (9, ())
-    place.project.write_text(NINE.replace("9", "99"))
-    found, (line,) = limit(place)
+def test_a_file_of_somebody_else_counts_when_exactly_its_bytes_are_trusted(
+    home: ConfigHome,
+) -> None:
+    home.project.write_text(NINE)
+    home.project.chmod(0o666)
+    trust(home.paths, home.project)
+    assert limit(home) == (9, ())
+    home.project.write_text(NINE.replace("9", "99"))
+    found, (line,) = limit(home)
     assert found == 8
-    assert str(place.project) in line
+    assert str(home.project) in line
 
 
 @pytest.mark.requirement("config:ownership")
-def test_a_wrong_file_of_somebody_else_stops_nobody(place: Place) -> None:
-    place.project.write_text("this is = no [toml")
-    place.project.chmod(0o666)
-    assert limit(place)[0] == 8
+def test_a_wrong_file_of_somebody_else_stops_nobody(home: ConfigHome) -> None:
+    home.project.write_text("this is = no [toml")
+    home.project.chmod(0o666)
+    assert limit(home)[0] == 8
 
 
 @pytest.mark.requirement("config:ownership")
-def test_the_cache_notices_that_a_file_was_opened_to_others(place: Place) -> None:
-    place.project.write_text(NINE)
-    cache = ConfigCache(place.environ, place.paths)
-    assert cache.load(place.cwd).settings.defaults.max_concurrent == 9
-    place.project.parent.chmod(0o777)
-    assert cache.load(place.cwd).settings.defaults.max_concurrent == 8
+def test_the_cache_notices_that_a_file_was_opened_to_others(home: ConfigHome) -> None:
+    home.project.write_text(NINE)
+    cache = ConfigCache(home.environ, home.paths)
+    assert cache.load(home.cwd).settings.defaults.max_concurrent == 9
+    home.project.parent.chmod(0o777)
+    assert cache.load(home.cwd).settings.defaults.max_concurrent == 8
 
 
 @pytest.mark.requirement("config:search-root")
-def test_the_search_ends_at_the_root_of_the_repository(place: Place) -> None:
-    place.project.write_text(NINE)
-    (place.cwd.parent / ".git").write_text("gitdir: elsewhere")
-    assert limit(place) == (8, ())
-    (place.cwd.parent / "subagents.toml").write_text(NINE.replace("9", "10"))
-    assert limit(place) == (10, ())
+def test_the_search_ends_at_the_root_of_the_repository(home: ConfigHome) -> None:
+    home.project.write_text(NINE)
+    (home.cwd.parent / ".git").write_text("gitdir: elsewhere")
+    assert limit(home) == (8, ())
+    (home.cwd.parent / "subagents.toml").write_text(NINE.replace("9", "10"))
+    assert limit(home) == (10, ())
 
 
 @pytest.mark.requirement("config:search-root")
-def test_the_search_ends_at_the_home_directory(place: Place) -> None:
-    place.project.write_text(NINE)
-    place.environ["HOME"] = str(place.cwd.parent)
-    assert limit(place) == (8, ())
-    place.environ["HOME"] = str(place.project.parent)
-    assert limit(place) == (9, ())
+def test_the_search_ends_at_the_home_directory(home: ConfigHome) -> None:
+    home.project.write_text(NINE)
+    home.environ["HOME"] = str(home.cwd.parent)
+    assert limit(home) == (8, ())
+    home.environ["HOME"] = str(home.project.parent)
+    assert limit(home) == (9, ())
 
 
 @pytest.mark.requirement("config:ownership")
 def test_doctor_names_the_file_that_does_not_count(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    home: ConfigHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place.project.write_text(NINE)
-    place.project.chmod(0o666)
-    monkeypatch.chdir(place.cwd)
-    check = doctor._config(place.paths)
+    home.project.write_text(NINE)
+    home.project.chmod(0o666)
+    monkeypatch.chdir(home.cwd)
+    check = doctor._config(home.paths)
     assert check.status == "warn"
-    assert f"{place.project} is ignored: others can write it (mode 0666)" in check.detail
+    assert f"{home.project} is ignored: others can write it (mode 0666)" in check.detail
 
 
 @pytest.mark.requirement("config:ownership")
-def test_no_file_is_no_problem(place: Place) -> None:
-    shutil.rmtree(place.user.parent)
-    assert find_files(place.cwd, place.user, None) == (None, ())
-    assert place.load().origins.get(LIMIT) is None
+def test_no_file_is_no_problem(home: ConfigHome) -> None:
+    shutil.rmtree(home.user.parent)
+    assert find_files(home.cwd, home.user, None) == (None, ())
+    assert home.load().origins.get(LIMIT) is None

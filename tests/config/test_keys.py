@@ -1,7 +1,7 @@
 """What may stand in a configuration, and how a mistake is named."""
 
 import pytest
-from tests.config.places import Place
+from tests.config.config_homes import ConfigHome
 
 
 @pytest.mark.requirement("config:errors")
@@ -153,24 +153,24 @@ from tests.config.places import Place
     ],
 )
 def test_a_wrong_key_or_value_is_refused_with_the_file_the_key_and_what_is_allowed(
-    place: Place, text: str, message: str
+    home: ConfigHome, text: str, message: str
 ) -> None:
-    place.project.write_text(text)
+    home.project.write_text(text)
 
-    where, _, said = place.refusal().message.partition(": ")
+    where, _, said = home.refusal().message.partition(": ")
     assert said == message
-    assert where.removesuffix(":1") == str(place.project)
+    assert where.removesuffix(":1") == str(home.project)
 
 
 @pytest.mark.requirement("config:errors")
-def test_all_problems_of_a_file_are_told_at_once(place: Place) -> None:
-    place.user.write_text("zzz = 1\n[daemon]\nlease_seconds = 0\n")
+def test_all_problems_of_a_file_are_told_at_once(home: ConfigHome) -> None:
+    home.user.write_text("zzz = 1\n[daemon]\nlease_seconds = 0\n")
 
-    refusal = place.refusal()
+    refusal = home.refusal()
 
     assert refusal.message.splitlines() == [
-        f"{place.user}:1: unknown key zzz",
-        f"{place.user}:3: daemon.lease_seconds must be a number from 0.1 to 3600, not 0",
+        f"{home.user}:1: unknown key zzz",
+        f"{home.user}:3: daemon.lease_seconds must be a number from 0.1 to 3600, not 0",
     ]
     assert refusal.details["keys"] == ["zzz", "daemon.lease_seconds"]
     known = "agents, lanes, verification, retention, daemon, telemetry, budgets"
@@ -179,26 +179,26 @@ def test_all_problems_of_a_file_are_told_at_once(place: Place) -> None:
 
 
 @pytest.mark.requirement("config:errors")
-def test_an_unknown_variable_is_refused_with_the_nearest_key(place: Place) -> None:
-    place.environ["SUBAGENTS_LANES__HEAVY__SLOT"] = "3"
+def test_an_unknown_variable_is_refused_with_the_nearest_key(home: ConfigHome) -> None:
+    home.environ["SUBAGENTS_LANES__HEAVY__SLOT"] = "3"
 
-    assert place.refusal().message == (
+    assert home.refusal().message == (
         "SUBAGENTS_LANES__HEAVY__SLOT: unknown key lanes.heavy.slot; "
         "did you mean lanes.heavy.slots?"
     )
 
 
 @pytest.mark.requirement("config:capability-card")
-def test_a_wrong_capability_card_is_refused(place: Place) -> None:
-    place.user.write_text("[agents.athena.capabilities]\ntags = 'research'\ncostTier = 'free'\n")
+def test_a_wrong_capability_card_is_refused(home: ConfigHome) -> None:
+    home.user.write_text("[agents.athena.capabilities]\ntags = 'research'\ncostTier = 'free'\n")
 
-    assert place.refusal().message.splitlines() == [
+    assert home.refusal().message.splitlines() == [
         (
-            f"{place.user}:2: agents.athena.capabilities.tags must be a list of text of at most "
+            f"{home.user}:2: agents.athena.capabilities.tags must be a list of text of at most "
             '100 items, not "research"'
         ),
         (
-            f"{place.user}:3: unknown key agents.athena.capabilities.costTier; "
+            f"{home.user}:3: unknown key agents.athena.capabilities.costTier; "
             "did you mean agents.athena.capabilities.cost_tier?"
         ),
     ]

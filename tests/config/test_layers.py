@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.config.places import LIMIT, LIMIT_VARIABLE, Place
+from tests.config.config_homes import LIMIT, LIMIT_VARIABLE, ConfigHome
 
 from subagents.config import (
     Config,
@@ -22,9 +22,9 @@ def leaf(config: Config, key: str) -> Leaf:
 
 @pytest.mark.requirement("config:built-in")
 def test_without_any_file_there_is_a_command_agent_and_a_caller_that_may_not_use_it(
-    place: Place,
+    home: ConfigHome,
 ) -> None:
-    settings = place.load().settings
+    settings = home.load().settings
 
     assert settings.agent("command").runtime == "command"
     assert settings.agent("command").options == {
@@ -42,141 +42,143 @@ def test_without_any_file_there_is_a_command_agent_and_a_caller_that_may_not_use
 
 
 @pytest.mark.requirement("config:built-in")
-def test_without_bash_the_command_agent_uses_sh(place: Place, tmp_path: Path) -> None:
-    place.environ["PATH"] = str(tmp_path)
+def test_without_bash_the_command_agent_uses_sh(home: ConfigHome, tmp_path: Path) -> None:
+    home.environ["PATH"] = str(tmp_path)
 
-    assert place.load().settings.agent("command").command == ("sh", "-c", "{task}")
+    assert home.load().settings.agent("command").command == ("sh", "-c", "{task}")
 
 
 @pytest.mark.requirement("config:order")
 @pytest.mark.requirement("config:origin")
-def test_each_layer_overrides_the_one_before_and_is_named_as_the_origin(place: Place) -> None:
+def test_each_layer_overrides_the_one_before_and_is_named_as_the_origin(home: ConfigHome) -> None:
     def effective(config: Config) -> tuple[object, str]:
         return leaf(config, LIMIT).value, leaf(config, LIMIT).origin
 
-    assert effective(place.load()) == (8, "default")
-    place.user.write_text(f"{LIMIT} = 9")
-    assert effective(place.load()) == (9, str(place.user))
-    place.project.write_text(f"{LIMIT} = 10")
-    assert effective(place.load()) == (10, str(place.project))
-    place.environ[LIMIT_VARIABLE] = "11"
-    assert effective(place.load()) == (11, LIMIT_VARIABLE)
-    flagged = load(place.cwd, place.environ, paths=place.paths, overrides={LIMIT: 12})
+    assert effective(home.load()) == (8, "default")
+    home.user.write_text(f"{LIMIT} = 9")
+    assert effective(home.load()) == (9, str(home.user))
+    home.project.write_text(f"{LIMIT} = 10")
+    assert effective(home.load()) == (10, str(home.project))
+    home.environ[LIMIT_VARIABLE] = "11"
+    assert effective(home.load()) == (11, LIMIT_VARIABLE)
+    flagged = load(home.cwd, home.environ, paths=home.paths, overrides={LIMIT: 12})
     assert effective(flagged) == (12, f"flag {LIMIT}")
 
 
 @pytest.mark.requirement("config:merge")
-def test_tables_merge_key_by_key_and_lists_replace(place: Place) -> None:
-    place.user.write_text(
+def test_tables_merge_key_by_key_and_lists_replace(home: ConfigHome) -> None:
+    home.user.write_text(
         '[agents.build]\nruntime = "command"\ncommand = ["make"]\n'
         'subagents.allow_agents = ["a", "b"]\nenv = { A = "1", B = "2" }\n'
     )
-    place.project.write_text(
+    home.project.write_text(
         '[agents.build]\nmodel = "m"\nsubagents.allow_agents = ["c"]\nenv = { B = "3" }\n'
         "capabilities = {}\n"
     )
 
-    config = place.load()
+    config = home.load()
     build = config.settings.agent("build")
 
     assert (build.command, build.model) == (("make",), "m")
     assert build.subagents.allow_agents == ("c",)
     assert build.env == {"A": "1", "B": "3"}
-    assert leaf(config, "agents.build.env.A").origin == str(place.user)
-    assert leaf(config, "agents.build.env.B").origin == str(place.project)
+    assert leaf(config, "agents.build.env.A").origin == str(home.user)
+    assert leaf(config, "agents.build.env.B").origin == str(home.project)
 
 
 @pytest.mark.requirement("config:merge")
-def test_an_empty_table_in_a_later_layer_takes_nothing_away(place: Place) -> None:
-    place.user.write_text('[agents.build]\nruntime = "command"\ncommand = ["make"]\n')
-    place.project.write_text("[agents.build]\n")
+def test_an_empty_table_in_a_later_layer_takes_nothing_away(home: ConfigHome) -> None:
+    home.user.write_text('[agents.build]\nruntime = "command"\ncommand = ["make"]\n')
+    home.project.write_text("[agents.build]\n")
 
-    assert place.load().settings.agent("build").command == ("make",)
+    assert home.load().settings.agent("build").command == ("make",)
 
 
 @pytest.mark.requirement("config:origin")
-def test_environment_values_of_workers_are_marked_as_secret_in_the_listing(place: Place) -> None:
-    place.user.write_text('[agents.command]\nenv = { API_KEY = "k" }\nmodel = "m"\n')
-    config = place.load()
+def test_environment_values_of_workers_are_marked_as_secret_in_the_listing(
+    home: ConfigHome,
+) -> None:
+    home.user.write_text('[agents.command]\nenv = { API_KEY = "k" }\nmodel = "m"\n')
+    config = home.load()
 
     assert leaf(config, "agents.command.env.API_KEY").is_secret
     assert not leaf(config, "agents.command.model").is_secret
 
 
 @pytest.mark.requirement("config:warnings")
-def test_an_allowed_agent_that_looks_like_a_typo_is_warned_about(place: Place) -> None:
-    place.user.write_text('[agents.main]\nsubagents.allow_agents = ["comand", "claude", "*"]\n')
+def test_an_allowed_agent_that_looks_like_a_typo_is_warned_about(home: ConfigHome) -> None:
+    home.user.write_text('[agents.main]\nsubagents.allow_agents = ["comand", "claude", "*"]\n')
 
-    assert place.load().warnings == (
+    assert home.load().warnings == (
         (
-            f'{place.user}: agents.main.subagents.allow_agents names "comand", which is not '
+            f'{home.user}: agents.main.subagents.allow_agents names "comand", which is not '
             'configured; did you mean "command"?'
         ),
     )
 
 
 @pytest.mark.requirement("config:cache")
-def test_the_cache_answers_with_the_same_object_until_something_changes(place: Place) -> None:
-    cache = ConfigCache(place.environ, place.paths)
-    first = cache.load(place.cwd)
+def test_the_cache_answers_with_the_same_object_until_something_changes(home: ConfigHome) -> None:
+    cache = ConfigCache(home.environ, home.paths)
+    first = cache.load(home.cwd)
 
-    assert cache.load(place.cwd) is first
+    assert cache.load(home.cwd) is first
 
-    place.project.write_text(f"{LIMIT} = 10")
-    assert cache.load(place.cwd).settings.defaults.max_concurrent == 10
-    place.user.write_text("agents.defaults.subagents.max_spawn_depth = 3")
-    assert cache.load(place.cwd).settings.defaults.max_spawn_depth == 3
-    place.environ[LIMIT_VARIABLE] = "11"
-    assert cache.load(place.cwd).settings.defaults.max_concurrent == 11
-    del place.environ[LIMIT_VARIABLE]
-    place.project.unlink()
-    assert cache.load(place.cwd).settings.defaults.max_concurrent == 8
+    home.project.write_text(f"{LIMIT} = 10")
+    assert cache.load(home.cwd).settings.defaults.max_concurrent == 10
+    home.user.write_text("agents.defaults.subagents.max_spawn_depth = 3")
+    assert cache.load(home.cwd).settings.defaults.max_spawn_depth == 3
+    home.environ[LIMIT_VARIABLE] = "11"
+    assert cache.load(home.cwd).settings.defaults.max_concurrent == 11
+    del home.environ[LIMIT_VARIABLE]
+    home.project.unlink()
+    assert cache.load(home.cwd).settings.defaults.max_concurrent == 8
 
 
 @pytest.mark.requirement("config:cache")
-def test_the_cache_notices_a_replaced_file_of_the_same_size_and_time(place: Place) -> None:
-    cache = ConfigCache(place.environ, place.paths)
-    place.project.write_text(f"{LIMIT} = 10")
-    found = place.project.stat()
-    assert cache.load(place.cwd).settings.defaults.max_concurrent == 10
+def test_the_cache_notices_a_replaced_file_of_the_same_size_and_time(home: ConfigHome) -> None:
+    cache = ConfigCache(home.environ, home.paths)
+    home.project.write_text(f"{LIMIT} = 10")
+    found = home.project.stat()
+    assert cache.load(home.cwd).settings.defaults.max_concurrent == 10
 
-    other = place.project.with_suffix(".new")
+    other = home.project.with_suffix(".new")
     other.write_text(f"{LIMIT} = 20")
     os.utime(other, ns=(found.st_atime_ns, found.st_mtime_ns))
-    other.replace(place.project)
+    other.replace(home.project)
 
-    assert cache.load(place.cwd).settings.defaults.max_concurrent == 20
+    assert cache.load(home.cwd).settings.defaults.max_concurrent == 20
 
 
 @pytest.mark.requirement("config:cache")
-def test_the_cache_answers_no_old_configuration_for_a_broken_file(place: Place) -> None:
-    cache = ConfigCache(place.environ, place.paths)
-    cache.load(place.cwd)
-    place.project.write_text("zzz = 1")
+def test_the_cache_answers_no_old_configuration_for_a_broken_file(home: ConfigHome) -> None:
+    cache = ConfigCache(home.environ, home.paths)
+    cache.load(home.cwd)
+    home.project.write_text("zzz = 1")
 
     for _ in range(2):
         with pytest.raises(ConfigError, match="unknown key zzz"):
-            cache.load(place.cwd)
+            cache.load(home.cwd)
 
 
 @pytest.mark.requirement("config:cache")
-def test_an_unchanged_configuration_is_read_once(place: Place) -> None:
-    place.project.write_text(f"{LIMIT} = 10")
-    cache = ConfigCache(place.environ, place.paths)
+def test_an_unchanged_configuration_is_read_once(home: ConfigHome) -> None:
+    home.project.write_text(f"{LIMIT} = 10")
+    cache = ConfigCache(home.environ, home.paths)
 
-    assert cache.load(place.cwd) is cache.load(place.cwd)
+    assert cache.load(home.cwd) is cache.load(home.cwd)
 
 
 @pytest.mark.requirement("config:capability-card")
 def test_an_agent_may_carry_a_capability_card_and_works_as_before_without_one(
-    place: Place,
+    home: ConfigHome,
 ) -> None:
-    place.user.write_text(
+    home.user.write_text(
         "[agents.athena]\ncapabilities = { tags = ['research', 'code-review'], "
         "cost_tier = 'medium', typical_latency = '90s', notes = 'No file writes.' }\n"
     )
 
-    settings = place.load().settings
+    settings = home.load().settings
 
     card = settings.agent("athena").capabilities
     assert (card.tags, card.cost_tier) == (("research", "code-review"), CostTier.MEDIUM)

@@ -14,7 +14,7 @@ from subagents.errors import ConfigError
 GEMINI = "[agents.a]\nruntime = 'acp'\nruntime_options = { agent = 'gemini' }\n"
 
 
-class Place:
+class ConfigHome:
     """A home with its user file, and a project directory with its own."""
 
     def __init__(self, root: Path) -> None:
@@ -38,15 +38,15 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def home(tmp_path: Path) -> ConfigHome:
+    return ConfigHome(tmp_path)
 
 
 @pytest.mark.requirement("config:runtime-options")
-def test_tables_of_options_merge_key_by_key_and_each_value_has_its_origin(place: Place) -> None:
-    place.environ["SUBAGENTS_AGENTS__A__RUNTIME_OPTIONS__MAX_TURNS"] = "30"
+def test_tables_of_options_merge_key_by_key_and_each_value_has_its_origin(home: ConfigHome) -> None:
+    home.environ["SUBAGENTS_AGENTS__A__RUNTIME_OPTIONS__MAX_TURNS"] = "30"
 
-    config = place.load(GEMINI, "[agents.a.runtime_options]\nmode = { name = 'yolo' }\n")
+    config = home.load(GEMINI, "[agents.a.runtime_options]\nmode = { name = 'yolo' }\n")
 
     assert config.settings.agent("a").runtime_options == {
         "agent": "gemini",
@@ -56,8 +56,8 @@ def test_tables_of_options_merge_key_by_key_and_each_value_has_its_origin(place:
     origins = {leaf.key.removeprefix("agents.a.runtime_options."): leaf.origin
                for leaf in config.leaves() if "runtime_options" in leaf.key}  # fmt: skip
     assert origins == {
-        "agent": str(place.user),
-        "mode.name": str(place.project / "subagents.toml"),
+        "agent": str(home.user),
+        "mode.name": str(home.project / "subagents.toml"),
         "max_turns": "SUBAGENTS_AGENTS__A__RUNTIME_OPTIONS__MAX_TURNS",
     }
 
@@ -72,11 +72,11 @@ def test_tables_of_options_merge_key_by_key_and_each_value_has_its_origin(place:
     ],
 )
 def test_a_stronger_layer_may_make_a_table_of_a_value_and_a_value_of_a_table(
-    place: Place, weak: str, strong: str, expected: dict[str, object]
+    home: ConfigHome, weak: str, strong: str, expected: dict[str, object]
 ) -> None:
     head = "[agents.a]\nruntime = 'codex'\n[agents.a.runtime_options]\n"
 
-    config = place.load(f"{head}{weak}\n", f"{head}{strong}\n")
+    config = home.load(f"{head}{weak}\n", f"{head}{strong}\n")
 
     assert config.settings.agent("a").runtime_options == expected
     assert {leaf.key for leaf in config.leaves() if "runtime_options" in leaf.key}
@@ -119,26 +119,28 @@ def test_a_stronger_layer_may_make_a_table_of_a_value_and_a_value_of_a_table(
     ],
 )
 def test_an_option_in_the_wrong_place_is_refused_with_the_right_one(
-    place: Place, text: str, message: str
+    home: ConfigHome, text: str, message: str
 ) -> None:
-    assert place.refusal(f"[agents.a]\n{text}\n") == message
+    assert home.refusal(f"[agents.a]\n{text}\n") == message
 
 
 @pytest.mark.requirement("config:runtime-options")
-def test_an_agent_that_acp_does_not_know_has_its_command_among_the_options(place: Place) -> None:
-    config = place.load("[agents.a]\nruntime='acp'\nruntime_options.command = ['my-agent']\n")
+def test_an_agent_that_acp_does_not_know_has_its_command_among_the_options(
+    home: ConfigHome,
+) -> None:
+    config = home.load("[agents.a]\nruntime='acp'\nruntime_options.command = ['my-agent']\n")
 
     assert config.settings.agent("a").options["command"] == ["my-agent"]
 
 
 @pytest.mark.requirement("trust:runtime-options")
-def test_a_project_cannot_change_which_program_a_users_agent_starts(place: Place) -> None:
+def test_a_project_cannot_change_which_program_a_users_agent_starts(home: ConfigHome) -> None:
     project = (
         "[agents.a]\nthinking = 'high'\n[agents.a.runtime_options]\nprogram = '/tmp/evil'\n"
         "agent = 'goose'\n"
     )
 
-    config = place.load(GEMINI, project).for_agents()
+    config = home.load(GEMINI, project).for_agents()
 
     assert config.settings.agent("a").options == {"agent": "gemini", "env": {}, "pass_env": []}
     assert config.settings.agent("a").thinking is None
@@ -148,7 +150,7 @@ def test_a_project_cannot_change_which_program_a_users_agent_starts(place: Place
 
 @pytest.mark.requirement("plugins:named-in-configuration")
 def test_a_runtime_of_an_installed_package_may_be_named_and_is_suggested(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: ConfigHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = tmp_path / "site" / "acme_runtime-1.0.dist-info"
     info.mkdir(parents=True)
@@ -160,8 +162,8 @@ def test_a_runtime_of_an_installed_package_may_be_named_and_is_suggested(
 
     text = "[agents.a]\nruntime = 'acme'\nruntime_options = { place = 'here' }\n"
 
-    assert place.load(text).settings.agent("a").runtime == "acme"
-    assert place.refusal("[agents.a]\nruntime = 'acmee'\n").endswith(
+    assert home.load(text).settings.agent("a").runtime == "acme"
+    assert home.refusal("[agents.a]\nruntime = 'acmee'\n").endswith(
         '"llm", "acme", not "acmee"; did you mean "acme"?'
     )
     schema = jsonschema_rs.Draft202012Validator(json_schema())

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from tests.config.places import LIMIT, LIMIT_VARIABLE, Place
+from tests.config.config_homes import LIMIT, LIMIT_VARIABLE, ConfigHome
 
 from subagents.config import (
     load,
@@ -13,56 +13,56 @@ from subagents.errors import ConfigError
 
 @pytest.mark.requirement("config:project-file")
 def test_the_nearest_project_file_above_the_working_directory_is_the_one_read(
-    place: Place,
+    home: ConfigHome,
 ) -> None:
-    nearest = place.cwd.parent / "subagents.toml"
-    place.project.write_text(f"{LIMIT} = 10")
+    nearest = home.cwd.parent / "subagents.toml"
+    home.project.write_text(f"{LIMIT} = 10")
     nearest.write_text(f"{LIMIT} = 20")
 
-    config = place.load()
+    config = home.load()
 
     assert config.settings.defaults.max_concurrent == 20
     assert config.files == (nearest,)
 
 
 @pytest.mark.requirement("config:project-file")
-def test_without_a_working_directory_no_project_file_is_read(place: Place) -> None:
-    place.project.write_text(f"{LIMIT} = 10")
+def test_without_a_working_directory_no_project_file_is_read(home: ConfigHome) -> None:
+    home.project.write_text(f"{LIMIT} = 10")
 
-    config = load(None, place.environ, paths=place.paths)
+    config = load(None, home.environ, paths=home.paths)
 
     assert config.settings.defaults.max_concurrent == 8
     assert config.files == ()
 
 
 @pytest.mark.requirement("config:project-file")
-def test_a_user_file_that_is_also_the_nearest_project_file_is_read_once(place: Place) -> None:
-    place.user.write_text(f"{LIMIT} = 9")
+def test_a_user_file_that_is_also_the_nearest_project_file_is_read_once(home: ConfigHome) -> None:
+    home.user.write_text(f"{LIMIT} = 9")
 
-    config = load(place.user.parent, place.environ, paths=place.paths)
+    config = load(home.user.parent, home.environ, paths=home.paths)
 
-    assert config.files == (place.user,)
+    assert config.files == (home.user,)
 
 
 @pytest.mark.requirement("config:project-file")
-def test_an_agents_working_directory_starts_at_the_file_that_names_it(place: Place) -> None:
-    place.user.write_text('[agents.here]\ncwd = "sub/.."\n[agents.home]\ncwd = "~/there"\n')
-    place.project.write_text('[agents.there]\ncwd = "src"\n[agents.fixed]\ncwd = "/srv"\n')
+def test_an_agents_working_directory_starts_at_the_file_that_names_it(home: ConfigHome) -> None:
+    home.user.write_text('[agents.here]\ncwd = "sub/.."\n[agents.home]\ncwd = "~/there"\n')
+    home.project.write_text('[agents.there]\ncwd = "src"\n[agents.fixed]\ncwd = "/srv"\n')
 
-    agents = place.load().settings.agents
+    agents = home.load().settings.agents
 
-    assert agents["here"].cwd == str(place.user.parent)
+    assert agents["here"].cwd == str(home.user.parent)
     assert agents["home"].cwd == "/home/somebody/there"
-    assert agents["there"].cwd == str(place.project.parent / "src")
+    assert agents["there"].cwd == str(home.project.parent / "src")
     assert agents["fixed"].cwd == "/srv"
 
 
 @pytest.mark.requirement("config:project-file")
-def test_a_relative_working_directory_without_a_project_is_refused(place: Place) -> None:
-    place.environ["SUBAGENTS_AGENTS__COMMAND__CWD"] = "src"
+def test_a_relative_working_directory_without_a_project_is_refused(home: ConfigHome) -> None:
+    home.environ["SUBAGENTS_AGENTS__COMMAND__CWD"] = "src"
 
     with pytest.raises(ConfigError) as caught:
-        load(None, place.environ, paths=place.paths)
+        load(None, home.environ, paths=home.paths)
 
     assert caught.value.message == (
         'SUBAGENTS_AGENTS__COMMAND__CWD: agents.command.cwd must be an absolute path, not "src"'
@@ -83,23 +83,23 @@ def test_a_relative_working_directory_without_a_project_is_refused(place: Place)
     ],
 )
 def test_a_variable_that_is_no_fitting_toml_value_is_taken_as_text(
-    place: Place, value: str, expected: str
+    home: ConfigHome, value: str, expected: str
 ) -> None:
-    place.environ["SUBAGENTS_AGENTS__COMMAND__MODEL"] = value
+    home.environ["SUBAGENTS_AGENTS__COMMAND__MODEL"] = value
 
-    assert place.load().settings.agent("command").model == expected
+    assert home.load().settings.agent("command").model == expected
 
 
 @pytest.mark.requirement("config:environment")
-def test_variables_set_lists_tables_and_keys_of_tables(place: Place) -> None:
-    place.environ |= {
+def test_variables_set_lists_tables_and_keys_of_tables(home: ConfigHome) -> None:
+    home.environ |= {
         "SUBAGENTS_AGENTS__MAIN__SUBAGENTS__ALLOW_AGENTS": '[" Command ", "*"]',
         "SUBAGENTS_LANES__HEAVY": "{ slots = 2 }",
         "SUBAGENTS_LANES__HEAVY__SLOTS": "3",
         "SUBAGENTS_AGENTS__COMMAND__ENV__Path__Like": "x",
     }
 
-    settings = place.load().settings
+    settings = home.load().settings
 
     assert settings.agent("main").subagents.allow_agents == ("command", "*")
     assert settings.lane_slots("heavy") == 3
@@ -107,45 +107,45 @@ def test_variables_set_lists_tables_and_keys_of_tables(place: Place) -> None:
 
 
 @pytest.mark.requirement("config:environment")
-def test_a_variable_reaches_an_agent_whose_id_has_a_dash(place: Place) -> None:
-    place.user.write_text('[agents.code-review]\nmodel = "a"\n')
-    place.environ["SUBAGENTS_AGENTS__CODE_REVIEW__MODEL"] = "b"
+def test_a_variable_reaches_an_agent_whose_id_has_a_dash(home: ConfigHome) -> None:
+    home.user.write_text('[agents.code-review]\nmodel = "a"\n')
+    home.environ["SUBAGENTS_AGENTS__CODE_REVIEW__MODEL"] = "b"
 
-    settings = place.load().settings
+    settings = home.load().settings
 
     assert settings.agent("code-review").model == "b"
     assert "code_review" not in settings.agents
 
 
 @pytest.mark.requirement("config:environment")
-def test_names_of_one_segment_and_of_other_programs_are_no_configuration(place: Place) -> None:
-    expected = place.load().settings
-    place.environ |= {"SUBAGENTS_TOKEN": "x", "SUBAGENTS_RUN_ID": "r", "OTHER__KEY": "1"}
+def test_names_of_one_segment_and_of_other_programs_are_no_configuration(home: ConfigHome) -> None:
+    expected = home.load().settings
+    home.environ |= {"SUBAGENTS_TOKEN": "x", "SUBAGENTS_RUN_ID": "r", "OTHER__KEY": "1"}
 
-    assert place.load().settings == expected
+    assert home.load().settings == expected
 
 
 @pytest.mark.requirement("config:errors")
-def test_a_wrong_variable_is_named_in_the_refusal(place: Place) -> None:
-    place.environ[LIMIT_VARIABLE] = "many"
+def test_a_wrong_variable_is_named_in_the_refusal(home: ConfigHome) -> None:
+    home.environ[LIMIT_VARIABLE] = "many"
 
-    assert place.refusal().message == (
+    assert home.refusal().message == (
         f'{LIMIT_VARIABLE}: {LIMIT} must be an integer from 1 to 10000, not "many"'
     )
 
 
 @pytest.mark.requirement("config:errors")
-def test_a_variable_with_undecodable_bytes_is_refused(place: Place) -> None:
-    place.environ["SUBAGENTS_AGENTS__MAIN__MODEL"] = os.fsdecode(b"\xff")
+def test_a_variable_with_undecodable_bytes_is_refused(home: ConfigHome) -> None:
+    home.environ["SUBAGENTS_AGENTS__MAIN__MODEL"] = os.fsdecode(b"\xff")
 
-    assert place.refusal().message == (
+    assert home.refusal().message == (
         "SUBAGENTS_AGENTS__MAIN__MODEL: agents.main.model is not valid UTF-8"
     )
 
 
 @pytest.mark.requirement("config:errors")
-def test_a_wrong_flag_is_named_in_the_refusal(place: Place) -> None:
-    assert place.refusal(lanes__heavy__slots=0).message == (
+def test_a_wrong_flag_is_named_in_the_refusal(home: ConfigHome) -> None:
+    assert home.refusal(lanes__heavy__slots=0).message == (
         "flag lanes.heavy.slots: lanes.heavy.slots must be an integer from 1 to 10000, not 0"
     )
 
@@ -161,75 +161,75 @@ def test_a_wrong_flag_is_named_in_the_refusal(place: Place) -> None:
     ],
 )
 def test_a_syntax_error_is_told_with_file_line_and_column(
-    place: Place, text: str, where: str
+    home: ConfigHome, text: str, where: str
 ) -> None:
-    place.project.write_text(text)
+    home.project.write_text(text)
 
-    assert place.refusal().message.startswith(f"{place.project}{where}")
-
-
-@pytest.mark.requirement("config:syntax")
-def test_an_integer_of_thousands_of_digits_is_refused(place: Place) -> None:
-    place.project.write_text("a = " + "9" * 5000)
-
-    assert place.refusal().message.startswith(f"{place.project}:1: Exceeds the limit")
+    assert home.refusal().message.startswith(f"{home.project}{where}")
 
 
 @pytest.mark.requirement("config:syntax")
-def test_a_file_nested_beyond_reason_is_refused(place: Place) -> None:
-    place.project.write_text("a = " + "[" * 20_000)
+def test_an_integer_of_thousands_of_digits_is_refused(home: ConfigHome) -> None:
+    home.project.write_text("a = " + "9" * 5000)
 
-    assert place.refusal().message == f"{place.project}: nested too deeply"
-
-
-@pytest.mark.requirement("config:unreadable")
-def test_a_file_that_is_not_utf8_is_refused_with_line_and_byte(place: Place) -> None:
-    place.user.write_bytes(b"# fine\n# caf\xe9\n")
-
-    assert place.refusal().message == f"{place.user}:2: not valid UTF-8 (byte 0xe9)"
+    assert home.refusal().message.startswith(f"{home.project}:1: Exceeds the limit")
 
 
-@pytest.mark.requirement("config:unreadable")
-def test_a_byte_order_mark_is_accepted(place: Place) -> None:
-    place.user.write_bytes(b"\xef\xbb\xbf" + f"{LIMIT} = 3".encode())
+@pytest.mark.requirement("config:syntax")
+def test_a_file_nested_beyond_reason_is_refused(home: ConfigHome) -> None:
+    home.project.write_text("a = " + "[" * 20_000)
 
-    assert place.load().settings.defaults.max_concurrent == 3
+    assert home.refusal().message == f"{home.project}: nested too deeply"
 
 
 @pytest.mark.requirement("config:unreadable")
-def test_a_directory_in_place_of_the_file_is_refused(place: Place) -> None:
-    place.project.mkdir()
+def test_a_file_that_is_not_utf8_is_refused_with_line_and_byte(home: ConfigHome) -> None:
+    home.user.write_bytes(b"# fine\n# caf\xe9\n")
 
-    assert place.refusal().message == f"{place.project} is a directory"
+    assert home.refusal().message == f"{home.user}:2: not valid UTF-8 (byte 0xe9)"
+
+
+@pytest.mark.requirement("config:unreadable")
+def test_a_byte_order_mark_is_accepted(home: ConfigHome) -> None:
+    home.user.write_bytes(b"\xef\xbb\xbf" + f"{LIMIT} = 3".encode())
+
+    assert home.load().settings.defaults.max_concurrent == 3
+
+
+@pytest.mark.requirement("config:unreadable")
+def test_a_directory_in_place_of_the_file_is_refused(home: ConfigHome) -> None:
+    home.project.mkdir()
+
+    assert home.refusal().message == f"{home.project} is a directory"
 
 
 @pytest.mark.requirement("config:unreadable")
 def test_a_fifo_in_place_of_the_file_is_refused_without_waiting_for_a_writer(
-    place: Place,
+    home: ConfigHome,
 ) -> None:
-    os.mkfifo(place.project)
+    os.mkfifo(home.project)
 
-    assert place.refusal().message == f"{place.project} is not a regular file"
+    assert home.refusal().message == f"{home.project} is not a regular file"
 
 
 @pytest.mark.requirement("config:unreadable")
-def test_a_link_to_a_missing_file_is_refused(place: Place) -> None:
-    place.user.symlink_to(place.user.parent / "gone")
+def test_a_link_to_a_missing_file_is_refused(home: ConfigHome) -> None:
+    home.user.symlink_to(home.user.parent / "gone")
 
-    assert place.refusal().message == f"cannot read {place.user}: No such file or directory"
+    assert home.refusal().message == f"cannot read {home.user}: No such file or directory"
 
 
 @pytest.mark.requirement("config:unreadable")
 @pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
-def test_an_unreadable_file_is_refused(place: Place) -> None:
-    place.user.write_text("")
-    place.user.chmod(0)
+def test_an_unreadable_file_is_refused(home: ConfigHome) -> None:
+    home.user.write_text("")
+    home.user.chmod(0)
 
-    assert place.refusal().message == f"cannot read {place.user}: Permission denied"
+    assert home.refusal().message == f"cannot read {home.user}: Permission denied"
 
 
 @pytest.mark.requirement("config:unreadable")
-def test_an_absurdly_large_file_is_refused(place: Place) -> None:
-    place.user.write_text("#" * (1024 * 1024 + 1))
+def test_an_absurdly_large_file_is_refused(home: ConfigHome) -> None:
+    home.user.write_text("#" * (1024 * 1024 + 1))
 
-    assert place.refusal().message == (f"{place.user} is larger than 1048576 bytes (1048577)")
+    assert home.refusal().message == (f"{home.user} is larger than 1048576 bytes (1048577)")

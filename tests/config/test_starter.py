@@ -68,12 +68,12 @@ def test_a_login_is_seen_in_the_programs_own_file_and_else_said_how_to_make(
     assert found.login is None
     assert f"To log in: {found.program.login}" in starter_text(environ)
 
-    place = tmp_path / "user" / file
-    place.parent.mkdir(parents=True)
-    place.write_text(text)
+    home = tmp_path / "user" / file
+    home.parent.mkdir(parents=True)
+    home.write_text(text)
 
     (found,) = detect(environ)
-    assert found.login == str(place)
+    assert found.login == str(home)
     assert "log in" not in starter_text(environ)
 
 

@@ -54,7 +54,7 @@ content = true
 """
 
 
-class Place:
+class ConfigHome:
     """A home with its user file, and a project directory with its own."""
 
     def __init__(self, root: Path) -> None:
@@ -80,8 +80,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def home(tmp_path: Path) -> ConfigHome:
+    return ConfigHome(tmp_path)
 
 
 def may_spawn(settings: Settings, wanted: str, *, caller: str = "main") -> bool:
@@ -98,18 +98,18 @@ EVIL = '[agents.evil]\nruntime = "command"\ncommand = ["sh", "-c", "{task}"]\n'
 
 @pytest.mark.requirement("trust:added-agent")
 def test_an_agent_that_only_the_project_defines_is_spawnable_only_when_the_user_names_it(
-    place: Place,
+    home: ConfigHome,
 ) -> None:
-    settings = place.for_agents(EVIL).settings
+    settings = home.for_agents(EVIL).settings
 
     assert settings.agent("evil").command == ("sh", "-c", "{task}")
     assert not may_spawn(settings, "evil")  # "*" does not mean it
     assert may_spawn(settings, "reader")
-    assert may_spawn(place.load().settings, "evil")  # a person's own hand
+    assert may_spawn(home.load().settings, "evil")  # a person's own hand
 
     named = USER.replace('allow_agents = ["*"]', 'allow_agents = ["evil"]')
-    place.paths.config_file.write_text(named)
-    assert may_spawn(place.load().for_agents().settings, "evil")
+    home.paths.config_file.write_text(named)
+    assert may_spawn(home.load().for_agents().settings, "evil")
 
 
 @pytest.mark.requirement("trust:allow-agents")
@@ -127,12 +127,12 @@ def test_an_agent_that_only_the_project_defines_is_spawnable_only_when_the_user_
     ],
 )
 def test_allow_agents_can_be_narrowed_and_never_widened(
-    place: Place,
+    home: ConfigHome,
     agent: str,
     given: str,
     is_kept: bool,  # noqa: FBT001 - a case of the table
 ) -> None:
-    config = place.for_agents(f"{EVIL}[agents.{agent}.subagents]\nallow_agents = {given}\n")
+    config = home.for_agents(f"{EVIL}[agents.{agent}.subagents]\nallow_agents = {given}\n")
 
     assert bool(config.ignored) != is_kept
     if not is_kept:
@@ -143,21 +143,21 @@ def test_allow_agents_can_be_narrowed_and_never_widened(
 
 
 @pytest.mark.requirement("trust:allow-agents")
-def test_an_agent_of_the_project_may_spawn_nobody(place: Place) -> None:
+def test_an_agent_of_the_project_may_spawn_nobody(home: ConfigHome) -> None:
     project = f'{EVIL}subagents.allow_agents = ["*"]\n'
 
-    assert place.ignored(project) == "agents.evil.subagents.allow_agents"
-    assert not may_spawn(place.load().for_agents().settings, "command", caller="evil")
+    assert home.ignored(project) == "agents.evil.subagents.allow_agents"
+    assert not may_spawn(home.load().for_agents().settings, "command", caller="evil")
 
 
 @pytest.mark.requirement("trust:limits")
-def test_limits_are_lowered_by_a_project_and_never_raised(place: Place) -> None:
+def test_limits_are_lowered_by_a_project_and_never_raised(home: ConfigHome) -> None:
     table = "[agents.defaults.subagents]\n"
     raised = "max_spawn_depth = 9\nmax_children_per_agent = 6\nmax_concurrent = 99\n"
     without = "run_timeout_seconds = 0\n"
     lanes = "[lanes.heavy]\nslots = 3\n[lanes.mine]\nslots = 500\n"
 
-    config = place.for_agents(f"{table}{raised}{without}{lanes}")
+    config = home.for_agents(f"{table}{raised}{without}{lanes}")
     defaults = config.settings.defaults
     assert (defaults.max_spawn_depth, defaults.max_children_per_agent) == (1, 5)
     assert (defaults.max_concurrent, defaults.run_timeout_seconds) == (8, 60)
@@ -167,7 +167,7 @@ def test_limits_are_lowered_by_a_project_and_never_raised(place: Place) -> None:
     assert "lanes.mine.slots" in config.ignored[0]
 
     lowered = "max_spawn_depth = 0\nmax_children_per_agent = 2\nrun_timeout_seconds = 5\n"
-    config = place.for_agents(f"{table}{lowered}[lanes.heavy]\nslots = 1\n")
+    config = home.for_agents(f"{table}{lowered}[lanes.heavy]\nslots = 1\n")
     assert config.ignored == ()
     assert config.settings.defaults.max_children_per_agent == 2
     assert config.settings.defaults.run_timeout_seconds == 5
@@ -175,9 +175,9 @@ def test_limits_are_lowered_by_a_project_and_never_raised(place: Place) -> None:
 
 
 @pytest.mark.requirement("trust:limits")
-def test_a_default_agent_of_the_projects_narrows_and_widens_nothing(place: Place) -> None:
-    user = place.load().settings
-    config = place.for_agents('[agents.defaults.subagents]\nagent = "reader"\n')
+def test_a_default_agent_of_the_projects_narrows_and_widens_nothing(home: ConfigHome) -> None:
+    user = home.load().settings
+    config = home.for_agents('[agents.defaults.subagents]\nagent = "reader"\n')
 
     assert user.defaults.agent is None
     assert config.settings.defaults.agent == "reader"
@@ -186,13 +186,13 @@ def test_a_default_agent_of_the_projects_narrows_and_widens_nothing(place: Place
 
 @pytest.mark.requirement("trust:summarizer")
 @pytest.mark.parametrize("named", ["command", "evil"])
-def test_a_project_cannot_choose_who_is_started_to_summarize(place: Place, named: str) -> None:
+def test_a_project_cannot_choose_who_is_started_to_summarize(home: ConfigHome, named: str) -> None:
     """It gets transcripts as its task: with `command`, what a worker printed would be a script."""
     project = f'{EVIL}[agents.defaults.subagents]\nsummarizer_agent = "{named}"\n'
 
-    assert place.ignored(project) == "agents.defaults.subagents.summarizer_agent"
-    assert place.load().settings.defaults.summarizer_agent == named  # a person's own hand
-    assert place.load().for_agents().settings.defaults.summarizer_agent is None
+    assert home.ignored(project) == "agents.defaults.subagents.summarizer_agent"
+    assert home.load().settings.defaults.summarizer_agent == named  # a person's own hand
+    assert home.load().for_agents().settings.defaults.summarizer_agent is None
 
 
 @pytest.mark.requirement("trust:alerts")
@@ -201,37 +201,37 @@ def test_a_project_cannot_choose_who_is_started_to_summarize(place: Place, named
     ['off = ["stuck", "budget_alert"]', "stuck_seconds = 86400", "tokens_per_hour = 1000000"],
 )
 def test_a_project_neither_silences_nor_floods_who_hears_of_an_agent_of_the_users(
-    place: Place, given: str
+    home: ConfigHome, given: str
 ) -> None:
     """0012: it stays what it is. Silence would hide what it does, a flood costs context."""
-    assert place.ignored(f"[agents.reader.alerts]\n{given}\n") == "agents.reader.alerts"
-    assert place.load().for_agents().settings.agent("reader").alerts == AgentAlerts()
+    assert home.ignored(f"[agents.reader.alerts]\n{given}\n") == "agents.reader.alerts"
+    assert home.load().for_agents().settings.agent("reader").alerts == AgentAlerts()
 
 
 @pytest.mark.requirement("trust:alerts")
 def test_an_agent_of_the_project_says_when_it_is_news_but_cannot_take_more_context(
-    place: Place,
+    home: ConfigHome,
 ) -> None:
     """Whoever may spawn it reads its alerts: how many tokens that costs is not its to say."""
     alerts = "[agents.evil.alerts]\nfailures = 5\noff = ['git_commit']\ntokens_per_hour = 601\n"
 
-    assert place.ignored(EVIL + alerts) == "agents.evil.alerts.tokens_per_hour"
-    kept = place.load().for_agents().settings.agent("evil").alerts
+    assert home.ignored(EVIL + alerts) == "agents.evil.alerts.tokens_per_hour"
+    kept = home.load().for_agents().settings.agent("evil").alerts
     assert kept == AgentAlerts(failures=5, off=(AlertKind.GIT_COMMIT,))
 
 
 @pytest.mark.requirement("trust:commands")
-def test_a_project_cannot_let_contracts_run_commands(place: Place) -> None:
+def test_a_project_cannot_let_contracts_run_commands(home: ConfigHome) -> None:
     project = "[verification]\ndangerously_allow_validation_commands = true\n"
 
-    assert place.ignored(project) == "verification.dangerously_allow_validation_commands"
-    assert place.load().settings.verification.dangerously_allow_validation_commands
-    settings = place.load().for_agents().settings
+    assert home.ignored(project) == "verification.dangerously_allow_validation_commands"
+    assert home.load().settings.verification.dangerously_allow_validation_commands
+    settings = home.load().for_agents().settings
     assert not settings.verification.dangerously_allow_validation_commands
 
 
 @pytest.mark.requirement("trust:redefined-agent")
-def test_an_agent_of_the_user_stays_what_it_is(place: Place) -> None:
+def test_an_agent_of_the_user_stays_what_it_is(home: ConfigHome) -> None:
     project = """
         [agents.reader]
         command = ["rm", "-rf", "."]
@@ -241,10 +241,10 @@ def test_an_agent_of_the_user_stays_what_it_is(place: Place) -> None:
         [agents.command]
         cwd = "/"
     """
-    ignored = place.ignored(project)
+    ignored = home.ignored(project)
 
-    mine = load(None, place.environ, paths=place.paths).settings
-    settings = place.load().for_agents().settings
+    mine = load(None, home.environ, paths=home.paths).settings
+    settings = home.load().for_agents().settings
     assert settings.agents == {
         name: agent if name != "main" else settings.agent("main")
         for name, agent in mine.agents.items()
@@ -259,64 +259,64 @@ def test_an_agent_of_the_user_stays_what_it_is(place: Place) -> None:
 
 
 @pytest.mark.requirement("trust:redefined-agent")
-def test_a_project_may_take_tools_and_time_from_an_agent_of_the_user(place: Place) -> None:
-    config = place.for_agents('[agents.reader]\ntools = ["Read"]\nrun_timeout_seconds = 30\n')
+def test_a_project_may_take_tools_and_time_from_an_agent_of_the_user(home: ConfigHome) -> None:
+    config = home.for_agents('[agents.reader]\ntools = ["Read"]\nrun_timeout_seconds = 30\n')
 
     assert config.ignored == ()
     assert config.settings.agent("reader").tools == ("Read",)
     assert config.settings.run_timeout_ms("reader") == 30_000
-    assert place.ignored("[agents.reader]\nrun_timeout_seconds = 61\n").startswith("agents.reader")
+    assert home.ignored("[agents.reader]\nrun_timeout_seconds = 61\n").startswith("agents.reader")
 
 
 @pytest.mark.requirement("trust:person")
-def test_what_a_person_sets_in_the_environment_is_no_project_file(place: Place) -> None:
-    place.project.write_text("[agents.defaults.subagents]\nmax_concurrent = 20\n")
-    place.environ["SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CONCURRENT"] = "12"
+def test_what_a_person_sets_in_the_environment_is_no_project_file(home: ConfigHome) -> None:
+    home.project.write_text("[agents.defaults.subagents]\nmax_concurrent = 20\n")
+    home.environ["SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CONCURRENT"] = "12"
 
-    config = place.load().for_agents()
+    config = home.load().for_agents()
 
     assert (config.settings.defaults.max_concurrent, config.ignored) == (12, ())
 
 
 @pytest.mark.requirement("trust:person")
-def test_without_a_project_file_agents_get_what_a_person_gets(place: Place) -> None:
-    config = load(None, place.environ, paths=place.paths)
+def test_without_a_project_file_agents_get_what_a_person_gets(home: ConfigHome) -> None:
+    config = load(None, home.environ, paths=home.paths)
 
     assert config.for_agents() is config
     assert config.settings.agent("main").subagents.allow_agents == ("*",)
 
 
 @pytest.mark.requirement("trust:by-content")
-def test_a_trusted_file_counts_whole_until_one_byte_of_it_changes(place: Place) -> None:
-    place.project.write_text(EVIL)
-    cache = ConfigCache(place.environ, place.paths)
-    assert not may_spawn(cache.load(place.project.parent).for_agents().settings, "evil")
+def test_a_trusted_file_counts_whole_until_one_byte_of_it_changes(home: ConfigHome) -> None:
+    home.project.write_text(EVIL)
+    cache = ConfigCache(home.environ, home.paths)
+    assert not may_spawn(cache.load(home.project.parent).for_agents().settings, "evil")
 
-    trust(place.paths, place.project)
-    assert may_spawn(cache.load(place.project.parent).for_agents().settings, "evil")
-    assert place.paths.trusted_file.stat().st_mode & 0o777 == 0o600
+    trust(home.paths, home.project)
+    assert may_spawn(cache.load(home.project.parent).for_agents().settings, "evil")
+    assert home.paths.trusted_file.stat().st_mode & 0o777 == 0o600
 
-    place.project.write_text(f"{EVIL}# \n")
-    assert not may_spawn(cache.load(place.project.parent).for_agents().settings, "evil")
-    place.project.write_text(EVIL)
-    assert may_spawn(cache.load(place.project.parent).for_agents().settings, "evil")
+    home.project.write_text(f"{EVIL}# \n")
+    assert not may_spawn(cache.load(home.project.parent).for_agents().settings, "evil")
+    home.project.write_text(EVIL)
+    assert may_spawn(cache.load(home.project.parent).for_agents().settings, "evil")
 
 
 @pytest.mark.requirement("trust:by-content")
 def test_the_same_file_elsewhere_is_not_trusted_and_a_damaged_list_is_no_trust(
-    place: Place, tmp_path: Path
+    home: ConfigHome, tmp_path: Path
 ) -> None:
-    place.project.write_text(EVIL)
-    trust(place.paths, place.project)
+    home.project.write_text(EVIL)
+    trust(home.paths, home.project)
     other = tmp_path / "other"
     other.mkdir()
     (other / "subagents.toml").write_text(EVIL)
-    elsewhere = load(other, place.environ, paths=place.paths).for_agents()
+    elsewhere = load(other, home.environ, paths=home.paths).for_agents()
     assert not may_spawn(elsewhere.settings, "evil")
 
-    place.paths.trusted_file.write_text("[1]")
+    home.paths.trusted_file.write_text("[1]")
     with pytest.raises(ConfigError, match=r"trusted-projects\.json"):
-        place.load()
+        home.load()
 
 
 @pytest.mark.requirement("trust:limits")
@@ -398,6 +398,6 @@ def test_a_project_may_take_access_from_an_agent_and_give_none(
 
 
 @pytest.mark.requirement("telemetry:user-file-only")
-def test_a_project_file_cannot_send_what_runs_do_elsewhere(place: Place) -> None:
-    assert place.ignored(TELEMETRY) == "telemetry.content, telemetry.otlp_endpoint"
-    assert place.for_agents(TELEMETRY).settings.telemetry.otlp_endpoint is None
+def test_a_project_file_cannot_send_what_runs_do_elsewhere(home: ConfigHome) -> None:
+    assert home.ignored(TELEMETRY) == "telemetry.content, telemetry.otlp_endpoint"
+    assert home.for_agents(TELEMETRY).settings.telemetry.otlp_endpoint is None

@@ -93,7 +93,7 @@ class LlmProcess:
                 self._came.notify_all()
 
 
-class Bench:
+class LlmHarness:
     """Where worker processes of one test work; all of them share what they learn of limits."""
 
     def __init__(self, root: Path, url: str, provider: Provider) -> None:
@@ -149,9 +149,9 @@ class Bench:
 
 
 @contextlib.contextmanager
-def bench(root: Path, url: str, provider: Provider = "openai") -> Iterator[Bench]:
+def llm_harness(root: Path, url: str, provider: Provider = "openai") -> Iterator[LlmHarness]:
     """A bench for the length of the block; its processes are gone afterwards."""
-    made = Bench(root / "bench", url, provider)
+    made = LlmHarness(root / "bench", url, provider)
     try:
         yield made
     finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.e2e.live_home import until
-from tests.e2e.llm_process import Bench, LlmProcess, bench
+from tests.e2e.llm_process import LlmHarness, LlmProcess, llm_harness
 from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use, Wait
 
 STREAMS: Final = Path(__file__).parents[1] / "data" / "streams" / "llm"
@@ -35,21 +35,21 @@ SCRIPTS: Final[dict[str, Script]] = {
 }
 
 
-def steered(place: Bench, model: ScriptedModel, worker: LlmProcess) -> None:
+def steered(place: LlmHarness, model: ScriptedModel, worker: LlmProcess) -> None:
     del place
     model.until_waiting("gate")
     worker.send(type="message", key="k1", text="turn left")
     model.open("gate")
 
 
-def interrupted(place: Bench, model: ScriptedModel, worker: LlmProcess) -> None:
+def interrupted(place: LlmHarness, model: ScriptedModel, worker: LlmProcess) -> None:
     del model
     pid = place.work / "pid"
     until(lambda: pid.exists() and pid.read_text().strip(), what="the command")
     worker.send(type="interrupt", key="i1")
 
 
-ACTS: Final[dict[str, Callable[[Bench, ScriptedModel, LlmProcess], None]]] = {
+ACTS: Final[dict[str, Callable[[LlmHarness, ScriptedModel, LlmProcess], None]]] = {
     "steer": steered,
     "interrupt": interrupted,
 }
@@ -57,7 +57,7 @@ ACTS: Final[dict[str, Callable[[Bench, ScriptedModel, LlmProcess], None]]] = {
 
 def recorded(name: str, root: Path) -> str:
     """The stream of one script."""
-    with ScriptedModel({name: SCRIPTS[name]}) as model, bench(root, model.url) as place:
+    with ScriptedModel({name: SCRIPTS[name]}) as model, llm_harness(root, model.url) as place:
         worker = place.start(f"script:{name}", limit_patience_s=30.0)
         if name in ACTS:
             ACTS[name](place, model, worker)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.runtimes.attempt_bench import Bench, RealClock, off_loop
+from tests.runtimes.attempt_harness import Harness, RealClock, off_loop
 from tests.runtimes.conversation.echo_dialect import EchoDialect, EchoState
 
 from subagents.domain.run.run import Usage
@@ -27,16 +27,16 @@ class ProcessPlace:
     tool = ""
 
     def __init__(self, root: Path) -> None:
-        self.bench = Bench(root)
+        self.harness = Harness(root)
 
     def runtime(self) -> Runtime:
         raise NotImplementedError
 
     def alive(self) -> int:
-        return len(self.bench.carriers())
+        return len(self.harness.carriers())
 
     def files(self) -> int:
-        return sum(1 for each in self.bench.root.rglob("*") if not each.is_dir())
+        return sum(1 for each in self.harness.root.rglob("*") if not each.is_dir())
 
     def used_tool(self, told: Sequence[str]) -> bool:
         return bool(told)
@@ -45,7 +45,7 @@ class ProcessPlace:
         return [text.removeprefix("heard ") for text in output if text.startswith("heard ")]
 
     def cannot_start(self, launch: Launch) -> Launch:
-        return replace(launch, cwd=str(self.bench.root / "not-there"))
+        return replace(launch, cwd=str(self.harness.root / "not-there"))
 
 
 class CommandPlace(ProcessPlace):
@@ -62,13 +62,13 @@ class CommandPlace(ProcessPlace):
     }
 
     def runtime(self) -> CommandRuntime:
-        return self.bench.runtime()
+        return self.harness.runtime()
 
     def launch(self, work: Work, number: int = 1) -> Launch | None:
         script = self.SCRIPTS.get(work)
         if script is None:
             return None
-        launch = self.bench.launch("sh", "-c", script, number=number)
+        launch = self.harness.launch("sh", "-c", script, number=number)
         return self.cannot_start(launch) if work is Work.CANNOT_START else launch
 
 
@@ -98,14 +98,14 @@ class EchoPlace(ProcessPlace):
 
     def runtime(self) -> Runtime:
         clock = RealClock()
-        attempts = ProcessAttempts(self.bench.root, clock, off_loop)
+        attempts = ProcessAttempts(self.harness.root, clock, off_loop)
         return ConversationRuntime(ToldAtOnce(), attempts, clock, off_loop, bridge=())
 
     def launch(self, work: Work, number: int = 1) -> Launch | None:
         words = self.WORDS.get(work)
         if words is None:
             return None
-        launch = replace(self.bench.launch(number=number), prompt=words, options={})
+        launch = replace(self.harness.launch(number=number), prompt=words, options={})
         return self.cannot_start(launch) if work is Work.CANNOT_START else launch
 
 
@@ -136,7 +136,7 @@ class ScriptedPlace:
         }
         if work not in scripts:
             return None
-        launch = Bench(self.root).launch(number=number)
+        launch = Harness(self.root).launch(number=number)
         return replace(launch, options={"script": scripts[work]})
 
     def messages(self, runtime: Runtime, ref: AttemptRef, output: Sequence[str]) -> Sequence[str]:

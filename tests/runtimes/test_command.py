@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_bench import Bench, Ended
+from tests.runtimes.attempt_harness import Ended, Harness
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.spec import Abilities
@@ -24,9 +24,9 @@ from subagents.runtimes.process.environment import ARGUMENT_BYTES_MAX, TASK_VARI
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path) as bench:
-        yield bench
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    with Harness(tmp_path) as harness:
+        yield harness
 
 
 def _env(ended: Ended) -> dict[str, str]:
@@ -35,13 +35,13 @@ def _env(ended: Ended) -> dict[str, str]:
 
 
 @pytest.mark.requirement("runtimes:task-as-argument")
-def test_the_task_is_one_argument_and_no_shell_of_ours_reads_it(bench: Bench) -> None:
+def test_the_task_is_one_argument_and_no_shell_of_ours_reads_it(harness: Harness) -> None:
     task = "two  words; $(touch hacked) {prompt} 'q' \\ *"
-    launch = bench.launch("printf", "[%s]", "{task}", "-{task}-", "{prompt}")
-    ended = bench.ended_launch(replace(launch, task=task, prompt="the prompt"))
+    launch = harness.launch("printf", "[%s]", "{task}", "-{task}-", "{prompt}")
+    ended = harness.ended_launch(replace(launch, task=task, prompt="the prompt"))
 
     assert ended.result.text == f"[{task}][-{task}-][the prompt]"
-    assert not (bench.cwd / "hacked").exists()
+    assert not (harness.cwd / "hacked").exists()
 
 
 @pytest.mark.requirement("runtimes:stdin")
@@ -56,41 +56,41 @@ def test_the_task_is_one_argument_and_no_shell_of_ours_reads_it(bench: Bench) ->
     ],
 )
 def test_stdin_is_what_the_agent_asks_for_or_the_results_before(
-    bench: Bench, stdin: str | None, previous: str, expected: str
+    harness: Harness, stdin: str | None, previous: str, expected: str
 ) -> None:
-    launch = bench.launch("cat") if stdin is None else bench.launch("cat", stdin=stdin)
+    launch = harness.launch("cat") if stdin is None else harness.launch("cat", stdin=stdin)
     launch = replace(launch, previous_results=previous)
-    assert bench.ended_launch(launch).result.text == expected
+    assert harness.ended_launch(launch).result.text == expected
 
 
 @pytest.mark.requirement("runtimes:env-allow-list")
 def test_the_daemons_secrets_never_reach_a_worker(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secrets = ("OPENAI_API_KEY", "SSH_AUTH_SOCK", "DATABASE_URL", "SUBAGENTS_TOKEN", "LC", "PATHS")
     for name in secrets:
         monkeypatch.setenv(name, "planted-secret")
     monkeypatch.setenv("LC_TIME", "C")
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
-    ended = bench.ended("sh", "-c", "env; cat /proc/$PPID/environ")
+    ended = harness.ended("sh", "-c", "env; cat /proc/$PPID/environ")
 
     assert "planted-secret" not in ended.result.text
     assert _env(ended)["LC_TIME"] == "C"
     assert _env(ended)["XDG_DATA_HOME"] == "/data"
     assert _env(ended)["HOME"] == os.environ["HOME"]
-    assert _env(ended)["PWD"] == str(bench.cwd)
+    assert _env(ended)["PWD"] == str(harness.cwd)
 
 
 @pytest.mark.requirement("runtimes:env-allow-list")
 def test_pass_env_lets_names_and_prefixes_through_and_env_sets_more(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("OPENAI_API_KEY", "AWS_A", "AWS_B", "AWSOME", "SUBAGENTS_TOKEN"):
         monkeypatch.setenv(name, f"daemon-{name}")
-    launch = bench.launch(
+    launch = harness.launch(
         "env", pass_env=["OPENAI_API_KEY", "AWS_*", "SUB*"], env={"AWS_B": "set", "dir": "kept"}
     )
-    env = _env(bench.ended_launch(replace(launch, env={"SUBAGENTS_SOCKET": "/s"})))
+    env = _env(harness.ended_launch(replace(launch, env={"SUBAGENTS_SOCKET": "/s"})))
 
     assert env["OPENAI_API_KEY"] == "daemon-OPENAI_API_KEY"
     assert env["AWS_A"] == "daemon-AWS_A"
@@ -103,12 +103,12 @@ def test_pass_env_lets_names_and_prefixes_through_and_env_sets_more(
 
 @pytest.mark.requirement("runtimes:system-prompt")
 def test_a_program_that_wraps_an_agent_is_given_its_system_prompt_as_one_argument(
-    bench: Bench,
+    harness: Harness,
 ) -> None:
-    launch = bench.launch("printf", "[%s]", "--system={system}", "{task}")
+    launch = harness.launch("printf", "[%s]", "--system={system}", "{task}")
     launch = replace(launch, system_prompt="two lines\nand {task} 'q'", task="{system}")
 
-    ended = bench.ended_launch(launch)
+    ended = harness.ended_launch(launch)
 
     assert "\n".join(each.text for each in ended.output) == (
         "[--system=two lines\nand {task} 'q'][{system}]"
@@ -116,13 +116,13 @@ def test_a_program_that_wraps_an_agent_is_given_its_system_prompt_as_one_argumen
 
 
 @pytest.mark.requirement("runtimes:worker-variables")
-def test_a_worker_is_told_who_it_is_and_where_its_task_is(bench: Bench) -> None:
+def test_a_worker_is_told_who_it_is_and_where_its_task_is(harness: Harness) -> None:
     launch = replace(
-        bench.launch("env"),
+        harness.launch("env"),
         system_prompt="you are a sub-agent",
         retry_reason="bad\0" + "\N{SNOWMAN}" * 5_000,
     )
-    env = _env(bench.ended_launch(launch))
+    env = _env(harness.ended_launch(launch))
 
     assert env["SUBAGENTS_RUN_ID"] == launch.run_id
     assert env["SUBAGENTS_ATTEMPT"] == launch.attempt_id
@@ -139,66 +139,70 @@ def test_a_worker_is_told_who_it_is_and_where_its_task_is(bench: Bench) -> None:
 
 @pytest.mark.requirement("runtimes:large-task")
 @pytest.mark.parametrize("task", ["x" * (TASK_VARIABLE_BYTES_MAX + 1), "a\0b"], ids=["long", "nul"])
-def test_a_task_that_fits_no_variable_is_in_its_file_and_on_stdin(bench: Bench, task: str) -> None:
+def test_a_task_that_fits_no_variable_is_in_its_file_and_on_stdin(
+    harness: Harness, task: str
+) -> None:
     script = 'cat > stdin; cp "$SUBAGENTS_TASK_FILE" file; echo "${SUBAGENTS_TASK-unset}"'
-    launch = replace(bench.launch("sh", "-c", script, stdin="task"), task=task)
+    launch = replace(harness.launch("sh", "-c", script, stdin="task"), task=task)
 
-    assert bench.ended_launch(launch).result.text == "unset"
-    assert (bench.cwd / "stdin").read_text() == task
-    assert (bench.cwd / "file").read_text() == task
+    assert harness.ended_launch(launch).result.text == "unset"
+    assert (harness.cwd / "stdin").read_text() == task
+    assert (harness.cwd / "file").read_text() == task
 
 
-def _refusal(bench: Bench, *argv: str, **fields: object) -> SubagentsError:
-    launch = replace(bench.launch(*argv), **fields)
+def _refusal(harness: Harness, *argv: str, **fields: object) -> SubagentsError:
+    launch = replace(harness.launch(*argv), **fields)
     with pytest.raises(UsageError) as refused:
-        asyncio.run(bench.runtime().start(launch))
-    assert not bench.directory().path.exists()  # nothing was claimed or written
+        asyncio.run(harness.runtime().start(launch))
+    assert not harness.directory().path.exists()  # nothing was claimed or written
     return refused.value
 
 
 @pytest.mark.requirement("runtimes:refused-before-start")
-def test_an_argument_that_is_too_long_is_refused_with_the_way_out(bench: Bench) -> None:
-    fits = replace(bench.launch("printf", "%.1s", "{task}"), task="x" * ARGUMENT_BYTES_MAX)
-    refusal = _refusal(bench, "echo", "{task}", task="x" * (ARGUMENT_BYTES_MAX + 1))
+def test_an_argument_that_is_too_long_is_refused_with_the_way_out(harness: Harness) -> None:
+    fits = replace(harness.launch("printf", "%.1s", "{task}"), task="x" * ARGUMENT_BYTES_MAX)
+    refusal = _refusal(harness, "echo", "{task}", task="x" * (ARGUMENT_BYTES_MAX + 1))
 
     assert refusal.message == (
         "`command`: an argument of 131,072 bytes is too long with the task in it (at most "
         '131,071); hand the task over with `stdin = "task"` or read $SUBAGENTS_TASK_FILE'
     )
-    assert bench.ended_launch(fits).exited.exit == Exit(code=0)
+    assert harness.ended_launch(fits).exited.exit == Exit(code=0)
 
 
 @pytest.mark.requirement("runtimes:refused-before-start")
-def test_a_command_line_that_is_too_long_in_all_is_refused(bench: Bench) -> None:
-    launch = replace(bench.launch("echo", *(["{task}"] * 100)), task="x" * 100_000)
+def test_a_command_line_that_is_too_long_in_all_is_refused(harness: Harness) -> None:
+    launch = replace(harness.launch("echo", *(["{task}"] * 100)), task="x" * 100_000)
     with pytest.raises(UsageError, match="longer than this system takes"):
-        asyncio.run(bench.runtime().start(launch))
-    assert not bench.directory().is_claimed
+        asyncio.run(harness.runtime().start(launch))
+    assert not harness.directory().is_claimed
 
 
 @pytest.mark.requirement("runtimes:refused-before-start")
-def test_what_can_never_start_is_refused_and_nothing_is_claimed(bench: Bench) -> None:
-    (bench.cwd / "plain").write_text("no program")
+def test_what_can_never_start_is_refused_and_nothing_is_claimed(harness: Harness) -> None:
+    (harness.cwd / "plain").write_text("no program")
     argument = "the task contains a NUL character, which no argument can hold"
 
     assert "no program 'no-such-program' on the worker's PATH" in (
-        _refusal(bench, "no-such-program").message
+        _refusal(harness, "no-such-program").message
     )
-    assert _refusal(bench, "./gone").message == f"`command`: there is no program {bench.cwd}/gone"
-    assert "/plain is not executable; chmod +x it" in _refusal(bench, "./plain").message
-    assert argument in _refusal(bench, "echo", "{task}", task="a\0b").message
-    assert _refusal(bench, "true", cwd="/no/such/place").message == (
+    assert (
+        _refusal(harness, "./gone").message == f"`command`: there is no program {harness.cwd}/gone"
+    )
+    assert "/plain is not executable; chmod +x it" in _refusal(harness, "./plain").message
+    assert argument in _refusal(harness, "echo", "{task}", task="a\0b").message
+    assert _refusal(harness, "true", cwd="/no/such/place").message == (
         "the working directory /no/such/place does not exist; name it in `cwd`"
     )
 
 
 @pytest.mark.requirement("runtimes:relative-program")
-def test_a_relative_program_is_found_in_the_workers_directory(bench: Bench) -> None:
-    program = bench.cwd / "tool"
+def test_a_relative_program_is_found_in_the_workers_directory(harness: Harness) -> None:
+    program = harness.cwd / "tool"
     program.write_text("#!/bin/sh\necho here\n")
     program.chmod(0o755)
 
-    assert bench.ended("./tool").result.text == "here"
+    assert harness.ended("./tool").result.text == "here"
 
 
 @pytest.mark.requirement("runtimes:options-checked")
@@ -222,29 +226,29 @@ def test_a_relative_program_is_found_in_the_workers_directory(bench: Bench) -> N
     ],
 )
 def test_options_with_which_nothing_could_start_are_refused(
-    bench: Bench, options: dict[str, object], message: str
+    harness: Harness, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
-        bench.runtime().check(options)
+        harness.runtime().check(options)
     assert message in refused.value.message
 
 
 @pytest.mark.requirement("runtimes:abilities")
-def test_command_declares_what_it_can_do_and_refuses_the_rest(bench: Bench) -> None:
-    runtime = bench.runtime()
+def test_command_declares_what_it_can_do_and_refuses_the_rest(harness: Harness) -> None:
+    runtime = harness.runtime()
     runtime.check({"command": ["bash", "-c", "{task}"], "stdin": "prompt", "pass_env": ["A_*"]})
 
     assert runtime.name == "command"
     assert runtime.abilities == Abilities(survives_daemon=True, usage=True)
     with pytest.raises(RuntimeUnavailable, match="cannot steer"):
-        asyncio.run(runtime.steer(bench.ref(), "hello", key="k"))
+        asyncio.run(runtime.steer(harness.ref(), "hello", key="k"))
     with pytest.raises(RuntimeUnavailable, match="cannot resume"):
-        asyncio.run(runtime.resume(bench.ref(), "hello", env={}))
+        asyncio.run(runtime.resume(harness.ref(), "hello", env={}))
 
 
 @pytest.mark.requirement("runtimes:stderr-tail")
-def test_the_end_of_stderr_comes_with_the_exit(bench: Bench) -> None:
-    ended = bench.ended("sh", "-c", "yes early | head -n 4000 >&2; printf 'why\\377' >&2; exit 1")
+def test_the_end_of_stderr_comes_with_the_exit(harness: Harness) -> None:
+    ended = harness.ended("sh", "-c", "yes early | head -n 4000 >&2; printf 'why\\377' >&2; exit 1")
 
     assert ended.exited.exit == Exit(code=1)
     assert ended.exited.drained
@@ -255,13 +259,13 @@ def test_the_end_of_stderr_comes_with_the_exit(bench: Bench) -> None:
 
 @pytest.mark.requirement("redact:before-cutting")
 def test_the_end_of_stderr_that_begins_in_the_middle_of_a_secret_shows_nothing_of_it(
-    bench: Bench,
+    harness: Harness,
 ) -> None:
     script = (
         "import sys; sys.stderr.write('w' * 9_000 + ' ghp_' + 'Ab3' * 12 + '\\n' + 'z' * 4_080);"
         " sys.exit(1)"
     )
-    found = bench.ended(sys.executable, "-c", script).exited.stderr_tail
+    found = harness.ended(sys.executable, "-c", script).exited.stderr_tail
 
     assert found is not None
     assert "Ab3" not in found
@@ -272,7 +276,7 @@ HUGE_BYTES = 100_000_000
 
 
 @pytest.mark.requirement("runtimes:bounded-memory")
-def test_200_mb_of_output_are_read_in_bounded_memory(bench: Bench) -> None:
+def test_200_mb_of_output_are_read_in_bounded_memory(harness: Harness) -> None:
     """Half of it in lines with some key in them, half of it one line without end."""
     script = (
         f"yes 'a line of text with \"subagents\" in it' | head -c {HUGE_BYTES}; "
@@ -283,9 +287,9 @@ def test_200_mb_of_output_are_read_in_bounded_memory(bench: Bench) -> None:
 
     async def go() -> Ended:
         nonlocal lines
-        runtime, kept = bench.runtime(), []
-        await runtime.start(bench.launch("sh", "-c", script))
-        async for seen, cursor in runtime.watch(bench.ref(), cursor=0, positions={}):
+        runtime, kept = harness.runtime(), []
+        await runtime.start(harness.launch("sh", "-c", script))
+        async for seen, cursor in runtime.watch(harness.ref(), cursor=0, positions={}):
             if isinstance(seen, OutputBatch):
                 lines += len(seen.items)
             else:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtimes.attempt_bench import BOUND_S, Bench, Ended, RealClock, off_loop, until_async
+from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, RealClock, off_loop, until_async
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.values import replace
@@ -28,43 +28,43 @@ done
 """
 
 
-def runtime_of(bench: Bench) -> Runtime:
+def runtime_of(harness: Harness) -> Runtime:
     names: dict[str, Any] = {}
     for block in re.findall(
         r"```python\n(# acme_subagents.*?)```", PAGE.read_text("utf-8"), re.DOTALL
     ):
         exec(block, names)  # noqa: S102 - the page's own code
     clock = RealClock()
-    attempts = ProcessAttempts(bench.root, clock, off_loop)
+    attempts = ProcessAttempts(harness.root, clock, off_loop)
     made: Runtime = names["runtime"](RuntimeHost(attempts, clock, off_loop, ()))
     return made
 
 
-def launch_of(bench: Bench) -> Launch:
-    program = bench.cwd / "acme"
+def launch_of(harness: Harness) -> Launch:
+    program = harness.cwd / "acme"
     program.write_text(PROGRAM)
     program.chmod(0o755)
-    path = f"{bench.cwd}:/usr/bin:/bin"
-    return replace(bench.launch(), prompt="the task", options={}, env={"PATH": path})
+    path = f"{harness.cwd}:/usr/bin:/bin"
+    return replace(harness.launch(), prompt="the task", options={}, env={"PATH": path})
 
 
 @pytest.mark.requirement("plugins:documented-dialect")
 def test_the_documented_dialect_starts_is_steered_and_gives_its_result(tmp_path: Path) -> None:
-    with Bench(tmp_path) as bench:
+    with Harness(tmp_path) as harness:
 
         async def go() -> Ended:
-            runtime = runtime_of(bench)
-            await runtime.start(launch_of(bench))
+            runtime = runtime_of(harness)
+            await runtime.start(launch_of(harness))
             seen: list[Any] = []
 
             async def watch() -> None:
-                async for each in runtime.watch(bench.ref(), cursor=0, positions={}):
+                async for each in runtime.watch(harness.ref(), cursor=0, positions={}):
                     seen.append(each)  # noqa: PERF401 - looked at while it grows
 
             async with asyncio.timeout(BOUND_S):
                 watching = asyncio.create_task(watch())
                 await until_async("its first words", lambda: "began" in str(seen))
-                await runtime.steer(bench.ref(), "turn left", key="k1")
+                await runtime.steer(harness.ref(), "turn left", key="k1")
                 await watching
             return Ended(seen)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_bench import RealClock, off_loop
+from tests.runtimes.attempt_harness import RealClock, off_loop
 
 from subagents.config.paths import Paths
 from subagents.runtimes import runtime_plugins as plugins

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_bench import RealClock, off_loop
+from tests.runtimes.attempt_harness import RealClock, off_loop
 from tests.runtimes.runtime_places import CommandPlace, EchoPlace, ScriptedPlace
 
 from subagents.domain.run.signals import Signal
@@ -32,7 +32,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("behaviour", each_with_its_requirement)
 def test_a_command_keeps_this_promise(behaviour: Behaviour[RuntimePlace], tmp_path: Path) -> None:
     place = CommandPlace(tmp_path)
-    with place.bench:
+    with place.harness:
         behaviour.check(place)
 
 
@@ -41,7 +41,7 @@ def test_a_conversation_keeps_this_promise(
     behaviour: Behaviour[RuntimePlace], tmp_path: Path
 ) -> None:
     place = EchoPlace(tmp_path)
-    with place.bench:
+    with place.harness:
         behaviour.check(place)
 
 
@@ -121,9 +121,9 @@ def test_a_runtime_that_breaks_a_promise_is_found_out(
 
     class Place(CommandPlace):
         def runtime(self) -> CommandRuntime:
-            return wrong(self.bench.root, RealClock(), off_loop)
+            return wrong(self.harness.root, RealClock(), off_loop)
 
     (behaviour,) = (each for each in SUITE.behaviours if each.requirement == requirement)
     place = Place(tmp_path)
-    with place.bench, pytest.raises((Broken, RuntimeUnavailable)):
+    with place.harness, pytest.raises((Broken, RuntimeUnavailable)):
         behaviour.check(place)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
-from tests.runtimes.attempt_bench import RUN, Ended, RealClock
+from tests.runtimes.attempt_harness import RUN, Ended, RealClock
 
 from subagents.domain.run.signals import ResultSeen, ToolSeen
 from subagents.domain.run.values import SessionKey, attempt_id, replace

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from tests.api.tools.tool_seats import Seat, play
+from tests.api.tools.tool_callers import ToolCaller, play
 
 
 @pytest.mark.requirement("tools:respond")
 def test_a_question_is_answered_once_and_who_came_second_is_told(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss", label="boss")
         engine = desk.home.services.engine
         asked = await engine.ask(boss.run_id, "left?", timeout_s=60)
@@ -52,7 +52,7 @@ def test_a_question_is_answered_once_and_who_came_second_is_told(tmp_path: Path)
 def test_an_answer_that_fits_no_question_is_refused(
     tmp_path: Path, arguments: dict[str, str], says: str
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
         await desk.home.services.engine.ask(boss.run_id, "left?", timeout_s=60)
         given = {name: value.replace("{id}", boss.run_id) for name, value in arguments.items()}
@@ -64,7 +64,7 @@ def test_an_answer_that_fits_no_question_is_refused(
 
 @pytest.mark.requirement("tools:respond")
 def test_a_worker_does_not_answer_its_own_question(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
         asked = await desk.home.services.engine.ask(boss.run_id, "may I?", timeout_s=60)
         answer = await boss.refused(

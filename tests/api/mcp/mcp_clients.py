@@ -12,7 +12,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, serving
-from tests.api.tools.tool_seats import CONFIG
+from tests.api.tools.tool_callers import CONFIG
 
 from subagents.domain.run.values import RunId
 

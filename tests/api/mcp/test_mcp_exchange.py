@@ -19,8 +19,8 @@ from tests.api.mcp.mcp_clients import (
     text_of,
     until_consumed,
 )
-from tests.api.tools import tool_seats
-from tests.api.tools.tool_seats import Seat
+from tests.api.tools import tool_callers
+from tests.api.tools.tool_callers import ToolCaller
 
 from subagents.api.mcp.mcp_calls import _unless_stopping
 from subagents.api.mcp.mcp_exchange import Exchange
@@ -167,7 +167,7 @@ ROUNDS = 200
 MEASURED = 5
 
 
-async def took_s(desk: Seat) -> float:
+async def took_s(desk: ToolCaller) -> float:
     """How long a call takes here and now that finds something at once; the best of a few."""
     loop = asyncio.get_running_loop()
     took = []
@@ -175,7 +175,7 @@ async def took_s(desk: Seat) -> float:
         caller = replace(desk.caller, reader=f"measuring{number}")
         exchange = Exchange(services=desk.home.services, caller=caller)
         began_s = loop.time()
-        await answered(exchange, Seat(desk.home, caller).make(None, {}))
+        await answered(exchange, ToolCaller(desk.home, caller).make(None, {}))
         took.append(loop.time() - began_s)
         exchange.is_over = True
         exchange.release()
@@ -194,7 +194,7 @@ def test_whenever_a_call_is_cancelled_again_and_again_what_it_was_offered_is_fre
 ) -> None:
     rng = random.Random(5)  # noqa: S311 - instants, no secrets
 
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("quick")
         await desk.until_phase(run_id, "completed")
         engine = desk.home.services.engine
@@ -204,7 +204,7 @@ def test_whenever_a_call_is_cancelled_again_and_again_what_it_was_offered_is_fre
         for number in range(ROUNDS):
             dying = replace(desk.caller, reader=f"dying{number}")
             exchange = Exchange(services=desk.home.services, caller=dying)
-            call = Seat(desk.home, dying).make(None, {})
+            call = ToolCaller(desk.home, dying).make(None, {})
 
             calling = asyncio.create_task(answered(exchange, call))
             await asyncio.sleep(rng.uniform(0, longest_s))
@@ -225,4 +225,4 @@ def test_whenever_a_call_is_cancelled_again_and_again_what_it_was_offered_is_fre
         # Some were cancelled before the answer and some after: both were tried.
         assert 0 < in_time < ROUNDS
 
-    tool_seats.play(tmp_path, scenario)
+    tool_callers.play(tmp_path, scenario)

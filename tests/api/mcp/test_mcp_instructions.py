@@ -11,7 +11,7 @@ from tests.api.mcp.mcp_clients import (
     each_era,
     play,
 )
-from tests.api.tools.tool_seats import CONFIG
+from tests.api.tools.tool_callers import CONFIG
 
 from subagents.version import __version__
 

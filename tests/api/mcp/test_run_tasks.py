@@ -17,7 +17,7 @@ from tests.api.mcp.mcp_clients import (
     text_of,
     until_consumed,
 )
-from tests.api.tools.tool_seats import CONFIG
+from tests.api.tools.tool_callers import CONFIG
 
 from subagents.api.mcp.run_tasks import (
     RUNS_MAX,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from tests.api.home_daemon import Document, Home, serving, until
-from tests.api.tools.tool_seats import CONFIG as SEATS
-from tests.api.tools.tool_seats import Seat, play
+from tests.api.tools.tool_callers import CONFIG as SEATS
+from tests.api.tools.tool_callers import ToolCaller, play
 
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.runtimes.scripted import ScriptedRuntime
@@ -352,7 +352,7 @@ def test_a_runtime_without_turns_says_that_it_cannot_interrupt(tmp_path: Path) -
 def test_by_tool_an_ended_child_takes_a_followup_and_a_live_one_an_interrupt(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         over = await desk.spawn("quick", label="over")
         await desk.until_phase(over, "completed")
         arguments = {"label": "over", "message": "and now?", "mode": "followup"}
@@ -377,7 +377,7 @@ def test_by_tool_an_ended_child_takes_a_followup_and_a_live_one_an_interrupt(
 def test_an_agent_goes_on_only_with_what_lies_below_it(tmp_path: Path) -> None:
     config = SEATS.replace('allow_agents = ["quick", "hang"]', 'allow_agents = ["quick"]')
 
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss", label="boss")
         other = await desk.spawn("quick", label="others")
         own = await boss.spawn("quick", label="own")

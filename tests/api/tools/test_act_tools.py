@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.tools.tool_seats import Seat, play
+from tests.api.tools.tool_callers import ToolCaller, play
 
 
 @pytest.mark.requirement("tools:send")
 def test_a_message_goes_into_the_live_turn_or_waits_for_the_next_as_asked(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         live = await desk.worker("hang", label="live")
         steered = await desk.ok("sessions_send", label="live", message="hurry")
         queued_run = await desk.spawn("quick", label="later", chainAfter="live")
@@ -25,7 +25,7 @@ def test_a_message_goes_into_the_live_turn_or_waits_for_the_next_as_asked(tmp_pa
 
 @pytest.mark.requirement("tools:send")
 def test_a_followup_is_kept_for_a_turn_of_its_own(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         worker = await desk.worker("slow", label="talk")
         sent = await desk.ok(
             "sessions_send", sessionKey=worker.caller.session, message="and now?", mode="followup"
@@ -65,7 +65,7 @@ def test_a_followup_is_kept_for_a_turn_of_its_own(tmp_path: Path) -> None:
 def test_a_message_that_cannot_be_sent_is_refused_with_the_reason(
     tmp_path: Path, arguments: dict[str, Any], says: str
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.worker("hang", label="live")
         over = await desk.spawn("quick", label="over")
         await desk.until_phase(over, "completed")
@@ -82,7 +82,7 @@ def test_a_message_that_cannot_be_sent_is_refused_with_the_reason(
 
 @pytest.mark.requirement("tools:send")
 def test_two_messages_within_two_seconds_are_one_too_many(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.worker("hang", label="live")
         await desk.ok("sessions_send", label="live", message="one")
         answer = await desk.refused("subagents", action="steer", target="live", message="two")

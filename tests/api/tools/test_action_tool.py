@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.tools.tool_seats import CONFIG, LONG_CHARS, Seat, play
+from tests.api.tools.tool_callers import CONFIG, LONG_CHARS, ToolCaller, play
 
 from subagents.api.tools.tool import ANSWER_CHARS_MAX
 
 
 @pytest.mark.requirement("tools:kill")
 def test_kill_ends_a_run_and_all_below_it_and_can_be_repeated(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss", label="boss")
         child = await boss.worker("hang", label="child")
         answer = await desk.call("subagents", action="kill", target="boss", message="enough")
@@ -38,7 +38,7 @@ def test_kill_ends_a_run_and_all_below_it_and_can_be_repeated(tmp_path: Path) ->
 
 @pytest.mark.requirement("tools:pause")
 def test_a_run_that_has_not_started_is_held_and_let_go(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.spawn("slow", label="first")
         run_id = await desk.spawn("quick", label="second", chainAfter="first")
         paused = await desk.ok("subagents", action="pause", target="second")
@@ -57,7 +57,7 @@ def test_a_run_that_has_not_started_is_held_and_let_go(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("tools:respond")
 def test_the_one_open_question_of_a_run_is_answered_by_naming_the_run(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss", label="boss")
         engine = desk.home.services.engine
         none = await desk.refused("subagents", action="answer", target="boss", message="x")
@@ -100,7 +100,7 @@ def test_the_one_open_question_of_a_run_is_answered_by_naming_the_run(tmp_path: 
 def test_an_action_that_makes_no_sense_is_refused_by_the_name_of_what_is_wrong(
     tmp_path: Path, arguments: dict[str, Any], says: str
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.worker("hang", label="live")
         over = await desk.spawn("quick", label="over")
         await desk.until_phase(over, "completed")
@@ -114,7 +114,7 @@ def test_an_action_that_makes_no_sense_is_refused_by_the_name_of_what_is_wrong(
 def test_the_log_brings_the_newest_lines_or_what_is_asked_for_and_hides_secrets(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         key = "sk-ant-api03-" + "a1B2" * 12
         script = f"seq 1 200; echo KEY={key}; echo 'oops: an error' >&2"
         run_id = await desk.spawn("shell", task=script)
@@ -147,7 +147,7 @@ def test_the_log_brings_the_newest_lines_or_what_is_asked_for_and_hides_secrets(
 
 @pytest.mark.requirement("tools:log")
 def test_a_page_of_long_lines_is_shorter_and_its_cursor_goes_on_behind_it(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         script = "for n in $(seq 1 20); do echo $n $(printf %4000s | tr ' ' x); done"
         run_id = await desk.spawn("shell", task=script)
         await desk.ok("sessions_wait", runIds=[run_id], timeoutSeconds=15)
@@ -186,7 +186,7 @@ def test_a_page_of_long_lines_is_shorter_and_its_cursor_goes_on_behind_it(tmp_pa
 def test_a_log_that_cannot_be_is_refused_by_what_is_wrong(
     tmp_path: Path, asked: dict[str, Any], message: str
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("hang")
         await desk.until_phase(run_id, "running")
         refused = await desk.refused("subagents", action="log", target=run_id, **asked)
@@ -197,7 +197,7 @@ def test_a_log_that_cannot_be_is_refused_by_what_is_wrong(
 
 @pytest.mark.requirement("tools:status", "status:fields")
 def test_status_says_what_a_run_is_at_in_two_lines_and_as_data(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         usage = '{"subagents": "usage", "tokensIn": 4000, "tokensOut": 200}'
         said = '{"subagents": "progress", "phase": "half", "percentComplete": 50}'
         script = f"echo '{usage}'; echo '{said}'; sleep 30"
@@ -226,7 +226,7 @@ def test_status_says_what_a_run_is_at_in_two_lines_and_as_data(tmp_path: Path) -
 def test_the_whole_result_is_read_page_by_page_and_reading_it_consumes_the_news(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("long")
         open_run = await desk.spawn("hang")
         await desk.until_phase(run_id, "completed")
@@ -251,7 +251,7 @@ def test_the_whole_result_is_read_page_by_page_and_reading_it_consumes_the_news(
 
 @pytest.mark.requirement("tools:why")
 def test_why_and_attention_tell_the_story_of_a_failure(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("bad", label="broken")
         await desk.until_phase(run_id, "completed")
         why = await desk.call("subagents", action="why", target=run_id)

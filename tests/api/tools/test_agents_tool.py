@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from tests.api.home_daemon import until
-from tests.api.tools.tool_seats import CONFIG, Seat, play
+from tests.api.tools.tool_callers import CONFIG, ToolCaller, play
 
 
 @pytest.mark.requirement("tools:agents")
 def test_the_agents_one_may_spawn_are_listed_with_card_load_and_record(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.spawn("bad")
         await desk.ok("sessions_wait")
         await desk.spawn("leaf")
@@ -55,7 +55,7 @@ def test_the_agents_one_may_spawn_are_listed_with_card_load_and_record(tmp_path:
 
 @pytest.mark.requirement("tools:agents")
 def test_a_hint_or_tags_rank_the_agents_with_reasons_and_start_none(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         hinted = await desk.call("agents_list", hint="review the tests of my code", limit=2)
         tagged = await desk.ok("agents_list", tags=["FAST"], costTier="cheap")
 
@@ -76,7 +76,7 @@ def test_a_hint_or_tags_rank_the_agents_with_reasons_and_start_none(tmp_path: Pa
 
 @pytest.mark.requirement("tools:agents")
 def test_whoever_may_spawn_nobody_is_told_which_key_says_so(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         answer = await desk.call("agents_list")
 
         assert answer.structured["agents"] == []

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.api.home_daemon import until
-from tests.api.tools.tool_seats import Seat, play
+from tests.api.tools.tool_callers import ToolCaller, play
 
 from subagents.api.tools import list_tools as look_tools
 from subagents.domain.run.run import Progress
@@ -29,7 +29,7 @@ def labels(document: Any) -> list[str]:
 
 @pytest.mark.requirement("tools:list")
 def test_the_list_has_the_documented_rows_newest_first_and_pages(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         for label in ("one", "two", "three"):
             await desk.spawn("quick", label=label)
         await desk.elsewhere("other").spawn("quick", label="theirs")
@@ -48,7 +48,7 @@ def test_the_list_has_the_documented_rows_newest_first_and_pages(tmp_path: Path)
 
 @pytest.mark.requirement("tools:list")
 def test_each_filter_of_the_list_keeps_what_fits(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.spawn("quick", label="done", tags=["night"])
         await desk.until_phase(
             (await desk.ok("sessions_list"))["sessions"][0]["runId"], "completed"
@@ -76,7 +76,7 @@ def test_each_filter_of_the_list_keeps_what_fits(tmp_path: Path) -> None:
 def test_the_list_says_what_a_run_is_blocked_by_and_the_tree_only_that_it_is(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss", label="boss")
         engine = desk.home.services.engine
         await engine.ask(boss.run_id, "left or right?", timeout_s=60)
@@ -102,7 +102,7 @@ def test_the_list_says_what_a_run_is_blocked_by_and_the_tree_only_that_it_is(
 
 @pytest.mark.requirement("tools:tree")
 def test_the_tree_shows_runs_below_runs_down_to_a_depth(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.spawn("quick", label="alone")
         boss = await desk.worker("boss", label="boss")
         await boss.spawn("hang", label="below")
@@ -128,7 +128,7 @@ def test_the_tree_shows_runs_below_runs_down_to_a_depth(tmp_path: Path) -> None:
 def test_what_was_checked_and_what_the_worker_claims_shows_in_tree_and_wait(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         artifacts = [{"path": "out.json", "json": True, "minItems": 1}, {"path": "no.txt"}]
         contract = {"artifacts": artifacts, "requireCompletionReport": True}
         await desk.spawn("proud", label="proud", verification=contract)
@@ -161,7 +161,7 @@ def test_a_tree_of_too_many_runs_says_how_many_it_hides(
 ) -> None:
     monkeypatch.setattr(look_tools, "NODES_MAX", 3)
 
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.ok("sessions_spawn", agentId="hang", batch=[{"task": "x"}] * 7)
         answer = await desk.call("sessions_tree")
 
@@ -192,7 +192,7 @@ def test_a_tree_of_too_many_runs_says_how_many_it_hides(
 def test_somebody_elses_run_is_refused_by_every_tool_and_the_refusal_kept(
     tmp_path: Path, name: str, arguments: dict[str, str]
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         other = desk.elsewhere("other")
         theirs = await other.worker("boss", label="theirs")
         await desk.home.services.engine.ask(theirs.run_id, "who?", timeout_s=60)
@@ -201,8 +201,8 @@ def test_somebody_elses_run_is_refused_by_every_tool_and_the_refusal_kept(
             for key, value in arguments.items()
         }
         sibling = await desk.worker("boss", label="mine")
-        for seat in (desk, sibling):
-            answer = await seat.refused(name, **given)
+        for tool_caller in (desk, sibling):
+            answer = await tool_caller.refused(name, **given)
 
             assert answer.structured["status"] == "forbidden"
             assert answer.structured["details"] == {"guardrail": "ownership"}
@@ -222,7 +222,7 @@ def test_somebody_elses_run_is_refused_by_every_tool_and_the_refusal_kept(
 
 @pytest.mark.requirement("tools:own-subtree")
 def test_a_worker_reaches_what_is_below_it_and_not_itself_or_above(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         above = await desk.spawn("hang", label="sister")
         boss = await desk.worker("boss", label="boss")
         child = await boss.worker("hang", label="child")
@@ -242,7 +242,7 @@ def test_a_worker_reaches_what_is_below_it_and_not_itself_or_above(tmp_path: Pat
 def test_a_run_is_found_by_id_label_prefix_last_and_the_session_of_any_attempt(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("bad", label="twice", retryCount=1, retryDelay=1)
         run = await desk.until_phase(run_id, "completed")
         await until(lambda: run.id not in desk.home.services.engine._parts.ledger.published)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.api.tools.tool_seats import CONFIG, Seat, play
+from tests.api.tools.tool_callers import CONFIG, ToolCaller, play
 
 from subagents.api.tools.tool import ANSWER_CHARS_MAX
 
@@ -18,7 +18,7 @@ RECEIPT = {
 
 @pytest.mark.requirement("tools:spawn:receipt")
 def test_a_spawn_answers_with_exactly_the_documented_receipt(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         answer = await desk.call("sessions_spawn", task="work", agentId="quick", label="first")
 
         assert set(answer.structured) == {*RECEIPT, "wake"}
@@ -33,7 +33,7 @@ def test_a_spawn_answers_with_exactly_the_documented_receipt(tmp_path: Path) -> 
 
 @pytest.mark.requirement("tools:spawn:receipt")
 def test_what_was_really_resolved_and_what_to_mind_is_in_the_receipt(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         (Path(desk.home.cwd) / "there.txt").write_text("x")
         found = await desk.ok(
             "sessions_spawn",
@@ -52,7 +52,7 @@ def test_what_was_really_resolved_and_what_to_mind_is_in_the_receipt(tmp_path: P
 
 @pytest.mark.requirement("tools:spawn:batch")
 def test_a_batch_is_spawned_together_and_its_runs_name_each_other_by_label(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         found = await desk.ok(
             "sessions_spawn",
             agentId="shell",
@@ -116,7 +116,7 @@ def test_a_batch_is_spawned_together_and_its_runs_name_each_other_by_label(tmp_p
 def test_a_batch_with_one_fault_stores_nothing_and_says_where_it_is(
     tmp_path: Path, arguments: dict[str, Any], says: str
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         answer = await desk.refused("sessions_spawn", **arguments)
 
         assert says in str(answer.structured["error"])
@@ -171,7 +171,7 @@ def test_a_batch_with_one_fault_stores_nothing_and_says_where_it_is(
 def test_a_refused_spawn_names_the_parameter_and_stores_nothing(
     tmp_path: Path, arguments: dict[str, Any], status: str, says: str
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         given = {"agentId": "quick", **arguments} if "agentid" not in arguments else arguments
         answer = await desk.refused("sessions_spawn", **given)
 
@@ -185,7 +185,7 @@ def test_a_refused_spawn_names_the_parameter_and_stores_nothing(
 
 @pytest.mark.requirement("tools:spawn:refused")
 def test_the_limit_of_active_children_is_refused_with_its_key(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.spawn("hang")
         await desk.spawn("hang")
         answer = await desk.refused("sessions_spawn", task="third", agentId="hang")
@@ -201,7 +201,7 @@ def test_the_limit_of_active_children_is_refused_with_its_key(tmp_path: Path) ->
 
 @pytest.mark.requirement("tools:spawn:once")
 def test_a_call_that_a_door_repeats_spawns_once(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         first = await desk.call("sessions_spawn", "call-1", task="x", agentId="hang")
         again = await desk.call("sessions_spawn", "call-1", task="x", agentId="hang")
         other = await desk.call("sessions_spawn", "call-2", task="x", agentId="hang")
@@ -215,7 +215,7 @@ def test_a_call_that_a_door_repeats_spawns_once(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("tools:spawn:once")
 def test_a_batch_that_a_door_repeats_spawns_once_and_an_own_key_wins(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         batch = [{"task": "x"}, {"task": "y", "idempotencyKey": "mine"}, {"task": "z"}]
         first = await desk.call("sessions_spawn", "call-1", agentId="hang", batch=batch)
         again = await desk.call("sessions_spawn", "call-1", agentId="hang", batch=batch)
@@ -238,7 +238,7 @@ def test_a_batch_that_a_door_repeats_spawns_once_and_an_own_key_wins(tmp_path: P
 
 @pytest.mark.requirement("tools:spawn:batch")
 def test_the_largest_batch_is_answered_in_a_size_that_a_context_bears(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         (Path(desk.home.cwd) / "there.txt").write_text("x")
         met = {"artifacts": [{"path": "there.txt", "fresh": False}]}
         batch: list[dict[str, Any]] = [{"task": "x", "label": f"n{n}"} for n in range(999)]
@@ -263,7 +263,7 @@ def ids(document: Any) -> list[str]:
 
 @pytest.mark.requirement("tools:spawn:cwd")
 def test_a_run_works_where_its_caller_stands_unless_it_is_told_otherwise(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         (tmp_path / "project").mkdir()
         (tmp_path / "other").mkdir()
         here = desk.elsewhere("p", cwd=str(tmp_path / "project"))
@@ -291,7 +291,7 @@ def test_a_run_works_where_its_caller_stands_unless_it_is_told_otherwise(tmp_pat
 
 @pytest.mark.requirement("tools:spawn:cwd")
 def test_a_workers_child_works_where_the_worker_was_put(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         (tmp_path / "project").mkdir()
         boss = await desk.worker("boss", cwd=str(tmp_path / "project"))
         child = await boss.spawn("quick")
@@ -305,7 +305,7 @@ def test_a_workers_child_works_where_the_worker_was_put(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("tools:spawn:nested")
 def test_a_worker_spawns_as_deep_as_it_may_and_is_told_the_depth_beyond(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
         leaf = await boss.worker("hang")
         refused = await leaf.refused("sessions_spawn", task="x")
@@ -326,7 +326,7 @@ def test_a_worker_spawns_as_deep_as_it_may_and_is_told_the_depth_beyond(tmp_path
 
 @pytest.mark.requirement("tools:unicode")
 def test_a_task_in_any_script_comes_to_the_worker_letter_by_letter(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         text = "naïve 🦉 — “quoted” \u2028 日本語 `$HOME`"
         label = "名前 🦉 né"
         run_id = await desk.spawn("shell", task=f"printf %s {shlex.quote(text)}", label=label)

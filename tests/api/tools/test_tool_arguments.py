@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.api.tools.tool_seats import CONFIG, Seat, play
+from tests.api.tools.tool_callers import CONFIG, ToolCaller, play
 
 from subagents.api.tools.tool import Audience
 from subagents.api.tools.tool_registry import TOOLS
@@ -16,7 +16,7 @@ REQUESTER = [name for name, tool in TOOLS.items() if tool.audience is Audience.R
 def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(
     tmp_path: Path, name: str
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         properties = TOOLS[name].schema["properties"]
         assert isinstance(properties, dict)
         known = list(properties)
@@ -36,7 +36,7 @@ def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(
 
 @pytest.mark.requirement("tools:null-is-absent")
 def test_parameters_that_are_null_count_as_absent_at_any_depth(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         schema = {"const": None}
         artifact = {"path": "a.json", "json": True, "minItems": None, "schema": schema}
         found = await desk.ok(

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.api.tools.tool_seats import Seat, play
+from tests.api.tools.tool_callers import ToolCaller, play
 
 from subagents.api.tools.tool import Audience
 from subagents.api.tools.tool_registry import TOOLS, visible
@@ -16,9 +16,9 @@ WORKER = [name for name, tool in TOOLS.items() if tool.audience is Audience.WORK
 
 @pytest.mark.requirement("tools:visible")
 def test_each_caller_sees_the_tools_it_may_use(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
-        def seen(seat: Seat) -> list[str]:
-            return [tool.name for tool in visible(seat.home.services, seat.caller)]
+    async def scenario(desk: ToolCaller) -> None:
+        def seen(tool_caller: ToolCaller) -> list[str]:
+            return [tool.name for tool in visible(tool_caller.home.services, tool_caller.caller)]
 
         boss = await desk.worker("boss")
         leaf = await boss.worker("hang")
@@ -37,7 +37,7 @@ def test_each_caller_sees_the_tools_it_may_use(tmp_path: Path) -> None:
 def test_a_tool_that_is_not_shown_is_refused_when_it_is_called_all_the_same(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         for name in WORKER:
             answer = await desk.refused(name)
             assert answer.structured["details"] == {"guardrail": "role"}
@@ -45,7 +45,7 @@ def test_a_tool_that_is_not_shown_is_refused_when_it_is_called_all_the_same(
         leaf = await (await desk.worker("boss")).worker("hang")
         for name in REQUESTER:
             assert (await leaf.refused(name)).structured["details"] == {"guardrail": "depth"}
-        gone = Seat(desk.home, replace(leaf.caller, run_id=None, session=leaf.caller.session))
+        gone = ToolCaller(desk.home, replace(leaf.caller, run_id=None, session=leaf.caller.session))
         await desk.ok("subagents", action="kill", target=leaf.run_id)
         await desk.until_phase(leaf.run_id, "completed")
         assert "has ended" in (await gone.refused("sessions_list")).text
@@ -55,7 +55,7 @@ def test_a_tool_that_is_not_shown_is_refused_when_it_is_called_all_the_same(
 
 @pytest.mark.requirement("tools:visible")
 def test_an_unknown_tool_is_no_answer_but_an_error_with_the_nearest_name(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         with pytest.raises(
             NotFound, match='no tool "session_spawn": did you mean "sessions_spawn"'
         ):
@@ -66,7 +66,7 @@ def test_an_unknown_tool_is_no_answer_but_an_error_with_the_nearest_name(tmp_pat
 
 @pytest.mark.requirement("tools:no-operator")
 def test_an_operators_connection_has_an_agents_rights_through_a_tool(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         theirs = await desk.elsewhere("other").spawn("quick")
 
         assert desk.caller.is_operator
@@ -80,7 +80,7 @@ def test_an_operators_connection_has_an_agents_rights_through_a_tool(tmp_path: P
 
 @pytest.mark.requirement("tools:errors")
 def test_an_error_says_the_same_in_words_and_as_data(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         answer = await desk.refused("subagents", action="status")
         document = answer.structured
 

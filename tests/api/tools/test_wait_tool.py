@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.tools.tool_seats import Seat, completed, play
+from tests.api.tools.tool_callers import ToolCaller, completed, play
 
 from subagents.api.tools import tool_registry as registry
 from subagents.api.tools import wait_tool
@@ -27,7 +27,7 @@ ITEM = {
 
 @pytest.mark.requirement("tools:wait:items")
 def test_what_ended_comes_as_the_documented_items(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         good = await desk.spawn("quick", label="good")
         bad = await desk.spawn("bad", label="bad")
         open_run = await desk.spawn("hang", label="open")
@@ -52,7 +52,7 @@ def test_what_ended_comes_as_the_documented_items(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("tools:wait:until")
 def test_any_returns_at_the_first_end_and_all_at_the_last(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         await desk.spawn("quick", label="first")
         await desk.spawn("slow", label="second")
         first = await desk.call("sessions_wait")
@@ -73,7 +73,7 @@ def test_a_run_that_ends_this_instant_is_pending_or_completed_never_neither(
 ) -> None:
     """Between its end in memory and its commit a run is in no list of the index."""
 
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         for _ in range(40):
             run_id = await desk.spawn("quick")
             answer = await desk.call("sessions_wait", until="all", timeoutSeconds=15)
@@ -86,7 +86,7 @@ def test_a_run_that_ends_this_instant_is_pending_or_completed_never_neither(
 
 @pytest.mark.requirement("tools:wait:timeout")
 def test_a_timeout_is_no_error_and_says_what_is_pending_and_why(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("hang", label="slow one")
         await desk.until_phase(run_id, "running")
         answer = await desk.call("sessions_wait", runIds=[run_id], timeoutSeconds=0.05)
@@ -109,7 +109,7 @@ def test_a_long_wait_gives_signs_of_life_and_returns_by_itself(
     monkeypatch.setattr(wait_tool, "RETURN_S", 1.0)
     monkeypatch.setattr(wait_tool, "TELL_S", 0.05)
 
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("hang", label="long")
         await desk.until_phase(run_id, "running")
         async with asyncio.timeout(30):
@@ -126,7 +126,7 @@ def test_a_long_wait_gives_signs_of_life_and_returns_by_itself(
 def test_runs_that_are_not_there_or_not_ones_own_are_named_and_the_others_waited_for(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("quick")
         theirs = await desk.elsewhere("other").spawn("quick")
         found = await desk.ok("sessions_wait", runIds=[run_id, "r-0000000000", theirs])
@@ -160,7 +160,7 @@ def test_runs_that_are_not_there_or_not_ones_own_are_named_and_the_others_waited
 def test_a_wait_with_a_wrong_parameter_is_refused_by_its_name(
     tmp_path: Path, arguments: dict[str, Any], says: str
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         assert says in (await desk.refused("sessions_wait", **arguments)).text
 
     play(tmp_path, scenario)
@@ -170,12 +170,12 @@ def test_a_wait_with_a_wrong_parameter_is_refused_by_its_name(
 def test_an_acknowledged_result_is_news_no_more_and_an_unacknowledged_one_stays(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("quick")
         first = await desk.call("sessions_wait")
         # Nobody acknowledged: the same reader may have it again, another one not yet.
         again = await desk.call("sessions_wait", timeoutSeconds=0)
-        rival = Seat(desk.home, replace(desk.caller, reader="rival"))
+        rival = ToolCaller(desk.home, replace(desk.caller, reader="rival"))
         taken = await rival.call("sessions_wait", runIds=[run_id], timeoutSeconds=0)
 
         assert again.offered == first.offered == (f"{run_id}:announce",)
@@ -192,7 +192,7 @@ def test_an_acknowledged_result_is_news_no_more_and_an_unacknowledged_one_stays(
 
 @pytest.mark.requirement("tools:wait:cancelled")
 def test_a_wait_whose_caller_went_away_leaves_nothing_taken(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("slow")
         for turns in range(12):
             waiting = asyncio.create_task(desk.call("sessions_wait", timeoutSeconds=15))
@@ -223,7 +223,7 @@ def test_a_wait_that_ends_while_its_caller_is_told_of_it_gives_back_when_it_is_c
 ) -> None:
     monkeypatch.setattr(wait_tool, "TELL_S", 0.01)
 
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("slow")
         telling = asyncio.Event()
 
@@ -243,7 +243,7 @@ def test_a_wait_that_ends_while_its_caller_is_told_of_it_gives_back_when_it_is_c
     play(tmp_path, scenario)
 
 
-async def rival_takes(desk: Seat) -> Sequence[InboxRow]:
+async def rival_takes(desk: ToolCaller) -> Sequence[InboxRow]:
     return await desk.home.services.engine.offer_inbox(desk.caller.session, reader="rival")
 
 
@@ -259,7 +259,7 @@ async def rival_takes(desk: Seat) -> Sequence[InboxRow]:
 def test_an_answer_that_is_cancelled_while_it_is_finished_gives_back_what_it_took(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: dict[str, Any]
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("quick")
         await desk.until_phase(run_id, "completed")
         counting = asyncio.Event()
@@ -285,7 +285,7 @@ def test_an_answer_that_is_cancelled_while_it_is_finished_gives_back_what_it_too
 def test_looking_at_a_grandchild_does_not_take_what_its_requester_is_to_read(
     tmp_path: Path,
 ) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
         grandchild = await boss.spawn("quick")
         seen = await desk.call("sessions_wait", runIds=[grandchild], timeoutSeconds=15)
@@ -301,7 +301,7 @@ def test_looking_at_a_grandchild_does_not_take_what_its_requester_is_to_read(
 
 @pytest.mark.requirement("tools:inbox-notice")
 def test_every_answer_ends_with_one_line_about_unread_messages(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         assert "inbox:" not in (await desk.call("sessions_list")).text
         ids = [await desk.spawn("quick"), await desk.spawn("quick")]
         for run_id in ids:
@@ -326,7 +326,7 @@ def test_every_answer_ends_with_one_line_about_unread_messages(tmp_path: Path) -
 
 @pytest.mark.requirement("tools:inbox-notice")
 def test_a_worker_hears_of_its_own_inbox_and_only_where_it_may_spawn(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         boss = await desk.worker("boss")
         child = await boss.spawn("quick")
         await boss.until_phase(child, "completed")
@@ -341,7 +341,7 @@ def test_a_worker_hears_of_its_own_inbox_and_only_where_it_may_spawn(tmp_path: P
 
 @pytest.mark.requirement("tools:inbox")
 def test_the_inbox_hands_over_a_page_that_fits_and_keeps_the_rest(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         ids = [await desk.spawn("long") for _ in range(30)]
         for run_id in ids:
             await desk.until_phase(run_id, "completed")
@@ -366,7 +366,7 @@ def test_the_inbox_hands_over_a_page_that_fits_and_keeps_the_rest(tmp_path: Path
 
 @pytest.mark.requirement("wait:needs")
 def test_a_wait_returns_on_a_question_once_and_then_waits_for_the_end(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("hang", label="asker")
         await desk.until_phase(run_id, "running")
         waiting = asyncio.create_task(desk.ok("sessions_wait", runIds=[run_id], timeoutSeconds=60))
@@ -399,7 +399,7 @@ def test_a_wait_returns_on_a_question_once_and_then_waits_for_the_end(tmp_path: 
 
 @pytest.mark.requirement("wait:needs")
 def test_a_wait_returns_on_a_blocker_and_names_the_tool_that_answers_it(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("hang")
         await desk.until_phase(run_id, "running")
         await desk.home.services.engine.notify(RunId(run_id), "disk full", priority="blocker")
@@ -414,7 +414,7 @@ def test_a_wait_returns_on_a_blocker_and_names_the_tool_that_answers_it(tmp_path
 
 @pytest.mark.requirement("texts:by-audience")
 def test_agents_are_told_of_tools_and_people_of_commands(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         run_id = await desk.spawn("hang")
         bad = await desk.spawn("bad")
         await desk.until_phase(run_id, "running")

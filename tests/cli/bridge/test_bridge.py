@@ -21,7 +21,7 @@ from subagents.cli.bridge.mcp_command import daemon_of, session_of
 from subagents.errors import DaemonUnreachable, UsageError
 
 
-class Seat:
+class BridgeClient:
     """A client at a bridge in this process."""
 
     def __init__(self, daemon: FakeDaemon) -> None:
@@ -57,9 +57,9 @@ class Seat:
 
 
 @pytest.fixture
-def seat(tmp_path: Path) -> Iterator[Seat]:
+def client(tmp_path: Path) -> Iterator[BridgeClient]:
     daemon = FakeDaemon(tmp_path / "s")
-    found = Seat(daemon)
+    found = BridgeClient(daemon)
     yield found
     found.close()
     daemon.stop()
@@ -70,14 +70,14 @@ def call_id(head: str) -> str:
 
 
 @pytest.mark.requirement("mcp:bridge:survives-daemon")
-def test_what_may_be_repeated_is_asked_again_under_the_same_id(seat: Seat) -> None:
+def test_what_may_be_repeated_is_asked_again_under_the_same_id(client: BridgeClient) -> None:
     for turn in (dies, answers(result(1, ok=True))):
-        seat.daemon.turns.put(turn)
-    seat.send(1, "tools/call", name="sessions_spawn", arguments={"task": "x"})
-    assert seat.receive()["result"] == {"ok": True}
-    first, second = seat.daemon.heads
+        client.daemon.turns.put(turn)
+    client.send(1, "tools/call", name="sessions_spawn", arguments={"task": "x"})
+    assert client.receive()["result"] == {"ok": True}
+    first, second = client.daemon.heads
     assert call_id(first) == call_id(second)
-    assert seat.started == 1
+    assert client.started == 1
 
 
 @pytest.mark.requirement("mcp:bridge:outcome-unknown")
@@ -90,57 +90,59 @@ def test_what_may_be_repeated_is_asked_again_under_the_same_id(seat: Seat) -> No
     ],
     ids=["send", "notify", "steer"],
 )
-def test_what_may_not_be_repeated_is_told_to_be_unknown(seat: Seat, params: Any) -> None:
-    seat.daemon.turns.put(dies)
-    seat.send(1, "tools/call", **params)
-    answer = seat.receive()["result"]
+def test_what_may_not_be_repeated_is_told_to_be_unknown(client: BridgeClient, params: Any) -> None:
+    client.daemon.turns.put(dies)
+    client.send(1, "tools/call", **params)
+    answer = client.receive()["result"]
     assert answer["isError"]
     assert answer["structuredContent"]["code"] == "outcome_unknown"
     assert "check before repeating it" in answer["structuredContent"]["hint"]
-    assert len(seat.daemon.heads) == 1
+    assert len(client.daemon.heads) == 1
 
 
 @pytest.mark.requirement("mcp:bridge:survives-daemon")
-def test_a_daemon_that_says_it_is_stopping_is_asked_again(seat: Seat) -> None:
+def test_a_daemon_that_says_it_is_stopping_is_asked_again(client: BridgeClient) -> None:
     data = {"code": "unavailable", "message": "stopping", "retryable": True}
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "x", "data": data}}
-    seat.daemon.turns.put(answers(msgspec.json.encode(error)))
-    seat.daemon.turns.put(answers(result(1)))
-    seat.send(1, "tools/list")
-    assert seat.receive()["result"] == {}
+    client.daemon.turns.put(answers(msgspec.json.encode(error)))
+    client.daemon.turns.put(answers(result(1)))
+    client.send(1, "tools/list")
+    assert client.receive()["result"] == {}
 
 
 @pytest.mark.requirement("mcp:bridge:survives-daemon")
 def test_a_daemon_stopped_on_purpose_is_not_started_by_a_call_it_left_unanswered(
-    seat: Seat, monkeypatch: pytest.MonkeyPatch
+    client: BridgeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bridge_module, "RECONNECT_S", 0.3)
-    seat.daemon.turns.put(lambda _connection: seat.daemon.stop())
-    seat.send(1, "tools/call", name="sessions_wait", arguments={})
-    answer = seat.receive()["result"]
+    client.daemon.turns.put(lambda _connection: client.daemon.stop())
+    client.send(1, "tools/call", name="sessions_wait", arguments={})
+    answer = client.receive()["result"]
     assert answer["structuredContent"]["code"] == "daemon_unreachable"
-    assert seat.started == 0
+    assert client.started == 0
     # A new call starts it.
-    seat.send(2, "tools/list")
-    error = seat.receive()["error"]
+    client.send(2, "tools/list")
+    error = client.receive()["error"]
     assert error["data"]["code"] == "daemon_unreachable"
-    assert seat.started >= 1
+    assert client.started >= 1
 
 
 @pytest.mark.requirement("mcp:bridge:handshake")
-def test_who_asked_for_progress_hears_that_its_call_waits_for_the_daemon(seat: Seat) -> None:
+def test_who_asked_for_progress_hears_that_its_call_waits_for_the_daemon(
+    client: BridgeClient,
+) -> None:
     for turn in (dies, dies, answers(result(1, ok=True))):
-        seat.daemon.turns.put(turn)
+        client.daemon.turns.put(turn)
     meta = {"progressToken": "t"}
-    seat.send(1, "tools/call", name="sessions_list", arguments={}, _meta=meta)
-    told = seat.receive()
+    client.send(1, "tools/call", name="sessions_list", arguments={}, _meta=meta)
+    told = client.receive()
     assert told["method"] == "notifications/progress"
     assert told["params"]["progressToken"] == "t"
-    assert seat.receive()["result"] == {"ok": True}
+    assert client.receive()["result"] == {"ok": True}
 
 
 @pytest.mark.requirement("mcp:bridge:protocol")
-def test_progress_is_passed_on_as_it_comes_and_pings_are_not(seat: Seat) -> None:
+def test_progress_is_passed_on_as_it_comes_and_pings_are_not(client: BridgeClient) -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
     events = (
         f": ping\r\n\r\nevent: message\r\ndata: {json.dumps(note)}\r\n\r\n".encode(),
@@ -155,44 +157,44 @@ def test_progress_is_passed_on_as_it_comes_and_pings_are_not(seat: Seat) -> None
             connection.sendall(f"{len(event):x}\r\n".encode() + event + b"\r\n")
         connection.sendall(b"0\r\n\r\n")
 
-    seat.daemon.turns.put(stream)
-    seat.send(1, "tools/call", name="sessions_wait", arguments={})
-    assert seat.receive() == note
-    assert seat.receive()["result"] == {"text": "a\nb"}
+    client.daemon.turns.put(stream)
+    client.send(1, "tools/call", name="sessions_wait", arguments={})
+    assert client.receive() == note
+    assert client.receive()["result"] == {"text": "a\nb"}
 
 
 @pytest.mark.requirement("mcp:bridge:protocol")
-def test_an_answer_of_http_becomes_one_of_the_protocol(seat: Seat) -> None:
+def test_an_answer_of_http_becomes_one_of_the_protocol(client: BridgeClient) -> None:
     refused = {"code": "unauthorized", "message": "no token", "status": 401}
-    seat.daemon.turns.put(answers(msgspec.json.encode(refused), status=401))
-    seat.send("one", "tools/list")
-    assert seat.receive() == {
+    client.daemon.turns.put(answers(msgspec.json.encode(refused), status=401))
+    client.send("one", "tools/list")
+    assert client.receive() == {
         "jsonrpc": "2.0",
         "id": "one",
         "error": {"code": -32000, "message": "no token", "data": refused},
     }
     nameless = {"jsonrpc": "2.0", "id": None, "error": {"code": -32020, "message": "mismatch"}}
-    seat.daemon.turns.put(answers(msgspec.json.encode(nameless), status=400))
-    seat.send(2, "tools/list")
-    assert seat.receive()["id"] == 2
-    seat.daemon.turns.put(answers(b"<html>", status=502, kind="text/html"))
-    seat.send(3, "tools/list")
-    assert "HTTP 502" in seat.receive()["error"]["message"]
+    client.daemon.turns.put(answers(msgspec.json.encode(nameless), status=400))
+    client.send(2, "tools/list")
+    assert client.receive()["id"] == 2
+    client.daemon.turns.put(answers(b"<html>", status=502, kind="text/html"))
+    client.send(3, "tools/list")
+    assert "HTTP 502" in client.receive()["error"]["message"]
 
 
 @pytest.mark.requirement("mcp:bridge:protocol")
-def test_the_headers_repeat_what_the_body_says(seat: Seat) -> None:
-    seat.daemon.turns.put(answers(result(1, protocolVersion="2025-06-18")))
-    seat.send(1, "initialize", protocolVersion="2025-06-18")
-    seat.receive()
-    seat.daemon.turns.put(answers(result(2)))
-    seat.send(2, "tools/call", name="größe", arguments={})
-    seat.receive()
+def test_the_headers_repeat_what_the_body_says(client: BridgeClient) -> None:
+    client.daemon.turns.put(answers(result(1, protocolVersion="2025-06-18")))
+    client.send(1, "initialize", protocolVersion="2025-06-18")
+    client.receive()
+    client.daemon.turns.put(answers(result(2)))
+    client.send(2, "tools/call", name="größe", arguments={})
+    client.receive()
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    seat.daemon.turns.put(answers(result(3)))
-    seat.send(3, "tasks/get", taskId="r-1", _meta=meta)
-    seat.receive()
-    first, second, third = (head.splitlines() for head in seat.daemon.heads)
+    client.daemon.turns.put(answers(result(3)))
+    client.send(3, "tasks/get", taskId="r-1", _meta=meta)
+    client.receive()
+    first, second, third = (head.splitlines() for head in client.daemon.heads)
     assert not any(line.startswith("mcp-protocol-version") for line in first)
     assert {
         "mcp-protocol-version: 2025-06-18",
@@ -206,30 +208,32 @@ def test_the_headers_repeat_what_the_body_says(seat: Seat) -> None:
 
 @pytest.mark.requirement("mcp:bridge:protocol")
 def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_read(
-    seat: Seat, monkeypatch: pytest.MonkeyPatch
+    client: BridgeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bridge_module, "LINE_BYTES_MAX", 1000)
-    seat.daemon.turns.put(answers(result(0)))
-    seat.send(0, "ping")
-    seat.receive()
-    seat.send(1, "x" * 5000)
-    assert seat.receive()["error"]["message"] == "the line is too long"
-    seat.daemon.turns.put(answers(result(2)))
-    seat.send(2, "ping")
-    assert seat.receive()["result"] == {}
+    client.daemon.turns.put(answers(result(0)))
+    client.send(0, "ping")
+    client.receive()
+    client.send(1, "x" * 5000)
+    assert client.receive()["error"]["message"] == "the line is too long"
+    client.daemon.turns.put(answers(result(2)))
+    client.send(2, "ping")
+    assert client.receive()["result"] == {}
 
 
 @pytest.mark.requirement("mcp:bridge:protocol")
-def test_a_line_that_is_nested_too_deeply_is_refused_and_the_next_one_is_read(seat: Seat) -> None:
-    seat.daemon.turns.put(answers(result(0)))
-    seat.send(0, "ping")
-    seat.receive()
+def test_a_line_that_is_nested_too_deeply_is_refused_and_the_next_one_is_read(
+    client: BridgeClient,
+) -> None:
+    client.daemon.turns.put(answers(result(0)))
+    client.send(0, "ping")
+    client.receive()
     # As much as a pipe holds.
-    os.write(seat._to, b"[" * 50_000 + b"\n")
-    assert seat.receive()["error"]["message"] == "the line is nested too deeply"
-    seat.daemon.turns.put(answers(result(2)))
-    seat.send(2, "ping")
-    assert seat.receive()["result"] == {}
+    os.write(client._to, b"[" * 50_000 + b"\n")
+    assert client.receive()["error"]["message"] == "the line is nested too deeply"
+    client.daemon.turns.put(answers(result(2)))
+    client.send(2, "ping")
+    assert client.receive()["result"] == {}
 
 
 @pytest.mark.requirement("mcp:bridge:protocol")

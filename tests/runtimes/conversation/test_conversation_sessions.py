@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.runtimes.attempt_bench import BOUND_S, Bench, RealClock, off_loop
+from tests.runtimes.attempt_harness import BOUND_S, Harness, RealClock, off_loop
 from tests.runtimes.conversation.echo_dialect import EchoDialect
 
 from subagents.config.settings import Agent, Settings, SubagentDefaults
@@ -38,9 +38,9 @@ SETTINGS: Final = Settings(
 class Desk:
     """Asks one engine, as a person would."""
 
-    def __init__(self, bench: Bench, engine: Engine) -> None:
+    def __init__(self, harness: Harness, engine: Engine) -> None:
         self.engine = engine
-        self._cwd = str(bench.cwd)
+        self._cwd = str(harness.cwd)
 
     async def spawn(self, words: str) -> RunId:
         spec = RunSpec(task=words, agent_id="echo", label="job")
@@ -67,12 +67,12 @@ class Desk:
 
 
 @asynccontextmanager
-async def engine_of(bench: Bench) -> AsyncIterator[Desk]:
+async def engine_of(harness: Harness) -> AsyncIterator[Desk]:
     """One daemon's life on the bench's files; workers outlive it."""
-    state = bench.root.parent / "state"
+    state = harness.root.parent / "state"
     state.mkdir(exist_ok=True)
     clock = RealClock()
-    attempts = ProcessAttempts(bench.root, clock, off_loop)
+    attempts = ProcessAttempts(harness.root, clock, off_loop)
     echo = ConversationRuntime(EchoDialect(), attempts, clock, off_loop, bridge=())
     engine = Engine(
         Adapters(
@@ -93,20 +93,20 @@ async def engine_of(bench: Bench) -> AsyncIterator[Desk]:
     )
     await engine.start()
     try:
-        yield Desk(bench, engine)
+        yield Desk(harness, engine)
     finally:
         await engine.stop()
 
 
 @pytest.mark.requirement("sessions:real-program")
 def test_a_program_goes_on_with_its_own_session_from_run_to_run(tmp_path: Path) -> None:
-    async def go(bench: Bench) -> None:
-        async with engine_of(bench) as desk:
+    async def go(harness: Harness) -> None:
+        async with engine_of(harness) as desk:
             first = await desk.over(await desk.spawn("text hello"))
             sent = await desk.send(first.id, "text again")
             second = await desk.over(sent.run.id)
         # A new daemon, and the last name that the program gave its session.
-        async with engine_of(bench) as desk:
+        async with engine_of(harness) as desk:
             sent = await desk.send(first.id, "text a third time")
             third = await desk.over(sent.run.id)
 
@@ -123,17 +123,17 @@ def test_a_program_goes_on_with_its_own_session_from_run_to_run(tmp_path: Path) 
             first.id,
         )
 
-    with Bench(tmp_path) as bench:
-        asyncio.run(go(bench))
-        assert not bench.carriers()
+    with Harness(tmp_path) as harness:
+        asyncio.run(go(harness))
+        assert not harness.carriers()
 
 
 @pytest.mark.requirement("sessions:real-program")
 def test_an_interrupted_program_says_its_last_words_and_takes_the_next_message(
     tmp_path: Path,
 ) -> None:
-    async def go(bench: Bench) -> None:
-        async with engine_of(bench) as desk:
+    async def go(harness: Harness) -> None:
+        async with engine_of(harness) as desk:
             first = await desk.spawn("text half of it;child;listen")
             await desk.until(first, Phase.RUNNING)
             sent = await desk.send(first, "louder", key="m1")
@@ -155,21 +155,21 @@ def test_an_interrupted_program_says_its_last_words_and_takes_the_next_message(
         assert ended.attempt.evidence.exit.code == 0
         assert (whole.result, whole.native_session) == ("the other half", "s-new+")
 
-    with Bench(tmp_path) as bench:
-        asyncio.run(go(bench))
-        assert not bench.carriers()
+    with Harness(tmp_path) as harness:
+        asyncio.run(go(harness))
+        assert not harness.carriers()
 
 
 @pytest.mark.requirement("sessions:real-program")
 def test_a_session_is_gone_on_with_after_its_run_was_stopped_over_a_restart(
     tmp_path: Path,
 ) -> None:
-    async def go(bench: Bench) -> None:
-        async with engine_of(bench) as desk:
+    async def go(harness: Harness) -> None:
+        async with engine_of(harness) as desk:
             first = await desk.spawn("text begun;listen")
             await desk.until(first, Phase.RUNNING)
             await desk.fits(first, lambda run: run.native_session is not None)
-        async with engine_of(bench) as desk:
+        async with engine_of(harness) as desk:
             await desk.engine.cancel(first, by="me")
             cancelled = await desk.over(first)
             sent = await desk.send(first, "text salvaged")
@@ -179,6 +179,6 @@ def test_a_session_is_gone_on_with_after_its_run_was_stopped_over_a_restart(
         assert cancelled.outcome.status is Status.CANCELLED
         assert (saved.result, saved.native_session) == ("salvaged", "s-new+")
 
-    with Bench(tmp_path) as bench:
-        asyncio.run(go(bench))
-        assert not bench.carriers()
+    with Harness(tmp_path) as harness:
+        asyncio.run(go(harness))
+        assert not harness.carriers()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.live_processes import is_running
-from tests.runtimes.attempt_bench import until
+from tests.runtimes.attempt_harness import until
 
 from subagents.runtimes.acp.acp import AcpDialect
 from subagents.runtimes.claude.claude_code import ClaudeDialect

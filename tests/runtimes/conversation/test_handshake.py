@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtimes.attempt_bench import BOUND_S, Bench, Ended, RealClock, off_loop
+from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, RealClock, off_loop
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.values import replace
@@ -40,20 +40,20 @@ def watched_to_its_end(
     program.chmod(0o755)
     named = str(program) if option == "program" else [str(program)]
     options: dict[str, object] = {option: named, "handshake_seconds": 0.3}
-    with Bench(tmp_path) as bench:
+    with Harness(tmp_path) as harness:
 
         def new_runtime() -> ConversationRuntime[Any]:
             clock = RealClock()
-            attempts = ProcessAttempts(bench.root, clock, off_loop)
+            attempts = ProcessAttempts(harness.root, clock, off_loop)
             return ConversationRuntime(dialect, attempts, clock, off_loop, bridge=())
 
         async def go() -> Ended:
-            await new_runtime().start(replace(bench.launch(), prompt="do it", options=options))
+            await new_runtime().start(replace(harness.launch(), prompt="do it", options=options))
             if restarted:
-                (bench.directory().path / "overdue").write_text("it owed too much")
-                await new_runtime().stop(bench.ref(), grace_s=1)
+                (harness.directory().path / "overdue").write_text("it owed too much")
+                await new_runtime().stop(harness.ref(), grace_s=1)
             watching = new_runtime().watch(
-                replace(bench.ref(), options=options), cursor=0, positions={}
+                replace(harness.ref(), options=options), cursor=0, positions={}
             )
             async with asyncio.timeout(BOUND_S):
                 return Ended([each async for each in watching])

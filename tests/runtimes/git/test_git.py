@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.runtimes.git.worktree_bench import ME, Bench
+from tests.runtimes.git.worktree_harness import ME, Harness
 
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.errors import UsageError
@@ -15,14 +15,14 @@ from subagents.runtimes.git.git_worktrees import GitWorktrees
 
 @pytest.mark.requirement("git:no-hooks", "git:own-environment")
 def test_a_repositorys_hooks_and_our_environment_do_not_reach_git(
-    bench: Bench, repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    harness: Harness, repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     hook = repository / ".git" / "hooks" / "post-checkout"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
     hook.chmod(0o755)
     monkeypatch.setenv("GIT_DIR", "/nowhere")
-    bench.prepare(bench.plan(repository).tree)
+    harness.prepare(harness.plan(repository).tree)
     assert not (tmp_path / "hooked").exists()
 
 

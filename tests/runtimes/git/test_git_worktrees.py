@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.repository import a_repository, branches, commit, git
-from tests.runtimes.git.worktree_bench import ME, Bench
+from tests.runtimes.git.worktree_harness import ME, Harness
 
 from subagents.domain.run.values import RunId
 from subagents.domain.run.workspace import (
@@ -19,36 +19,36 @@ from subagents.runtimes.git.git_worktrees import GitWorktrees
 
 @pytest.mark.requirement("worktree:made:same-subdirectory", "worktree:plan:changes-nothing")
 def test_a_worktree_is_planned_without_a_change_and_made_on_a_branch_of_its_own(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    planned = bench.plan(repository / "sub")
+    planned = harness.plan(repository / "sub")
     assert planned.tree.branch == "subagents/fix-it-abcdefghjk"
     assert Path(planned.cwd) == Path(planned.tree.path) / "sub"
-    assert (bench.home.exists(), branches(repository)) == (False, ["main"])
+    assert (harness.home.exists(), branches(repository)) == (False, ["main"])
 
-    bench.prepare(planned.tree)
+    harness.prepare(planned.tree)
     assert (Path(planned.cwd) / "a.txt").read_text() == "one\ntwo\n"
     assert git(Path(planned.cwd), "branch", "--show-current") == planned.tree.branch
     assert git(repository, "status", "--porcelain") == ""
-    assert bench.changes(planned.tree) == Changes()
+    assert harness.changes(planned.tree) == Changes()
 
 
 @pytest.mark.requirement("worktree:made:twice")
-def test_making_a_worktree_again_changes_nothing_in_it(bench: Bench, repository: Path) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
+def test_making_a_worktree_again_changes_nothing_in_it(harness: Harness, repository: Path) -> None:
+    tree = harness.plan(repository).tree
+    harness.prepare(tree)
     (Path(tree.path) / "new.txt").write_text("work\n")
-    bench.prepare(tree)
+    harness.prepare(tree)
     assert (Path(tree.path) / "new.txt").read_text() == "work\n"
 
 
 @pytest.mark.requirement("worktree:made:half")
 def test_a_worktree_that_a_crash_left_half_made_is_made_anew_from_the_same_commit(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    tree = bench.plan(repository).tree
+    tree = harness.plan(repository).tree
     base = git(repository, "rev-parse", "HEAD")
-    bench.prepare(tree)
+    harness.prepare(tree)
     record = Path(f"{tree.path}.json")
     record.write_text(record.read_text().replace('"isMade": true', '"isMade": false'))
     (Path(tree.path) / "sub" / "a.txt").unlink()
@@ -56,61 +56,61 @@ def test_a_worktree_that_a_crash_left_half_made_is_made_anew_from_the_same_commi
     (repository / "later.txt").write_text("later\n")
     commit(repository, "later")
 
-    bench.prepare(tree)
+    harness.prepare(tree)
     assert git(Path(tree.path), "rev-parse", "HEAD") == base
-    assert bench.changes(tree).is_clean
+    assert harness.changes(tree).is_clean
 
 
 @pytest.mark.requirement("worktree:made:removed-by-hand")
 def test_a_worktree_that_somebody_removed_comes_back_with_its_commits(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
+    tree = harness.plan(repository).tree
+    harness.prepare(tree)
     (Path(tree.path) / "new.txt").write_text("work\n")
     commit(Path(tree.path), "work")
     git(repository, "worktree", "remove", tree.path)
-    assert bench.changes(tree).error == "the worktree is gone"
-    bench.prepare(tree)
+    assert harness.changes(tree).error == "the worktree is gone"
+    harness.prepare(tree)
     assert (Path(tree.path) / "new.txt").exists()
 
 
 @pytest.mark.requirement("worktree:removed:clean")
 def test_a_clean_worktree_is_removed_with_its_branch_and_once_is_enough(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    tree = bench.plan(repository).tree
-    assert bench.remove(tree), "one that was never made"
-    bench.prepare(tree)
-    assert bench.remove(tree)
-    assert bench.remove(tree)
-    assert (branches(repository), list(bench.home.iterdir())) == (["main"], [])
+    tree = harness.plan(repository).tree
+    assert harness.remove(tree), "one that was never made"
+    harness.prepare(tree)
+    assert harness.remove(tree)
+    assert harness.remove(tree)
+    assert (branches(repository), list(harness.home.iterdir())) == (["main"], [])
     assert git(repository, "worktree", "list").count("\n") == 0
 
 
 @pytest.mark.requirement("worktree:kept:commits", "worktree:kept:changes")
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_a_worktree_with_work_in_it_is_kept(
-    bench: Bench, repository: Path, *, is_committed: bool
+    harness: Harness, repository: Path, *, is_committed: bool
 ) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
+    tree = harness.plan(repository).tree
+    harness.prepare(tree)
     (Path(tree.path) / "new.txt").write_text("work\n")
     if is_committed:
         commit(Path(tree.path), "work")
-    assert not bench.remove(tree)
+    assert not harness.remove(tree)
     assert (Path(tree.path) / "new.txt").exists()
-    kept = bench.do(lambda trees: trees.kept())
+    kept = harness.do(lambda trees: trees.kept())
     assert [(each.run_id, each.tree) for each in kept] == [(ME, tree)]
 
 
 @pytest.mark.requirement("worktree:retry:same-base", "worktree:retry:work-kept")
 def test_a_retry_begins_from_the_same_commit_and_the_work_before_is_on_a_branch(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    tree = bench.plan(repository).tree
+    tree = harness.plan(repository).tree
     base = git(repository, "rev-parse", "HEAD")
-    bench.prepare(tree)
+    harness.prepare(tree)
     root = Path(tree.path)
     git(root, "checkout", "--quiet", "-b", "elsewhere")
     (root / "committed.txt").write_text("c\n")
@@ -120,11 +120,11 @@ def test_a_retry_begins_from_the_same_commit_and_the_work_before_is_on_a_branch(
     (root / "sub" / "a.txt").write_text("half")
     (Path(git(root, "rev-parse", "--absolute-git-dir")) / "index.lock").touch()
     for _ in range(2):
-        bench.prepare(tree, attempt=2, afresh=True)
+        harness.prepare(tree, attempt=2, afresh=True)
 
     assert (git(root, "rev-parse", "HEAD"), git(root, "status", "--porcelain")) == (base, "")
     assert git(root, "branch", "--show-current") == tree.branch
-    found = bench.changes(tree)
+    found = harness.changes(tree)
     assert (found.files, found.kept_branches) == (0, (f"{tree.branch}-attempt-1",))
     names = git(root, "ls-tree", "-r", "--name-only", f"{tree.branch}-attempt-1").split()
     assert names == [".gitignore", "committed.txt", "loose.txt", "sub/a.txt"]
@@ -133,18 +133,18 @@ def test_a_retry_begins_from_the_same_commit_and_the_work_before_is_on_a_branch(
 
 @pytest.mark.requirement("worktree:retry:crash")
 def test_a_crash_while_work_is_set_aside_does_not_replace_what_was_kept(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
+    tree = harness.plan(repository).tree
+    harness.prepare(tree)
     root, record = Path(tree.path), Path(f"{tree.path}.json")
     (root / "loose.txt").write_text("all of it\n")
     before = record.read_text()
-    bench.prepare(tree, attempt=2, afresh=True)
+    harness.prepare(tree, attempt=2, afresh=True)
     # As if it had died in the middle of the reset: not noted, and some of the work is gone.
     record.write_text(before)
     (root / "half.txt").write_text("half of it\n")
-    bench.prepare(tree, attempt=2, afresh=True)
+    harness.prepare(tree, attempt=2, afresh=True)
 
     kept = git(root, "ls-tree", "-r", "--name-only", f"{tree.branch}-attempt-1").split()
     assert ("loose.txt" in kept, "half.txt" in kept) == (True, False)
@@ -152,18 +152,20 @@ def test_a_crash_while_work_is_set_aside_does_not_replace_what_was_kept(
 
 
 @pytest.mark.requirement("worktree:retry:goes-on")
-def test_an_attempt_that_goes_on_finds_the_work_as_it_was(bench: Bench, repository: Path) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
+def test_an_attempt_that_goes_on_finds_the_work_as_it_was(
+    harness: Harness, repository: Path
+) -> None:
+    tree = harness.plan(repository).tree
+    harness.prepare(tree)
     (Path(tree.path) / "loose.txt").write_text("l\n")
-    bench.prepare(tree, attempt=2, afresh=False)
+    harness.prepare(tree, attempt=2, afresh=False)
     assert (Path(tree.path) / "loose.txt").exists()
     assert branches(repository) == ["main", tree.branch]
 
 
 @pytest.mark.requirement("worktree:several-at-once")
 def test_several_worktrees_of_one_repository_are_made_at_once(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
     async def many(trees: GitWorktrees) -> list[Worktree]:
         ids = [RunId(f"r-{number:08}xx") for number in range(6)]
@@ -175,7 +177,7 @@ def test_several_worktrees_of_one_repository_are_made_at_once(
         await asyncio.gather(*made)
         return [plan.tree for plan in plans]
 
-    found = bench.do(many)
+    found = harness.do(many)
     assert len({tree.path for tree in found}) == 6
     assert all((Path(tree.path) / "sub" / "a.txt").exists() for tree in found)
 
@@ -227,54 +229,54 @@ def _plain(root: Path) -> Path:
     ],
 )
 def test_a_directory_of_which_no_worktree_can_be_made_is_refused_with_the_way_out(
-    bench: Bench, tmp_path: Path, make: Callable[[Path], Path], what: str
+    harness: Harness, tmp_path: Path, make: Callable[[Path], Path], what: str
 ) -> None:
     directory = make(tmp_path / "there")
     with pytest.raises(UsageError, match=what) as refused:
-        bench.plan(directory)
+        harness.plan(directory)
     assert refused.value.details == {"field": "isolation"}
     assert "leave isolation out" in (refused.value.hint or "")
 
 
 @pytest.mark.requirement("worktree:uncommitted:said")
 def test_uncommitted_changes_that_the_worktree_will_not_hold_are_said(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    assert bench.plan(repository).warnings == ()
+    assert harness.plan(repository).warnings == ()
     (repository / "dirty.txt").write_text("x")
     (repository / "sub" / "a.txt").write_text("x")
-    (warning,) = bench.plan(repository).warnings
+    (warning,) = harness.plan(repository).warnings
     assert warning.startswith("2 uncommitted changes are not in the worktree")
 
 
 @pytest.mark.requirement("worktree:of-a-worktree")
-def test_a_worktree_can_be_made_of_a_worktree(bench: Bench, repository: Path) -> None:
-    outer = bench.plan(repository / "sub")
-    bench.prepare(outer.tree)
+def test_a_worktree_can_be_made_of_a_worktree(harness: Harness, repository: Path) -> None:
+    outer = harness.plan(repository / "sub")
+    harness.prepare(outer.tree)
     (Path(outer.cwd) / "b.txt").write_text("outer\n")
     commit(Path(outer.tree.path), "outer work")
-    inner = bench.plan(Path(outer.cwd), run_id=RunId("r-inner0000"), label="inner")
-    bench.prepare(inner.tree)
+    inner = harness.plan(Path(outer.cwd), run_id=RunId("r-inner0000"), label="inner")
+    harness.prepare(inner.tree)
     assert (Path(inner.cwd) / "b.txt").read_text() == "outer\n"
 
 
 @pytest.mark.requirement("worktree:in-the-way")
-def test_nothing_that_lies_in_the_way_is_overwritten(bench: Bench, repository: Path) -> None:
-    tree = bench.plan(repository).tree
+def test_nothing_that_lies_in_the_way_is_overwritten(harness: Harness, repository: Path) -> None:
+    tree = harness.plan(repository).tree
     Path(tree.path).mkdir(parents=True)
     (Path(tree.path) / "precious").touch()
     with pytest.raises(UsageError, match="in the way"):
-        bench.prepare(tree)
+        harness.prepare(tree)
     assert (Path(tree.path) / "precious").exists()
 
 
 @pytest.mark.requirement("worktree:repository-gone")
 def test_a_repository_that_is_gone_is_an_error_and_its_worktree_stays(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    tree = bench.plan(repository).tree
+    tree = harness.plan(repository).tree
     repository.rename(repository.with_name("moved"))
     with pytest.raises(SubagentsError) as failed:
-        bench.prepare(tree)
+        harness.prepare(tree)
     assert not isinstance(failed.value, RuntimeUnavailable)
     assert "is gone" in failed.value.message

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.repository import commit
-from tests.runtimes.git.worktree_bench import Bench
+from tests.runtimes.git.worktree_harness import Harness
 
 from subagents.domain.run.workspace import (
     ChangeKind,
@@ -15,10 +15,10 @@ from subagents.domain.run.workspace import (
 
 @pytest.mark.requirement("worktree:changes:deleted", "field:out-of-scope-edits")
 def test_changes_name_deleted_files_first_whether_committed_or_not(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
+    tree = harness.plan(repository).tree
+    harness.prepare(tree)
     root = Path(tree.path)
     (root / "sub" / "a.txt").write_text("one\nthree\nfour\n")
     (root / "tests" / "test_a.py").unlink()
@@ -26,7 +26,7 @@ def test_changes_name_deleted_files_first_whether_committed_or_not(
     (root / "new file.txt").write_text("x\ny")
     (root / "picture.bin").write_bytes(b"\0\1")
     os.mkfifo(root / "pipe")
-    found = bench.changes(tree)
+    found = harness.changes(tree)
 
     assert [(each.path, each.kind) for each in found.changed] == [
         ("tests/test_a.py", ChangeKind.DELETED),
@@ -41,28 +41,28 @@ def test_changes_name_deleted_files_first_whether_committed_or_not(
 
 @pytest.mark.requirement("worktree:changes:names")
 def test_a_file_with_any_name_is_counted_and_can_be_sent_as_text(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
+    tree = harness.plan(repository).tree
+    harness.prepare(tree)
     (Path(tree.path) / "two\nlines").write_text("x\n")
     (Path(tree.path) / os.fsdecode(b"bad\xff")).write_text("x\n")
-    found = bench.changes(tree)
+    found = harness.changes(tree)
     assert [each.path for each in found.changed] == ["bad�", "two\nlines"]
     assert "\n" not in summary(found)
 
 
 @pytest.mark.requirement("worktree:changes:ignored")
 def test_files_that_git_ignores_keep_a_worktree_but_caches_of_tools_do_not(
-    bench: Bench, repository: Path
+    harness: Harness, repository: Path
 ) -> None:
-    tree = bench.plan(repository).tree
-    bench.prepare(tree)
+    tree = harness.plan(repository).tree
+    harness.prepare(tree)
     cache = Path(tree.path) / "sub" / "__pycache__"
     cache.mkdir()
     (cache / "a.pyc").write_bytes(b"x")
-    assert bench.changes(tree).is_clean
+    assert harness.changes(tree).is_clean
     (Path(tree.path) / "out").mkdir()
     (Path(tree.path) / "out" / "report.json").write_text("{}")
-    assert bench.changes(tree).ignored == 1
-    assert not bench.remove(tree)
+    assert harness.changes(tree).ignored == 1
+    assert not harness.remove(tree)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_bench import Bench, Ended, until_async
+from tests.runtimes.attempt_harness import Ended, Harness, until_async
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import Exited, ResultSeen
@@ -24,9 +24,9 @@ MEGABYTE = 1024 * 1024
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path) as bench:
-        yield bench
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    with Harness(tmp_path) as harness:
+        yield harness
 
 
 @pytest.fixture
@@ -68,28 +68,30 @@ def test_what_was_read_is_punched_out_and_the_rest_stays_byte_for_byte(tmp_path:
 @pytest.mark.requirement("output:result-outlives-its-bytes")
 @pytest.mark.usefixtures("can_punch")
 def test_a_result_event_that_was_given_up_still_keeps_the_tail_from_being_the_result(
-    bench: Bench,
+    harness: Harness,
 ) -> None:
     result = '{"subagents":"result","text":"the answer"}'
     script = f"echo '{result}'; seq 100000; while ! [ -e go ]; do sleep 0.02; done; echo end"
 
     async def go() -> tuple[Ended, Ended]:
-        runtime = bench.runtime()
-        await runtime.start(bench.launch("sh", "-c", script))
+        runtime = harness.runtime()
+        await runtime.start(harness.launch("sh", "-c", script))
         seen, cursor, positions = [], 0, dict[str, int]()
-        async for each, directory in runtime.watch(bench.ref(), cursor=0, positions={}):
+        async for each, directory in runtime.watch(harness.ref(), cursor=0, positions={}):
             seen.append((each, directory))
             cursor = directory
             if isinstance(each, OutputBatch):
                 positions = each.positions
                 if any(output.text == "100000" for output in each.items):
                     break
-        size = bench.directory().sizes().out
-        await runtime.discard(bench.ref(), cursor=size, positions=positions)
-        await runtime.discard(bench.ref(), cursor=size, positions=positions)
-        assert _allocated(Path(bench.directory().out)) < size // 2
-        (bench.cwd / "go").touch()
-        return Ended(seen), await bench.read(bench.runtime(), cursor=cursor, positions=positions)
+        size = harness.directory().sizes().out
+        await runtime.discard(harness.ref(), cursor=size, positions=positions)
+        await runtime.discard(harness.ref(), cursor=size, positions=positions)
+        assert _allocated(Path(harness.directory().out)) < size // 2
+        (harness.cwd / "go").touch()
+        return Ended(seen), await harness.read(
+            harness.runtime(), cursor=cursor, positions=positions
+        )
 
     before, after = asyncio.run(go())
     assert before.result.text == "the answer"
@@ -100,18 +102,20 @@ def test_a_result_event_that_was_given_up_still_keeps_the_tail_from_being_the_re
 
 @pytest.mark.requirement("output:result-outlives-its-bytes")
 @pytest.mark.usefixtures("can_punch")
-def test_the_end_of_the_text_is_the_result_although_the_rest_of_it_is_gone(bench: Bench) -> None:
+def test_the_end_of_the_text_is_the_result_although_the_rest_of_it_is_gone(
+    harness: Harness,
+) -> None:
     script = "seq 100000; while ! [ -e go ]; do sleep 0.02; done; exit 3"
 
     async def go() -> tuple[Ended, Ended]:
-        runtime = bench.runtime()
-        await runtime.start(bench.launch("sh", "-c", script))
-        await until_async("all is written", lambda: bench.directory().sizes().out == 588_895)
-        (bench.cwd / "go").touch()
-        whole = await bench.read(runtime)
+        runtime = harness.runtime()
+        await runtime.start(harness.launch("sh", "-c", script))
+        await until_async("all is written", lambda: harness.directory().sizes().out == 588_895)
+        (harness.cwd / "go").touch()
+        whole = await harness.read(runtime)
         directory = {"out": 588_895, "err": 0}
-        await runtime.discard(bench.ref(), cursor=588_895, positions=directory)
-        again = await bench.read(bench.runtime(), cursor=588_895, positions=directory)
+        await runtime.discard(harness.ref(), cursor=588_895, positions=directory)
+        again = await harness.read(harness.runtime(), cursor=588_895, positions=directory)
         return whole, again
 
     whole, again = asyncio.run(go())
@@ -122,48 +126,48 @@ def test_the_end_of_the_text_is_the_result_although_the_rest_of_it_is_gone(bench
 
 @pytest.mark.requirement("output:deleted-at-the-end")
 def test_the_output_of_an_ended_attempt_is_deleted_and_its_end_stays_on_record(
-    bench: Bench,
+    harness: Harness,
 ) -> None:
-    bench.ended("sh", "-c", "echo out; echo err >&2; exit 5")
+    harness.ended("sh", "-c", "echo out; echo err >&2; exit 5")
 
     async def go() -> Ended:
-        runtime = bench.runtime()
+        runtime = harness.runtime()
         for _ in range(2):
-            await runtime.discard(bench.ref(), cursor=0, positions={}, ended=True)
-        assert bench.directory().sizes() == Sizes(out=0, err=0)  # not there
-        return await bench.read(runtime, cursor=4, positions={"out": 4, "err": 4})
+            await runtime.discard(harness.ref(), cursor=0, positions={}, ended=True)
+        assert harness.directory().sizes() == Sizes(out=0, err=0)  # not there
+        return await harness.read(runtime, cursor=4, positions={"out": 4, "err": 4})
 
     ended = asyncio.run(go())
     assert [type(each) for each in ended.signals] == [Exited]
     assert ended.exited.exit == Exit(code=5)
     assert ended.pairs[-1][1] == 4
     assert ended.output == []
-    asyncio.run(bench.runtime().forget(bench.ref()))
-    assert not bench.directory().path.exists()
+    asyncio.run(harness.runtime().forget(harness.ref()))
+    assert not harness.directory().path.exists()
 
 
 @pytest.mark.requirement("output:deleted-at-the-end")
-def test_letting_go_of_what_was_forgotten_or_never_was_makes_nothing(bench: Bench) -> None:
+def test_letting_go_of_what_was_forgotten_or_never_was_makes_nothing(harness: Harness) -> None:
     async def go() -> None:
-        runtime = bench.runtime()
-        await runtime.discard(bench.ref(), cursor=9, positions={"out": 9, "err": 9}, ended=True)
-        await runtime.discard(bench.ref(), cursor=0, positions={})
+        runtime = harness.runtime()
+        await runtime.discard(harness.ref(), cursor=9, positions={"out": 9, "err": 9}, ended=True)
+        await runtime.discard(harness.ref(), cursor=0, positions={})
 
     asyncio.run(go())
-    assert not bench.directory().path.exists()
+    assert not harness.directory().path.exists()
 
 
 @pytest.mark.requirement("output:gone-bytes-are-no-output")
 @pytest.mark.usefixtures("can_punch")
-def test_a_reader_whose_place_was_lost_begins_behind_what_is_gone(bench: Bench) -> None:
+def test_a_reader_whose_place_was_lost_begins_behind_what_is_gone(harness: Harness) -> None:
     """A transcript that could not be kept: the zeros of the hole must not become its lines."""
     script = "seq 100000; echo odd >&2"
-    whole = bench.ended("sh", "-c", script)
-    directory = bench.directory().path
+    whole = harness.ended("sh", "-c", script)
+    directory = harness.directory().path
     (directory / "discarded").unlink(missing_ok=True)
     gone = 488_895  # behind the line 90000
     discard_before(directory, out=gone, err=0)
-    again = asyncio.run(bench.read(bench.runtime()))
+    again = asyncio.run(harness.read(harness.runtime()))
 
     behind = [
         output for output in whole.output if output.text == "odd" or int(output.text) > 80_000
@@ -182,14 +186,14 @@ def test_an_unreadable_record_counts_as_nothing_given_up(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("output:deleted-at-the-end")
-def test_what_cannot_be_discarded_is_an_error_that_can_be_repeated(bench: Bench) -> None:
-    bench.ended("echo", "said")
-    out = Path(bench.directory().out)
+def test_what_cannot_be_discarded_is_an_error_that_can_be_repeated(harness: Harness) -> None:
+    harness.ended("echo", "said")
+    out = Path(harness.directory().out)
     out.unlink()
     out.mkdir()  # no file that could be deleted
 
     with pytest.raises(RuntimeUnavailable, match="cannot discard output") as refused:
-        asyncio.run(bench.runtime().discard(bench.ref(), cursor=0, positions={}, ended=True))
+        asyncio.run(harness.runtime().discard(harness.ref(), cursor=0, positions={}, ended=True))
     assert refused.value.retryable
     out.rmdir()
-    asyncio.run(bench.runtime().discard(bench.ref(), cursor=0, positions={}, ended=True))
+    asyncio.run(harness.runtime().discard(harness.ref(), cursor=0, positions={}, ended=True))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_bench import until
+from tests.runtimes.attempt_harness import until
 
 from subagents.runtimes.process.launcher import REAPS_VARIABLE, Launcher
 from subagents.runtimes.process.processes import look

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_bench import Bench, off_loop, until
+from tests.runtimes.attempt_harness import Harness, off_loop, until
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.values import AttemptId
@@ -29,9 +29,9 @@ from subagents.runtimes.process.processes import (
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path) as bench:
-        yield bench
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    with Harness(tmp_path) as harness:
+        yield harness
 
 
 def _identity(pid: int) -> Identity:
@@ -49,28 +49,28 @@ STUBBORN = (
 
 
 @pytest.mark.requirement("runtimes:stop-ends-everything")
-def test_stop_ends_a_worker_that_ignores_term_with_all_its_descendants(bench: Bench) -> None:
+def test_stop_ends_a_worker_that_ignores_term_with_all_its_descendants(harness: Harness) -> None:
     """Own sessions, scrubbed environments and stopped processes do not save anybody."""
 
     async def go() -> list[Identity]:
-        runtime = bench.runtime()
-        await runtime.start(bench.launch("sh", "-c", STUBBORN))
+        runtime = harness.runtime()
+        await runtime.start(harness.launch("sh", "-c", STUBBORN))
         pids = [
-            int(await asyncio.to_thread(until, name, (lambda name=name: _line(bench.cwd / name))))
+            int(await asyncio.to_thread(until, name, (lambda name=name: _line(harness.cwd / name))))
             for name in ("session", "bare", "halted")
         ]
         found = [_identity(pid) for pid in pids]
         begun = time.monotonic()
-        await runtime.stop(bench.ref(), grace_s=0.3)
+        await runtime.stop(harness.ref(), grace_s=0.3)
         assert time.monotonic() - begun < 5
-        ended = await bench.read(runtime)
+        ended = await harness.read(runtime)
         assert ended.exited.exit == Exit(signal=9)
-        await runtime.stop(bench.ref(), grace_s=0.3)
+        await runtime.stop(harness.ref(), grace_s=0.3)
         return found
 
     for each in asyncio.run(go()):
         assert not alive(each)
-    assert bench.carriers() == []
+    assert harness.carriers() == []
 
 
 def _line(path: Path) -> str:
@@ -79,17 +79,17 @@ def _line(path: Path) -> str:
 
 
 @pytest.mark.requirement("runtimes:stop-is-gentle-first")
-def test_a_worker_that_heeds_term_ends_in_its_own_way_within_the_grace(bench: Bench) -> None:
+def test_a_worker_that_heeds_term_ends_in_its_own_way_within_the_grace(harness: Harness) -> None:
     async def go() -> None:
-        runtime = bench.runtime()
+        runtime = harness.runtime()
         await runtime.start(
-            bench.launch(
+            harness.launch(
                 "sh", "-c", "trap 'echo tidied; exit 3' TERM; echo up; while :; do sleep 0.02; done"
             )
         )
-        await asyncio.to_thread(until, "it is up", lambda: bench.directory().sizes().out)
-        await runtime.stop(bench.ref(), grace_s=20)
-        ended = await bench.read(runtime)
+        await asyncio.to_thread(until, "it is up", lambda: harness.directory().sizes().out)
+        await runtime.stop(harness.ref(), grace_s=20)
+        ended = await harness.read(runtime)
         assert ended.exited.exit == Exit(code=3)
         assert ended.result.text == "up\ntidied"
 
@@ -99,34 +99,34 @@ def test_a_worker_that_heeds_term_ends_in_its_own_way_within_the_grace(bench: Be
 
 
 @pytest.mark.requirement("runtimes:stop-is-gentle-first")
-def test_a_stopped_process_is_continued_so_that_it_can_heed_term(bench: Bench) -> None:
+def test_a_stopped_process_is_continued_so_that_it_can_heed_term(harness: Harness) -> None:
     async def go() -> None:
-        runtime = bench.runtime()
+        runtime = harness.runtime()
         started = await runtime.start(
-            bench.launch(
+            harness.launch(
                 "sh", "-c", "trap 'echo heeded; exit 0' TERM; echo up; while :; do sleep 0.02; done"
             )
         )
-        await asyncio.to_thread(until, "it is up", lambda: bench.directory().sizes().out)
+        await asyncio.to_thread(until, "it is up", lambda: harness.directory().sizes().out)
         assert started.pid is not None
         os.kill(started.pid, signal.SIGSTOP)
-        await runtime.stop(bench.ref(), grace_s=20)
-        assert (await bench.read(runtime)).result.text == "up\nheeded"
+        await runtime.stop(harness.ref(), grace_s=20)
+        assert (await harness.read(runtime)).result.text == "up\nheeded"
 
     asyncio.run(go())
 
 
 @pytest.mark.requirement("runtimes:stop-ends-everything")
-def test_stop_ends_what_a_worker_left_behind_when_it_exited(bench: Bench) -> None:
+def test_stop_ends_what_a_worker_left_behind_when_it_exited(harness: Harness) -> None:
     async def go() -> None:
-        runtime = bench.runtime()
-        await runtime.start(bench.launch("sh", "-c", "setsid sleep 60 & setsid yes & exit 0"))
-        assert (await bench.read(runtime)).exited.exit == Exit(code=0)
-        assert bench.carriers()
-        await runtime.stop(bench.ref(), grace_s=5)
+        runtime = harness.runtime()
+        await runtime.start(harness.launch("sh", "-c", "setsid sleep 60 & setsid yes & exit 0"))
+        assert (await harness.read(runtime)).exited.exit == Exit(code=0)
+        assert harness.carriers()
+        await runtime.stop(harness.ref(), grace_s=5)
 
     asyncio.run(go())
-    assert bench.carriers() == []
+    assert harness.carriers() == []
 
 
 DAEMONIZED = "(env -i setsid sh -c 'echo $$ > lost; exec sleep 602' &); "
@@ -135,21 +135,21 @@ DAEMONIZED = "(env -i setsid sh -c 'echo $$ > lost; exec sleep 602' &); "
 @pytest.mark.requirement("runtimes:stop-ends-everything")
 @pytest.mark.parametrize("then", ["exec sleep 60", "exit 0"])
 def test_stop_ends_an_orphan_without_our_environment_in_a_session_of_its_own(
-    bench: Bench, then: str
+    harness: Harness, then: str
 ) -> None:
     async def go() -> Identity:
-        runtime = bench.runtime()
-        await runtime.start(bench.launch("sh", "-c", DAEMONIZED + then))
-        lost = await asyncio.to_thread(until, "the orphan", lambda: _line(bench.cwd / "lost"))
+        runtime = harness.runtime()
+        await runtime.start(harness.launch("sh", "-c", DAEMONIZED + then))
+        lost = await asyncio.to_thread(until, "the orphan", lambda: _line(harness.cwd / "lost"))
         found = _identity(int(lost))
         if then == "exit 0":
-            assert (await bench.read(runtime)).exited.exit == Exit(code=0)
+            assert (await harness.read(runtime)).exited.exit == Exit(code=0)
             assert alive(found)
-        await runtime.stop(bench.ref(), grace_s=5)
+        await runtime.stop(harness.ref(), grace_s=5)
         return found
 
     assert not alive(asyncio.run(go()))
-    assert bench.carriers() == []
+    assert harness.carriers() == []
 
 
 RESTLESS = """
@@ -163,14 +163,14 @@ while True:
 
 
 @pytest.mark.requirement("runtimes:stop-ends-everything")
-def test_stop_ends_a_process_that_is_another_one_every_millisecond(bench: Bench) -> None:
+def test_stop_ends_a_process_that_is_another_one_every_millisecond(harness: Harness) -> None:
     async def go() -> Identity:
-        runtime = bench.runtime()
-        await runtime.start(bench.launch("env", "-i", sys.executable, "-S", "-c", RESTLESS))
-        shim = bench.directory().shim()
+        runtime = harness.runtime()
+        await runtime.start(harness.launch("env", "-i", sys.executable, "-S", "-c", RESTLESS))
+        shim = harness.directory().shim()
         assert shim is not None
-        assert (await bench.read(runtime)).exited.exit == Exit(code=0)
-        await runtime.stop(bench.ref(), grace_s=0)
+        assert (await harness.read(runtime)).exited.exit == Exit(code=0)
+        await runtime.stop(harness.ref(), grace_s=0)
         return shim
 
     # It ends by itself only when it has no child any more.
@@ -179,7 +179,7 @@ def test_stop_ends_a_process_that_is_another_one_every_millisecond(bench: Bench)
 
 @pytest.mark.requirement("runtimes:no-look-without-need")
 def test_nobody_looks_at_all_processes_after_a_worker_that_left_nothing_behind(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
 
@@ -190,63 +190,63 @@ def test_nobody_looks_at_all_processes_after_a_worker_that_left_nothing_behind(
     monkeypatch.setattr(processes, "scan", counted)
 
     async def go() -> None:
-        runtime = bench.runtime()
-        await runtime.start(bench.launch("sh", "-c", "sleep 0 & wait"))
-        await bench.read(runtime)
-        await runtime.stop(bench.ref(), grace_s=5)
+        runtime = harness.runtime()
+        await runtime.start(harness.launch("sh", "-c", "sleep 0 & wait"))
+        await harness.read(runtime)
+        await runtime.stop(harness.ref(), grace_s=5)
         assert not looks
         # Whoever gets the marker later is looked for again.
-        runtime.marker(bench.ref())
-        await runtime.stop(bench.ref(), grace_s=5)
+        runtime.marker(harness.ref())
+        await runtime.stop(harness.ref(), grace_s=5)
         assert looks
 
     asyncio.run(go())
 
 
 @pytest.mark.requirement("runtimes:stop-before-start")
-def test_an_attempt_that_was_stopped_before_it_started_never_starts(bench: Bench) -> None:
+def test_an_attempt_that_was_stopped_before_it_started_never_starts(harness: Harness) -> None:
     async def go() -> None:
-        runtime = bench.runtime()
-        await runtime.stop(bench.ref(), grace_s=5)
-        started = await runtime.start(bench.launch("touch", "ran"))
+        runtime = harness.runtime()
+        await runtime.stop(harness.ref(), grace_s=5)
+        started = await runtime.start(harness.launch("touch", "ran"))
         assert started.pid is None
-        ended = await bench.read(runtime)
+        ended = await harness.read(runtime)
         assert ended.vanished.error == "the worker was stopped before it started"
 
     asyncio.run(go())
-    assert not (bench.cwd / "ran").exists()
+    assert not (harness.cwd / "ran").exists()
 
 
 @pytest.mark.requirement("runtimes:stop-ends-only-its-own")
 def test_stop_leaves_other_attempts_and_other_installations_alone(
-    bench: Bench, tmp_path: Path
+    harness: Harness, tmp_path: Path
 ) -> None:
-    with Bench(tmp_path / "other") as other:
+    with Harness(tmp_path / "other") as other:
 
         async def go() -> None:
-            runtime = bench.runtime()
-            await runtime.start(bench.launch("sleep", "60", number=1))
-            await runtime.start(bench.launch("sleep", "60", number=2))
+            runtime = harness.runtime()
+            await runtime.start(harness.launch("sleep", "60", number=1))
+            await runtime.start(harness.launch("sleep", "60", number=2))
             await other.runtime().start(other.launch("sleep", "60", number=1))
-            await runtime.stop(bench.ref(1), grace_s=5)
+            await runtime.stop(harness.ref(1), grace_s=5)
 
         asyncio.run(go())
-        assert len(bench.carriers()) == 2
+        assert len(harness.carriers()) == 2
         assert len(other.carriers()) == 2
 
 
 @pytest.mark.requirement("runtimes:orphans")
-def test_orphans_are_live_workers_of_this_root_that_nobody_knows(bench: Bench) -> None:
+def test_orphans_are_live_workers_of_this_root_that_nobody_knows(harness: Harness) -> None:
     async def go() -> None:
-        runtime = bench.runtime()
+        runtime = harness.runtime()
         for number in (1, 2):
-            await runtime.start(bench.launch("sleep", "60", number=number))
-        known = {bench.ref(1).attempt_id}
+            await runtime.start(harness.launch("sleep", "60", number=number))
+        known = {harness.ref(1).attempt_id}
         found = await runtime.orphans(known)
 
-        worker = bench.directory(2).worker()
+        worker = harness.directory(2).worker()
         assert worker is not None
-        assert {attempt for attempt, _ in found} == {bench.ref(2).attempt_id}
+        assert {attempt for attempt, _ in found} == {harness.ref(2).attempt_id}
         assert worker.pid in {pid for _, pid in found}
         assert orphans("/elsewhere", ()) == []
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_bench import Bench, Ended, until, until_async
+from tests.runtimes.attempt_harness import Ended, Harness, until, until_async
 
 import subagents
 from subagents.domain.run.run import Exit
@@ -26,18 +26,18 @@ SHELLS = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Bench(tmp_path) as bench:
-        yield bench
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    with Harness(tmp_path) as harness:
+        yield harness
 
 
-def _daemon(bench: Bench, body: str) -> "subprocess.Popen[str]":
-    """Another process that works on the same attempts; ``body`` sees ``bench``."""
+def _daemon(harness: Harness, body: str) -> "subprocess.Popen[str]":
+    """Another process that works on the same attempts; ``body`` sees ``harness``."""
     program = (
         "import asyncio, sys\n"
-        "from pathlib import Path\nfrom tests.runtimes.attempt_bench import *\n"
+        "from pathlib import Path\nfrom tests.runtimes.attempt_harness import *\n"
         "from subagents.domain.run.signals import ProgressSeen\n"
-        f"bench = Bench(Path({str(bench.root.parent)!r}))\n{body}"
+        f"bench = Bench(Path({str(harness.root.parent)!r}))\n{body}"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program],
@@ -48,36 +48,36 @@ def _daemon(bench: Bench, body: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.requirement("runtimes:one-worker")
-def test_starting_twice_gives_one_worker_and_the_second_start_adopts_it(bench: Bench) -> None:
+def test_starting_twice_gives_one_worker_and_the_second_start_adopts_it(harness: Harness) -> None:
     async def go() -> None:
-        runtime, launch = bench.runtime(), bench.launch("sh", "-c", "echo $$; exec sleep 60")
+        runtime, launch = harness.runtime(), harness.launch("sh", "-c", "echo $$; exec sleep 60")
         first = await runtime.start(launch)
-        second = await bench.runtime().start(launch)
+        second = await harness.runtime().start(launch)
 
         assert not first.adopted
         assert second.adopted
         assert first.pid == second.pid
-        assert len(bench.carriers()) == 2  # the worker and its shim
-        await runtime.stop(bench.ref(), grace_s=5)
+        assert len(harness.carriers()) == 2  # the worker and its shim
+        await runtime.stop(harness.ref(), grace_s=5)
 
     asyncio.run(go())
 
 
 @pytest.mark.requirement("runtimes:one-worker")
-def test_an_ended_attempt_is_adopted_and_not_run_again(bench: Bench) -> None:
+def test_an_ended_attempt_is_adopted_and_not_run_again(harness: Harness) -> None:
     async def go() -> None:
-        runtime, launch = bench.runtime(), bench.launch("sh", "-c", "echo ran >> ran")
+        runtime, launch = harness.runtime(), harness.launch("sh", "-c", "echo ran >> ran")
         await runtime.start(launch)
-        await bench.read(runtime)
+        await harness.read(runtime)
         assert (await runtime.start(launch)).adopted
-        assert (await bench.read(runtime)).exited.exit == Exit(code=0)
+        assert (await harness.read(runtime)).exited.exit == Exit(code=0)
 
     asyncio.run(go())
-    assert (bench.cwd / "ran").read_text() == "ran\n"
+    assert (harness.cwd / "ran").read_text() == "ran\n"
 
 
 @pytest.mark.requirement("runtimes:one-worker")
-def test_starting_at_the_same_time_in_several_processes_gives_one_worker(bench: Bench) -> None:
+def test_starting_at_the_same_time_in_several_processes_gives_one_worker(harness: Harness) -> None:
     body = (
         "launch = bench.launch('sh', '-c', 'echo $$ >> started; exec sleep 60')\n"
         "print('ready', flush=True)\n"
@@ -85,14 +85,14 @@ def test_starting_at_the_same_time_in_several_processes_gives_one_worker(bench: 
         "started = asyncio.run(bench.runtime().start(launch))\n"
         "print(started.pid, started.adopted)\n"
     )
-    daemons = [_daemon(bench, body) for _ in range(4)]
+    daemons = [_daemon(harness, body) for _ in range(4)]
     for daemon in daemons:
         assert daemon.stdout is not None
         assert daemon.stdout.readline() == "ready\n"
-    (bench.cwd / "go").touch()
+    (harness.cwd / "go").touch()
     answers = [daemon.communicate(timeout=20)[0].split() for daemon in daemons]
 
-    [pid] = (bench.cwd / "started").read_text().split()
+    [pid] = (harness.cwd / "started").read_text().split()
     assert {answer[0] for answer in answers} == {pid}
     assert sorted(answer[1] for answer in answers) == ["False", "True", "True", "True"]
 
@@ -131,8 +131,8 @@ def _shell(name: str) -> list[str]:
         ("kill -INT $$", Exit(signal=2)),
     ],
 )
-def test_the_exit_is_what_the_worker_ended_with(bench: Bench, script: str, exit_: Exit) -> None:
-    assert bench.ended("sh", "-c", script).exited.exit == exit_
+def test_the_exit_is_what_the_worker_ended_with(harness: Harness, script: str, exit_: Exit) -> None:
+    assert harness.ended("sh", "-c", script).exited.exit == exit_
 
 
 @pytest.mark.requirement("runtimes:exit-recorded")
@@ -158,8 +158,8 @@ def test_every_shell_records_the_end_of_a_worker_when_the_whole_group_is_signall
 
 
 @pytest.mark.requirement("runtimes:signals-not-ignored")
-def test_the_worker_ignores_no_signal_because_of_the_shim(bench: Bench) -> None:
-    ended = bench.ended("grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status")
+def test_the_worker_ignores_no_signal_because_of_the_shim(harness: Harness) -> None:
+    ended = harness.ended("grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status")
     # Whoever started this test may ignore some, such as a shell that put it into the background.
     own = re.findall(
         r"^Sig(?:Ign|Blk):\s*(\w+)$", Path("/proc/self/status").read_text(), re.MULTILINE
@@ -170,14 +170,14 @@ def test_the_worker_ignores_no_signal_because_of_the_shim(bench: Bench) -> None:
 
 
 @pytest.mark.requirement("runtimes:survives-daemon")
-def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(bench: Bench) -> None:
+def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(harness: Harness) -> None:
     script = (
         'echo \'{"subagents":"progress","phase":"one"}\'; '
         "while ! [ -e go ]; do sleep 0.02; done; "
         'echo \'{"subagents":"progress","phase":"two"}\'; exit 7'
     )
     daemon = _daemon(
-        bench,
+        harness,
         "async def go():\n"
         "    runtime = bench.runtime()\n"
         f"    print((await runtime.start(bench.launch('sh', '-c', {script!r}))).pid)\n"
@@ -192,11 +192,11 @@ def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(bench: Bench) -
     daemon.communicate(timeout=20)
 
     async def go() -> Ended:
-        runtime = bench.runtime()
-        started = await runtime.start(bench.launch("sh", "-c", script))
+        runtime = harness.runtime()
+        started = await runtime.start(harness.launch("sh", "-c", script))
         assert (started.adopted, started.pid) == (True, pid)
-        (bench.cwd / "go").touch()
-        return await bench.read(runtime, cursor=cursor)
+        (harness.cwd / "go").touch()
+        return await harness.read(runtime, cursor=cursor)
 
     ended = asyncio.run(go())
     assert [each.progress.phase for each in ended.signals if isinstance(each, ProgressSeen)] == [
@@ -206,12 +206,14 @@ def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(bench: Bench) -
 
 
 @pytest.mark.requirement("runtimes:survives-daemon")
-def test_an_attempt_that_ended_while_no_daemon_ran_is_settled_from_its_files(bench: Bench) -> None:
-    asyncio.run(bench.runtime().start(bench.launch("sh", "-c", "echo said; exit 5")))
-    until("the exit is recorded", bench.directory().exit)
+def test_an_attempt_that_ended_while_no_daemon_ran_is_settled_from_its_files(
+    harness: Harness,
+) -> None:
+    asyncio.run(harness.runtime().start(harness.launch("sh", "-c", "echo said; exit 5")))
+    until("the exit is recorded", harness.directory().exit)
 
     for _ in range(2):  # as often as asked, until it is forgotten
-        ended = asyncio.run(bench.read(bench.runtime()))
+        ended = asyncio.run(harness.read(harness.runtime()))
         assert ended.exited.exit == Exit(code=5)
         assert ended.result.text == "said"
 
@@ -219,7 +221,7 @@ def test_an_attempt_that_ended_while_no_daemon_ran_is_settled_from_its_files(ben
 @pytest.mark.requirement("runtimes:pid-reuse-refused")
 @pytest.mark.parametrize("forged", ["start time", "boot"])
 def test_a_process_that_only_has_the_recorded_id_is_neither_believed_nor_signalled(
-    bench: Bench, forged: str
+    harness: Harness, forged: str
 ) -> None:
     stranger = subprocess.Popen(["sleep", "60"])
     try:
@@ -229,14 +231,14 @@ def test_a_process_that_only_has_the_recorded_id_is_neither_believed_nor_signall
             boot = "00000000-0000-0000-0000-000000000000"
         else:
             start = str(int(start) - 1)
-        directory = bench.directory()
+        directory = harness.directory()
         directory.create({})
         who = f"shim {stranger.pid} {start}\nworker {stranger.pid} {start}\nboot {boot}\n"
         (directory.path / "claim").write_text(f"shim {stranger.pid} {start}\nboot {boot}\n")
         (directory.path / "pid").write_text(f"{who}session {stranger.pid}\n")
 
-        ended = asyncio.run(bench.read(bench.runtime()))
-        asyncio.run(bench.runtime().stop(bench.ref(), grace_s=0))
+        ended = asyncio.run(harness.read(harness.runtime()))
+        asyncio.run(harness.runtime().stop(harness.ref(), grace_s=0))
 
         assert "its exit was not recorded" in ended.vanished.error
         assert stranger.poll() is None
@@ -246,19 +248,21 @@ def test_a_process_that_only_has_the_recorded_id_is_neither_believed_nor_signall
 
 
 @pytest.mark.requirement("runtimes:dead-shim")
-def test_a_worker_whose_shim_was_killed_is_followed_and_its_exit_is_unknown(bench: Bench) -> None:
+def test_a_worker_whose_shim_was_killed_is_followed_and_its_exit_is_unknown(
+    harness: Harness,
+) -> None:
     async def go() -> Ended:
-        runtime = bench.runtime()
+        runtime = harness.runtime()
         await runtime.start(
-            bench.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; echo late")
+            harness.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; echo late")
         )
-        shim = bench.directory().shim()
+        shim = harness.directory().shim()
         assert shim is not None
         os.kill(shim.pid, signal.SIGKILL)
-        reading = asyncio.create_task(bench.read(runtime))
+        reading = asyncio.create_task(harness.read(runtime))
         await until_async("the shim is gone", lambda: not alive(shim))
         assert not reading.done()
-        (bench.cwd / "go").touch()
+        (harness.cwd / "go").touch()
         return await reading
 
     ended = asyncio.run(go())
@@ -267,69 +271,71 @@ def test_a_worker_whose_shim_was_killed_is_followed_and_its_exit_is_unknown(benc
 
 
 @pytest.mark.requirement("runtimes:vanished")
-def test_an_attempt_killed_with_its_shim_vanishes_and_keeps_its_output(bench: Bench) -> None:
-    asyncio.run(bench.runtime().start(bench.launch("sh", "-c", "echo partial; exec sleep 60")))
-    until("it spoke", lambda: bench.directory().sizes().out)
-    shim, worker = bench.directory().shim(), bench.directory().worker()
+def test_an_attempt_killed_with_its_shim_vanishes_and_keeps_its_output(harness: Harness) -> None:
+    asyncio.run(harness.runtime().start(harness.launch("sh", "-c", "echo partial; exec sleep 60")))
+    until("it spoke", lambda: harness.directory().sizes().out)
+    shim, worker = harness.directory().shim(), harness.directory().worker()
     assert shim is not None
     assert worker is not None
     for each in (shim, worker):
         os.kill(each.pid, signal.SIGKILL)
     until("both are gone", lambda: not alive(shim) and not alive(worker))
 
-    ended = asyncio.run(bench.read(bench.runtime()))
+    ended = asyncio.run(harness.read(harness.runtime()))
     assert "the worker is gone and its exit was not recorded" in ended.vanished.error
     assert ended.result.text == "partial"
 
 
 @pytest.mark.requirement("runtimes:vanished")
-def test_an_attempt_that_nobody_started_vanishes_at_once(bench: Bench) -> None:
-    ended = asyncio.run(bench.read(bench.runtime()))
+def test_an_attempt_that_nobody_started_vanishes_at_once(harness: Harness) -> None:
+    ended = asyncio.run(harness.read(harness.runtime()))
     assert ended.vanished.error == "the worker was never started: it has no attempt directory"
 
 
 @pytest.mark.requirement("runtimes:vanished")
-def test_a_claim_whose_shim_died_before_the_worker_ran_is_not_started_again(bench: Bench) -> None:
-    directory = bench.directory()
+def test_a_claim_whose_shim_died_before_the_worker_ran_is_not_started_again(
+    harness: Harness,
+) -> None:
+    directory = harness.directory()
     directory.create({})
     (directory.path / "claim").write_text("shim 1 0\nboot 0\n")
 
     async def go() -> Ended:
-        runtime = bench.runtime()
-        started = await runtime.start(bench.launch("touch", "ran"))
+        runtime = harness.runtime()
+        started = await runtime.start(harness.launch("touch", "ran"))
         assert (started.adopted, started.pid) == (True, None)
-        return await bench.read(runtime)
+        return await harness.read(runtime)
 
     assert "claimed but never ran" in asyncio.run(go()).vanished.error
-    assert not (bench.cwd / "ran").exists()
+    assert not (harness.cwd / "ran").exists()
 
 
 @pytest.mark.requirement("runtimes:output-is-bounded-at-exit")
 def test_what_children_write_after_the_worker_ended_is_not_waited_for(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.ended("sh", "-c", "echo mine; echo theirs")
+    harness.ended("sh", "-c", "echo mine; echo theirs")
     monkeypatch.setattr(AttemptDirectory, "sizes", lambda _place: Sizes(out=len("mine\n"), err=0))
-    ended = asyncio.run(bench.read(bench.runtime()))
+    ended = asyncio.run(harness.read(harness.runtime()))
 
     assert ended.result.text == "mine"
     assert ended.pairs[-1][1] == len("mine\n")
 
 
 @pytest.mark.requirement("runtimes:no-zombies")
-def test_ended_workers_leave_no_zombie_and_no_descriptor(bench: Bench) -> None:
+def test_ended_workers_leave_no_zombie_and_no_descriptor(harness: Harness) -> None:
     async def go() -> None:
-        runtime = bench.runtime()
-        await runtime.start(bench.launch("true"))
-        await bench.read(runtime)
+        runtime = harness.runtime()
+        await runtime.start(harness.launch("true"))
+        await harness.read(runtime)
         before = _descriptors()
         for number in range(2, 6):
-            await runtime.start(bench.launch("true", number=number))
-            await bench.read(runtime, number=number)
+            await runtime.start(harness.launch("true", number=number))
+            await harness.read(runtime, number=number)
         assert _descriptors() == before
 
     asyncio.run(go())
-    shims = [bench.directory(number).shim() for number in range(1, 6)]
+    shims = [harness.directory(number).shim() for number in range(1, 6)]
     assert not [each for each in shims if each is None or Path(f"/proc/{each.pid}").exists()]
 
 
@@ -339,36 +345,36 @@ def _descriptors() -> int:
 
 @pytest.mark.requirement("runtimes:watch-can-be-left")
 def test_a_watch_that_is_cancelled_leaves_the_worker_alone_and_can_begin_again(
-    bench: Bench,
+    harness: Harness,
 ) -> None:
     async def go() -> Ended:
-        runtime = bench.runtime()
+        runtime = harness.runtime()
         await runtime.start(
-            bench.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; echo fine")
+            harness.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; echo fine")
         )
         before = _descriptors()
-        reading = asyncio.create_task(bench.read(runtime))
+        reading = asyncio.create_task(harness.read(runtime))
         await until_async("it is watched", lambda: _descriptors() > before)
         reading.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await reading
         # A read that was under way on its thread still closes its file.
         await until_async("all is closed", lambda: _descriptors() == before)
-        (bench.cwd / "go").touch()
-        return await bench.read(runtime)
+        (harness.cwd / "go").touch()
+        return await harness.read(runtime)
 
     assert asyncio.run(go()).result.text == "fine"
 
 
 @pytest.mark.requirement("runtimes:handoff-is-prompt")
-def test_an_exit_is_handed_over_long_before_the_next_poll(bench: Bench) -> None:
+def test_an_exit_is_handed_over_long_before_the_next_poll(harness: Harness) -> None:
     async def go() -> float:
-        runtime, loop = bench.runtime(), asyncio.get_running_loop()
+        runtime, loop = harness.runtime(), asyncio.get_running_loop()
         best_s = float("inf")
         for number in range(1, 4):
-            await runtime.start(bench.launch("sleep", "0.2", number=number))
+            await runtime.start(harness.launch("sleep", "0.2", number=number))
             begun = loop.time()
-            await bench.read(runtime, number=number)
+            await harness.read(runtime, number=number)
             best_s = min(best_s, loop.time() - begun)
         return best_s
 
@@ -377,15 +383,15 @@ def test_an_exit_is_handed_over_long_before_the_next_poll(bench: Bench) -> None:
 
 
 @pytest.mark.requirement("runtimes:stdin-fifo")
-def test_a_fifo_as_stdin_blocks_nobody_and_feeds_a_line(bench: Bench) -> None:
+def test_a_fifo_as_stdin_blocks_nobody_and_feeds_a_line(harness: Harness) -> None:
     async def go() -> Ended:
-        runtime, directory = bench.runtime(), bench.directory()
+        runtime, directory = harness.runtime(), harness.directory()
         directory.create({})
         os.mkfifo(directory.path / "stdin")
-        started = await runtime.start(bench.launch("sh", "-c", "read line; echo got $line"))
+        started = await runtime.start(harness.launch("sh", "-c", "read line; echo got $line"))
         assert started.pid is not None  # it runs before anybody writes
         (directory.path / "stdin").write_text("a line\n")
-        return await bench.read(runtime)
+        return await harness.read(runtime)
 
     assert asyncio.run(go()).result.text == "got a line"
 
@@ -424,61 +430,61 @@ def _fill(directory: Path) -> Path:
 def test_an_exit_that_did_not_fit_on_the_disk_is_recorded_when_there_is_room(
     small_disk: Path,
 ) -> None:
-    with Bench(small_disk) as bench:
+    with Harness(small_disk) as harness:
 
         async def go() -> Ended:
-            runtime = bench.runtime()
+            runtime = harness.runtime()
             await runtime.start(
-                bench.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; exit 9")
+                harness.launch("sh", "-c", "while ! [ -e go ]; do sleep 0.02; done; exit 9")
             )
-            worker, shim = bench.directory().worker(), bench.directory().shim()
+            worker, shim = harness.directory().worker(), harness.directory().shim()
             assert worker is not None
             assert shim is not None
-            (bench.cwd / "go").touch()
+            (harness.cwd / "go").touch()
             filler = _fill(small_disk)
             await until_async("the worker ended", lambda: not alive(worker))
-            await until_async("an exit was tried", (bench.directory().path / "exit").exists)
-            assert bench.directory().exit() is None
+            await until_async("an exit was tried", (harness.directory().path / "exit").exists)
+            assert harness.directory().exit() is None
             assert alive(shim)
             filler.unlink()
-            return await bench.read(runtime)
+            return await harness.read(runtime)
 
         assert asyncio.run(go()).exited.exit == Exit(code=9)
 
 
 @pytest.mark.requirement("runtimes:full-disk")
 def test_a_start_on_a_full_disk_starts_nothing_and_can_be_repeated(small_disk: Path) -> None:
-    with Bench(small_disk) as bench:
+    with Harness(small_disk) as harness:
         filler = _fill(small_disk)
         with pytest.raises(RuntimeUnavailable, match="cannot start a worker") as refused:
-            bench.ended("true")
+            harness.ended("true")
         assert refused.value.retryable
         filler.unlink()
-        assert bench.ended("true").exited.exit == Exit(code=0)
+        assert harness.ended("true").exited.exit == Exit(code=0)
 
 
 @pytest.mark.requirement("runtimes:forget")
-def test_forgetting_deletes_the_attempt_and_nothing_else(bench: Bench) -> None:
-    bench.ended("true")
-    other = AttemptDirectory(bench.root, bench.ref().run_id, 2)
+def test_forgetting_deletes_the_attempt_and_nothing_else(harness: Harness) -> None:
+    harness.ended("true")
+    other = AttemptDirectory(harness.root, harness.ref().run_id, 2)
     other.create({"task": b"kept"})
 
     async def go() -> None:
         for _ in range(2):
-            await bench.runtime().forget(bench.ref())
-        assert not bench.directory().path.exists()
+            await harness.runtime().forget(harness.ref())
+        assert not harness.directory().path.exists()
         assert other.path.exists()
-        await bench.runtime().forget(bench.ref(2))
+        await harness.runtime().forget(harness.ref(2))
 
     asyncio.run(go())
-    assert list(bench.root.iterdir()) == []
+    assert list(harness.root.iterdir()) == []
 
 
 @pytest.mark.requirement("runtimes:forget")
 def test_a_file_that_goes_while_an_attempt_is_deleted_leaves_no_other_behind(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = AttemptDirectory(bench.root, bench.ref().run_id, 2)
+    place = AttemptDirectory(harness.root, harness.ref().run_id, 2)
     place.create({"task": b"secret", "out": b"said"})
     unlink = os.unlink
 
@@ -494,48 +500,50 @@ def test_a_file_that_goes_while_an_attempt_is_deleted_leaves_no_other_behind(
 
 
 @pytest.mark.requirement("runtimes:private-files")
-def test_attempt_files_are_private_and_ids_cannot_leave_the_root(bench: Bench) -> None:
-    bench.ended("sh", "-c", "umask")
-    for path in (bench.root, bench.directory().path.parent, bench.directory().path):
+def test_attempt_files_are_private_and_ids_cannot_leave_the_root(harness: Harness) -> None:
+    harness.ended("sh", "-c", "umask")
+    for path in (harness.root, harness.directory().path.parent, harness.directory().path):
         assert path.stat().st_mode & 0o777 == 0o700
     with pytest.raises(UsageError, match="cannot name a directory"):
-        AttemptDirectory(bench.root, type(bench.ref().run_id)("../r-x"), 1)
+        AttemptDirectory(harness.root, type(harness.ref().run_id)("../r-x"), 1)
 
 
 # -- attempts of 0.1.0 --------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("runtimes:one-worker")
-def test_a_worker_that_a_daemon_of_0_1_0_started_is_adopted_read_and_ended(bench: Bench) -> None:
+def test_a_worker_that_a_daemon_of_0_1_0_started_is_adopted_read_and_ended(
+    harness: Harness,
+) -> None:
     """Its shim's path, its marker and its files are written out: they are what 0.1.0 left."""
-    directory = bench.root / "r-bench" / "1"
+    directory = harness.root / "r-bench" / "1"
     directory.mkdir(parents=True)
     shim = Path(subagents.__file__).parent / "runtimes" / "shim.sh"
     script = 'echo hello; echo \'{"subagents":"text","text":"half"}\'; exec sleep 60'
     starter = subprocess.Popen(
         ["/bin/sh", str(shim), str(directory), "/bin/sh", "-c", script],
-        cwd=bench.cwd,
+        cwd=harness.cwd,
         env={
             "PATH": os.environ["PATH"],
             "SUBAGENTS_ATTEMPT": "r-bench#1",
-            "SUBAGENTS_ATTEMPTS_DIR": str(bench.root),
+            "SUBAGENTS_ATTEMPTS_DIR": str(harness.root),
         },
         start_new_session=True,
     )
 
     async def go() -> Ended:
-        runtime = bench.runtime()
-        started = await runtime.start(bench.launch("sh", "-c", "echo ran >> ran"))
+        runtime = harness.runtime()
+        started = await runtime.start(harness.launch("sh", "-c", "echo ran >> ran"))
         assert started.adopted
         assert started.pid is not None
-        assert runtime.attempt_of(started.pid) == bench.ref().attempt_id
+        assert runtime.attempt_of(started.pid) == harness.ref().attempt_id
         await until_async("its output", lambda: "half" in (directory / "out").read_text())
-        await runtime.stop(bench.ref(), grace_s=5)
-        return await bench.read(runtime)
+        await runtime.stop(harness.ref(), grace_s=5)
+        return await harness.read(runtime)
 
     ended = asyncio.run(go())
     starter.wait()
     assert [each.text for each in ended.output if each.text] == ["hello", "half"]
     assert ended.exited.exit == Exit(signal=signal.SIGTERM)
-    assert not bench.carriers()
-    assert not (bench.cwd / "ran").exists()
+    assert not harness.carriers()
+    assert not (harness.cwd / "ran").exists()

@@ -44,7 +44,7 @@ def off_loop(work: Callable[[], T], /) -> Awaitable[T]:
     return asyncio.to_thread(work)
 
 
-class Bench:
+class Harness:
     """An attempts directory of its own, and short ways to start and read attempts in it."""
 
     def __init__(self, root: Path) -> None:

@@ -92,8 +92,8 @@ def check_output(name: str, answer: Answer) -> None:
 
 
 @dataclass
-class Seat:
-    """One caller, as a door would make it out."""
+class ToolCaller:
+    """One caller, as a server would identify it."""
 
     home: Home
     caller: Caller
@@ -151,19 +151,19 @@ class Seat:
         await until(is_there)
         return await self.home.services.queries.run(RunId(run_id))
 
-    def elsewhere(self, name: str, **changes: Any) -> "Seat":
+    def elsewhere(self, name: str, **changes: Any) -> "ToolCaller":
         """Another top-level session of the same daemon."""
         caller = replace(
             self.caller, session=SessionKey(f"agent:main:{name}"), reader=name, **changes
         )
-        return Seat(self.home, caller)
+        return ToolCaller(self.home, caller)
 
-    async def worker(self, agent: str = "boss", **arguments: Any) -> "Seat":
-        """The seat of a new run's agent, while it works."""
+    async def worker(self, agent: str = "boss", **arguments: Any) -> "ToolCaller":
+        """As a new run's agent, while it works."""
         run_id = await self.spawn(agent, **arguments)
         return self.of(await self.until_phase(run_id, "running"))
 
-    def of(self, run: Run) -> "Seat":
+    def of(self, run: Run) -> "ToolCaller":
         caller = Caller(
             session=run.session_key,
             reader=str(run.session_key),
@@ -172,7 +172,7 @@ class Seat:
             run_id=run.id,
             attempt=len(run.attempts),
         )
-        return Seat(self.home, caller)
+        return ToolCaller(self.home, caller)
 
     @property
     def run_id(self) -> RunId:
@@ -181,11 +181,11 @@ class Seat:
         return self.caller.run_id
 
 
-Scenario = Callable[[Seat], Awaitable[None]]
+Scenario = Callable[[ToolCaller], Awaitable[None]]
 
 
 def play(tmp_path: Path, scenario: Scenario, config: str = CONFIG) -> None:
-    """Run the scenario from the seat of a top-level session of a daemon of its own."""
+    """Run the scenario as a top-level session of a daemon of its own."""
 
     async def whole() -> None:
         long = config.replace("RESULT", "é" * LONG_CHARS)
@@ -198,7 +198,7 @@ def play(tmp_path: Path, scenario: Scenario, config: str = CONFIG) -> None:
                 is_operator=True,
                 cwd=home.cwd,
             )
-            await scenario(Seat(home, caller))
+            await scenario(ToolCaller(home, caller))
 
     asyncio.run(whole())
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 ME = RunId("r-abcdefghjk")
 
 
-class Bench:
+class Harness:
     """Worktrees below a temporary directory; every call is a loop of its own."""
 
     def __init__(self, root: Path) -> None:
@@ -57,8 +57,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from subagents.errors import ConfigError
 ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/home/somebody"}
 
 
-class Place:
+class ConfigHome:
     """A home with its user file, and a project directory with its own."""
 
     def __init__(self, root: Path) -> None:
@@ -38,8 +38,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def home(tmp_path: Path) -> ConfigHome:
+    return ConfigHome(tmp_path)
 
 
 LIMIT = "agents.defaults.subagents.max_concurrent"
