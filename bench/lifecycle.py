@@ -92,7 +92,7 @@ def settings_for(script: tuple[dict[str, object], ...], *, slots: int = 10_000) 
 
 
 def engine_on(store: SqliteStore, settings: Settings) -> Engine:
-    """An engine as the daemon has it, without its doors."""
+    """An engine as the daemon has it, without its servers."""
     clock = SystemClock()
     verifier = Verifier(DaemonThreads("verify"), clock, commands_allowed=False)
     return Engine(

@@ -37,7 +37,7 @@ def test_every_error_keeps_its_code_exit_code_and_retryability() -> None:
 
 
 @pytest.mark.requirement("errors:stable")
-def test_an_error_is_one_document_at_every_door() -> None:
+def test_an_error_is_one_document_on_every_interface() -> None:
     error = Forbidden("too deep", guardrail="depth", hint="raise it")
 
     assert error.to_wire() == {

@@ -64,7 +64,7 @@ class SubagentsError(Exception):
         self.details: Mapping[str, object] = dict(details or {})
 
     def to_wire(self) -> dict[str, object]:
-        """``{code, message, details, retryable, hint}``: the error document of every door."""
+        """``{code, message, details, retryable, hint}``: the error document of every interface."""
         return {
             "code": self.code,
             "message": self.message,

@@ -163,7 +163,7 @@ def test_a_plan_fans_in_and_is_refused_whole_when_it_goes_in_a_circle(tmp_path: 
 
 
 @pytest.mark.requirement("python:errors")
-def test_errors_are_those_of_every_other_door(tmp_path: Path) -> None:
+def test_errors_are_those_of_every_other_client(tmp_path: Path) -> None:
     async def work(sub: Orchestrator) -> None:
         with pytest.raises(UsageError, match='did you mean "retryCount"'):
             await sub.spawn("x", agent="command", retry_cuont=3)  # type: ignore[call-arg]  # what a checker would have found

@@ -246,7 +246,7 @@ def create_app(port: int) -> Starlette:
     )
     manager = StreamableHTTPSessionManager(server, stateless=True, security_settings=security)
 
-    class Door:
+    class Endpoint:
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
             await manager.handle_request(scope, receive, send)
 
@@ -255,7 +255,7 @@ def create_app(port: int) -> Starlette:
         async with manager.run():
             yield
 
-    return Starlette(routes=[Route("/mcp", Door())], lifespan=lifespan)
+    return Starlette(routes=[Route("/mcp", Endpoint())], lifespan=lifespan)
 
 
 if __name__ == "__main__":

@@ -213,9 +213,9 @@ def fixture_rows(programs: Programs, place: Path) -> list[Row]:
 
 
 def inspected(programs: Programs, url: str, token: str, home: Path) -> list[str]:
-    """What the inspector's command line sees over both doors."""
+    """What the inspector's command line sees over both transports."""
     own = str(Path(sys.executable).parent / "subagents")
-    doors = {
+    transports = {
         "stdio": ["--cli", own, "mcp", "--session", "inspector"],
         "HTTP": ["--cli", url, "--transport", "http", "--header", f"Authorization: Bearer {token}"],
     }
@@ -230,15 +230,15 @@ def inspected(programs: Programs, url: str, token: str, home: Path) -> list[str]
     # Over HTTP nobody knows where the client works, so it has to say.
     spawn += ["--tool-arg", f"cwd={home}"]
     lines = []
-    for door, words in doors.items():
+    for transport, words in transports.items():
         for method in (["tools/list"], ["tools/call", *spawn]):
             command = [*words, "--method", *method]
-            if door == "stdio":
+            if transport == "stdio":
                 command += ["-e", f"SUBAGENTS_HOME={home}", "-e", f"PATH={os.environ['PATH']}"]
             said = programs.run(
                 "inspector", inspector_entry(programs), *command, env={"SUBAGENTS_HOME": str(home)}
             )
-            lines.append(f"{door} {method[0]}: {_said(said)}")
+            lines.append(f"{transport} {method[0]}: {_said(said)}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""An ACP agent works for a real daemon: our own small one (``acp_agent``), behind the same doors.
+"""An ACP agent works for a real daemon: our own small one (``acp_agent``).
 
 What every runtime must do is in ``runtime_cells``; here is also what only this protocol has.
 """

@@ -371,16 +371,16 @@ def test_mcp_clients_killed_while_they_wait_take_nothing_with_them(tmp_path: Pat
 
 
 @pytest.mark.requirement("e2e:fifty:mcp", "e2e:fifty:never", "delivery:consumed-once")
-def test_an_mcp_client_that_comes_when_all_is_over_beside_another_door_takes_none_twice(
+def test_an_mcp_client_that_comes_when_all_is_over_beside_another_channel_takes_none_twice(
     tmp_path: Path,
 ) -> None:
     with fifty_at_work(tmp_path) as (home, fifty):
         fifty.end()
         fifty.until_all_ended()
-        doors = [McpClient(home, "auto"), Reader(home, "line"), McpClient(home, "legacy")]
-        for door in doors:
-            door.finish()
+        channels = [McpClient(home, "auto"), Reader(home, "line"), McpClient(home, "legacy")]
+        for channel in channels:
+            channel.finish()
 
-        fifty.check(*doors)
-        handed = [message for door in doors for message in door.all_of("handed")]
+        fifty.check(*channels)
+        handed = [message for channel in channels for message in channel.all_of("handed")]
         assert sorted(handed) == sorted(fifty.messages)

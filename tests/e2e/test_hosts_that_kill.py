@@ -52,7 +52,7 @@ END
     exec sleep 600
 }} | "$0" mcp
 """
-DOORS: Mapping[str, list[str]] = {
+CLIENTS: Mapping[str, list[str]] = {
     "command": [PROGRAM, "spawn", TASK, "--agent", "sh", "--label", "it"],
     "bridge": ["sh", "-c", BY_BRIDGE, PROGRAM],
     "python": [sys.executable, "-c", BY_PYTHON, TASK],
@@ -92,11 +92,11 @@ def home(tmp_path: Path) -> Iterator[LiveHome]:
 
 
 @pytest.mark.requirement("daemon:outlives-its-starter")
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("client", CLIENTS)
 def test_the_end_of_all_processes_of_a_host_ends_neither_daemon_nor_worker(
-    home: LiveHome, door: str
+    home: LiveHome, client: str
 ) -> None:
-    assert_outlives(home, DOORS[door], children_of)
+    assert_outlives(home, CLIENTS[client], children_of)
 
 
 @pytest.mark.requirement("daemon:outlives-its-starter")
@@ -104,7 +104,7 @@ def test_the_end_of_all_processes_of_a_host_ends_neither_daemon_nor_worker(
 def test_no_group_session_or_variable_of_a_host_reaches_daemon_or_worker(
     home: LiveHome, found: Callable[[int], set[int]]
 ) -> None:
-    assert_outlives(home, DOORS["command"], found)
+    assert_outlives(home, CLIENTS["command"], found)
 
 
 def assert_outlives(home: LiveHome, argv: list[str], found: Callable[[int], set[int]]) -> None:

@@ -308,7 +308,7 @@ def test_a_daemon_killed_while_a_courier_is_under_way_sends_it_again_under_the_s
         assert readers(home, run_id) == ["command"]
 
 
-@pytest.mark.requirement("delivery:one-door-at-a-time")
+@pytest.mark.requirement("delivery:one-channel-at-a-time")
 def test_a_requester_that_waits_is_told_by_its_wait_and_its_courier_is_not_called(
     tmp_path: Path,
 ) -> None:
@@ -326,7 +326,7 @@ def test_a_requester_that_waits_is_told_by_its_wait_and_its_courier_is_not_calle
             for event in home.events(run_id, DeliverySettled)
         ]
         told = set(chat.told)
-        # One that ended before the wait began may have been pushed; none was told by both doors.
+        # One that ended before the wait began may have been pushed; none was told by both channels.
         for run_id in run_ids:
             assert readers(home, run_id) == (["command"] if run_id in told else [home.reader])
         assert any(isinstance(outcome, Deferred) for outcome in waited)

@@ -1,4 +1,4 @@
-"""A worker repeats every secret it knows at every door: none of them arrives anywhere."""
+"""A worker repeats every secret it knows at every interface: none of them arrives anywhere."""
 
 import json
 import sys
@@ -95,7 +95,7 @@ def leaked(text: str) -> list[str]:
 
 
 def answers(home: LiveHome, run_id: str) -> dict[str, Document]:
-    """Everything that can be asked about a run, at every door that answers."""
+    """Everything that can be asked about a run, at every interface that answers."""
     run = f"/v1/runs/{run_id}"
     found = {
         path: home.get(path, **query)
@@ -128,7 +128,7 @@ def answers(home: LiveHome, run_id: str) -> dict[str, Document]:
     return found
 
 
-@pytest.mark.requirement("redact:every-door")
+@pytest.mark.requirement("redact:every-interface")
 def test_no_planted_secret_reaches_the_database_a_file_or_an_answer(tmp_path: Path) -> None:
     script = tmp_path / "blabber.py"
     script.write_text(BLABBER)
@@ -154,9 +154,9 @@ def test_no_planted_secret_reaches_the_database_a_file_or_an_answer(tmp_path: Pa
         # -- it was all said, and is all there without the secrets
         for run_id in runs:
             found = answers(home, run_id)
-            for door, document in found.items():
-                assert leaked(json.dumps(document, ensure_ascii=False)) == [], door
-                assert OWN not in json.dumps(document), door
+            for interface, document in found.items():
+                assert leaked(json.dumps(document, ensure_ascii=False)) == [], interface
+                assert OWN not in json.dumps(document), interface
             types = {line["type"] for line in found["log"]["lines"]}
             assert types == {"text", "thinking", "tool", "error", "system", "user"}
             shown = [line["text"] for line in found["log"]["lines"]]

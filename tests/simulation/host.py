@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from tests.simulation.doors import Doors
+from tests.simulation.delivery_channels import Channels
 from tests.simulation.invariants import Judge
 from tests.simulation.outside_world import (
     Faults,
@@ -143,7 +143,7 @@ class Host:
         self.life: Life | None = None
         self._rng = random.Random(f"{seed}:host")
         self._ids = SeededIds(random.Random(f"{seed}:ids"))
-        self.doors = Doors(judge, clock, can_tell_time=not faults.clock_jumps)
+        self.channels = Channels(judge, clock, can_tell_time=not faults.clock_jumps)
         self._path = directory / "run.db"
         shutil.copyfile(template, self._path)
         self._is_down = asyncio.Event()
@@ -153,12 +153,12 @@ class Host:
 
     @property
     def life_number(self) -> int:
-        """See ``doors.Daemon``."""
+        """See ``delivery_channels.Daemon``."""
         return -1 if self.life is None else self.life.number
 
     @property
     def has_failed(self) -> bool:
-        """See ``doors.Daemon``."""
+        """See ``delivery_channels.Daemon``."""
         return self.life is None or self.life.engine._parts.ledger.failure is not None
 
     def happens(self, probability: float) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from tests.simulation.doors import Daemon, Doors
+from tests.simulation.delivery_channels import Channels, Daemon
 from tests.simulation.invariants import ANNOUNCE_SUFFIX, Judge
 from tests.simulation.virtual_loop import VirtualClock, VirtualLoop
 from tests.simulation.worker_talk import (
@@ -122,7 +122,7 @@ class Surroundings(Daemon, Protocol):
     """From some time on nothing goes wrong any more, so that everything can end."""
 
     @property
-    def doors(self) -> Doors:
+    def channels(self) -> Channels:
         """Hears of every hand-over."""
         ...
 
@@ -432,7 +432,7 @@ class SimulatedRuntime:
             worker.steered[key] = message
             await self._around.hazard()
             return
-        with self._around.doors.push(key, "steer", self._around) as push:
+        with self._around.channels.push(key, "steer", self._around) as push:
             worker.steered[key] = message
             await self._around.hazard()
             push.is_delivered = True
@@ -599,7 +599,7 @@ class SimulatedCourier:
         requester: Run | None,
     ) -> DeliveryOutcome:
         self._world.judge.delivering(run, self.name)
-        with self._around.doors.push(message.id, self.name, self._around) as push:
+        with self._around.channels.push(message.id, self.name, self._around) as push:
             outcome = await self._carry(message)
             push.is_delivered = isinstance(outcome, Delivered)
         return outcome

@@ -151,7 +151,7 @@ class Scenario:
         self._labels = 0
         self._batches: list[tuple[str, ...]] = []
         self._keyed: dict[tuple[SessionKey, str], RunId] = {}
-        self._doors = host.doors
+        self._channels = host.channels
         self._tasks: list[asyncio.Task[None]] = []
         self.is_over = False
 
@@ -392,7 +392,7 @@ class Scenario:
 
     def _offered(self, names: Sequence[str], reader: str) -> None:
         """Inside the daemon, at the step at which it hands them over."""
-        self._doors.offered([str(name) for name in names], reader, self._host.life_number)
+        self._channels.offered([str(name) for name in names], reader, self._host.life_number)
 
     async def _take(self, names: Sequence[str], reader: str, *, patience: float) -> bool:
         """Acknowledge what was handed over, or not; False = killed with it in its hands."""
@@ -410,7 +410,7 @@ class Scenario:
         await self._pause(self._rng.choice((0.0, within_s)))
         if self._rng.random() < 0.2:
             names = [*names, *names]
-        self._doors.let_go([*names], reader)
+        self._channels.let_go([*names], reader)
         done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
         if done is None:
             return

@@ -305,7 +305,7 @@ class Orchestrator:
         """Run the daemon inside this process until the block ends; workers outlive it.
 
         Args:
-            home: Where state lives; None = as for every other door (``SUBAGENTS_HOME`` or XDG).
+            home: Where state lives; None = as for every other client (``SUBAGENTS_HOME`` or XDG).
             config: Dotted key → value, stronger than every file, e.g.
                 ``{"agents.defaults.subagents.max_concurrent": 2}``.
             session: The session key under which runs are spawned and heard of.

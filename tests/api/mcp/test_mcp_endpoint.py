@@ -26,7 +26,7 @@ def raw(home: Home, method: str, headers: dict[str, str], body: bytes = b"{}") -
         connection.close()
 
 
-@pytest.mark.requirement("mcp:door")
+@pytest.mark.requirement("mcp:endpoint")
 def test_there_is_no_stream_to_get_and_a_body_has_a_limit(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         for method in ("GET", "DELETE"):
@@ -68,7 +68,7 @@ def test_an_agent_cannot_see_another_sessions_runs(tmp_path: Path) -> None:
     play(tmp_path, scenario)
 
 
-@pytest.mark.requirement("mcp:door")
+@pytest.mark.requirement("mcp:endpoint")
 def test_space_around_a_header_is_no_part_of_it(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         status, message = await Wire(home).send(

@@ -183,7 +183,7 @@ async def took_s(desk: ToolCaller) -> float:
 
 
 async def answered(exchange: Exchange, call: Call) -> None:
-    """One ``tools/call``, as the MCP door serves it."""
+    """One ``tools/call``, as the MCP endpoint serves it."""
     answer = await _unless_stopping(exchange, call_tool("sessions_wait", call))
     exchange.hand_over(answer.offered)
 

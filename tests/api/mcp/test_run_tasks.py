@@ -53,7 +53,7 @@ def test_a_finished_task_has_the_result_of_a_wait_and_consumes_it_once(tmp_path:
 
 
 @pytest.mark.requirement("delivery:under-way")
-def test_what_a_task_will_bring_other_doors_are_told_to_leave(tmp_path: Path) -> None:
+def test_what_a_task_will_bring_other_channels_are_told_to_leave(tmp_path: Path) -> None:
     """From the answer to the spawn on: the client's first look may come late."""
 
     async def scenario(home: Home) -> None:

@@ -1,4 +1,4 @@
-"""The TCP door: closed unless asked for, and then only to who has a token and names us rightly."""
+"""The TCP endpoint: closed unless asked for, then open to who has a token and names us rightly."""
 
 import asyncio
 import http.client

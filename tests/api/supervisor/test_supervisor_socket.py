@@ -14,7 +14,7 @@ from tests.api.supervisor.supervisor_clients import create, supervisor
 
 from subagents.api.server import daemon
 from subagents.api.server.daemon import run_daemon
-from subagents.api.supervisor import supervisor_socket as door
+from subagents.api.supervisor import supervisor_socket
 from subagents.errors import AlreadyRunning
 
 # -- coming in -----------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def test_a_supervisor_of_another_user_is_cut_off(
 ) -> None:
     async def scenario() -> None:
         async with serving(tmp_path) as home:
-            monkeypatch.setattr(door, "peer_uid", lambda _connection: os.getuid() + 1)
+            monkeypatch.setattr(supervisor_socket, "peer_uid", lambda _connection: os.getuid() + 1)
             async with supervisor(home, None) as one:
                 assert await one.reader.read() == b""
             monkeypatch.undo()
@@ -144,7 +144,7 @@ def test_a_worker_gets_no_operators_rights_here(tmp_path: Path) -> None:
 def test_more_supervisors_than_there_may_be_are_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "SUPERVISORS_MAX", 2)
+    monkeypatch.setattr(supervisor_socket, "SUPERVISORS_MAX", 2)
 
     async def scenario() -> None:
         async with serving(tmp_path) as home:

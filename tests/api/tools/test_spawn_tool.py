@@ -200,7 +200,7 @@ def test_the_limit_of_active_children_is_refused_with_its_key(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("tools:spawn:once")
-def test_a_call_that_a_door_repeats_spawns_once(tmp_path: Path) -> None:
+def test_a_call_that_a_client_repeats_spawns_once(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:
         first = await desk.call("sessions_spawn", "call-1", task="x", agentId="hang")
         again = await desk.call("sessions_spawn", "call-1", task="x", agentId="hang")
@@ -214,7 +214,7 @@ def test_a_call_that_a_door_repeats_spawns_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("tools:spawn:once")
-def test_a_batch_that_a_door_repeats_spawns_once_and_an_own_key_wins(tmp_path: Path) -> None:
+def test_a_batch_that_a_client_repeats_spawns_once_and_an_own_key_wins(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:
         batch = [{"task": "x"}, {"task": "y", "idempotencyKey": "mine"}, {"task": "z"}]
         first = await desk.call("sessions_spawn", "call-1", agentId="hang", batch=batch)

@@ -135,7 +135,7 @@ class ToolCaller:
         return str((await self.ok("sessions_spawn", **given))["runId"])
 
     async def acknowledge(self, answer: Answer) -> int:
-        """What a door does once the answer has left it."""
+        """What a server does once the answer has left it."""
         return await self.home.services.engine.acknowledge(
             answer.offered, reader=self.caller.reader
         )
@@ -194,7 +194,7 @@ def play(tmp_path: Path, scenario: Scenario, config: str = CONFIG) -> None:
                 session=SessionKey("agent:main:desk"),
                 reader="desk",
                 is_worker=False,
-                # A door that would give a person's rights: tools give none.
+                # A server that would give a person's rights: tools give none.
                 is_operator=True,
                 cwd=home.cwd,
             )

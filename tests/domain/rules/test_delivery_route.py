@@ -1,4 +1,4 @@
-"""Who hears of an end, and by which doors in which order."""
+"""Who hears of an end, and by which channels in which order."""
 
 import pytest
 from tests.builders import Life

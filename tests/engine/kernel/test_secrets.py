@@ -28,7 +28,7 @@ def with_agent(**agent: Any) -> Settings:
     return Settings(defaults=settings.defaults, agents={"x": Agent(runtime="scripted", **agent)})
 
 
-@pytest.mark.requirement("redact:one-door")
+@pytest.mark.requirement("redact:at-the-ledger")
 def test_why_a_worker_could_not_start_is_told_without_the_secret(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         settings = with_agent(script=({"fail_start": "no login with " + SHOWN["github"]},))
@@ -51,7 +51,7 @@ def test_why_a_worker_could_not_start_is_told_without_the_secret(tmp_path: Path)
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("redact:one-door")
+@pytest.mark.requirement("redact:at-the-ledger")
 def test_progress_in_its_own_file_is_clean_before_the_event_is(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn("hang")
@@ -68,7 +68,7 @@ def test_progress_in_its_own_file_is_clean_before_the_event_is(tmp_path: Path) -
     in_world(tmp_path, scenario)
 
 
-@pytest.mark.requirement("redact:one-door")
+@pytest.mark.requirement("redact:at-the-ledger")
 def test_a_question_with_a_secret_asked_again_is_the_question_that_stands(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         run_id = await world.spawn("hang")

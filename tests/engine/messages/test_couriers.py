@@ -1,4 +1,4 @@
-"""Couriers beside readers: steered, bound, and never two doors for one announcement."""
+"""Couriers beside readers: steered, bound, and never two channels for one announcement."""
 
 import asyncio
 from collections.abc import Sequence
@@ -262,7 +262,7 @@ class SlowCourier:
         return await self.outcome
 
 
-@pytest.mark.requirement("delivery:one-door-at-a-time", "delivery:consumed-once")
+@pytest.mark.requirement("delivery:one-channel-at-a-time", "delivery:consumed-once")
 def test_while_a_courier_carries_it_no_reader_is_offered_it_and_afterwards_none_needs_it(
     tmp_path: Path,
 ) -> None:
@@ -286,7 +286,7 @@ def test_while_a_courier_carries_it_no_reader_is_offered_it_and_afterwards_none_
     in_world(tmp_path, scenario, couriers=[courier])
 
 
-@pytest.mark.requirement("delivery:one-door-at-a-time")
+@pytest.mark.requirement("delivery:one-channel-at-a-time")
 def test_when_a_courier_fails_readers_get_it_at_once(tmp_path: Path) -> None:
     courier = SlowCourier()
 
@@ -309,7 +309,7 @@ def test_when_a_courier_fails_readers_get_it_at_once(tmp_path: Path) -> None:
     in_world(tmp_path, scenario, couriers=[courier])
 
 
-@pytest.mark.requirement("delivery:one-door-at-a-time", "delivery:consumed-once")
+@pytest.mark.requirement("delivery:one-channel-at-a-time", "delivery:consumed-once")
 @pytest.mark.parametrize("by_id", [True, False])
 def test_whoever_holds_the_line_is_told_by_its_wait_and_not_by_a_courier_too(
     tmp_path: Path, *, by_id: bool
@@ -333,7 +333,7 @@ def test_whoever_holds_the_line_is_told_by_its_wait_and_not_by_a_courier_too(
     in_world(tmp_path, scenario, couriers=[courier])
 
 
-@pytest.mark.requirement("delivery:one-door-at-a-time", "delivery:offer-lease")
+@pytest.mark.requirement("delivery:one-channel-at-a-time", "delivery:offer-lease")
 def test_what_a_reader_was_offered_and_never_acknowledged_a_courier_carries_later(
     tmp_path: Path,
 ) -> None:
@@ -356,7 +356,7 @@ def test_what_a_reader_was_offered_and_never_acknowledged_a_courier_carries_late
     in_world(tmp_path, scenario, couriers=[courier])
 
 
-@pytest.mark.requirement("delivery:one-door-at-a-time")
+@pytest.mark.requirement("delivery:one-channel-at-a-time")
 def test_a_late_acknowledgement_beside_a_courier_is_one_consumption(tmp_path: Path) -> None:
     courier = SlowCourier()
 

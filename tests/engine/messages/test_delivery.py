@@ -1,4 +1,4 @@
-"""Delivery and reading: every door hands a result over once, and nothing is ever dropped."""
+"""Delivery and reading: every channel hands a result over once, and nothing is ever dropped."""
 
 import asyncio
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_a_courier_that_carried_it_has_consumed_it_and_the_try_is_on_record(tmp_
 
 
 @pytest.mark.requirement("delivery:order", "delivery:dispatch-order")
-def test_doors_are_tried_in_the_order_that_the_spawn_asked_for(tmp_path: Path) -> None:
+def test_channels_are_tried_in_the_order_that_the_spawn_asked_for(tmp_path: Path) -> None:
     direct, steer = FakeCourier("direct", None), FakeCourier("steer", None)
 
     async def scenario(world: World) -> None:

@@ -1,4 +1,4 @@
-"""What one door is about to bring, the doors that push leave alone: nobody is told twice."""
+"""What one channel is about to bring, the channels that push leave alone: nobody is told twice."""
 
 import asyncio
 from pathlib import Path

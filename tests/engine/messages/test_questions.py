@@ -182,7 +182,7 @@ def test_the_same_question_asked_again_is_the_one_that_stands(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("requests:repeated")
-def test_a_call_repeated_by_its_door_finds_its_question_also_after_the_answer(
+def test_a_call_repeated_by_its_client_finds_its_question_also_after_the_answer(
     tmp_path: Path,
 ) -> None:
     async def scenario(world: World) -> None:

@@ -406,7 +406,7 @@ class Request(Value, frozen=True):
     priority: Priority | None = None
     """Of a notice (``notify_parent``), which its sender does not wait on; None = a question."""
     call_id: str | None = None
-    """Of the call that asked, when its door may repeat it."""
+    """Of the call that asked, when its client may repeat it."""
     by_spawn: bool = False
     """The spawn itself asks for more than its requester may: only a person answers, and the run
     waits for a yes."""

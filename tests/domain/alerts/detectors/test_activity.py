@@ -1,7 +1,7 @@
 """What a worker is at."""
 
 import pytest
-from tests.domain.alerts.detectors.said import (
+from tests.domain.alerts.detectors.detector_inputs import (
     context,
     plan,
     refused,

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from tests.domain.alerts.detectors.said import (
+from tests.domain.alerts.detectors.detector_inputs import (
     EVERYTHING,
     MINUTE,
     after,

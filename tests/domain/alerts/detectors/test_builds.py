@@ -11,7 +11,7 @@ from scripts.alert_table import (
     miss_of,
     misses,
 )
-from tests.domain.alerts.detectors.said import see, shell
+from tests.domain.alerts.detectors.detector_inputs import see, shell
 
 from subagents.domain.alerts.detectors.builds import Result, result_of
 from subagents.domain.alerts.detectors.commands.build_tools import BuildKind

@@ -1,7 +1,7 @@
 """Commits that a worker made."""
 
 import pytest
-from tests.domain.alerts.detectors.said import (
+from tests.domain.alerts.detectors.detector_inputs import (
     RULES,
     after,
     committed,

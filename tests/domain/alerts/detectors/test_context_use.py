@@ -1,7 +1,7 @@
 """How full the context is."""
 
 import pytest
-from tests.domain.alerts.detectors.said import (
+from tests.domain.alerts.detectors.detector_inputs import (
     context,
     see,
     texts,

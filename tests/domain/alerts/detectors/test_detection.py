@@ -1,7 +1,7 @@
 """What a worker says becomes alerts: each once, under keys that do not depend on how it came."""
 
 import pytest
-from tests.domain.alerts.detectors.said import (
+from tests.domain.alerts.detectors.detector_inputs import (
     MINUTE,
     RULES,
     START,

@@ -1,7 +1,7 @@
 """Items of a worker's plan."""
 
 import pytest
-from tests.domain.alerts.detectors.said import (
+from tests.domain.alerts.detectors.detector_inputs import (
     plan,
     see,
     texts,

@@ -1,7 +1,7 @@
 """Tools that fail in a row, and what the model's provider refuses."""
 
 import pytest
-from tests.domain.alerts.detectors.said import (
+from tests.domain.alerts.detectors.detector_inputs import (
     context,
     refused,
     see,

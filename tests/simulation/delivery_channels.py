@@ -1,7 +1,7 @@
-"""Which door has which announcement now, as everybody outside sees it together.
+"""Which channel has which announcement now, as everybody outside sees it together.
 
 Readers, couriers and live attempts tell it at the very step at which the engine hands something
-over, so that it can say that two doors had the same announcement at once, or one had it after it
+over, so that it can say that two channels had the same announcement at once, or one had it after it
 was consumed. It keeps its own books and never asks the engine.
 """
 
@@ -38,8 +38,8 @@ class Push:
     is_delivered = False
 
 
-class Doors:
-    """The doors' side of "consumed once".
+class Channels:
+    """The channels' side of "consumed once".
 
     Args:
         judge: Hears of what must not happen, and knows what was committed.
@@ -87,7 +87,9 @@ class Doors:
         self._check_not_pushed(name, courier, life)
         reader = self._reader_of(name, life)
         if reader is not None:
-            self._judge.fail("one door at a time", f"{name}: lent to {reader}, given to {courier}")
+            self._judge.fail(
+                "one channel at a time", f"{name}: lent to {reader}, given to {courier}"
+            )
         self._carrying[name] = (courier, life)
         try:
             yield push
@@ -101,7 +103,7 @@ class Doors:
         is_lent = lent_by == life and self._clock.now_ms() - since_ms < LENT_MS
         return reader if is_lent and self._can_tell_time else None
 
-    def _check_unread(self, name: str, door: str) -> None:
+    def _check_unread(self, name: str, channel: str) -> None:
         if not name.endswith(ANNOUNCE_SUFFIX):
             return
         run_id = RunId(name.removesuffix(ANNOUNCE_SUFFIX))
@@ -110,15 +112,19 @@ class Doors:
             # Settled, or offered once more: committed a moment ago, maybe, and not published yet.
             run = self._judge.look_up(run_id)
         if run is None or run.outcome is None:
-            self._judge.fail("nothing seen before its commit", f"{name} at {door}")
+            self._judge.fail("nothing seen before its commit", f"{name} at {channel}")
         elif run.announcement_consumed_ms is not None:
-            self._judge.fail("what was consumed is handed to nobody", f"{name} to {door}")
+            self._judge.fail("what was consumed is handed to nobody", f"{name} to {channel}")
 
-    def _check_not_pushed(self, name: str, door: str, life: int) -> None:
+    def _check_not_pushed(self, name: str, channel: str, life: int) -> None:
         courier, carried_by = self._carrying.get(name, ("", -1))
         if carried_by == life:
-            self._judge.fail("one door at a time", f"{name}: {courier} carries it, and {door}")
+            self._judge.fail(
+                "one channel at a time", f"{name}: {courier} carries it, and {channel}"
+            )
         courier, era = self._carried.get(name, ("", -1))
         run_id = RunId(name.removesuffix(ANNOUNCE_SUFFIX))
         if era == self._judge.era and not self._judge.was_reopened(run_id):
-            self._judge.fail("one door at a time", f"{name}: {courier} delivered it, and {door}")
+            self._judge.fail(
+                "one channel at a time", f"{name}: {courier} delivered it, and {channel}"
+            )
