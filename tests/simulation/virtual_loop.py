@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar
 from typing import Any, Final, TypeVar, TypeVarTuple
 
-from subagents.ports import Clock
+from subagents.ports import EngineClock
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -194,15 +194,23 @@ def context_of(process: Process) -> Context:
     return context
 
 
-class VirtualClock(Clock):
+class VirtualClock(EngineClock):
     """The wall clock of one simulation: virtual time, and jumps either way."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
         self.skew_ms = 0
+        self._taken_ms = 0
 
     def now_ms(self) -> int:
-        return EPOCH_MS + self.skew_ms + round(self._loop.time() * 1000)
+        return self._taken_ms + self.steady_ms()
+
+    def steady_ms(self) -> int:
+        return EPOCH_MS + round(self._loop.time() * 1000)
+
+    def take_step_ms(self) -> int:
+        step_ms, self._taken_ms = self.skew_ms - self._taken_ms, self.skew_ms
+        return step_ms
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(seconds, 0))

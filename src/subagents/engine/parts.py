@@ -33,8 +33,8 @@ from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
 from subagents.engine.verification.verifier import Verifier
 from subagents.ports import (
-    Clock,
     Courier,
+    EngineClock,
     Ids,
     OffLoop,
     PerformanceLog,
@@ -60,7 +60,7 @@ class Adapters:
     """By the name that agents' configuration calls them."""
     couriers: Mapping[str, Sequence[Courier]]
     """By the first word of a route's phase: ``direct``, ``steer``."""
-    clock: Clock
+    clock: EngineClock
     ids: Ids
     off_loop: OffLoop
     """For the store and the logs."""
@@ -140,7 +140,11 @@ class Parts:
 
         self.queries = Queries(kernel, self.mailbox, self.recorder, quarantine)
         self.feed = Feed(kernel)
-        self.timers = Timers(kernel, backs_off=self.provider_gates.is_backing_off)
+        self.timers = Timers(
+            kernel,
+            backs_off=self.provider_gates.is_backing_off,
+            on_step=(self.provider_gates.clock_stepped, self.recorder.clock_stepped),
+        )
         self.control = Control(kernel, self.queries)
         self.spawner = Spawner(
             kernel,

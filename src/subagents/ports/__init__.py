@@ -1,6 +1,7 @@
 """What the engine needs from the outside, written from its needs; adapters promise it."""
 
 from subagents.ports.clock import Clock as Clock
+from subagents.ports.clock import EngineClock as EngineClock
 from subagents.ports.clock import Ids as Ids
 from subagents.ports.clock import OffLoop as OffLoop
 from subagents.ports.logs import Exporter as Exporter

@@ -12,10 +12,26 @@ class Clock(Protocol):
     """Wall-clock time and waiting; the simulator has its own."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch; may jump either way."""
+        """Milliseconds since the epoch, for what is kept, shown and compared with stored times."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
+
+
+class EngineClock(Clock, Protocol):
+    """A clock that the machine's can be set under, without the engine being taken by surprise.
+
+    ``now_ms`` goes on evenly when the machine's clock is set or the machine was suspended, until
+    the engine follows it with ``take_step_ms`` and moves its stored deadlines along.
+    """
+
+    def steady_ms(self) -> int:
+        """Milliseconds since some moment, without steps: for what lives in memory only."""
+        ...
+
+    def take_step_ms(self) -> int:
+        """Follow the machine's clock; returns by how far ``now_ms`` was moved by that, or 0."""
+        ...
 
 
 class Ids(Protocol):

@@ -29,7 +29,7 @@ from subagents.domain.lifecycle.steps import (
     with_attempt,
 )
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
-from subagents.domain.rules import provider_limits
+from subagents.domain.rules import clock_steps, provider_limits
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
@@ -68,6 +68,7 @@ from subagents.domain.run.events import (
     ChildSpent,
     ChildTold,
     CleanedUp,
+    ClockStepped,
     Continued,
     DeliverySettled,
     DependencySettled,
@@ -188,6 +189,8 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
             return _lease_expired(run, event)
         case TimerFired(at_ms=at_ms):
             return _timer_fired(run, at_ms, backs_off=event.backs_off)
+        case ClockStepped(by_ms=by_ms):
+            return Transition(clock_steps.moved(run, by_ms))
         case VerificationFinished():
             return _verified(run, event)
         case CancelRequested():

@@ -25,6 +25,7 @@ from subagents.domain.run.events import (
     ChildSpent,
     ChildTold,
     CleanedUp,
+    ClockStepped,
     Continued,
     DeliverySettled,
     DependencySettled,
@@ -46,7 +47,7 @@ from subagents.domain.run.events import (
     TokenIssued,
     VerificationFinished,
 )
-from subagents.domain.run.run import SETTLED, Phase
+from subagents.domain.run.run import OVER, SETTLED, Phase
 
 P = Phase
 _ENDS: Final = frozenset({P.ENDING, P.VERIFYING, P.RETRY_WAIT, P.ANNOUNCING})
@@ -115,6 +116,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     **{(phase, SignalReceived): frozenset({phase}) | _ENDS for phase in _LIVE},
     **{(phase, LeaseExpired): _ENDS for phase in (*_LIVE, P.ENDING)},
     **{(phase, TimerFired): frozenset({phase}) | _ENDS for phase in _LIVE},
+    **{(phase, ClockStepped): frozenset({phase}) for phase in P if phase not in OVER},
     **{
         (phase, kind): frozenset({phase})
         for phase in _LIVE
@@ -142,6 +144,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     SignalReceived: frozenset(P) - {P.WAITING},
     LeaseExpired: frozenset(P) - {P.WAITING},
     TimerFired: frozenset(P),
+    ClockStepped: frozenset(OVER),
     VerificationFinished: frozenset(P) - {P.WAITING},
     SteerSettled: frozenset(P) - {P.WAITING},
     ChildSettled: frozenset(P) - {P.WAITING},

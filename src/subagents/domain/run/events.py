@@ -163,6 +163,13 @@ class TimerFired(Fact, frozen=True, tag=True):
     """The worker's program was waiting for its model's provider, which had refused it."""
 
 
+class ClockStepped(Fact, frozen=True, tag=True):
+    """The machine's clock was set, or the machine was suspended: what is still due moves along."""
+
+    by_ms: int
+    """By how far the clock is ahead of what it would be; negative = it was set back."""
+
+
 class VerificationFinished(Fact, frozen=True, tag=True):
     attempt: int
     verification: Verification
@@ -357,6 +364,7 @@ Event: TypeAlias = (
     | SignalReceived
     | LeaseExpired
     | TimerFired
+    | ClockStepped
     | VerificationFinished
     | CancelRequested
     | Paused

@@ -28,7 +28,7 @@ from subagents.domain.run.run import Decision, Exit, Run, Spent
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains, summary
 from subagents.domain.text.announcement import ending
-from subagents.text import compact, cost_bound, counted, listed, one_line, signal_name
+from subagents.text import compact, cost_bound, counted, duration, listed, one_line, signal_name
 
 TEXT_CHARS_MAX: Final = 200
 """Of a text inside a brief sentence."""
@@ -193,6 +193,13 @@ def _timer(event: events.TimerFired, _run: Run, _texts: Texts) -> str:
     return "a timer fired" if event.cause is None else _TIMER_WORDS[event.cause]
 
 
+def _clock_stepped(event: events.ClockStepped, _run: Run, _texts: Texts) -> str:
+    time = duration(abs(event.by_ms))
+    back = f"the clock was set back by {time}"
+    forward = f"the clock was set forward by {time}, or the machine slept so long"
+    return f"{back if event.by_ms < 0 else forward}; deadlines moved along"
+
+
 _TIMER_WORDS: Final = {
     events.TimerCause.DEPENDENCY_TIMEOUT: "waited too long for its dependencies",
     events.TimerCause.PROVIDER_WAIT: "its deadline passed while it waited for its model's provider",
@@ -312,6 +319,7 @@ WORDS: Final = dict(
             mark="lease expired",
         ),
         _row(events.TimerFired, _timer),
+        _row(events.ClockStepped, _clock_stepped),
         _row(
             events.VerificationFinished,
             lambda event, run, texts: _verification(event.verification, run, texts),

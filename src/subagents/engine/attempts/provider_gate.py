@@ -11,6 +11,7 @@ See docs/decisions/0027.
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -179,6 +180,18 @@ class ProviderGates:
     def _open(self, key: str) -> None:
         del self._gates[key]
         self._changed.set()
+
+    def clock_stepped(self, by_ms: int) -> None:
+        """Each wait takes as long as it would have."""
+        for key, gate in self._gates.items():
+            self._gates[key] = replace(
+                gate, until_ms=gate.until_ms + by_ms, probe_at_ms=gate.probe_at_ms + by_ms
+            )
+        for run_id, found in self._backing_off.items():
+            if found.until_ms is not None:
+                self._backing_off[run_id] = dataclasses.replace(
+                    found, until_ms=found.until_ms + by_ms
+                )
 
     # -- what is shown ---------------------------------------------------------------------
 

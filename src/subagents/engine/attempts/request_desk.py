@@ -90,7 +90,7 @@ class RequestDesk:
             Conflict: That attempt is over, or its run is being stopped.
             StoreUnavailable: Nothing was kept.
         """
-        due_ms = self._clock.now_ms() + int(line_s * 1000)
+        due_ms = self._clock.steady_ms() + int(line_s * 1000)
         while True:
             run = live_attempt(self._ledger, run_id)
             if len(run.attempts) != attempt or run.attempt.evidence.stop is not None:
@@ -99,7 +99,7 @@ class RequestDesk:
             if not caps:
                 return HoldAnswer(granted=True)
             found = decide(caps, need)
-            now = self._clock.now_ms()
+            now = self._clock.steady_ms()
             if isinstance(found, Granted):
                 self._since.pop(run.attempt_id, None)
                 return await self._grant(run, found, need, counted)

@@ -59,12 +59,11 @@ WATCH_WELL_MS: Final = 5_000
 
 @dataclass(slots=True)
 class _Watched:
-    """One attempt (and turn) under watch."""
+    """One attempt (and turn) under watch; its times are steady ones."""
 
     attempt: int
     turns: int
     cursor: int
-    seen_ms: int
     held: dict[str, Signal] = field(default_factory=dict)
     flush_at_ms: int = 0
     begun_ms: int = 0
@@ -175,7 +174,6 @@ class Supervisor:
             turns=run.attempt.turn.number,
             cursor=cursor,
             settled_cursor=cursor,
-            seen_ms=self._clock.now_ms(),
             is_new=is_new,
         )
         self._watched[run.id] = watched
@@ -214,7 +212,7 @@ class Supervisor:
             text = f'runtime "{run.resolved.runtime}" is not available here'
             self._apply(run, Vanished(key=f"{run.attempt_id}:vanished", error=text))
             return True
-        watched.begun_ms = self._clock.now_ms()
+        watched.begun_ms = self._clock.steady_ms()
         try:
             positions = await self._recorder.positions(run, is_new=watched.is_new)
             watched.is_new = False
@@ -230,7 +228,6 @@ class Supervisor:
                 # A signal that comes again has the cursor it had before.
                 cursor = max(cursor, watched.cursor)  # noqa: PLW2901
                 watched.cursor = cursor
-                watched.seen_ms = self._clock.now_ms()
                 if isinstance(seen, LongResult | ResultSeen):
                     self._hold(run, watched, await self._results.kept(run, seen))
                 elif isinstance(seen, OutputBatch):
@@ -248,11 +245,11 @@ class Supervisor:
             raise
         except Exception:
             log.exception("watching %s failed", run.attempt_id)
-            watched.broken_since_ms = watched.broken_since_ms or self._clock.now_ms()
+            watched.broken_since_ms = watched.broken_since_ms or self._clock.steady_ms()
             return False
         if self._is_live(run):
             # It ended without saying how the attempt did: as good as a failure.
-            watched.broken_since_ms = watched.broken_since_ms or self._clock.now_ms()
+            watched.broken_since_ms = watched.broken_since_ms or self._clock.steady_ms()
             return False
         return True
 
@@ -273,7 +270,7 @@ class Supervisor:
             self._apply(run, RemainsSeen(key=f"{run.attempt_id}:remains", remains=remains))
 
     def _hold(self, run: Run, watched: _Watched, signal: Signal) -> None:
-        now = self._clock.now_ms()
+        now = self._clock.steady_ms()
         if not watched.held:
             watched.flush_at_ms = now + int(COALESCE_S * 1000)
         watched.held.pop(type(signal).__name__, None)
@@ -313,7 +310,7 @@ class Supervisor:
 
     def flush_due(self) -> None:
         """Signals held back long enough become events; asked regularly by the lease keeper."""
-        now = self._clock.now_ms()
+        now = self._clock.steady_ms()
         for run_id, watched in tuple(self._watched.items()):
             run = self._ledger.published.get(run_id)
             if run is not None and watched.held and now >= watched.flush_at_ms:
@@ -418,13 +415,13 @@ class Supervisor:
     async def _keep_leases(self) -> None:
         """Renew at a third of the lease's time, until cancelled."""
         beat_s = min(self._lease_ms / 3000, COALESCE_S)
-        renewed_ms = self._clock.now_ms()
+        renewed_ms = self._clock.steady_ms()
         while True:
             await self._clock.sleep(beat_s)
             self.flush_due()
             self._discard_due()
-            if self._clock.now_ms() - renewed_ms >= self._lease_ms // 3:
-                renewed_ms = self._clock.now_ms()
+            if self._clock.steady_ms() - renewed_ms >= self._lease_ms // 3:
+                renewed_ms = self._clock.steady_ms()
                 self.renew()
 
     def renew(self) -> None:
@@ -456,9 +453,9 @@ class Supervisor:
 
     def _unseen_ms(self, run: Run, watched: _Watched | None) -> int:
         """For how long nobody could see the attempt; 0 = it is being watched."""
-        now = self._clock.now_ms()
         if watched is None:
-            return now - run.times.phase_since_ms + 1
+            return self._clock.now_ms() - run.times.phase_since_ms + 1
+        now = self._clock.steady_ms()
         if watched.broken_since_ms is None:
             return 0
         if now - watched.begun_ms > WATCH_WELL_MS:

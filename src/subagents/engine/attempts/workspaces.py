@@ -195,7 +195,7 @@ class Workspaces:
         """Remove the clean worktrees of runs that are deleted; the others stay, with their work."""
         if self._worktrees is None:
             return
-        now = self._clock.now_ms()
+        now = self._clock.steady_ms()
         for kept in await self._worktrees.kept():
             path = kept.tree.path
             if now - self._looked_at_ms.get(path, -LOOK_AGAIN_MS) < LOOK_AGAIN_MS:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from subagents.engine.kernel.ledger import Ledger
-from subagents.ports import Clock, OffLoop, Store
+from subagents.ports import EngineClock, OffLoop, Store
 
 
 class Kernel(NamedTuple):
@@ -12,4 +12,4 @@ class Kernel(NamedTuple):
     ledger: Ledger
     store: Store
     off_loop: OffLoop
-    clock: Clock
+    clock: EngineClock

@@ -32,7 +32,7 @@ from subagents.engine.kernel.worker_tokens import Issued
 from subagents.errors import NotFound, StoreUnavailable, SubagentsError
 from subagents.ports import (
     Batch,
-    Clock,
+    EngineClock,
     Ids,
     JournalEntry,
     Lease,
@@ -54,7 +54,7 @@ class Ledger:
         self,
         store: Store,
         off_loop: OffLoop,
-        clock: Clock,
+        clock: EngineClock,
         ids: Ids,
         *,
         lease_ms: int,

@@ -12,14 +12,39 @@ from subagents.engine.kernel.worker_tokens import SECRET_BYTES
 _BASE32: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's: no i, l, o, u, so that an id read aloud or retyped stays the same."""
 ID_CHARS: Final = 10
+STEP_MS_MIN: Final = 100
+"""Less than this is the time between two looks at two clocks, or a correction nobody needs."""
 
 
 class SystemClock:
-    """Wall-clock time; it may jump, and every deadline is checked again when it does."""
+    """The machine's time as it was when last looked at, and what passed since while it was awake.
+
+    Linux' monotonic clock stands still while the machine is suspended.
+    """
+
+    def __init__(self) -> None:
+        self._ahead_ms = self._found_ahead_ms()
+        """By how far the wall clock is ahead of the monotonic one."""
+
+    @staticmethod
+    def _found_ahead_ms() -> int:
+        return (time.time_ns() - time.monotonic_ns()) // 1_000_000
 
     def now_ms(self) -> int:
         """See ``ports.Clock.now_ms``."""
-        return time.time_ns() // 1_000_000
+        return self._ahead_ms + self.steady_ms()
+
+    def steady_ms(self) -> int:
+        """See ``ports.EngineClock.steady_ms``."""
+        return time.monotonic_ns() // 1_000_000
+
+    def take_step_ms(self) -> int:
+        """See ``ports.EngineClock.take_step_ms``."""
+        step_ms = self._found_ahead_ms() - self._ahead_ms
+        if abs(step_ms) < STEP_MS_MIN:
+            return 0
+        self._ahead_ms += step_ms
+        return step_ms
 
     async def sleep(self, seconds: float) -> None:
         """See ``ports.Clock.sleep``."""

@@ -8,7 +8,7 @@ hands over, and the others find the message taken.
 
 from typing import Final
 
-from subagents.ports import Clock
+from subagents.ports import EngineClock
 
 OFFER_MS: Final = 60_000
 """How long a reader has to acknowledge what it was offered."""
@@ -27,7 +27,7 @@ LAPSED_MAX: Final = 10_000
 class MessageLeases:
     """The leases, and how many of them ran out unanswered; both begin anew with the daemon."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: EngineClock) -> None:
         self._clock = clock
         self._held: dict[str, tuple[str, int]] = {}
         self._lapsed: dict[str, int] = {}
@@ -35,14 +35,14 @@ class MessageLeases:
     def is_free(self, message_id: str, reader: str | None) -> bool:
         """Whether nobody else holds it; None = nobody at all."""
         held = self._held.get(message_id)
-        return held is None or held[0] == reader or held[1] <= self._clock.now_ms()
+        return held is None or held[0] == reader or held[1] <= self._clock.steady_ms()
 
     def acquire(self, message_id: str, reader: str, *, for_ms: int = OFFER_MS) -> bool:
         """Lease it to ``reader``, or lengthen its lease; False = somebody else holds it."""
         # Look and take in one step without an await: of two readers in the same moment one gets it.
         if not self.is_free(message_id, reader):
             return False
-        now = self._clock.now_ms()
+        now = self._clock.steady_ms()
         self._count_lapse(message_id, now)
         self._held[message_id] = (reader, now + for_ms)
         return True
@@ -54,7 +54,7 @@ class MessageLeases:
 
     def close(self, message_id: str) -> None:
         """It was consumed (the commit may be under way): nobody is offered it any more."""
-        self._held[message_id] = (_NOBODY, self._clock.now_ms() + OFFER_MS)
+        self._held[message_id] = (_NOBODY, self._clock.steady_ms() + OFFER_MS)
         self._lapsed.pop(message_id, None)
 
     def reopen(self, message_id: str) -> None:
@@ -72,18 +72,18 @@ class MessageLeases:
     def leased_until_ms(self, message_id: str) -> int | None:
         """When the lease of whoever holds it is over; None = nobody does, or it was consumed."""
         held = self._held.get(message_id)
-        if held is None or held[0] == _NOBODY or held[1] <= self._clock.now_ms():
+        if held is None or held[0] == _NOBODY or held[1] <= self._clock.steady_ms():
             return None
         return held[1]
 
     def lapses(self, message_id: str) -> int:
         """How many readers were offered it, had their time, and did not acknowledge."""
         known = self._lapsed.get(message_id, 0)
-        return known + self._has_lapsed(message_id, self._clock.now_ms())
+        return known + self._has_lapsed(message_id, self._clock.steady_ms())
 
     def forget(self) -> int:
         """Drop leases that are over; returns how many."""
-        now = self._clock.now_ms()
+        now = self._clock.steady_ms()
         over = [message_id for message_id, (_, until) in self._held.items() if until <= now]
         for message_id in over:
             self._count_lapse(message_id, now)

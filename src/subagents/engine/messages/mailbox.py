@@ -141,7 +141,7 @@ class Mailbox:
         if len(run_ids) > WAIT_RUNS_MAX:
             raise UsageError(f"runIds has {len(run_ids)} entries, at most {WAIT_RUNS_MAX}")
         session = self._ledger.inbox_of(session)
-        deadline_ms = self._clock.now_ms() + int(min(max(timeout_s, 0), WAIT_S_MAX) * 1000)
+        deadline_ms = self._clock.steady_ms() + int(min(max(timeout_s, 0), WAIT_S_MAX) * 1000)
         names: list[str] = [*run_ids] if run_ids else [session]
         woken = asyncio.Event()
         for name in names:
@@ -152,12 +152,12 @@ class Mailbox:
                 found = await self._look(run_ids, session, reader)
                 if returns_on_needs:
                     found = replace(found, needs=self._needs(found.pending, session))
-                left_ms = deadline_ms - self._clock.now_ms()
+                left_ms = deadline_ms - self._clock.steady_ms()
                 if left_ms <= 0 or _is_enough(found, until):
                     return self._offer_completed(found, session, reader)
                 if found.leased_until_ms is not None:
                     # Nothing happens when a lease runs out: whoever waits has to check again.
-                    left_ms = min(left_ms, found.leased_until_ms - self._clock.now_ms())
+                    left_ms = min(left_ms, found.leased_until_ms - self._clock.steady_ms())
                 await wait_at_most(self._clock, max(left_ms, 0) / 1000, woken)
         finally:
             for name in names:
@@ -338,7 +338,7 @@ class Mailbox:
         return self._is_expected(message.id)
 
     def _is_expected(self, message_id: str) -> bool:
-        return self._expected.get(message_id, 0) > self._clock.now_ms()
+        return self._expected.get(message_id, 0) > self._clock.steady_ms()
 
     def expect(self, message_ids: Iterable[str], *, for_ms: int) -> None:
         """A client polls and will take these to whoever spawned the runs.
@@ -347,7 +347,7 @@ class Mailbox:
             message_ids: Questions, and announcements, also of runs that have not ended.
             for_ms: So soon it looks again, unless it is gone.
         """
-        now = self._clock.now_ms()
+        now = self._clock.steady_ms()
         self._expected = {name: until for name, until in self._expected.items() if until > now}
         self._expected.update(dict.fromkeys(message_ids, now + for_ms))
 

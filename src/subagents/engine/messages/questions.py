@@ -133,14 +133,14 @@ class Questions:
             NotFound: No such question.
         """
         run_id = _run_of(request_id)
-        deadline_ms = self._clock.now_ms() + int(min(max(wait_s, 0), ANSWER_WAIT_S_MAX) * 1000)
+        deadline_ms = self._clock.steady_ms() + int(min(max(wait_s, 0), ANSWER_WAIT_S_MAX) * 1000)
         woken = asyncio.Event()
         self._waiters[run_id][woken] = None
         try:
             while True:
                 woken.clear()
                 request = await self._request(request_id)
-                left_ms = deadline_ms - self._clock.now_ms()
+                left_ms = deadline_ms - self._clock.steady_ms()
                 if request.answer is not None or left_ms <= 0:
                     return request
                 await wait_at_most(self._clock, left_ms / 1000, woken)

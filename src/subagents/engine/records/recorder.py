@@ -23,7 +23,7 @@ from subagents.domain.run.alert import Alert
 from subagents.domain.run.events import Alerted
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Cleanup
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.transcript.transcript_query import Checkpoint, LogPage, LogQuery
 from subagents.engine.kernel.kernel import Kernel
@@ -297,6 +297,14 @@ class Recorder:
         else:
             due = (run.attempt.times.started_at_ms or run.times.phase_since_ms) + rules.stuck_ms
         return due is not None and self._clock.now_ms() >= due
+
+    def clock_stepped(self, by_ms: int) -> None:
+        """Silence is counted without the time that did not pass."""
+        for opened in self._open.values():
+            watch = opened.checkpoint.watch
+            if watch.last_at_ms is not None:
+                heard = replace(watch, last_at_ms=watch.last_at_ms + by_ms)
+                opened.checkpoint = replace(opened.checkpoint, watch=heard)
 
     # -- steps -----------------------------------------------------------------------------
 

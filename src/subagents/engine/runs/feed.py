@@ -203,7 +203,7 @@ class Follower:
             StoreUnavailable: It cannot be read now.
         """
         clock = self._feed.clock
-        due_ms = clock.now_ms() + int(wait_s * 1000)
+        due_ms = clock.steady_ms() + int(wait_s * 1000)
         woken = asyncio.Event()
         with self._feed.woken(woken):
             while True:
@@ -211,7 +211,7 @@ class Follower:
                 page = await self._feed.page(self.number)
                 found = await self._wanted(page)
                 self.number = page.number
-                left_ms = due_ms - clock.now_ms()
+                left_ms = due_ms - clock.steady_ms()
                 if found or left_ms <= 0:
                     return found
                 if page.is_last:

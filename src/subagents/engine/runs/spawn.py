@@ -70,7 +70,7 @@ from subagents.errors import (
 from subagents.ports import (
     Bound,
     Bounded,
-    Clock,
+    EngineClock,
     Ids,
     OffLoop,
     Runtime,
@@ -857,7 +857,7 @@ class IdempotencyKeys:
 class CachedProbe:
     """Looks at the disk, once for all who ask in the same moment; a bad answer is never kept."""
 
-    def __init__(self, off_loop: OffLoop, clock: Clock) -> None:
+    def __init__(self, off_loop: OffLoop, clock: EngineClock) -> None:
         self._off_loop = off_loop
         self._clock = clock
         self._looking: dict[str, asyncio.Future[bool]] = {}
@@ -865,7 +865,7 @@ class CachedProbe:
 
     async def is_well(self, name: str, look: Callable[[], bool]) -> bool:
         """The answer of ``look``, which blocks, or that of a moment ago when it was good."""
-        now = self._clock.now_ms()
+        now = self._clock.steady_ms()
         if 0 <= now - self._well_at_ms.get(name, -PROBE_MS) < PROBE_MS:
             return True
         looking = self._looking.get(name)

@@ -3,23 +3,31 @@
 A wake-up is a hint: what is due is read from the stored run, and the reducer decides from the time
 inside ``TimerFired``. The sweep has every run looked at (``redrive``), so a lost or early wake-up
 costs time, never a run.
+
+Deadlines count the time in which the machine was awake, and no setting of its clock changes that
+while the daemon lives: when the clock stepped, all that is due moves along before anything fires.
 """
 
 import asyncio
 import heapq
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from subagents.domain.rules.deadlines import next_due_ms, timer_event
-from subagents.domain.run.events import TimerCause, TimerFired
-from subagents.domain.run.run import Run
+from subagents.domain.run.events import ClockStepped, TimerCause, TimerFired
+from subagents.domain.run.run import HOLDS_SLOT, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import Batch
 
+log = logging.getLogger(__name__)
+
 LOOK_MS_MAX: Final = 5_000
-"""The wall clock can jump forward (suspend, NTP): look at it at least this often."""
+"""The wall clock can be set, and the machine suspended: look for that at least this often."""
+STEP_MS_MIN: Final = 1_000
+"""A step of less moves no deadline: that is what a minute's drift or a network's delay makes."""
 
 
 class Timers:
@@ -28,11 +36,19 @@ class Timers:
     Args:
         kernel: Has the runs.
         backs_off: Whether a live run's program waits for its model's provider.
+        on_step: Called with the milliseconds of every step of the clock, when it is taken.
     """
 
-    def __init__(self, kernel: Kernel, *, backs_off: Callable[[Run], bool]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        *,
+        backs_off: Callable[[Run], bool],
+        on_step: Sequence[Callable[[int], None]],
+    ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._backs_off = backs_off
+        self._on_step = on_step
         self._heap: list[tuple[int, RunId]] = []
         self._due: dict[RunId, int] = {}
         self._changed = asyncio.Event()
@@ -55,12 +71,27 @@ class Timers:
     async def run(self) -> None:
         """Fire due timers until cancelled."""
         while True:
+            self.take_step()
             self.fire_due()
             self._changed.clear()
             wait_ms = LOOK_MS_MAX
             if self._heap:
                 wait_ms = min(max(self._heap[0][0] - self._clock.now_ms(), 1), LOOK_MS_MAX)
             await wait_at_most(self._clock, wait_ms / 1000, self._changed)
+
+    def take_step(self) -> int:
+        """Follow the machine's clock, and move along what is due; returns by how many ms."""
+        by_ms = self._clock.take_step_ms()
+        if abs(by_ms) < STEP_MS_MIN or self._ledger.failure is not None:
+            return by_ms
+        log.warning("the clock was set, or the machine slept: deadlines move by %s s", by_ms / 1000)
+        for listener in self._on_step:
+            listener(by_ms)
+        now = self._clock.now_ms()
+        for run in tuple(self._ledger.live.values()):
+            if run.phase in HOLDS_SLOT or next_due_ms(run) is not None:
+                self._ledger.apply_now(run.id, ClockStepped(at_ms=now, by_ms=by_ms))
+        return by_ms
 
     def fire_due(self) -> int:
         """Apply the passed deadlines of every due run; returns how many runs that were."""

@@ -1,0 +1,66 @@
+"""What becomes of a run's deadlines when the machine's clock is set, or the machine was suspended.
+
+They count the time in which somebody could work: each keeps the distance from now that it had.
+What is only a record (when it was spawned, what was said and tried when) stays as it was written.
+"""
+
+from subagents.domain.run.run import Attempt, Run
+from subagents.domain.run.values import replace
+
+
+def moved(run: Run, by_ms: int) -> Run:
+    """The run with all that time alone will still do to it so much later; negative = earlier.
+
+    The beginning of what is under way moves, too: how long it takes is counted from there.
+    """
+    return replace(
+        run,
+        times=replace(
+            run.times,
+            phase_since_ms=run.times.phase_since_ms + by_ms,
+            started_at_ms=_moved(run.times.started_at_ms, by_ms),
+        ),
+        waiting=replace(run.waiting, deadline_ms=_moved(run.waiting.deadline_ms, by_ms)),
+        questions=replace(
+            run.questions,
+            requests=tuple(
+                each
+                if each.answer is not None
+                else replace(each, deadline_ms=_moved(each.deadline_ms, by_ms))
+                for each in run.questions.requests
+            ),
+        ),
+        retry=replace(
+            run.retry,
+            due_ms=_moved(run.retry.due_ms, by_ms),
+            limited=run.retry.limited
+            and replace(run.retry.limited, since_ms=run.retry.limited.since_ms + by_ms),
+        ),
+        alerts=replace(run.alerts, since_ms=_moved(run.alerts.since_ms, by_ms)),
+        delivery=run.delivery
+        and replace(
+            run.delivery,
+            due_ms=_moved(run.delivery.due_ms, by_ms),
+            first_failure_ms=_moved(run.delivery.first_failure_ms, by_ms),
+        ),
+        attempts=(*run.attempts[:-1], *(_attempt(each, by_ms) for each in run.attempts[-1:])),
+    )
+
+
+def _attempt(attempt: Attempt, by_ms: int) -> Attempt:
+    if attempt.outcome is not None:
+        return attempt
+    return replace(
+        attempt,
+        times=replace(
+            attempt.times,
+            requested_at_ms=attempt.times.requested_at_ms + by_ms,
+            started_at_ms=_moved(attempt.times.started_at_ms, by_ms),
+            deadline_ms=_moved(attempt.times.deadline_ms, by_ms),
+        ),
+        evidence=replace(attempt.evidence, exit_at_ms=_moved(attempt.evidence.exit_at_ms, by_ms)),
+    )
+
+
+def _moved(at_ms: int | None, by_ms: int) -> int | None:
+    return None if at_ms is None else at_ms + by_ms
