@@ -31,6 +31,7 @@ from subagents.domain.run.events import (
     ChildSpent,
     ChildTold,
     CleanedUp,
+    ClockStepped,
     Continued,
     DeliverySettled,
     DependencySettled,
@@ -284,6 +285,9 @@ MAKERS: Final[dict[type, Maker]] = {
         at_ms=t, child=d.draw(st.sampled_from(CHILDREN)), text="[subagent:child1] news"
     ),
     CleanedUp: lambda d, r, t: CleanedUp(at_ms=t, erased=d.draw(st.booleans())),
+    ClockStepped: lambda d, r, t: ClockStepped(
+        at_ms=t, by_ms=d.draw(st.sampled_from((-3_600_000, 2_000, 8 * 3_600_000)))
+    ),
     Archived: lambda d, r, t: Archived(at_ms=t),
 }
 """One maker for every event but ``Spawned``."""

@@ -16,27 +16,24 @@ class FakeClock:
 
     def __init__(self) -> None:
         self._now_ms = NOW_MS
-        self._steps_ms = 0
-        self._step_ms = 0
+        """Steady."""
+        self._set_ms = self._taken_ms = 0
         self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._made = 0
 
     def now_ms(self) -> int:
-        return self._now_ms
+        return self._now_ms + self._taken_ms
 
     def steady_ms(self) -> int:
-        return self._now_ms - self._steps_ms
+        return self._now_ms
 
     def take_step_ms(self) -> int:
-        step_ms, self._step_ms = self._step_ms, 0
-        self._steps_ms += step_ms
-        self._now_ms += step_ms
-        self._sleepers = [(due_ms + step_ms, *rest) for due_ms, *rest in self._sleepers]
+        step_ms, self._taken_ms = self._set_ms - self._taken_ms, self._set_ms
         return step_ms
 
     def set_wall(self, *, by_s: float) -> None:
         """Somebody sets the machine's clock, or suspends the machine for so long."""
-        self._step_ms += round(by_s * 1000)
+        self._set_ms += round(by_s * 1000)
 
     async def sleep(self, seconds: float) -> None:
         waiter = asyncio.get_running_loop().create_future()

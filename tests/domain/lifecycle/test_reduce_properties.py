@@ -76,12 +76,9 @@ def _doubled(data: DataObject) -> tuple[Life, Life]:
     return once, twice
 
 
+_ONCE = {"AttemptStartFailed", "TimerFired", "LeaseExpired", "ChildAlerted", "ClockStepped"}
 REPEATABLE: tuple[type[Event], ...] = tuple(
-    {
-        kind
-        for _, kind in STALE
-        if kind.__name__ not in {"AttemptStartFailed", "TimerFired", "LeaseExpired", "ChildAlerted"}
-    }
+    {kind for _, kind in STALE if kind.__name__ not in _ONCE}
 )
 
 

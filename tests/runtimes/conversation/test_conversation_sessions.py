@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.runtimes.attempt_harness import BOUND_S, Harness, RealClock, off_loop
+from tests.runtimes.attempt_harness import BOUND_S, Harness, off_loop
 from tests.runtimes.conversation.echo_dialect import EchoDialect
 
 from subagents.config.settings import Agent, Settings, SubagentDefaults
@@ -16,7 +16,7 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.engine import Engine
-from subagents.engine.kernel.system_clock import RandomIds
+from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.parts import Adapters
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.verification.verifier import Verifier
@@ -71,7 +71,7 @@ async def engine_of(harness: Harness) -> AsyncIterator[Desk]:
     """One daemon's life on the bench's files; workers outlive it."""
     state = harness.root.parent / "state"
     state.mkdir(exist_ok=True)
-    clock = RealClock()
+    clock = SystemClock()
     attempts = ProcessAttempts(harness.root, clock, off_loop)
     echo = ConversationRuntime(EchoDialect(), attempts, clock, off_loop, bridge=())
     engine = Engine(

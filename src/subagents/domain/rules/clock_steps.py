@@ -48,18 +48,16 @@ def moved(run: Run, by_ms: int) -> Run:
 
 
 def _attempt(attempt: Attempt, by_ms: int) -> Attempt:
+    times = replace(attempt.times, deadline_ms=_moved(attempt.times.deadline_ms, by_ms))
     if attempt.outcome is not None:
-        return attempt
-    return replace(
-        attempt,
-        times=replace(
-            attempt.times,
-            requested_at_ms=attempt.times.requested_at_ms + by_ms,
-            started_at_ms=_moved(attempt.times.started_at_ms, by_ms),
-            deadline_ms=_moved(attempt.times.deadline_ms, by_ms),
-        ),
-        evidence=replace(attempt.evidence, exit_at_ms=_moved(attempt.evidence.exit_at_ms, by_ms)),
+        return replace(attempt, times=times)
+    times = replace(
+        times,
+        requested_at_ms=times.requested_at_ms + by_ms,
+        started_at_ms=_moved(times.started_at_ms, by_ms),
     )
+    exit_at_ms = _moved(attempt.evidence.exit_at_ms, by_ms)
+    return replace(attempt, times=times, evidence=replace(attempt.evidence, exit_at_ms=exit_at_ms))
 
 
 def _moved(at_ms: int | None, by_ms: int) -> int | None:
