@@ -484,7 +484,9 @@ class Scenario:
         """The wall clock is corrected now and then, also by more than any lease or deadline."""
         while not self._host.is_calm:
             await self._pause(30.0)
-            self._host.clock.skew_ms += self._rng.choice((-3_600_000, -3_000, -50, 700, 4_000, 7_200_000))
+            self._host.clock.skew_ms += self._rng.choice(
+                (-3_600_000, -3_000, -50, 700, 4_000, 7_200_000)
+            )
 
     async def _ask_for_requests(self) -> None:
         """Workers ask before they ask their model, as our own loop does; not all are answered."""
