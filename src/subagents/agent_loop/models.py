@@ -11,7 +11,6 @@ from subagents.runtimes.llm.llm_assignment import Assignment
 
 NO_KEY: Final = "none"
 """Client libraries want one, also for an endpoint that asks for none."""
-CONNECT_S: Final = 30.0
 
 
 def key_of(assignment: Assignment) -> str:

@@ -207,7 +207,7 @@ def test_a_directory_that_is_none_is_refused(tmp_path: Path, cwd: str) -> None:
 def test_whoever_calls_at_mcp_speaks_for_an_agent(
     tmp_path: Path, path: str, *, is_operator: bool
 ) -> None:
-    over_tcp = {CONNECTION: Connection("127.0.0.1:1", is_tcp=True, is_operator=True)}
+    over_tcp = {CONNECTION: Connection("127.0.0.1:1", is_operator=True)}
     assert caller_of(tmp_path, {}, path=path).is_operator is is_operator
     assert caller_of(tmp_path, {}, path=path, state=over_tcp).is_operator is is_operator
 

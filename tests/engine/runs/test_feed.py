@@ -15,12 +15,12 @@ from subagents.domain.transcript.feed_entry import (
     FeedDocument,
 )
 from subagents.engine.runs.feed import (
-    ALL,
     PAGE,
     Follower,
     Scope,
 )
 
+ALL = Scope()
 EVERYTHING = frozenset({*NEWS, RUN})
 STEPS = frozenset({RUN})
 

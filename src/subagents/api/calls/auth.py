@@ -46,7 +46,6 @@ class Connection:
     """``pid 4711`` on the Unix socket, ``127.0.0.1:40112`` on TCP."""
     pid: int | None = None
     """Of the process that connected, where the system says so."""
-    is_tcp: bool = False
     is_operator: bool = False
     """On TCP: this request came with the operator's token."""
     _attempt: AttemptId | None = None

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive
 
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.services import Services, services_of
@@ -287,8 +288,8 @@ async def while_connected(
         Unavailable: The daemon is stopping; the same call to the next one can succeed.
     """
     working: asyncio.Task[T] = asyncio.create_task(_run(work))
-    leaving = asyncio.create_task(_disconnected(request))
-    stopping = asyncio.create_task(_set(services.stopping))
+    leaving = asyncio.create_task(disconnected(request.receive))
+    stopping = asyncio.create_task(services.stopping.wait())
     helpers = (leaving, stopping)
     try:
         await asyncio.wait({working, *helpers}, return_when=asyncio.FIRST_COMPLETED)
@@ -310,10 +311,7 @@ async def _run(work: Coroutine[object, object, T]) -> T:
     return await work
 
 
-async def _set(event: asyncio.Event) -> None:
-    await event.wait()
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
+async def disconnected(receive: Receive) -> None:
+    """Return when the client has gone away."""
+    while (await receive())["type"] != "http.disconnect":
         pass

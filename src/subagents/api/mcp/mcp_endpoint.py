@@ -26,7 +26,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from subagents.api.answers.waking import Waker
 from subagents.api.calls.auth import Caller, note_if_refused
-from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, status_of
+from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, disconnected, status_of
 from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.errors import SubagentsError, Unavailable
@@ -221,8 +221,8 @@ class _Line:
 
     async def until_gone(self, services: Services) -> None:
         """Return when the client has left, its lease is over, or the daemon stops."""
-        leaving = asyncio.create_task(_disconnected(self._receive))
-        stopping = asyncio.create_task(_set(services.stopping))
+        leaving = asyncio.create_task(disconnected(self._receive))
+        stopping = asyncio.create_task(services.stopping.wait())
         try:
             await asyncio.wait(
                 (leaving, stopping), timeout=UNREAD_S, return_when=asyncio.FIRST_COMPLETED
@@ -237,15 +237,6 @@ class _Line:
         if self._is_held:
             self._is_held = False
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _set(event: asyncio.Event) -> None:
-    await event.wait()
 
 
 def _refused(error: SubagentsError) -> Response:

@@ -26,6 +26,7 @@ from subagents.api.calls.call import (
     SPAWN_BODY_BYTES_MAX,
     answer,
     body_of,
+    disconnected,
     path_part,
     query_of,
     while_connected,
@@ -140,7 +141,7 @@ class Handover(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope
-        leaving = asyncio.create_task(_disconnected(receive))
+        leaving = asyncio.create_task(disconnected(receive))
         reader = self._caller.reader
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
@@ -160,11 +161,6 @@ class Handover(Response):
 
 def _piece(data: bytes, *, is_last: bool = False) -> Message:
     return {"type": "http.response.body", "body": data, "more_body": not is_last}
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 ROUTES: Final = (

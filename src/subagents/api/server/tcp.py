@@ -66,7 +66,7 @@ class TcpGuard:
             await self._app(scope, receive, send)
             return
         host, port = scope["client"] or ("", 0)
-        connection = Connection(f"{host}:{port}", is_tcp=True)
+        connection = Connection(f"{host}:{port}")
         try:
             self._check(scope, connection)
         except SubagentsError as error:

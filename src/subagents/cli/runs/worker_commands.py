@@ -30,7 +30,6 @@ from subagents.errors import (
 from subagents.text import parse_duration
 
 WHOLE: Final = re.compile(r"-?[0-9]{1,15}")
-ASK_TIMEOUT_S: Final = 600.0
 POLL_S: Final = 20.0
 SETTLE_S: Final = 5.0
 """After its deadline a question is settled by the daemon; so much later it must be."""

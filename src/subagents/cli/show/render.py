@@ -39,7 +39,6 @@ ICONS: Final = {
     "queued": "◷",
 }
 WORDS: Final = {"retry_wait": "retrying", "failed": "verification failed"}
-ACTIVE: Final = frozenset({"running", "spawning", "ending", "verifying", "retry_wait", "blocked"})
 
 VACUOUS: Final = "vacuous: its contract was met before the work"
 """Instead of the word that it was verified."""

@@ -46,9 +46,6 @@ class Scope(Value, frozen=True):
     label: str | None = None
 
 
-ALL: Final = Scope()
-
-
 class Happened(Value, frozen=True):
     """An entry with its run as it is now."""
 

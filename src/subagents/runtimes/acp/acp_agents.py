@@ -1,10 +1,9 @@
 """What is known of each agent that speaks the Agent Client Protocol, and its options.
 
 The protocol leaves open what matters most to a supervisor: whether a second prompt steers, waits or
-ends the first one, whether a session can be resumed, what a cancel leaves behind, how a tool
-is switched off. Every field here was found by running the program; with which versions is in
-``config/programs/versions_seen.json``. An agent that is in no row gets ``UNKNOWN_AGENT``: nothing
-is claimed of it.
+ends the first one, whether a session can be resumed, how a tool is switched off. Every field here
+was found by running the program; with which versions is in ``config/programs/versions_seen.json``.
+An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed of it.
 
 The options of an ``acp`` agent (``[agents.<id>.runtime_options]``; docs/runtimes/acp.md):
 
@@ -102,8 +101,6 @@ class AgentFacts(Value, frozen=True):
     second_prompt: SecondPrompt = SecondPrompt.QUEUES
     resumes: bool = False
     """Whether a new process can resume a session of an old one."""
-    cancel_kills: bool = False
-    """Whether a cancelled turn leaves no child behind; else we end them by their marker."""
     tokens: TokenSource = TokenSource.UNKNOWN
     cost: bool = False
     """Whether ``usage_update`` reports dollars."""
@@ -132,7 +129,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         mode="bypassPermissions",
         second_prompt=SecondPrompt.STEERS,
         resumes=True,
-        cancel_kills=True,
         tokens=TokenSource.TURN,
         cost=True,
         system_in_meta=True,
@@ -158,7 +154,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         auth="gemini-api-key",
         mode="yolo",
         second_prompt=SecondPrompt.CANCELS,
-        cancel_kills=True,
         tokens=TokenSource.QUOTA,
         model_argument="-m",
         scope=ScopeMeans.GEMINI,
@@ -183,7 +178,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         passes=("OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"),
         second_prompt=SecondPrompt.STEERS,
         resumes=True,
-        cancel_kills=True,
         cost=True,
         scope=ScopeMeans.OPENCODE,
     ),
@@ -193,7 +187,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         package="npm openclaw",
         passes=("OPENCLAW_*",),
         second_prompt=SecondPrompt.CANCELS,
-        cancel_kills=True,
         takes_model=False,
     ),
     "qwen": AgentFacts(
@@ -211,7 +204,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         mode="yolo",
         second_prompt=SecondPrompt.PULLED,
         resumes=True,
-        cancel_kills=True,
         tokens=TokenSource.REQUESTS,
         model_argument="--model",
         scope=ScopeMeans.QWEN,
