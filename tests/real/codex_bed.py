@@ -56,7 +56,13 @@ CODEX: Final = Bed(
     shell=shell,
     shell_tool="exec_command",
     options={"command": list(found("codex") or ("codex",))},
-    env=lambda _url, root: {"CODEX_HOME": str(root / "codex"), "SCRIPTED_KEY": "x"},
+    # Codex makes no helper programs for its sandbox when its home is below the directory for
+    # temporary files, and there the home of a test is.
+    env=lambda _url, root: {
+        "CODEX_HOME": str(root / "codex"),
+        "SCRIPTED_KEY": "x",
+        "TMPDIR": str(root / "codex" / "tmp"),
+    },
     prepare=files,
     model="gpt-5.5",
     missing=missing,
