@@ -1,9 +1,12 @@
 """A worker's question is found and answered by its requester, once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.api.tools.tool_callers import ToolCaller, play
+
+from subagents.domain.run.access import AccessLevel, Ceiling
 
 
 @pytest.mark.requirement("tools:respond")
@@ -72,5 +75,30 @@ def test_a_worker_does_not_answer_its_own_question(tmp_path: Path) -> None:
         )
 
         assert "a worker cannot answer its own question" in answer.text
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("access:ask-a-person")
+def test_a_yes_in_words_does_not_decide_what_a_run_may_do(tmp_path: Path) -> None:
+    async def scenario(desk: Seat) -> None:
+        reader = Ceiling(level=AccessLevel.READ, source="its plan mode")
+        agent = replace(desk.caller, ceiling=reader, is_operator=False)
+        run_id = await Seat(desk.home, agent).spawn("hang", access="write")
+        asked, path = f"{run_id}:q1", f"/v1/requests/{run_id}:q1/respond"
+
+        items = (await desk.home.ok("GET", "/v1/attention"))["items"]
+        status, refused = await desk.home.call("POST", path, {"response": "yes"})
+
+        assert [each["commands"] for each in items] == [
+            [
+                f"subagents answer {asked} --decision approve",
+                f"subagents answer {asked} --decision deny",
+            ]
+        ]
+        assert (status, refused["code"]) == (422, "invalid")
+        assert "wants a decision" in refused["message"]
+        await desk.home.ok("POST", path, {"response": "yes", "decision": "approve"})
+        await desk.until_phase(run_id, "running")
 
     play(tmp_path, scenario)

@@ -46,7 +46,7 @@ def _commands(value: AttentionItem) -> list[str]:
     why, again = f"subagents why {run_id}", f"subagents retry {run_id}"
     match value.kind:
         case _ if value.request_id is not None:
-            return [f"subagents answer {value.request_id} TEXT"]
+            return _answer_commands(value.run, value.request_id)
         case "undelivered":
             return [f"subagents result {run_id}", f"subagents redeliver {run_id}"]
         case "unread":
@@ -63,6 +63,14 @@ def _commands(value: AttentionItem) -> list[str]:
             ]
         case _:
             return [f"subagents log {run_id}", why]
+
+
+def _answer_commands(run: Run, request_id: str) -> list[str]:
+    """How a person answers this question."""
+    answer = f"subagents answer {request_id}"
+    if run.approval is not None and run.approval.id == request_id:
+        return [f"{answer} --decision approve", f"{answer} --decision deny"]
+    return [f"{answer} TEXT"]
 
 
 def need(value: Need) -> wire.AttentionItem:

@@ -6,9 +6,9 @@ from subagents.api.calls.call import require_own
 from subagents.api.calls.services import Services
 from subagents.api.wire import requests as wire
 from subagents.api.wire.message_answers import WorkerRequest
-from subagents.domain.run.run import Run
+from subagents.domain.run.run import Decision, Run
 from subagents.domain.run.values import RequestId, RunId
-from subagents.errors import Forbidden, NotFound
+from subagents.errors import Forbidden, NotFound, UsageError
 
 
 async def asking_run(services: Services, caller: Caller, request_id: str) -> Run:
@@ -49,19 +49,27 @@ async def respond(
     Raises:
         NotFound: No such question.
         Forbidden: Somebody else's tree, or the worker's own question.
-        UsageError: An unknown decision.
+        UsageError: An unknown decision, or none where one is asked for.
     """
     run = await asking_run(services, caller, request_id)
     if not caller.is_operator and caller.session in run.session_keys:
         raise Forbidden("a worker cannot answer its own question", guardrail="ownership")
-    approval = run.approval
-    if approval is not None and approval.id == request_id and not (caller.is_operator or is_person):
-        raise Forbidden(
-            "only the user can allow a run more than its requester may do",
-            guardrail="access",
-            hint=f"tell the user: subagents answer {request_id} --decision approve",
-        )
     decision = wire.parse_decision(body.decision)
+    approval = run.approval
+    if approval is not None and approval.id == request_id:
+        if not (caller.is_operator or is_person):
+            raise Forbidden(
+                "only the user can allow a run more than its requester may do",
+                guardrail="access",
+                hint=f"tell the user: subagents answer {request_id} --decision approve",
+            )
+        if decision is Decision.ANSWER:
+            # Words would be taken for a no, also a "yes".
+            raise UsageError(
+                f"request {request_id} wants a decision, not an answer in words",
+                hint=f"subagents answer {request_id} --decision approve, or --decision deny",
+                details={"field": "decision"},
+            )
     taken = await services.engine.answer(
         RequestId(request_id), body.response, decision=decision, by=caller.session
     )
