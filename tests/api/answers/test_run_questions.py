@@ -81,10 +81,10 @@ def test_a_worker_does_not_answer_its_own_question(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("access:ask-a-person")
 def test_a_yes_in_words_does_not_decide_what_a_run_may_do(tmp_path: Path) -> None:
-    async def scenario(desk: Seat) -> None:
+    async def scenario(desk: ToolCaller) -> None:
         reader = Ceiling(level=AccessLevel.READ, source="its plan mode")
         agent = replace(desk.caller, ceiling=reader, is_operator=False)
-        run_id = await Seat(desk.home, agent).spawn("hang", access="write")
+        run_id = await ToolCaller(desk.home, agent).spawn("hang", access="write")
         asked, path = f"{run_id}:q1", f"/v1/requests/{run_id}:q1/respond"
 
         items = (await desk.home.ok("GET", "/v1/attention"))["items"]
