@@ -13,7 +13,10 @@ from tests.api.mcp.mcp_clients import (
     play,
 )
 
-from subagents.api.mcp.mcp_endpoint import BODY_BYTES_MAX
+from subagents.api.mcp.mcp_endpoint import BODY_BYTES_MAX, McpEndpoint
+from subagents.domain.run.run import Phase
+from subagents.domain.run.values import replace
+from subagents.ports import Batch
 
 
 def raw(home: Home, method: str, headers: dict[str, str], body: bytes = b"{}") -> Any:
@@ -75,5 +78,28 @@ def test_space_around_a_header_is_no_part_of_it(tmp_path: Path) -> None:
             "tools/call", {"Mcp-Name": "  sessions_list  "}, name="sessions_list", arguments={}
         )
         assert (status, message["result"]["isError"]) == (200, False)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("mcp:loaded-when-needed")
+def test_the_protocol_is_loaded_when_a_worker_that_speaks_it_is_started_and_not_for_a_command(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        endpoint = McpEndpoint(home.services)
+        home.services.engine.on_commit(endpoint.on_commit)
+        run_id = (await home.spawn("hang"))["runId"]
+        await home.until_phase(run_id, "running")
+        run = home.services.queries.open_run(run_id)
+        assert run is not None
+        assert not endpoint.is_due
+
+        other = replace(run, resolved=replace(run.resolved, runtime="claude-code"))
+        endpoint.expect([replace(other, phase=Phase.QUEUED)])
+        assert not endpoint.is_due
+        endpoint.on_commit(Batch(runs={other.id: other}))
+        assert endpoint.is_due
+        await endpoint.stop()
 
     play(tmp_path, scenario)

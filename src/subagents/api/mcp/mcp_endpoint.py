@@ -2,8 +2,9 @@
 
 Every request stands for itself: no sessions, so a client never notices that the daemon was
 restarted in between. The protocol is spoken by the ``mcp`` package, which takes half a second and
-35 MB to load: the daemon does so in the background once it answers other calls, and the first
-request waits for what is left of it.
+35 MB to load. So it is loaded when somebody will speak it: with the first request, which a bridge
+sends while its client still begins (docs/decisions/0042), and in the background when an agent
+program is started, which asks a second later.
 
 What an answer carries is consumed when the answer has left (docs/decisions/0015). A client that
 says ``X-Subagents-Ack: explicit`` acknowledges by itself and keeps its connection open until it
@@ -14,7 +15,7 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Final, Protocol
@@ -29,7 +30,9 @@ from subagents.api.calls.auth import Caller, note_if_refused
 from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, disconnected, status_of
 from subagents.api.calls.services import Services
 from subagents.api.mcp.mcp_exchange import Exchange
+from subagents.domain.run.run import HOLDS_SLOT, Run
 from subagents.errors import SubagentsError, Unavailable
+from subagents.ports import Batch
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +42,10 @@ UNREAD_S: Final = 60.0
 SERVER_ERROR: Final = -32000
 """JSON-RPC leaves this number to servers; ours say what is wrong in ``data``."""
 CALL_ID_CHARS_MAX: Final = 200
-LOAD_AFTER_S: Final = 2.0
-"""After the daemon answers. A bridge asks at once, so a client's first call waits for less."""
+LOAD_AFTER_S: Final = 0.2
+"""Whoever made it likely that the protocol is spoken waits for something else first."""
+_SILENT: Final = frozenset({"command", "llm", "scripted"})
+"""Runtimes whose workers do not speak the protocol."""
 _IMPLEMENTATION: Final = "subagents.api.mcp.mcp_server"
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -62,6 +67,8 @@ class McpEndpoint:
         self._closing = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[Sessions] | None = None
+        self.is_due = False
+        """It was or will be loaded without a request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -98,9 +105,23 @@ class McpEndpoint:
     def start_soon(self) -> None:
         """Load the protocol's package in the background, a moment from now; needs a running loop.
 
-        Not at once: who started the daemon for one command waits for it now.
+        Idempotent.
         """
-        asyncio.get_running_loop().call_later(LOAD_AFTER_S, self._load)
+        if not self.is_due:
+            self.is_due = True
+            asyncio.get_running_loop().call_later(LOAD_AFTER_S, self._load)
+
+    def expect(self, runs: Iterable[Run]) -> None:
+        """Load it soon if a worker of these runs will speak it, or may."""
+        if not self.is_due and any(
+            run.phase in HOLDS_SLOT and run.resolved.runtime not in _SILENT for run in runs
+        ):
+            self.start_soon()
+
+    def on_commit(self, batch: Batch) -> None:
+        """Called with everything that becomes durable."""
+        if not self.is_due:
+            self.expect(batch.runs.values())
 
     def _load(self) -> None:
         if not self._closing.is_set():

@@ -25,6 +25,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from subagents.api.calls.auth import CONNECTION, Connection, peer_pid, peer_uid
 from subagents.api.calls.services import DaemonInfo, Services
+from subagents.api.mcp.mcp_endpoint import McpEndpoint
 from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.metrics import watching_loop
@@ -129,6 +130,7 @@ async def _serve_all(
         contextlib.ExitStack() as later,
     ):
         app = create_app(services)
+        mcp: McpEndpoint = app.state.mcp
         servers = [(unix, _config(app, SameUserProtocol, services.info))]
         log.info("listening on %s", paths.socket)
         if tcp is not None:
@@ -138,7 +140,10 @@ async def _serve_all(
 
         def is_ready() -> None:
             when_ready()
-            app.state.mcp.start_soon()
+            mcp.expect(services.queries.open_runs)
+            services.engine.on_commit(mcp.on_commit)
+            if tcp is not None:
+                mcp.start_soon()  # clients without a bridge, some of which wait but 5 s
 
         supervisors = SupervisorServer(services)
         try:
@@ -148,7 +153,7 @@ async def _serve_all(
                 await _serve(services, servers, is_ready, again)
         finally:
             await supervisors.close()
-            await app.state.mcp.stop()
+            await mcp.stop()
     await services.refusals.flush()
 
 

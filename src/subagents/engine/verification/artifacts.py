@@ -13,9 +13,8 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
-import jsonschema_rs
 import msgspec
 import re2  # type: ignore[import-untyped]  # it brings no types
 
@@ -34,6 +33,9 @@ from subagents.engine.verification.junit_reports import JUNIT_BYTES_MAX, read_ju
 from subagents.engine.verification.work_root import FileFault, WorkRoot
 from subagents.errors import ContractError
 from subagents.text import counted, listed, one_line
+
+if TYPE_CHECKING:
+    import jsonschema_rs
 
 JSON_BYTES_MAX: Final = 64 * 1024 * 1024
 """Decoded it takes up to 25 times as much memory."""
@@ -303,7 +305,7 @@ def compile_schema(
     schema: dict[str, object] | bool,  # noqa: FBT001
     *,
     mask: str | None = None,
-) -> jsonschema_rs.Validator:
+) -> "jsonschema_rs.Validator":
     """Make a validator that fetches nothing and whose patterns take linear time.
 
     Args:
@@ -314,6 +316,8 @@ def compile_schema(
         ContractError: The schema is malformed or needs another document; the message completes
             the name of the field.
     """
+    import jsonschema_rs  # noqa: PLC0415  3 MB that only a schema needs
+
     try:
         return jsonschema_rs.validator_for(
             schema,
@@ -352,6 +356,8 @@ def _schema_problems(
         validator = compile_schema(schema, mask=MASK)
     except ContractError as error:
         return [f"has a schema that {error}"]
+    import jsonschema_rs  # noqa: PLC0415  as above
+
     try:
         if validator.is_valid(document):
             return []
