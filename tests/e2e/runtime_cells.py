@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
-from tests.e2e.runtime_beds import Bed
+from tests.e2e.program_setups import ProgramSetup
 from tests.e2e.scripted_model import Conversation, Say, ScriptedModel, Tokens, Use
 
 from subagents.errors import SubagentsError
@@ -36,13 +36,13 @@ GONE_S: Final = 15.0
 class Place:
     """A daemon, a model and one program."""
 
-    bed: Bed
+    setup: ProgramSetup
     home: LiveHome
     model: ScriptedModel
 
     def spawn(self, script: str, **spec: object) -> str:
         spec.setdefault("label", script)
-        return self.home.spawn(f"script:{script}", agent=self.bed.name, **spec)
+        return self.home.spawn(f"script:{script}", agent=self.setup.name, **spec)
 
     def finish(self, *run_ids: str) -> list[Document]:
         return self.home.finish(*run_ids, timeout_s=RUN_S)
@@ -62,17 +62,17 @@ class Place:
 
 
 @contextmanager
-def place_of(bed: Bed, root: Path) -> Iterator[Place]:
+def place_of(setup: ProgramSetup, root: Path) -> Iterator[Place]:
     """Everything there, for the length of the block."""
     with ScriptedModel({"nothing": [Say("nothing to do")]}) as model:
-        own = root / "bed"
+        own = root / "setup"
         own.mkdir()
-        bed.prepare(model.url, own)
-        config = bed.config(model.url, own) + DEFAULTS
+        setup.prepare(model.url, own)
+        config = setup.config(model.url, own) + DEFAULTS
         with live_home(root, config=config, started=False) as home:
             try:
                 home.start()
-                yield Place(bed, home, model)
+                yield Place(setup, home, model)
             finally:
                 _end(home)
 
@@ -96,7 +96,7 @@ def _end(home: LiveHome) -> None:
 def edit(place: Place) -> str:
     """Writes a file that its contract asks for."""
     target = place.path("out.json")
-    place.model.scripts["edit"] = [place.bed.edit(str(target), '{"ok": true}'), Say("written")]
+    place.model.scripts["edit"] = [place.setup.edit(str(target), '{"ok": true}'), Say("written")]
     done = place.finished("edit", verification={"artifacts": [{"path": "out.json", "json": True}]})
     assert done["outcome"]["status"] == "ok", done["outcome"]
     assert done["verification"]["status"] == "passed", done["verification"]
@@ -107,7 +107,7 @@ def edit(place: Place) -> str:
 def command(place: Place) -> str:
     """Runs a command, and its model sees what came out."""
     place.model.scripts["command"] = [
-        place.bed.shell("echo made-it | tee made.txt"),
+        place.setup.shell("echo made-it | tee made.txt"),
         lambda seen: Say(f"saw {'made-it' in seen.results[-1]}"),
     ]
     done = place.finished("command")
@@ -140,7 +140,7 @@ def spawn(place: Place) -> str:
     """Spawns a child of its own kind and hands its result on, at once and in the same turn."""
     place.model.scripts["child"] = [Say("child-result-7")]
     place.model.scripts["spawn"] = [
-        Use("sessions_spawn", {"task": "script:child", "agentId": place.bed.name}),
+        Use("sessions_spawn", {"task": "script:child", "agentId": place.setup.name}),
         lambda seen: Use("sessions_wait", {"runIds": [_run_ids(seen)[0]], "timeoutSeconds": 60}),
         lambda seen: Say("child said " + " ".join(seen.found("child-result-7")[:1])),
         Say("done"),
@@ -171,7 +171,7 @@ def _busy(place: Place, script: str, *, gate: str) -> str:
     place.model.scripts.setdefault(
         script,
         [
-            place.bed.shell(f"echo $$ > {script}.pid; " + LOOP.format(gate=gate)),
+            place.setup.shell(f"echo $$ > {script}.pid; " + LOOP.format(gate=gate)),
             lambda seen: Say(f"heard {'turn-left' in seen.seen}"),
         ],
     )
@@ -247,18 +247,18 @@ def resume(place: Place) -> str:
 
 def scope(place: Place) -> str:
     """A denied shell is not there, nor is it for a child that it spawns."""
-    bed = place.bed
+    setup = place.setup
     tried = place.path("forbidden")
-    denied = bed.shell(f"touch {tried}")
+    denied = setup.shell(f"touch {tried}")
     forced = Use(denied.tool, denied.arguments, is_declared=False)
     place.model.scripts["grandchild"] = [forced, Say("tried below")]
     place.model.scripts["scope"] = [
         forced,
-        Use("sessions_spawn", {"task": "script:grandchild", "agentId": bed.name}),
+        Use("sessions_spawn", {"task": "script:grandchild", "agentId": setup.name}),
         lambda seen: Use("sessions_wait", {"runIds": [_run_ids(seen)[-1]], "timeoutSeconds": 60}),
         Say("tried"),
     ]
-    run_id = place.spawn("scope", toolsDeny=[bed.shell_tool])
+    run_id = place.spawn("scope", toolsDeny=[setup.shell_tool])
     place.finish(run_id)
     assert not tried.exists(), "the denied command was run"
     assert any("tried below" in str(row.get("result")) for row in _below(place, run_id)), "no child"
@@ -318,9 +318,9 @@ NEEDS: Final = {
 """A cell whose runtime has none of these abilities is not asked: it says no by itself."""
 
 
-def filled(bed: Bed, root: Path) -> dict[str, str]:
+def filled(setup: ProgramSetup, root: Path) -> dict[str, str]:
     """The row of one program: every cell's text, or ``FAILED: …``."""
-    with place_of(bed, root) as place:
+    with place_of(setup, root) as place:
         abilities = place.abilities()
         return {name: asked(place, name) if _can(name, abilities) else NO for name in CELLS}
 

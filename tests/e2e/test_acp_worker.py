@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e import runtime_cells as cells
-from tests.e2e.acp_beds import ACP
+from tests.e2e.acp_setups import ACP
 from tests.e2e.live_home import until
 from tests.e2e.runtime_cells import Place, place_of
 from tests.e2e.scripted_model import Conversation, Fail, Say, Use
@@ -71,7 +71,7 @@ def test_a_worker_that_ends_right_after_its_wait_gets_no_second_turn(
 
     place.model.scripts[f"{name}-child"] = [Say("kept-result-8")]
     place.model.scripts[name] = [
-        Use("sessions_spawn", {"task": f"script:{name}-child", "agentId": place.bed.name}),
+        Use("sessions_spawn", {"task": f"script:{name}-child", "agentId": place.setup.name}),
         lambda seen: Use(
             "sessions_wait",
             {"runIds": seen.found(r"r-[a-z0-9]{6,}")[:1], "timeoutSeconds": 60},
@@ -149,7 +149,7 @@ def test_an_ended_session_is_gone_on_with_by_session_load(place: Place) -> None:
 @pytest.mark.requirement("acp:e2e:no-secret")
 def test_no_file_of_the_attempt_holds_the_workers_token(place: Place) -> None:
     place.model.scripts["secret"] = [
-        place.bed.shell(cells.LOOP.format(gate="secret-gate")),
+        place.setup.shell(cells.LOOP.format(gate="secret-gate")),
         Say("over"),
     ]
     run_id = place.spawn("secret")
@@ -204,14 +204,14 @@ def test_a_model_that_the_session_does_not_offer_ends_the_run_with_those_it_does
 
 @pytest.mark.requirement("acp:e2e:queued")
 def test_a_message_for_an_agent_that_queues_waits_for_a_turn_of_its_own(tmp_path: Path) -> None:
-    bed = replace(
+    setup = replace(
         ACP,
         options={**ACP.options, "second_prompt": "queues"},
         env=lambda url, root: {**ACP.env(url, root), "ACP_AGENT_SECOND": "queues"},
     )
-    with place_of(bed, tmp_path) as place:
+    with place_of(setup, tmp_path) as place:
         place.model.scripts["queue"] = [
-            place.bed.shell("touch begun; " + cells.LOOP.format(gate="go-on")),
+            place.setup.shell("touch begun; " + cells.LOOP.format(gate="go-on")),
             Say("the word is mirabelle"),
         ]
         run_id = place.spawn("queue")

@@ -16,7 +16,7 @@ import pytest
 from tests.e2e import runtime_cells as cells
 from tests.e2e.claude_place import program
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
-from tests.e2e.runtime_beds import CLAUDE
+from tests.e2e.program_setups import CLAUDE
 from tests.e2e.scripted_model import Conversation, Fail, Say, Script, ScriptedModel, Tokens, Use
 
 from subagents.domain.run.worker_output import LineType
@@ -64,7 +64,7 @@ Document = dict[str, Any]
 @contextmanager
 def place_in(root: Path) -> Iterator[cells.Place]:
     with ScriptedModel({}) as model:
-        own = root / "bed"
+        own = root / "setup"
         own.mkdir()
         CLAUDE.prepare(model.url, own)
         env = dict(CLAUDE.env(model.url, own))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import pytest
-from tests.e2e.acp_beds import ACP
-from tests.e2e.runtime_beds import CLAUDE, LLM, Bed, node_path
+from tests.e2e.acp_setups import ACP
+from tests.e2e.program_setups import CLAUDE, LLM, ProgramSetup, node_path
 from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Turn
 
 from subagents.domain.run.values import (
@@ -32,7 +32,7 @@ from subagents.testing.conformance import Behaviour
 from subagents.testing.runtime_suite import SUITE, RuntimePlace, Work
 
 T = TypeVar("T")
-BEDS: Final = (CLAUDE, LLM, ACP)
+SETUPS: Final = (CLAUDE, LLM, ACP)
 OF_THE_PROGRAM: Final = {
     f"runtime:{name}"
     for name in ("reads", "restart", "stop", "steer", "interrupt", "resume", "scope")
@@ -65,21 +65,21 @@ def off_loop(work: Callable[[], T], /) -> Awaitable[T]:
 
 
 class ProgramPlace:
-    """One program of ``runtime_beds`` behind its own dialect."""
+    """One program of ``program_setups`` behind its own dialect."""
 
-    def __init__(self, bed: Bed, root: Path, url: str) -> None:
-        self.bed = bed
-        self.tool = bed.shell_tool
+    def __init__(self, setup: ProgramSetup, root: Path, url: str) -> None:
+        self.setup = setup
+        self.tool = setup.shell_tool
         self.root = root / "attempts"
         self.work = root / "work"
         self.work.mkdir()
         own = root / "program"
         own.mkdir()
-        bed.prepare(url, own)
+        setup.prepare(url, own)
         # A home of its own: Claude Code reads a login shell's files before its first command.
-        env = {"PATH": node_path(), "HOME": str(own), **bed.env(url, own)}
-        self.options = {**bed.options, "env": env, "pass_env": []}
-        self.dialect = next(each for each in dialects() if each.name == bed.runtime)
+        env = {"PATH": node_path(), "HOME": str(own), **setup.env(url, own)}
+        self.options = {**setup.options, "env": env, "pass_env": []}
+        self.dialect = next(each for each in dialects() if each.name == setup.runtime)
 
     def runtime(self) -> Runtime:
         clock = RealClock()
@@ -103,7 +103,7 @@ class ProgramPlace:
             system_prompt="",
             cwd=str(cwd),
             options=self.options,
-            model=self.bed.model,
+            model=self.setup.model,
         )
 
     def messages(self, runtime: Runtime, ref: AttemptRef, said: Sequence[str]) -> Sequence[str]:
@@ -130,14 +130,14 @@ class ProgramPlace:
                     os.kill(pid, signal.SIGKILL)
 
 
-def scripts_of(bed: Bed, work: Path) -> dict[str, Script]:
+def scripts_of(setup: ProgramSetup, work: Path) -> dict[str, Script]:
     def saying(text: str, line: str) -> Turn:
-        used = bed.shell(line)
+        used = setup.shell(line)
         return type(used)(used.tool, used.arguments, text=text, is_declared=False)
 
     def listening(seen: Conversation) -> Turn:
         times = seen.seen.count("hello")
-        return Say("got " + " ".join(["hello"] * times)) if times else bed.shell("true")
+        return Say("got " + " ".join(["hello"] * times)) if times else setup.shell("true")
 
     return {
         "says": (saying("one", "true"), saying("two", "true"), Say("three")),
@@ -149,9 +149,9 @@ def scripts_of(bed: Bed, work: Path) -> dict[str, Script]:
 
 
 @contextmanager
-def placed(bed: Bed, root: Path) -> Iterator[ProgramPlace]:
-    with ScriptedModel(scripts_of(bed, root / "work")) as model:
-        place = ProgramPlace(bed, root, model.url)
+def placed(setup: ProgramSetup, root: Path) -> Iterator[ProgramPlace]:
+    with ScriptedModel(scripts_of(setup, root / "work")) as model:
+        place = ProgramPlace(setup, root, model.url)
         try:
             yield place
         finally:
@@ -159,20 +159,23 @@ def placed(bed: Bed, root: Path) -> Iterator[ProgramPlace]:
 
 
 @pytest.mark.parametrize(
-    ("bed", "behaviour"),
+    ("setup", "behaviour"),
     [
         pytest.param(
-            bed, each, id=f"{bed.name}-{each.name}", marks=pytest.mark.requirement(each.requirement)
+            setup,
+            each,
+            id=f"{setup.name}-{each.name}",
+            marks=pytest.mark.requirement(each.requirement),
         )
-        for bed in BEDS
+        for setup in SETUPS
         for each in SUITE.behaviours
-        if bed is CLAUDE or each.requirement in OF_THE_PROGRAM
+        if setup is CLAUDE or each.requirement in OF_THE_PROGRAM
     ],
 )
 def test_a_real_program_keeps_this_promise(
-    bed: Bed, behaviour: Behaviour[RuntimePlace], tmp_path: Path
+    setup: ProgramSetup, behaviour: Behaviour[RuntimePlace], tmp_path: Path
 ) -> None:
-    if (reason := bed.missing()) is not None:
+    if (reason := setup.missing()) is not None:
         pytest.skip(reason)
-    with placed(bed, tmp_path) as place:
+    with placed(setup, tmp_path) as place:
         behaviour.check(place)

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.e2e.acp_beds import ACP
-from tests.e2e.runtime_beds import CLAUDE, LLM, Bed
+from tests.e2e.acp_setups import ACP
+from tests.e2e.program_setups import CLAUDE, LLM, ProgramSetup
 from tests.e2e.runtime_cells import CELLS, filled
 from tests.e2e.vendor_tree import show_that_all_results_arrive_once
 
@@ -17,11 +17,11 @@ ROWS: Final = {"claude", "codex", "opencode", "gemini", "goose", "qwen", "llm", 
 
 @pytest.mark.requirement("runtimes:same-tasks")
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("bed", HERE, ids=lambda bed: bed.name)
-def test_every_runtime_does_the_same_things(tmp_path: Path, bed: Bed) -> None:
-    assert bed.missing() is None, bed.missing()
+@pytest.mark.parametrize("setup", HERE, ids=lambda setup: setup.name)
+def test_every_runtime_does_the_same_things(tmp_path: Path, setup: ProgramSetup) -> None:
+    assert setup.missing() is None, setup.missing()
 
-    row = filled(bed, tmp_path)
+    row = filled(setup, tmp_path)
 
     assert not {cell: text for cell, text in row.items() if "FAILED" in text}
     assert set(row) == set(CELLS)

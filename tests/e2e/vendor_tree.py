@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tests.e2e.claude_place import ClaudePlace
 from tests.e2e.live_home import DEFAULTS, live_home, until
-from tests.e2e.runtime_beds import Bed
+from tests.e2e.program_setups import ProgramSetup
 from tests.e2e.runtime_cells import LOOP, RUN_S
 from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Turn, Use
 
@@ -22,21 +22,21 @@ WAITS: Final = 12
 NAMES: Final = ("first", "second", "fragile")
 
 
-def show_that_all_results_arrive_once(root: Path, one: Bed, other: Bed) -> None:
+def show_that_all_results_arrive_once(root: Path, one: ProgramSetup, other: ProgramSetup) -> None:
     """Three runs of two vendors, contracts on each; kill -9 of one worker, then of the daemon."""
     with ScriptedModel({}) as model:
-        own = root / "beds"
+        own = root / "setups"
         own.mkdir()
         config = DEFAULTS
-        for bed in (one, other):
-            (own / bed.name).mkdir()
-            bed.prepare(model.url, own / bed.name)
-            config = bed.config(model.url, own / bed.name) + config
+        for setup in (one, other):
+            (own / setup.name).mkdir()
+            setup.prepare(model.url, own / setup.name)
+            config = setup.config(model.url, own / setup.name) + config
         with live_home(root, config=config) as home:
             claude = ClaudePlace(home, model, ceiling="full")
             agents = dict(zip(NAMES, (one, other, one), strict=True))
-            for name, bed in agents.items():
-                model.scripts[name] = _work(bed, name, home.work)
+            for name, setup in agents.items():
+                model.scripts[name] = _work(setup, name, home.work)
             model.scripts["delegate"] = _delegation(agents, claude)
             caller = claude.start("script:delegate")
             try:
@@ -49,29 +49,29 @@ def show_that_all_results_arrive_once(root: Path, one: Bed, other: Bed) -> None:
             _everything_once(claude, out)
 
 
-def _work(bed: Bed, name: str, work: Path) -> Script:
+def _work(setup: ProgramSetup, name: str, work: Path) -> Script:
     """Waits until it may go on, then writes what its contract asks for."""
     return [
-        bed.shell(f"echo $$ >> {name}.begun; " + LOOP.format(gate="go")),
-        bed.edit(str(work / f"{name}.json"), f'{{"name": "{name}"}}'),
+        setup.shell(f"echo $$ >> {name}.begun; " + LOOP.format(gate="go")),
+        setup.edit(str(work / f"{name}.json"), f'{{"name": "{name}"}}'),
         Say(f"{name} is written"),
     ]
 
 
-def _delegation(agents: dict[str, Bed], claude: ClaudePlace) -> Script:
+def _delegation(agents: dict[str, ProgramSetup], claude: ClaudePlace) -> Script:
     spawns = tuple(
         Use(
             "sessions_spawn",
             {
                 "task": f"script:{name}",
-                "agentId": bed.name,
+                "agentId": setup.name,
                 "label": name,
                 "retryCount": 1,
                 "retryDelay": 10,
                 "verification": {"artifacts": [{"path": f"{name}.json", "json": True}]},
             },
         )
-        for name, bed in agents.items()
+        for name, setup in agents.items()
     )
 
     def wait_or_tell(seen: Conversation) -> Turn:

@@ -1,4 +1,4 @@
-"""Every installed agent that speaks ACP, in a place of its own; rows as in ``runtime_beds``.
+"""Every installed agent that speaks ACP, in a place of its own; rows as in ``program_setups``.
 
 Home directories are the test's (``live_home``), so nobody is logged in and no own settings count.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.e2e.claude_place import program as claude_program
-from tests.e2e.runtime_beds import Bed
+from tests.e2e.program_setups import ProgramSetup
 from tests.e2e.scripted_model import Use
 from tests.real.install import found
 
@@ -22,7 +22,7 @@ def _missing(name: str) -> Callable[[], str | None]:
     return lambda: None if found(name) is not None else f"{name} is not installed: make test-real"
 
 
-def _bed(
+def _setup(
     name: str,
     *,
     edit: Edit,
@@ -31,8 +31,8 @@ def _bed(
     prepare: Callable[[str, Path], None] = lambda _url, _root: None,
     model: str = "scripted",
     args: tuple[str, ...] = (),
-) -> Bed:
-    return Bed(
+) -> ProgramSetup:
+    return ProgramSetup(
         name=name,
         runtime="acp",
         edit=edit,
@@ -96,7 +96,7 @@ def _claude_env(url: str, root: Path) -> Mapping[str, str]:
     return env if program is None else env | {"CLAUDE_CODE_EXECUTABLE": str(program)}
 
 
-OPENCODE: Final = _bed(
+OPENCODE: Final = _setup(
     "opencode",
     edit=lambda path, text: Use("write", {"filePath": path, "content": text}),
     shell=lambda line: Use("bash", {"command": line, "description": "as the script says"}),
@@ -106,28 +106,28 @@ OPENCODE: Final = _bed(
     },
     prepare=_opencode_files,
 )
-CLAUDE_ACP: Final = _bed(
+CLAUDE_ACP: Final = _setup(
     "claude-agent-acp",
     edit=lambda path, text: Use("Write", {"file_path": path, "content": text}),
     shell=lambda line: Use("Bash", {"command": line, "description": "as the script says"}),
     env=_claude_env,
     model="sonnet",
 )
-GEMINI: Final = _bed(
+GEMINI: Final = _setup(
     "gemini",
     edit=lambda path, text: Use("write_file", {"file_path": path, "content": text}),
     shell=lambda line: Use("run_shell_command", {"command": line}),
     env=lambda url, _root: {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": url},
     model="gemini-2.5-pro",
 )
-QWEN: Final = _bed(
+QWEN: Final = _setup(
     "qwen",
     edit=lambda path, text: Use("write_file", {"file_path": path, "content": text}),
     shell=lambda line: Use("run_shell_command", {"command": line, "is_background": False}),
     env=lambda url, _root: {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{url}/v1"},
     args=("--auth-type", "openai"),
 )
-GOOSE: Final = _bed(
+GOOSE: Final = _setup(
     "goose",
     edit=lambda path, text: Use("write", {"path": path, "content": text}),
     shell=lambda line: Use("shell", {"command": line}),
@@ -139,7 +139,7 @@ GOOSE: Final = _bed(
         "GOOSE_DISABLE_KEYRING": "1",
     },
 )
-CODEX_ACP: Final = _bed(
+CODEX_ACP: Final = _setup(
     "codex-acp",
     edit=lambda path, text: Use(
         "exec_command", {"cmd": f"printf '%s' '{text}' > {path}", "login": False}
@@ -150,4 +150,6 @@ CODEX_ACP: Final = _bed(
     model="gpt-5.4",
 )
 
-BEDS: Final = {bed.name: bed for bed in (OPENCODE, CLAUDE_ACP, GEMINI, QWEN, GOOSE, CODEX_ACP)}
+SETUPS: Final = {
+    setup.name: setup for setup in (OPENCODE, CLAUDE_ACP, GEMINI, QWEN, GOOSE, CODEX_ACP)
+}

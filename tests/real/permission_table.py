@@ -24,10 +24,10 @@ from typing import Any, Final
 
 from tests.e2e.claude_place import program as claude_program
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
-from tests.e2e.runtime_beds import CLAUDE, LLM, Bed
+from tests.e2e.program_setups import CLAUDE, LLM, ProgramSetup
 from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Use
-from tests.real.acp_programs import BEDS as AGENTS
-from tests.real.codex_bed import CODEX
+from tests.real.acp_programs import SETUPS as AGENTS
+from tests.real.codex_setup import CODEX
 from tests.real.install import found
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "permissions.md"
@@ -44,10 +44,15 @@ Row = Mapping[str, frozenset[str] | str]
 """Worker → what it could do, or why it was refused."""
 
 
-def workers() -> dict[str, Bed]:
+def workers() -> dict[str, ProgramSetup]:
     """Everything that is here and can work."""
-    beds = (CLAUDE, CODEX, *(AGENTS[name] for name in ("opencode", "gemini", "goose", "qwen")), LLM)
-    return {bed.name: bed for bed in beds if bed.missing() is None}
+    setups = (
+        CLAUDE,
+        CODEX,
+        *(AGENTS[name] for name in ("opencode", "gemini", "goose", "qwen")),
+        LLM,
+    )
+    return {setup.name: setup for setup in setups if setup.missing() is None}
 
 
 READS: Final[Mapping[str, Callable[[str], Use]]] = {
@@ -167,7 +172,7 @@ def _gemini(mode: str) -> Callable[[Place], Sequence[str]]:
 
 def _opencode(*more: str) -> Callable[[Place], Sequence[str]]:
     def argv(place: Place) -> Sequence[str]:
-        file = place.root / "bed-opencode" / "opencode.json"
+        file = place.root / "setup-opencode" / "opencode.json"
         config = json.loads(file.read_text())
         server = place.server()
         config["mcp"] = {
@@ -215,11 +220,11 @@ def place_of(root: Path, *, bubblewrap: bool) -> Iterator[Place]:
     reached: set[str] = set()
     with ScriptedModel({"nothing": [Say("nothing to do")]}) as model, _listener(reached) as port:
         config = [DEFAULTS]
-        for name, bed in workers().items():
-            own = root / f"bed-{name}"
+        for name, setup in workers().items():
+            own = root / f"setup-{name}"
             own.mkdir()
-            bed.prepare(model.url, own)
-            config.append(f'{bed.config(model.url, own)}access = "write"\n')
+            setup.prepare(model.url, own)
+            config.append(f'{setup.config(model.url, own)}access = "write"\n')
         config.append(
             '[agents.command]\nruntime = "command"\ncommand = ["bash", "-c", "{task}"]\n'
             'access = "write"\n'
@@ -277,14 +282,14 @@ def attempt_line(place: Place, name: str) -> str:
     )
 
 
-def script_of(place: Place, bed: Bed) -> Script:
+def script_of(place: Place, setup: ProgramSetup) -> Script:
     """Every try is a turn, also with a tool that the request does not list."""
-    name, home = bed.name, place.home.root
+    name, home = setup.name, place.home.root
     uses = [
-        bed.edit(str(place.project / f"tool-{name}"), "x"),
-        bed.edit(str(home / f"tool-{name}"), "x"),
+        setup.edit(str(place.project / f"tool-{name}"), "x"),
+        setup.edit(str(home / f"tool-{name}"), "x"),
         *([READS[name](str(place.project / "there.txt"))] if name in READS else []),
-        bed.shell(attempt_line(place, name)),
+        setup.shell(attempt_line(place, name)),
     ]
     return [*(replace(use, is_declared=False) for use in uses), _findings]
 
@@ -302,11 +307,11 @@ def _answered(told: str, word: str) -> bool:
 
 def measure(caller: Caller, place: Place) -> Row:
     """One row: what each worker could do for that caller."""
-    beds = workers()
-    names = [*beds, "command"]
-    for bed in beds.values():
-        place.model.scripts[bed.name] = script_of(place, bed)
-    tasks = {name: f"script:{name}" for name in beds}
+    setups = workers()
+    names = [*setups, "command"]
+    for setup in setups.values():
+        place.model.scripts[setup.name] = script_of(place, setup)
+    tasks = {name: f"script:{name}" for name in setups}
     tasks["command"] = attempt_line(place, "command")
     place.model.scripts["caller"] = [
         *(
@@ -324,7 +329,7 @@ def measure(caller: Caller, place: Place) -> Row:
         "CLAUDE_CONFIG_DIR": str(place.root / "caller-claude"),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "20000",
-        "CODEX_HOME": str(place.root / "bed-codex" / "codex"),
+        "CODEX_HOME": str(place.root / "setup-codex" / "codex"),
         "SCRIPTED_KEY": "x",
         "GEMINI_API_KEY": "k",
         "GOOGLE_GEMINI_BASE_URL": place.model.url,

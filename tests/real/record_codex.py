@@ -21,7 +21,7 @@ from typing import Any, Final
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.e2e.scripted_model import Fail, Say, Script, ScriptedModel, Tokens, Use
-from tests.real.codex_bed import files, patch, shell
+from tests.real.codex_setup import files, patch, shell
 from tests.real.install import found
 
 from subagents.domain.run.values import AttemptId, RunId, replace
@@ -157,7 +157,7 @@ def recorded(name: str, root: Path) -> Iterator[str]:
     work.mkdir(exist_ok=True)
     scripts = {name: scene.script, "child": [Say("child")]}
     with ScriptedModel(scripts) as model:
-        home = root / ("bed" if scene.is_logged_in else "nobody") / "codex"
+        home = root / ("setup" if scene.is_logged_in else "nobody") / "codex"
         home.mkdir(parents=True, exist_ok=True)
         if scene.is_logged_in:
             files(model.url, home.parent)

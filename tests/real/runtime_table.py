@@ -1,6 +1,6 @@
 """Runs every cell for every program that is here, and keeps what was seen of which version.
 
-python -m tests.real.runtime_table [--write] [BED...]
+python -m tests.real.runtime_table [--write] [SETUP...]
 """
 
 import sys
@@ -14,12 +14,12 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 import msgspec  # noqa: E402 - found only now
 from scripts import runtime_table_page  # noqa: E402
-from tests.e2e.acp_beds import ACP  # noqa: E402
+from tests.e2e.acp_setups import ACP  # noqa: E402
 from tests.e2e.claude_place import program as claude_program  # noqa: E402
-from tests.e2e.runtime_beds import CLAUDE, LLM, Bed  # noqa: E402
+from tests.e2e.program_setups import CLAUDE, LLM, ProgramSetup  # noqa: E402
 from tests.e2e.runtime_cells import filled  # noqa: E402
-from tests.real.acp_programs import BEDS as AGENTS  # noqa: E402
-from tests.real.codex_bed import CODEX  # noqa: E402
+from tests.real.acp_programs import SETUPS as AGENTS  # noqa: E402
+from tests.real.codex_setup import CODEX  # noqa: E402
 from tests.real.install import PROGRAMS, version_here  # noqa: E402
 
 from subagents.config.programs.versions_seen import (  # noqa: E402
@@ -32,7 +32,9 @@ from subagents.config.programs.versions_seen import (  # noqa: E402
 )
 from subagents.process_group import run  # noqa: E402
 
-BEDS: Final[dict[str, Bed]] = {bed.name: bed for bed in (CLAUDE, CODEX, *AGENTS.values(), LLM, ACP)}
+SETUPS: Final[dict[str, ProgramSetup]] = {
+    setup.name: setup for setup in (CLAUDE, CODEX, *AGENTS.values(), LLM, ACP)
+}
 
 
 def version_of(name: str) -> str:
@@ -56,16 +58,16 @@ def kept(rows: dict[str, dict[str, str]]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Print (and with ``--write`` keep) the rows of the named programs, or of all."""
-    wanted = [each for each in arguments if not each.startswith("-")] or list(BEDS)
+    wanted = [each for each in arguments if not each.startswith("-")] or list(SETUPS)
     rows: dict[str, dict[str, str]] = {}
     for name in wanted:
-        bed = BEDS[name]
-        why_not = bed.missing()
+        setup = SETUPS[name]
+        why_not = setup.missing()
         if why_not is not None:
             sys.stdout.write(f"{name}: not run ({why_not})\n")
             continue
         with tempfile.TemporaryDirectory() as directory:
-            rows[name] = filled(bed, Path(directory))
+            rows[name] = filled(setup, Path(directory))
         lines = [f"{name} {version_of(name)}", *(f"  {c}: {t}" for c, t in rows[name].items())]
         sys.stdout.write("\n".join(lines) + "\n")
         sys.stdout.flush()

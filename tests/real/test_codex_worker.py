@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.live_home import until, variable_of
 from tests.e2e.runtime_cells import CELLS, Place, place_of
 from tests.e2e.scripted_model import Fail, Say, Use
-from tests.real.codex_bed import CODEX, CODING, LOOSE, missing, patch, shell
+from tests.real.codex_setup import CODEX, CODING, LOOSE, missing, patch, shell
 
 from subagents.runtimes.process.processes import look
 
@@ -48,7 +48,7 @@ def coding(tmp_path: Path) -> Iterator[Place]:
 
 def tools_shown(place: Place, script: str, deny: list[str]) -> tuple[set[str], set[str]]:
     """The names of the tools that the model was given, and those in reach of its code."""
-    is_coding = place.bed is CODING
+    is_coding = place.setup is CODING
     look = Use("exec", {"input": "text(Object.keys(tools).join(' '))"})
     place.model.scripts[script] = [look] if is_coding else []
     place.finished(script, toolsDeny=deny)
@@ -73,7 +73,7 @@ def child_of(place: Place) -> str:
 
 
 def config_of(place: Place) -> Path:
-    found: Path = place.home.root.parent / "bed" / "codex" / "config.toml"
+    found: Path = place.home.root.parent / "setup" / "codex" / "config.toml"
     return found
 
 
@@ -151,8 +151,8 @@ def test_a_cancelled_worker_leaves_no_child_of_its_shell(loose: Place) -> None:
 @pytest.mark.requirement("real:codex:gone")
 def test_so_it_is_where_codex_hands_no_variables_to_its_commands(tmp_path: Path) -> None:
     bare = {"shell_environment_policy": {"inherit": "core"}}
-    bed = replace(LOOSE, options={**LOOSE.options, "config": bare})
-    with place_of(bed, tmp_path) as place:
+    setup = replace(LOOSE, options={**LOOSE.options, "config": bare})
+    with place_of(setup, tmp_path) as place:
         run_id = with_child(place)
         child = int(child_of(place))
         assert variable_of(child, "SUBAGENTS_TOKEN") is None

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.live_home import until
 from tests.e2e.runtime_cells import CELLS, NEEDS, Place, place_of
 from tests.e2e.scripted_model import Fail, Say
-from tests.real.acp_programs import BEDS
+from tests.real.acp_programs import SETUPS
 
 from subagents.runtimes.acp.acp import AcpDialect
 
@@ -20,20 +20,20 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 LEFT_BEHIND = "setsid tail -f /dev/null & echo $! > child.pid; tail -f /dev/null"
 
 
-@pytest.fixture(scope="module", params=sorted(BEDS))
+@pytest.fixture(scope="module", params=sorted(SETUPS))
 def place(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Place]:
-    bed = BEDS[request.param]
-    why_not = bed.missing()
+    setup = SETUPS[request.param]
+    why_not = setup.missing()
     if why_not is not None:
         pytest.skip(why_not)
-    with place_of(bed, tmp_path_factory.mktemp(bed.name)) as found:
+    with place_of(setup, tmp_path_factory.mktemp(setup.name)) as found:
         yield found
 
 
 def abilities(place: Place) -> dict[str, Any]:
-    able = AcpDialect().abilities_of({"agent": place.bed.name})
+    able = AcpDialect().abilities_of({"agent": place.setup.name})
     return {name: getattr(able, name) for name in able.__struct_fields__}
 
 
@@ -42,7 +42,7 @@ def abilities(place: Place) -> dict[str, Any]:
 def test_each_agent_does_what_its_row_promises(place: Place, cell: str) -> None:
     needs = NEEDS.get(cell, ())
     if needs and not any(abilities(place)[each] for each in needs):
-        pytest.skip(f"{place.bed.name} promises no {cell}")
+        pytest.skip(f"{place.setup.name} promises no {cell}")
 
     found = CELLS[cell](place)
 
@@ -53,7 +53,7 @@ def test_each_agent_does_what_its_row_promises(place: Place, cell: str) -> None:
 @pytest.mark.requirement("acp:real:left-behind")
 def test_a_child_in_a_session_of_its_own_does_not_outlive_a_cancelled_run(place: Place) -> None:
     place.path("child.pid").unlink(missing_ok=True)
-    place.model.scripts["leaves"] = [place.bed.shell(LEFT_BEHIND), Say("never said")]
+    place.model.scripts["leaves"] = [place.setup.shell(LEFT_BEHIND), Say("never said")]
     run_id = place.spawn("leaves")
     until(lambda: place.path("child.pid").exists(), what="the child", within_s=90)
     child = int(until(lambda: place.path("child.pid").read_text().strip(), what="its id"))

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.vendor_tree import show_that_all_results_arrive_once
-from tests.real.acp_programs import BEDS
-from tests.real.codex_bed import CODEX
+from tests.real.acp_programs import SETUPS
+from tests.real.codex_setup import CODEX
 
-OPENCODE = BEDS["opencode"]
+OPENCODE = SETUPS["opencode"]
 
 pytestmark = [
     pytest.mark.real,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hypothesis import strategies as st
-from tests.runtimes.acp.acp_bed import (
+from tests.runtimes.acp.acp_folds import (
     Fold,
     agent_of,
     of_agent,

@@ -4,7 +4,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.runtimes.acp.acp_bed import DIALECT, of_agent, opening
+from tests.runtimes.acp.acp_folds import DIALECT, of_agent, opening
 
 from subagents.config.programs.versions_seen import newest_seen
 from subagents.errors import UsageError

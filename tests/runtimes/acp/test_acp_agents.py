@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.runtimes.acp.acp_bed import DIALECT
+from tests.runtimes.acp.acp_folds import DIALECT
 from tests.runtimes.acp.acp_lines import AGENT_NAMES
 
 from subagents.config.programs.versions_seen import newest_seen

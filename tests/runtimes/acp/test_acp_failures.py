@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtimes.acp.acp_bed import (
+from tests.runtimes.acp.acp_folds import (
     Fold,
     answer,
     chunk,

@@ -5,7 +5,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from tests.runtimes.acp.acp_bed import DIALECT, Fold, answer, of_agent, permission
+from tests.runtimes.acp.acp_folds import DIALECT, Fold, answer, of_agent, permission
 from tests.runtimes.acp.acp_lines import AGENT_NAMES
 
 from subagents.domain.rules.tool_kinds import ToolScope

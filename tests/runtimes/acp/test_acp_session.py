@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.runtimes.acp.acp_bed import (
+from tests.runtimes.acp.acp_folds import (
     Fold,
     answer,
     failure,

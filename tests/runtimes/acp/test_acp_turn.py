@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtimes.acp.acp_bed import (
+from tests.runtimes.acp.acp_folds import (
     DIALECT,
     Fold,
     agent_of,

@@ -43,7 +43,7 @@ OPENING: Final = Opening(
 )
 
 
-class Told(NamedTuple):
+class Folded(NamedTuple):
     """All that a stream came to."""
 
     state: ClaudeState
@@ -79,16 +79,16 @@ def lines(name: str) -> list[bytes]:
     return (STREAMS / f"{name}.jsonl").read_bytes().splitlines()
 
 
-def fold(found: Sequence[bytes], opening: Opening = OPENING, now_ms: int | None = None) -> Told:
+def fold(found: Sequence[bytes], opening: Opening = OPENING, now_ms: int | None = None) -> Folded:
     step: TurnStep[ClaudeState] = DIALECT.begin(opening)
-    told = Told(step.state, [], [], [])
+    folded = Folded(step.state, [], [], [])
     for line in found:
-        step = DIALECT.read_line(told.state, line, now_ms=now_ms)
-        told.output.extend(step.output)
-        told.signals.extend(step.signals)
-        told.input_lines.extend(step.input_lines)
-        told = told._replace(state=step.state)
-    return told
+        step = DIALECT.read_line(folded.state, line, now_ms=now_ms)
+        folded.output.extend(step.output)
+        folded.signals.extend(step.signals)
+        folded.input_lines.extend(step.input_lines)
+        folded = folded._replace(state=step.state)
+    return folded
 
 
 def turn_two(name: str) -> Opening:

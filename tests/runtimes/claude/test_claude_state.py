@@ -34,9 +34,9 @@ def test_a_message_into_the_turn_is_taken_at_once_and_answered_in_the_same_resul
     queued = next(i for i, line in enumerate(found) if name in line)
     assert DIALECT.accepted(fold(found[:queued]).state, "steer-1") is None
     assert DIALECT.accepted(fold(found[: queued + 1]).state, "steer-1") is True
-    told = fold(found)
-    assert [each.text for each in told.results] == ["Blue it is."]
-    assert DIALECT.steer(told.state, "more", key="k") is None
+    folded = fold(found)
+    assert [each.text for each in folded.results] == ["Blue it is."]
+    assert DIALECT.steer(folded.state, "more", key="k") is None
 
 
 @pytest.mark.requirement("claude-worker:steer:after-the-end")
@@ -55,5 +55,5 @@ def test_a_message_that_came_when_the_turn_was_over_is_not_taken_before_its_answ
 
 @pytest.mark.requirement("claude-worker:turn:repaired")
 def test_a_further_turn_after_a_death_tells_the_model_that_the_outcome_is_unknown() -> None:
-    told = fold(lines("repaired"), turn_two("repaired"))
-    assert told.result == ResultSeen(key="", text="Outcome unknown: True.")
+    folded = fold(lines("repaired"), turn_two("repaired"))
+    assert folded.result == ResultSeen(key="", text="Outcome unknown: True.")

@@ -14,18 +14,18 @@ from subagents.domain.run.worker_output import LineType
 @pytest.mark.requirement("claude-worker:stream:every-event-known")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_event_of_the_real_program_is_known(name: str) -> None:
-    told = fold(lines(name), turn_two(name))
-    assert not told.state.unknown
-    assert not [each for each in told.output if each.text.startswith("unknown event")]
+    folded = fold(lines(name), turn_two(name))
+    assert not folded.state.unknown
+    assert not [each for each in folded.output if each.text.startswith("unknown event")]
 
 
 @pytest.mark.requirement("claude-worker:stream:text")
 def test_what_it_says_is_its_text_and_its_result() -> None:
-    told = fold(lines("text"))
-    assert told.texts(LineType.TEXT) == ["The answer is 42."]
-    assert told.result == ResultSeen(key="", text="The answer is 42.")
-    assert SessionSeen(key="", session_id=SESSION) in told.signals
-    context = [each.context for each in told.output if each.context is not None]
+    folded = fold(lines("text"))
+    assert folded.texts(LineType.TEXT) == ["The answer is 42."]
+    assert folded.result == ResultSeen(key="", text="The answer is 42.")
+    assert SessionSeen(key="", session_id=SESSION) in folded.signals
+    context = [each.context for each in folded.output if each.context is not None]
     assert [(each.tokens > 1000, each.model is not None) for each in context] == [(True, True)]
 
 
@@ -52,23 +52,23 @@ def test_a_cost_that_the_program_guessed_is_no_cost() -> None:
 
 @pytest.mark.requirement("claude-worker:errors:api-retry")
 def test_a_provider_that_refuses_for_now_is_told_with_its_status_and_the_wait() -> None:
-    told = fold(lines("retry"))
-    errors = [each.api_error for each in told.output if each.api_error is not None]
+    folded = fold(lines("retry"))
+    errors = [each.api_error for each in folded.output if each.api_error is not None]
     assert [(each.status, each.retry) for each in errors] == [
         (529, "1/10"),
         (529, "2/10"),
         (429, "3/10"),
     ]
     assert all(each.retry_after_ms for each in errors)
-    assert told.result.text == "At last."
-    assert not told.result.is_error
+    assert folded.result.text == "At last."
+    assert not folded.result.is_error
 
 
 @pytest.mark.requirement("claude-worker:stream:huge")
 def test_huge_and_deep_lines_are_read_or_told_and_cut() -> None:
     big = "x" * 3_000_000
     block = {"type": "text", "text": big}
-    told = fold(
+    folded = fold(
         [
             event(type="assistant", message={"id": "m", "content": [block]}),
             event(type="result", subtype="success", is_error=False, result=big),
@@ -78,6 +78,6 @@ def test_huge_and_deep_lines_are_read_or_told_and_cut() -> None:
             b'{"type":"assistant","message":{"content":[{"type":"text","text":"a\\u0000b"}]}}',
         ]
     )
-    assert max(len(each.text) for each in told.output) <= 8_000
-    assert (len(told.result.text), told.result.bytes_total) == (3_000_000, 0)
-    assert told.texts(LineType.TEXT)[-1] == "a\N{REPLACEMENT CHARACTER}b"
+    assert max(len(each.text) for each in folded.output) <= 8_000
+    assert (len(folded.result.text), folded.result.bytes_total) == (3_000_000, 0)
+    assert folded.texts(LineType.TEXT)[-1] == "a\N{REPLACEMENT CHARACTER}b"

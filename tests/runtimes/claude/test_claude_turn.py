@@ -11,7 +11,7 @@ from tests.runtimes.claude.claude_folds import (
     DIALECT,
     NAMES,
     OPENING,
-    Told,
+    Folded,
     event,
     fold,
     lines,
@@ -26,10 +26,13 @@ from subagents.domain.run.worker_output import LineType
 from subagents.runtimes.claude.claude_state import message_id
 
 
-def finished(told: Told) -> Told:
-    step = DIALECT.finish(told.state)
-    return Told(
-        step.state, [*told.output, *step.output], [*told.signals, *step.signals], told.input_lines
+def finished(folded: Folded) -> Folded:
+    step = DIALECT.finish(folded.state)
+    return Folded(
+        step.state,
+        [*folded.output, *step.output],
+        [*folded.signals, *step.signals],
+        folded.input_lines,
     )
 
 
@@ -56,16 +59,16 @@ def test_folding_again_after_a_restart_gives_the_same(name: str) -> None:
 
 @pytest.mark.requirement("claude-worker:stream:tools")
 def test_tools_begin_and_end_with_what_came_out_and_how_long_it_took() -> None:
-    told = fold(lines("tools"))
-    assert told.tools == ["Bash", "Bash", "Write", "Read"]
-    ends = told.ends
+    folded = fold(lines("tools"))
+    assert folded.tools == ["Bash", "Bash", "Write", "Read"]
+    ends = folded.ends
     assert [each.exit_code for each in ends] == [0, 3, None, None]
     assert [each.is_error for each in ends] == [False, True, False, False]
     assert ends[0].command == "echo one; echo two >&2"
     assert "two" in ends[0].output
     assert ends[2].path == "out.txt"
     assert all(each.duration_ms is not None for each in ends)
-    begun = [each.tool for each in told.output if each.tool is not None and not each.tool.is_end]
+    begun = [each.tool for each in folded.output if each.tool is not None and not each.tool.is_end]
     assert [each.call_id for each in begun] == [each.call_id for each in ends]
 
 
@@ -80,30 +83,32 @@ def test_calls_made_at_once_are_told_apart() -> None:
 
 @pytest.mark.requirement("claude-worker:stream:thinking")
 def test_thinking_is_told_as_such() -> None:
-    told = fold(lines("thinking"))
-    assert told.texts(LineType.THINKING) == ["Let me see. Two and two is four."]
-    assert told.result.text == "Done thinking."
+    folded = fold(lines("thinking"))
+    assert folded.texts(LineType.THINKING) == ["Let me see. Two and two is four."]
+    assert folded.result.text == "Done thinking."
 
 
 @pytest.mark.requirement("claude-worker:stream:denied-tool")
 def test_a_denied_tool_fails_and_the_denial_is_told() -> None:
-    told = fold(lines("denied"))
-    assert [each.is_error for each in told.ends] == [True, True]
-    refused = [each.api_error.message for each in told.output if each.api_error is not None]
+    folded = fold(lines("denied"))
+    assert [each.is_error for each in folded.ends] == [True, True]
+    refused = [each.api_error.message for each in folded.output if each.api_error is not None]
     assert refused == ["permission denied: Write (mode)"]
-    assert not told.result.is_error
+    assert not folded.result.is_error
 
 
 @pytest.mark.requirement("claude-worker:stream:own-subagents")
 @pytest.mark.parametrize("name", ["subagent", "background"])
 def test_an_agent_of_its_own_is_never_taken_for_the_worker(name: str) -> None:
-    told = fold(lines(name))
-    inner = [each for each in told.output if each.tool is not None and "inside" in each.tool.input]
+    folded = fold(lines(name))
+    inner = [
+        each for each in folded.output if each.tool is not None and "inside" in each.tool.input
+    ]
     assert inner
     assert all(each.text.startswith("↳ ") for each in inner)
-    assert "Inner." not in told.texts(LineType.TEXT)
-    assert told.tools.count("Bash") == (1 if name == "background" else 0)
-    started = [each.tool for each in told.output if each.tool is not None and each.tool.agents]
+    assert "Inner." not in folded.texts(LineType.TEXT)
+    assert folded.tools.count("Bash") == (1 if name == "background" else 0)
+    started = [each.tool for each in folded.output if each.tool is not None and each.tool.agents]
     assert {each.name for each in started} == {"Agent"}
 
 
@@ -119,10 +124,10 @@ def test_a_turn_is_not_over_while_an_agent_works_in_the_background() -> None:
 
 @pytest.mark.requirement("claude-worker:errors:limit")
 def test_a_turn_that_ended_by_a_rate_limit_is_a_wait_and_no_failure() -> None:
-    told = fold(lines("limit"))
-    assert told.result.is_limit
-    assert told.result.is_error
-    assert "429" in str(told.result.error)
+    folded = fold(lines("limit"))
+    assert folded.result.is_limit
+    assert folded.result.is_error
+    assert "429" in str(folded.result.error)
     plan = {"status": "rejected", "resetsAt": 1_795_000_600, "rateLimitType": "five_hour"}
     cut = [*lines("limit")[:3], event(type="rate_limit_event", rate_limit_info=plan)]
     waits = fold([*cut, *lines("limit")[3:]], now_ms=1_795_000_000_000)
@@ -141,17 +146,20 @@ def test_a_turn_that_ended_by_a_rate_limit_is_a_wait_and_no_failure() -> None:
     ],
 )
 def test_an_error_says_what_happened_and_the_way_out(name: str, output: str) -> None:
-    told = fold(lines(name), turn_two(name))
-    assert told.result.is_error
-    assert output in str(told.result.error)
-    assert not told.result.is_limit
-    assert len(told.results) == 1
+    folded = fold(lines(name), turn_two(name))
+    assert folded.result.is_error
+    assert output in str(folded.result.error)
+    assert not folded.result.is_limit
+    assert len(folded.results) == 1
 
 
 @pytest.mark.requirement("claude-worker:interrupt:ends-the-turn")
 def test_an_interrupted_turn_ends_with_its_last_words_and_begins_nothing_that_waited() -> None:
-    told = fold(lines("interrupted"))
-    assert (told.result.text, told.result.error) == ("It takes long.", "the turn was interrupted")
+    folded = fold(lines("interrupted"))
+    assert (folded.result.text, folded.result.error) == (
+        "It takes long.",
+        "the turn was interrupted",
+    )
     early = fold(lines("interrupted-early"))
     assert (early.result.text, early.result.error) == ("", "the turn was interrupted")
     queued = fold(lines("interrupted-queued"))
@@ -169,10 +177,10 @@ def test_a_turn_that_was_interrupted_before_it_began_is_over_too() -> None:
         for fate in ("queued", "cancelled")
     ]
     assert not fold(events).state.is_over
-    told = fold([*events, event(type="system", subtype="session_state_changed", state="idle")])
-    assert told.state.is_over
-    assert [each.error for each in told.results] == ["the turn was interrupted"]
-    assert finished(told).results == told.results
+    folded = fold([*events, event(type="system", subtype="session_state_changed", state="idle")])
+    assert folded.state.is_over
+    assert [each.error for each in folded.results] == ["the turn was interrupted"]
+    assert finished(folded).results == folded.results
 
 
 @pytest.mark.requirement("claude-worker:steer:result-that-does-not-cover-it")
@@ -180,9 +188,9 @@ def test_a_result_that_does_not_cover_a_message_is_not_the_end() -> None:
     found = lines("late")
     first = next(i for i, line in enumerate(found) if json.loads(line)["type"] == "result")
     assert not fold(found[: first + 2]).state.is_over
-    told = fold(found)
-    assert [each.text for each in told.results] == ["The first answer.", "The second answer."]
-    assert DIALECT.accepted(told.state, "steer-1") is True
+    folded = fold(found)
+    assert [each.text for each in folded.results] == ["The first answer.", "The second answer."]
+    assert DIALECT.accepted(folded.state, "steer-1") is True
 
 
 @pytest.mark.requirement("claude-worker:turn:version-without-states")
@@ -197,9 +205,9 @@ def test_a_version_that_tells_of_no_states_is_done_with_its_result() -> None:
 
 @pytest.mark.requirement("claude-worker:turn:dies-in-the-middle")
 def test_a_program_that_dies_in_its_turn_leaves_an_error_with_its_last_words() -> None:
-    told = finished(fold(lines("killed")))
-    assert (told.result.text, told.result.is_error) == ("It takes long.", True)
-    assert not told.state.is_over
+    folded = finished(fold(lines("killed")))
+    assert (folded.result.text, folded.result.is_error) == ("It takes long.", True)
+    assert not folded.state.is_over
     assert finished(fold(lines("text"))).results == fold(lines("text")).results
 
 
@@ -212,15 +220,15 @@ def test_a_compaction_is_told_also_one_that_failed() -> None:
     ]
     assert "too long" in str(failed.result.error)
     facts = {"trigger": "auto", "pre_tokens": 155_000, "post_tokens": 12_000}
-    told = fold([event(type="system", subtype="compact_boundary", compact_metadata=facts)])
-    assert told.texts(LineType.SYSTEM) == [
+    folded = fold([event(type="system", subtype="compact_boundary", compact_metadata=facts)])
+    assert folded.texts(LineType.SYSTEM) == [
         "the conversation was compacted: 155,000 tokens to 12,000"
     ]
 
 
 @pytest.mark.requirement("claude-worker:stream:unknown-events")
 def test_an_unknown_event_is_told_by_name_once() -> None:
-    told = fold(
+    folded = fold(
         [
             event(type="frob", subtype="nicate"),
             event(type="frob", subtype="nicate"),
@@ -230,13 +238,13 @@ def test_an_unknown_event_is_told_by_name_once() -> None:
             b"[SandboxDebug] not JSON",
         ]
     )
-    assert told.texts(LineType.SYSTEM) == [
+    assert folded.texts(LineType.SYSTEM) == [
         "unknown event: frob/nicate",
         "unknown event: system/brand_new",
         "unknown event: no type",
         "unknown event: assistant/hologram",
     ]
-    assert told.texts(LineType.TEXT) == ["[SandboxDebug] not JSON"]
+    assert folded.texts(LineType.TEXT) == ["[SandboxDebug] not JSON"]
 
 
 @pytest.mark.requirement("claude-worker:stream:signs-of-life")
@@ -250,8 +258,8 @@ def test_a_heartbeat_of_a_tool_is_no_sign_of_life_but_thinking_is() -> None:
 @pytest.mark.requirement("claude-worker:stream:asks-nobody")
 def test_a_question_to_its_host_is_answered_so_that_it_never_waits() -> None:
     asked = {"subtype": "can_use_tool", "tool_name": "Bash"}
-    told = fold([event(type="control_request", request_id="q1", request=asked)])
-    (answer,) = (json.loads(each.line)["response"] for each in told.input_lines)
+    folded = fold([event(type="control_request", request_id="q1", request=asked)])
+    (answer,) = (json.loads(each.line)["response"] for each in folded.input_lines)
     assert (answer["request_id"], answer["response"]["behavior"]) == ("q1", "deny")
     other = fold([event(type="control_request", request_id="q2", request={"subtype": "new"})])
     assert json.loads(other.input_lines[0].line)["response"]["subtype"] == "error"

@@ -25,7 +25,7 @@ CODEX: Final = CodexDialect()
 Document = dict[str, Any]
 
 
-class Told(NamedTuple):
+class Folded(NamedTuple):
     """What a whole stream came to."""
 
     state: CodexState
@@ -73,21 +73,21 @@ def lines_of(name: str) -> list[bytes]:
     return (STREAMS / f"{name}.jsonl").read_bytes().splitlines()
 
 
-def folded(lines: Iterable[bytes], **changes: Any) -> Told:
+def fold(lines: Iterable[bytes], **changes: Any) -> Folded:
     """The stream, heard from its beginning to its end."""
     step = CODEX.begin(opening(**changes))
-    told = Told(step.state, [], [], list(step.input_lines))
+    folded = Folded(step.state, [], [], list(step.input_lines))
     for line in lines:
-        told = heard(told, CODEX.read_line(told.state, line, now_ms=None))
-    return heard(told, CODEX.finish(told.state))
+        folded = heard(folded, CODEX.read_line(folded.state, line, now_ms=None))
+    return heard(folded, CODEX.finish(folded.state))
 
 
-def heard(told: Told, step: TurnStep[CodexState]) -> Told:
-    return Told(
+def heard(folded: Folded, step: TurnStep[CodexState]) -> Folded:
+    return Folded(
         step.state,
-        [*told.output, *step.output],
-        [*told.signals, *step.signals],
-        [*told.input_lines, *step.input_lines],
+        [*folded.output, *step.output],
+        [*folded.signals, *step.signals],
+        [*folded.input_lines, *step.input_lines],
     )
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.runtimes.codex.codex_folds import CODEX, folded, lines_of, opening, working
+from tests.runtimes.codex.codex_folds import CODEX, fold, lines_of, opening, working
 
 from subagents.errors import UsageError
 from subagents.runtimes.conversation.jsonrpc import Request, decode
@@ -21,27 +21,27 @@ def test_a_message_goes_into_the_turn_and_is_taken_when_codex_says_so() -> None:
     assert sent["params"]["expectedTurnId"] == state.turn_id
     assert sent["params"]["input"] == [{"type": "text", "text": "turn left"}]
     assert CODEX.accepted(state, "s1") is None
-    assert CODEX.accepted(folded(lines_of("steer")).state, "k1") is True
-    assert folded(lines_of("steer")).result.text == "steered"
+    assert CODEX.accepted(fold(lines_of("steer")).state, "k1") is True
+    assert fold(lines_of("steer")).result.text == "steered"
 
 
 @pytest.mark.requirement("codex:steer")
 def test_a_message_that_comes_after_the_turn_was_not_taken() -> None:
-    told = folded(lines_of("steer-too-late"))
+    folded = fold(lines_of("steer-too-late"))
 
-    assert CODEX.accepted(told.state, "k1") is False
-    assert CODEX.steer(told.state, "more", key="s2") is None
+    assert CODEX.accepted(folded.state, "k1") is False
+    assert CODEX.steer(folded.state, "more", key="s2") is None
     assert CODEX.steer(CODEX.begin(opening()).state, "too early", key="s3") is None
 
 
 @pytest.mark.requirement("codex:errors")
 def test_a_program_that_is_gone_in_mid_turn_leaves_an_error_with_the_last_text() -> None:
     lines = [line for line in lines_of("tools") if b'"turn/completed"' not in line]
-    told = folded(lines)
+    folded = fold(lines)
 
-    assert told.result.is_error
-    assert told.result.text == "bye"
-    assert "in the middle of its turn" in str(told.result.error)
+    assert folded.result.is_error
+    assert folded.result.text == "bye"
+    assert "in the middle of its turn" in str(folded.result.error)
 
 
 @pytest.mark.requirement("codex:start")
@@ -62,6 +62,6 @@ def test_every_process_of_a_command_carries_the_mark_of_its_attempt(tmp_path: Pa
 
 @pytest.mark.requirement("codex:stream:never-raises")
 def test_every_letter_is_one_line_of_json() -> None:
-    for input_line in folded(lines_of("tools")).input_lines:
+    for input_line in fold(lines_of("tools")).input_lines:
         assert b"\n" not in input_line.line
         assert isinstance(decode(input_line.line), Request) or input_line.key == "initialized"

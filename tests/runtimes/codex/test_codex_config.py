@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.runtimes.codex.codex_folds import CODEX, Document, folded, lines_of, opening
+from tests.runtimes.codex.codex_folds import CODEX, Document, fold, lines_of, opening
 
 from subagents.errors import Forbidden
 from subagents.runtimes.codex.codex_config import UserConfig, thread_params
@@ -61,7 +61,7 @@ def test_a_scope_switches_off_what_is_not_in_it() -> None:
 
 @pytest.mark.requirement("codex:scope")
 def test_the_real_program_had_neither_a_denied_shell_nor_a_denied_patch() -> None:
-    only_patch, no_edit = folded(lines_of("scoped")), folded(lines_of("scoped-read"))
+    only_patch, no_edit = fold(lines_of("scoped")), fold(lines_of("scoped-read"))
 
     assert "unsupported call: exec_command" in only_patch.result.text
     assert "patch rejected: writing is blocked" in no_edit.result.text
@@ -90,7 +90,7 @@ def test_without_the_users_configuration_no_scope_is_taken() -> None:
     refused = b'{"id":"config","error":{"code":-32600,"message":"no"}}'
     known = b'{"id":"account","result":{"account":null,"requiresOpenaiAuth":false}}'
 
-    scoped = folded([refused, known], tools_deny=("Bash",))
-    free = folded([refused, known])
+    scoped = fold([refused, known], tools_deny=("Bash",))
+    free = fold([refused, known])
     assert "no tool scope can be enforced" in str(scoped.result.error)
     assert any(input_line.key == "thread" for input_line in free.input_lines)

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtimes.codex.codex_folds import CODEX, STREAMS, folded, lines_of
+from tests.runtimes.codex.codex_folds import CODEX, STREAMS, fold, lines_of
 
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
@@ -25,16 +25,16 @@ def event(method: str, **params: object) -> bytes:
 @pytest.mark.requirement("codex:stream:every-event-known")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_event_of_the_real_program_is_known(name: str) -> None:
-    told = folded(lines_of(name))
+    folded = fold(lines_of(name))
 
-    assert [text for text in told.texts if "unknown event" in text] == []
+    assert [text for text in folded.texts if "unknown event" in text] == []
 
 
 @pytest.mark.requirement("codex:stream:every-event-known")
 def test_an_event_or_item_of_another_version_is_named() -> None:
-    told = folded([event("turn/dreamed"), event("item/completed", item={"type": "dream"}), b"what"])
+    folded = fold([event("turn/dreamed"), event("item/completed", item={"type": "dream"}), b"what"])
 
-    assert told.texts[:3] == [
+    assert folded.texts[:3] == [
         "unknown event: turn/dreamed",
         "unknown event: item dream",
         "unknown event: what",
@@ -43,22 +43,22 @@ def test_an_event_or_item_of_another_version_is_named() -> None:
 
 @pytest.mark.requirement("codex:stream:text")
 def test_a_turn_becomes_text_thinking_usage_and_a_result() -> None:
-    told = folded(lines_of("text"))
+    folded = fold(lines_of("text"))
 
-    assert told.of(LineType.TEXT) == ["All done."]
-    assert told.of(LineType.THINKING) == ["hmm"]
-    assert told.used == Usage(tokens_in=100, tokens_out=50)
-    assert told.result == ResultSeen(key="", text="All done.")
-    context = next(each.context for each in told.output if each.context)
+    assert folded.of(LineType.TEXT) == ["All done."]
+    assert folded.of(LineType.THINKING) == ["hmm"]
+    assert folded.used == Usage(tokens_in=100, tokens_out=50)
+    assert folded.result == ResultSeen(key="", text="All done.")
+    context = next(each.context for each in folded.output if each.context)
     assert (context.tokens, context.window, context.model) == (150, 258_400, "gpt-5.5")
-    assert CODEX.is_done(told.state)
+    assert CODEX.is_done(folded.state)
 
 
 @pytest.mark.requirement("codex:stream:tools")
 def test_commands_patches_and_mcp_calls_have_begin_end_duration_and_failure() -> None:
-    told = folded(lines_of("tools"))
+    folded = fold(lines_of("tools"))
 
-    tools = [each.tool for each in told.output if each.tool is not None]
+    tools = [each.tool for each in folded.output if each.tool is not None]
     ends = {tool.name: tool for tool in tools if tool.is_end}
     assert [tool.name for tool in tools if not tool.is_end] == list(ends)
     shell = ends["exec_command"]
@@ -73,15 +73,15 @@ def test_commands_patches_and_mcp_calls_have_begin_end_duration_and_failure() ->
     assert ends["apply_patch"].input == "add /home/ada/project/hello.txt"
     assert not ends["mcp__subagents__report"].is_error
     assert ends["mcp__subagents__spawn"].is_error
-    assert [each.name for each in told.signals if isinstance(each, ToolSeen)] == list(ends)
+    assert [each.name for each in folded.signals if isinstance(each, ToolSeen)] == list(ends)
 
 
 @pytest.mark.requirement("codex:stream:plan")
 def test_a_plan_is_the_workers_plan() -> None:
     steps = [{"step": "look", "status": "completed"}, {"step": "mend", "status": "inProgress"}]
-    told = folded([event("turn/plan/updated", plan=steps)])
+    folded = fold([event("turn/plan/updated", plan=steps)])
 
-    tool = told.output[0].tool
+    tool = folded.output[0].tool
     assert tool is not None
     assert tool.plan is not None
     assert [(item.text, item.status) for item in tool.plan] == [
@@ -128,9 +128,9 @@ VALUES = st.recursive(
     )
 )
 def test_no_stream_raises(lines: list[bytes]) -> None:
-    told = folded(lines)
+    folded = fold(lines)
 
-    assert CODEX.is_done(told.state) or isinstance(told.result, ResultSeen)
+    assert CODEX.is_done(folded.state) or isinstance(folded.result, ResultSeen)
 
 
 @pytest.mark.requirement("codex:stream:never-raises")
@@ -141,4 +141,4 @@ def test_no_damaged_stream_raises(name: str, data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(lines[place])))
     lines[place] = lines[place][:cut] + data.draw(st.binary(max_size=8)) + lines[place][cut:]
 
-    assert isinstance(folded(lines).result, ResultSeen)
+    assert isinstance(fold(lines).result, ResultSeen)

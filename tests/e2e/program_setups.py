@@ -1,7 +1,7 @@
 """Every agent program in a place of its own, told by a scripted model what to do.
 
-A bed says how a program is configured, and in which words its model asks for things: the same five
-tasks are then the same for all of them (``runtime_cells``).
+A setup says how a program is configured, and in which words its model asks for things: the same
+five tasks are then the same for all of them (``runtime_cells``).
 """
 
 import json
@@ -22,7 +22,7 @@ NOT_THERE: Final = "is not installed"
 
 
 @dataclass(frozen=True, slots=True)
-class Bed:
+class ProgramSetup:
     """One row of the table."""
 
     name: str
@@ -79,7 +79,7 @@ def _claude_files(_url: str, root: Path) -> None:
     (root / "claude" / ".claude.json").write_text(json.dumps({"hasCompletedOnboarding": True}))
 
 
-CLAUDE: Final = Bed(
+CLAUDE: Final = ProgramSetup(
     name="claude",
     runtime="claude-code",
     edit=lambda path, text: Use("Write", {"file_path": path, "content": text}),
@@ -95,7 +95,7 @@ CLAUDE: Final = Bed(
     missing=_claude_missing,
 )
 
-LLM: Final = Bed(
+LLM: Final = ProgramSetup(
     name="llm",
     runtime="llm",
     edit=lambda path, text: Use("write", {"path": path, "content": text}),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from tests.e2e.runtime_beds import Bed
+from tests.e2e.program_setups import ProgramSetup
 from tests.e2e.scripted_model import Use
 from tests.real.install import found
 
@@ -49,7 +49,7 @@ def missing() -> str | None:
     return None if found("codex") is not None else "codex is not installed: make test-real"
 
 
-CODEX: Final = Bed(
+CODEX: Final = ProgramSetup(
     name="codex",
     runtime="codex",
     edit=patch,

@@ -1,15 +1,15 @@
-"""The rows of ``runtime_beds`` for agents that speak the Agent Client Protocol."""
+"""The rows of ``program_setups`` for agents that speak the Agent Client Protocol."""
 
 import sys
 from pathlib import Path
 from typing import Final
 
-from tests.e2e.runtime_beds import Bed
+from tests.e2e.program_setups import ProgramSetup
 from tests.e2e.scripted_model import Use
 
 AGENT: Final = str(Path(__file__).with_name("acp_agent.py"))
 
-ACP: Final = Bed(
+ACP: Final = ProgramSetup(
     name="acp",
     runtime="acp",
     edit=lambda path, text: Use("write", {"path": path, "content": text}),
