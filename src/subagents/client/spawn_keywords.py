@@ -16,7 +16,7 @@ class ArtifactParameters(TypedDict, total=False):
     required_keys: Sequence[str]
     """Of each item; needs json."""
     min_bytes: int | None
-    """The file has at least so many bytes."""
+    """The file has at least this size."""
     schema: Mapping[str, object] | bool | None
     """JSON Schema it fits."""
     sha256: str | None

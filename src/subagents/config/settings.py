@@ -169,7 +169,7 @@ class AgentAlerts(Section, frozen=True):
         int, Meta(ge=2, le=100, description="Tools that fail in a row before that is news.")
     ] = 3
     commit_batch_seconds: Annotated[
-        float, Meta(ge=0, le=3600, description="Commits within so long become one line.")
+        float, Meta(ge=0, le=3600, description="Commits within this time become one line.")
     ] = 30
     tokens_per_hour: Annotated[
         int,

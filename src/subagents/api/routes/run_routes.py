@@ -61,7 +61,7 @@ LIST: Final = (
 )
 RESULT_TEXT: Final = (
     number("offset", "From this byte on.", high=RESULT_OFFSET_MAX, default=0),
-    number("limit", "At most so many bytes.", low=1, high=RESULT_OFFSET_MAX, default=None),
+    number("limit", "At most this many bytes.", low=1, high=RESULT_OFFSET_MAX, default=None),
 )
 TIMELINE: Final = (
     number("afterSeq", "Only events behind this number.", high=OFFSET_MAX, default=0),

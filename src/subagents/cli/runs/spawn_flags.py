@@ -170,7 +170,7 @@ def _help(parameter: Parameter, also: str) -> str:
         words.append(also)
     elif parameter.is_list and not parameter.name.startswith(ARTIFACTS):
         words.append("Repeatable.")
-    elif parameter.default is not None and not isinstance(parameter.default, bool):
+    elif parameter.default not in (None, ()) and not isinstance(parameter.default, bool):
         words.append(f"Default: {_shown(parameter)}.")
     return " ".join(words)
 

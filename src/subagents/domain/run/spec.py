@@ -88,7 +88,7 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
     required_keys: Annotated[
         tuple[str, ...], about("Of each item; needs json", maxItems=REQUIRED_KEYS_MAX)
     ] = ()
-    min_bytes: Annotated[int | None, about("The file has at least so many bytes", minimum=0)] = None
+    min_bytes: Annotated[int | None, about("The file has at least this size", minimum=0)] = None
     schema: Annotated[dict[str, object] | bool | None, about("JSON Schema it fits")] = None
     sha256: Annotated[str | None, about("SHA-256 of the file, in hexadecimal")] = None
     regex: Annotated[str | None, about("RE2, found in it")] = None
