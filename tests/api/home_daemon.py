@@ -216,6 +216,20 @@ class Home:
         body = {"runIds": list(run_ids), "until": until, "timeoutSeconds": 15}
         return await self.ok("POST", "/v1/wait", body)
 
+    async def hang_up_while_waiting(self, run_id: str, path: str, *headers: str) -> None:
+        """Wait for that run as the reader "gone", and leave once the engine knows of the wait."""
+        body = json.dumps({"runIds": [run_id], "timeoutSeconds": 600}).encode()
+        lines = [
+            *(f"POST {path} HTTP/1.1", "host: x", "x-subagents-reader: gone"),
+            *(*headers, f"content-length: {len(body)}"),
+        ]
+        waiters = self.services.engine._parts.mailbox._waiters
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
+            gone.connect(str(self.services.paths.socket))
+            gone.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+            await until(lambda: run_id in waiters)
+        await until(lambda: run_id not in waiters)
+
     async def until_phase(self, run_id: str, *phases: str) -> Document:
         """The run's row once it is in one of the phases; fails after the deadline."""
         async with asyncio.timeout(DEADLINE_S):
@@ -263,11 +277,11 @@ async def serving(
 Scenario = Callable[[Home], Awaitable[None]]
 
 
-def play(home: Path, scenario: Scenario) -> None:
+def play(home: Path, scenario: Scenario, config: str = CONFIG) -> None:
     """Play the scenario on a daemon of its own, to the end."""
 
     async def whole() -> None:
-        async with serving(home) as daemon:
+        async with serving(home, config) as daemon:
             await scenario(daemon)
 
     asyncio.run(whole())

@@ -1,19 +1,15 @@
 """Log calls to a daemon, and workers that say what a test wants."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
-from tests.api.home_daemon import CONFIG, Home, segment, serving
+from tests.api import home_daemon
+from tests.api.home_daemon import CONFIG, Home, segment
 
 
 def play(tmp_path: Path, scenario: Any, config: str = CONFIG) -> None:
-    async def body() -> None:
-        async with serving(tmp_path / "home", config) as home:
-            await scenario(home)
-
-    asyncio.run(body())
+    home_daemon.play(tmp_path / "home", scenario, config)
 
 
 async def log_of(home: Home, run: str, **asked: object) -> dict[str, Any]:

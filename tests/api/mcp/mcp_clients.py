@@ -11,7 +11,8 @@ import httpx2
 import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
-from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, serving
+from tests.api import home_daemon
+from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection
 from tests.api.tools.tool_callers import CONFIG
 
 from subagents.domain.run.values import RunId
@@ -28,11 +29,7 @@ each_era = pytest.mark.parametrize("era", ERAS)
 
 
 def play(place: Path, scenario: Callable[[Home], Awaitable[None]], config: str = CONFIG) -> None:
-    async def whole() -> None:
-        async with serving(place, config) as home:
-            await scenario(home)
-
-    asyncio.run(whole())
+    home_daemon.play(place, scenario, config)
 
 
 def desk(home: Home, session: str = DESK, **more: str) -> dict[str, str]:

@@ -1,12 +1,10 @@
 """Messages between runs and their requesters over HTTP."""
 
 import asyncio
-import json
-import socket
 from pathlib import Path
 
 import pytest
-from tests.api.home_daemon import Document, Home, play, segment, until
+from tests.api.home_daemon import Document, Home, play, segment
 
 
 @pytest.mark.requirement("http:spawn:receipt")
@@ -53,14 +51,7 @@ def test_nothing_is_offered_to_a_waiter_that_hung_up(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         run_id = (await home.spawn("hang"))["runId"]
         await home.until_phase(run_id, "running")
-        body = json.dumps({"runIds": [run_id], "timeoutSeconds": 600}).encode()
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
-            gone.connect(str(home.services.paths.socket))
-            head = f"POST /v1/wait HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n"
-            gone.sendall(f"{head}x-subagents-reader: gone\r\n\r\n".encode() + body)
-            waiters = home.services.engine._parts.mailbox._waiters
-            await until(lambda: run_id in waiters)
-        await until(lambda: run_id not in waiters)
+        await home.hang_up_while_waiting(run_id, "/v1/wait")
 
         await home.ok("POST", f"/v1/runs/{run_id}/cancel")
         assert (await home.wait(run_id))["messages"] == [f"{run_id}:announce"]

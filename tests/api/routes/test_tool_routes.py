@@ -1,14 +1,13 @@
 """The agents' tools over plain HTTP."""
 
 import asyncio
-import json
-import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from starlette.types import Message
-from tests.api.home_daemon import Document, Home, serving, until
+from tests.api import home_daemon
+from tests.api.home_daemon import Document, Home
 
 from subagents.api.calls.auth import Caller
 from subagents.api.routes import tool_routes as routes_tools
@@ -47,11 +46,7 @@ REQUESTER_TOOLS = [
 
 
 def play(tmp_path: Path, scenario: Scenario) -> None:
-    async def whole() -> None:
-        async with serving(tmp_path, CONFIG) as home:
-            await scenario(home)
-
-    asyncio.run(whole())
+    home_daemon.play(tmp_path, scenario, CONFIG)
 
 
 async def names(home: Home, headers: dict[str, str] | None = None) -> list[str]:
@@ -229,17 +224,8 @@ def test_a_waiter_that_hung_up_takes_nothing_with_it(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         run_id = (await home.spawn("hang"))["runId"]
         await home.until_phase(run_id, "running")
-        body = json.dumps({"runIds": [run_id], "timeoutSeconds": 600}).encode()
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
-            gone.connect(str(home.services.paths.socket))
-            head = (
-                "POST /v1/tools/sessions_wait HTTP/1.1\r\nhost: x\r\nx-subagents-reader: gone\r\n"
-                f"x-subagents-ack: auto\r\ncontent-length: {len(body)}\r\n\r\n"
-            )
-            gone.sendall(head.encode() + body)
-            waiters = home.services.engine._parts.mailbox._waiters
-            await until(lambda: run_id in waiters)
-        await until(lambda: run_id not in waiters)
+        path = "/v1/tools/sessions_wait"
+        await home.hang_up_while_waiting(run_id, path, "x-subagents-ack: auto")
 
         await home.ok("POST", f"/v1/runs/{run_id}/cancel")
         assert (await home.wait(run_id))["messages"] == [f"{run_id}:announce"]

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.api.home_daemon import Document, Home, serving
+from tests.api import home_daemon
+from tests.api.home_daemon import Document, Home
 
 from subagents.domain.run.values import RunId
 
@@ -38,11 +39,7 @@ OTHER = {"X-Subagents-Session": "agent:main:other"}
 
 
 def play(tmp_path: Path, scenario: Scenario) -> None:
-    async def whole() -> None:
-        async with serving(tmp_path, CONFIG) as home:
-            await scenario(home)
-
-    asyncio.run(whole())
+    home_daemon.play(tmp_path, scenario, CONFIG)
 
 
 async def use(

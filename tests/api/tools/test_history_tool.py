@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.api import home_daemon
 from tests.api import run_journals as runs
-from tests.api.home_daemon import Document, Home, serving
+from tests.api.home_daemon import Document, Home
 from tests.api.tools.test_worker_tools import told, use
 
 from subagents.api.answers import explain
@@ -43,11 +44,7 @@ script = [{ result = "no" }, { exit = 1 }]
 
 
 def play(tmp_path: Path, scenario: Scenario) -> None:
-    async def whole() -> None:
-        async with serving(tmp_path, CONFIG) as home:
-            await scenario(home)
-
-    asyncio.run(whole())
+    home_daemon.play(tmp_path, scenario, CONFIG)
 
 
 async def look(home: Home, key: str, **arguments: object) -> Document:
