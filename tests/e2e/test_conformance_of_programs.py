@@ -3,11 +3,10 @@
 Their model is scripted; the programs, their sessions and their tools are real.
 """
 
-import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -16,6 +15,7 @@ import pytest
 from tests.e2e.acp_setups import ACP
 from tests.e2e.program_setups import CLAUDE, LLM, ProgramSetup, node_path
 from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Turn
+from tests.runtimes.attempt_harness import off_loop
 
 from subagents.domain.run.values import (
     AttemptId,
@@ -23,6 +23,7 @@ from subagents.domain.run.values import (
     SessionKey,
     attempt_id,
 )
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.ports import AttemptRef, Launch, Runtime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.dialects import dialects
@@ -52,18 +53,6 @@ SCRIPTS: Final = {
 }
 
 
-class RealClock:
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-def off_loop(work: Callable[[], T], /) -> Awaitable[T]:
-    return asyncio.to_thread(work)
-
-
 class ProgramPlace:
     """One program of ``program_setups`` behind its own dialect."""
 
@@ -82,7 +71,7 @@ class ProgramPlace:
         self.dialect = next(each for each in dialects() if each.name == setup.runtime)
 
     def runtime(self) -> Runtime:
-        clock = RealClock()
+        clock = SystemClock()
         attempts = ProcessAttempts(self.root, clock, off_loop)
         return ConversationRuntime(self.dialect, attempts, clock, off_loop, bridge=())
 

@@ -22,6 +22,7 @@ from subagents.domain.run.values import (
     attempt_id,
 )
 from subagents.domain.run.worker_output import OutputBatch, OutputItem
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.ports import AttemptRef, Launch, LongResult
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.process.processes import orphans
@@ -30,14 +31,6 @@ from subagents.runtimes.process.shim import AttemptDirectory
 T = TypeVar("T")
 RUN = RunId("r-bench")
 BOUND_S = 20.0
-
-
-class RealClock:
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 def off_loop(work: Callable[[], T], /) -> Awaitable[T]:
@@ -63,7 +56,7 @@ class Harness:
             time.sleep(0.01)
 
     def runtime(self) -> CommandRuntime:
-        return CommandRuntime(self.root, RealClock(), off_loop)
+        return CommandRuntime(self.root, SystemClock(), off_loop)
 
     def launch(self, *argv: str, number: int = 1, **options: object) -> Launch:
         """A launch with ``options``; vary other fields with ``replace``."""

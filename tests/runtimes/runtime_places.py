@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.runtimes.attempt_harness import Harness, RealClock, off_loop
+from tests.runtimes.attempt_harness import Harness, off_loop
 from tests.runtimes.conversation.echo_dialect import EchoDialect, EchoState
 
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.values import replace
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.ports import AttemptRef, Launch, Runtime
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.conversation.conversation import ConversationRuntime
@@ -97,7 +98,7 @@ class EchoPlace(ProcessPlace):
     }
 
     def runtime(self) -> Runtime:
-        clock = RealClock()
+        clock = SystemClock()
         attempts = ProcessAttempts(self.harness.root, clock, off_loop)
         return ConversationRuntime(ToldAtOnce(), attempts, clock, off_loop, bridge=())
 
@@ -119,7 +120,7 @@ class ScriptedPlace:
         self.made: ScriptedRuntime | None = None
 
     def runtime(self) -> ScriptedRuntime:
-        self.made = self.made or ScriptedRuntime(RealClock())
+        self.made = self.made or ScriptedRuntime(SystemClock())
         return self.made
 
     def launch(self, work: Work, number: int = 1) -> Launch | None:

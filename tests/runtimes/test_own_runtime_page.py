@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, RealClock, off_loop, until_async
+from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, off_loop, until_async
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.values import replace
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.ports import Launch, Runtime
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.runtime_plugins import RuntimeHost
@@ -34,7 +35,7 @@ def runtime_of(harness: Harness) -> Runtime:
         r"```python\n(# acme_subagents.*?)```", PAGE.read_text("utf-8"), re.DOTALL
     ):
         exec(block, names)  # noqa: S102 - the page's own code
-    clock = RealClock()
+    clock = SystemClock()
     attempts = ProcessAttempts(harness.root, clock, off_loop)
     made: Runtime = names["runtime"](RuntimeHost(attempts, clock, off_loop, ()))
     return made

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_harness import RealClock, off_loop
+from tests.runtimes.attempt_harness import off_loop
 
 from subagents.config.paths import Paths
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.runtimes import runtime_plugins as plugins
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.runtime_plugins import RuntimeHost
@@ -64,7 +65,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 def host(root: Path) -> RuntimeHost:
-    clock = RealClock()
+    clock = SystemClock()
     return RuntimeHost(ProcessAttempts(root, clock, off_loop), clock, off_loop, ("bridge",))
 
 

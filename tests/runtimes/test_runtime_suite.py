@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_harness import RealClock, off_loop
+from tests.runtimes.attempt_harness import off_loop
 from tests.runtimes.runtime_places import CommandPlace, EchoPlace, ScriptedPlace
 
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.worker_output import OutputBatch
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import RuntimeUnavailable
 from subagents.ports import AttemptRef, Launch, LongResult, StartedInfo
 from subagents.runtimes.command import CommandRuntime
@@ -121,7 +122,7 @@ def test_a_runtime_that_breaks_a_promise_is_found_out(
 
     class Place(CommandPlace):
         def runtime(self) -> CommandRuntime:
-            return wrong(self.harness.root, RealClock(), off_loop)
+            return wrong(self.harness.root, SystemClock(), off_loop)
 
     (behaviour,) = (each for each in SUITE.behaviours if each.requirement == requirement)
     place = Place(tmp_path)

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
-from tests.runtimes.attempt_harness import RUN, Ended, RealClock
+from tests.runtimes.attempt_harness import RUN, Ended
 
 from subagents.domain.run.signals import ResultSeen, ToolSeen
 from subagents.domain.run.values import SessionKey, attempt_id, replace
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import ConfigError
 from subagents.ports import AttemptRef, Launch
 from subagents.runtimes.scripted import ScriptedRuntime
@@ -52,7 +53,7 @@ async def _watch(
 @pytest.mark.requirement("transcript:scripted-workers-speak")
 def test_a_scripted_worker_is_heard_like_a_plain_program() -> None:
     async def go() -> Ended:
-        runtime = ScriptedRuntime(RealClock())
+        runtime = ScriptedRuntime(SystemClock())
         await runtime.start(_launch(SCRIPT))
         return await _watch(runtime)
 
@@ -72,7 +73,7 @@ def test_a_scripted_worker_is_heard_like_a_plain_program() -> None:
 @pytest.mark.requirement("transcript:heard-once-over-restarts")
 def test_a_script_watched_again_from_any_place_says_only_the_rest() -> None:
     async def go() -> None:
-        runtime = ScriptedRuntime(RealClock())
+        runtime = ScriptedRuntime(SystemClock())
         await runtime.start(_launch(SCRIPT))
         whole = await _watch(runtime)
         for batch in whole.batches:
@@ -90,7 +91,7 @@ def test_a_script_watched_again_from_any_place_says_only_the_rest() -> None:
 @pytest.mark.requirement("transcript:scripted-workers-speak")
 def test_a_tool_that_was_not_given_is_neither_used_nor_heard() -> None:
     async def go() -> Ended:
-        runtime = ScriptedRuntime(RealClock())
+        runtime = ScriptedRuntime(SystemClock())
         await runtime.start(replace(_launch(SCRIPT), tools_deny=("Bash",)))
         return await _watch(runtime)
 
@@ -101,7 +102,7 @@ def test_a_tool_that_was_not_given_is_neither_used_nor_heard() -> None:
 
 @pytest.mark.requirement("transcript:scripted-workers-speak")
 def test_what_is_no_structured_event_is_refused_before_it_is_played() -> None:
-    runtime = ScriptedRuntime(RealClock())
+    runtime = ScriptedRuntime(SystemClock())
     runtime.check({"script": SCRIPT})
     with pytest.raises(ConfigError, match="script step 1: `output` is no structured event"):
         runtime.check({"script": [{"print": "x"}, {"said": {"subagents": "unheard"}}]})
@@ -112,7 +113,7 @@ def test_what_is_no_structured_event_is_refused_before_it_is_played() -> None:
 @pytest.mark.requirement("transcript:heard-once-over-restarts")
 def test_a_further_turn_is_heard_once() -> None:
     async def go() -> None:
-        runtime = ScriptedRuntime(RealClock())
+        runtime = ScriptedRuntime(SystemClock())
         await runtime.start(_launch(SCRIPT))
         await _watch(runtime)
         ref = replace(REF, turns=2)
@@ -135,7 +136,7 @@ def test_a_run_that_goes_on_plays_its_own_steps_or_answers_with_its_message() ->
     going_on = {"prompt": "and now?", "native_session": "the session of before"}
 
     async def go(launch: Launch) -> tuple[str | None, list[str]]:
-        runtime = ScriptedRuntime(RealClock())
+        runtime = ScriptedRuntime(SystemClock())
         started = await runtime.start(launch)
         ended = await _watch(runtime)
         texts = [each.text for each in ended.signals if isinstance(each, ResultSeen)]

@@ -23,7 +23,7 @@ from subagents.ports import OffLoop
 NOW_MS = 1_700_000_000_000
 
 
-class RealClock:
+class FixedClock:
     def now_ms(self) -> int:
         return NOW_MS
 
@@ -34,7 +34,7 @@ class RealClock:
 def before(contract: Contract, workspace: Path) -> Baseline:
     """What the contract's files are now."""
     threads = DaemonThreads("test-looks")
-    verifier = Verifier(threads, RealClock(), commands_allowed=False)
+    verifier = Verifier(threads, FixedClock(), commands_allowed=False)
     try:
         return asyncio.run(verifier.before(contract, WorkRoot(str(workspace)))).baseline
     finally:
@@ -56,7 +56,7 @@ def verify(
 ) -> Verification:
     threads = DaemonThreads("test-checks")
     verifier = Verifier(
-        off_loop or threads, RealClock(), commands_allowed=commands_allowed, sandbox=sandbox
+        off_loop or threads, FixedClock(), commands_allowed=commands_allowed, sandbox=sandbox
     )
 
     async def run() -> Verification:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.builders import an_attempt
 from tests.engine.verification.checking import (
-    RealClock,
+    FixedClock,
     check,
     failed,
 )
@@ -351,7 +351,7 @@ def test_a_verification_that_never_got_a_thread_says_nothing_about_the_work(tmp_
 
     async def run() -> Verification:
         busy = asyncio.ensure_future(threads(lambda: release.wait(30)))
-        verifier = Verifier(threads, RealClock(), commands_allowed=False)
+        verifier = Verifier(threads, FixedClock(), commands_allowed=False)
         try:
             return await verifier.verify(
                 Contract(artifacts=(Artifact(path="a"),), verification_timeout_ms=50),

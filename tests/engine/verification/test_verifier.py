@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 from tests.builders import an_attempt
 from tests.engine.verification.checking import (
-    RealClock,
+    FixedClock,
     failed,
     verify,
     within,
@@ -181,7 +181,7 @@ def test_an_exponential_schema_ends_with_the_time_limit_and_the_loop_stays_free(
     gaps: list[float] = []
 
     async def run() -> Verification:
-        verifier = Verifier(DaemonThreads("schema"), RealClock(), commands_allowed=False)
+        verifier = Verifier(DaemonThreads("schema"), FixedClock(), commands_allowed=False)
         work = asyncio.ensure_future(
             verifier.verify(
                 contract,
@@ -502,7 +502,7 @@ def test_a_contract_that_passes_on_the_untouched_workspace_is_vacuous(
     tmp_path: Path, contract: Contract, *, vacuous: bool
 ) -> None:
     (tmp_path / "there").write_text("x")
-    verifier = Verifier(DaemonThreads("baseline"), RealClock(), commands_allowed=True)
+    verifier = Verifier(DaemonThreads("baseline"), FixedClock(), commands_allowed=True)
 
     assert asyncio.run(verifier.before(contract, WorkRoot(str(tmp_path)))).is_vacuous is vacuous
     assert not (tmp_path / "ran").exists()

@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, RealClock, off_loop, until_async
+from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, off_loop, until_async
 from tests.runtimes.conversation.echo_dialect import EchoDialect, EchoState
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import SessionSeen, Signal
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import OutputBatch
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import RuntimeUnavailable
 from subagents.ports import AttemptRef, Launch, LongResult
 from subagents.runtimes.conversation import conversation, turn_reader
@@ -25,7 +26,7 @@ from subagents.runtimes.process.shim import ProcessAttempts
 
 def runtime_of(harness: Harness) -> ConversationRuntime[EchoState]:
     """A runtime as a new daemon has it: it knows nothing but the files."""
-    clock = RealClock()
+    clock = SystemClock()
     attempts = ProcessAttempts(harness.root, clock, off_loop)
     return ConversationRuntime(EchoDialect(), attempts, clock, off_loop, bridge=())
 

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, RealClock, off_loop
+from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, off_loop
 
 from subagents.domain.run.run import Exit
 from subagents.domain.run.values import replace
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.runtimes.acp.acp import AcpDialect
 from subagents.runtimes.claude.claude_code import ClaudeDialect
 from subagents.runtimes.codex.codex import CodexDialect
@@ -43,7 +44,7 @@ def watched_to_its_end(
     with Harness(tmp_path) as harness:
 
         def new_runtime() -> ConversationRuntime[Any]:
-            clock = RealClock()
+            clock = SystemClock()
             attempts = ProcessAttempts(harness.root, clock, off_loop)
             return ConversationRuntime(dialect, attempts, clock, off_loop, bridge=())
 
