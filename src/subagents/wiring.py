@@ -46,7 +46,7 @@ from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.migrate import migrations
-from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.store.sqlite.sqlite_store import KEPT_FREE_BYTES, SqliteStore
 from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 from subagents.telemetry.span_export import CURSOR_FILE, NoExport, SpanExport
@@ -106,7 +106,7 @@ def build_node(
     checks = DaemonThreads("verification")
     processes = DaemonThreads("processes")
     trees = DaemonThreads("worktrees")
-    store = SqliteStore(paths.database)
+    store = SqliteStore(paths.database, kept_free_bytes=KEPT_FREE_BYTES)
     kept = config.settings.retention.result_bytes_max
     command = CommandRuntime(paths.attempts_dir, clock, processes, result_bytes_max=kept)
     attempts = ProcessAttempts(paths.attempts_dir, clock, processes)

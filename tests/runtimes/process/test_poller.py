@@ -13,7 +13,7 @@ from subagents.runtimes.process.poller import POLL_MAX_S, Poller, _Followed
 def test_400_quiet_files_wake_the_loop_at_most_four_times_a_second(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"quiet")
-    files = [_Followed(str(path), asyncio.Event()) for _ in range(400)]
+    files = [_Followed(str(path), asyncio.Event(), lambda: None) for _ in range(400)]
     for index, followed in enumerate(files):
         followed.due = index * 0.037  # they started at different times
     looks: list[float] = []

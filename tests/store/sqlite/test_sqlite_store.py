@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from tests.store.sqlite.sqlite_place import a_store, filled
 
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
 from subagents.ports import RunFilter
+from subagents.store.sqlite.sqlite_store import SqliteStore
 from subagents.testing.store_suite import a_run, over, spawned
 
 # -- the file ------------------------------------------------------------------------------------
@@ -150,6 +151,33 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield place
     finally:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.mark.requirement("store:full-disk", "disk:noisy-worker")
+def test_on_a_disk_that_others_filled_what_ends_runs_can_still_be_written(small_disk: Path) -> None:
+    path = small_disk / "subagents.db"
+    with closing(SqliteStore(path, kept_free_bytes=512 * 1024)) as store:
+        store.open("one")
+        reserve = small_disk / "subagents.db.reserve"
+        assert (reserve.stat().st_size, reserve.stat().st_mode & 0o777) == (512 * 1024, 0o600)
+        filler = small_disk / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        assert filler.stat().st_size > 1024 * 1024
+
+        written = []
+        for number in range(15):
+            with suppress(StoreUnavailable):
+                store.commit(spawned(over(a_run(number), result="x" * 4_000)))
+                written.append(number)
+
+        assert len(written) >= 14  # the one that found the disk full may be lost
+        assert not store.has_room()
+        assert not reserve.exists()
+        filler.unlink()
+        store.has_room()
+        assert reserve.exists()
 
 
 @pytest.mark.requirement("store:full-disk")

@@ -115,6 +115,11 @@ class TurnReader(Generic[S]):
         return max(self._out.fed, self._cursor)
 
     @property
+    def fed(self) -> Sizes:
+        """See ``shim.AttemptReader``."""
+        return Sizes(out=self._out.fed, err=self._err.fed)
+
+    @property
     def is_done(self) -> bool:
         """The turn ended as its protocol says."""
         return self._dialect.is_done(self.state)

@@ -139,6 +139,11 @@ class Output:
         """Behind all that was read of the standard output."""
         return max(self._out.lines.fed, self._cursor)
 
+    @property
+    def fed(self) -> Sizes:
+        """How far both files were read."""
+        return Sizes(out=self._out.lines.fed, err=self._err.lines.fed)
+
     def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
         """Read what is new, for some milliseconds; returns ``(what was seen, there may be more)``.
 

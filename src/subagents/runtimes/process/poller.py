@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 POLL_MIN_S: Final = 0.05
@@ -23,9 +23,11 @@ class Poller:
         self._timer: asyncio.TimerHandle | None = None
 
     @contextlib.contextmanager
-    def follow(self, path: str, news: asyncio.Event) -> Iterator[None]:
-        """Set ``news`` whenever the file's size changed, while the context lasts."""
-        followed = _Followed(path, news)
+    def follow(
+        self, path: str, news: asyncio.Event, on_news: Callable[[], None] = lambda: None
+    ) -> Iterator[None]:
+        """Set ``news``, and call ``on_news``, whenever the file's size changed."""
+        followed = _Followed(path, news, on_news)
         self._followed.add(followed)
         self._arm()
         try:
@@ -52,9 +54,10 @@ class Poller:
 
 
 class _Followed:
-    def __init__(self, path: str, news: asyncio.Event) -> None:
+    def __init__(self, path: str, news: asyncio.Event, on_news: Callable[[], None]) -> None:
         self.path = path
         self.news = news
+        self.on_news = on_news
         self.size = -1
         self.pause_s = POLL_MIN_S
         self.due = 0.0
@@ -69,6 +72,7 @@ class _Followed:
         else:
             self.size, self.pause_s = size, POLL_MIN_S
             self.news.set()
+            self.on_news()
         # Rounded up to a common grid: what is due at about the same time is looked at together.
         grid_s = POLL_MIN_S if self.pause_s < POLL_MAX_S / 2 else POLL_MAX_S / 4
         self.due = ((now + self.pause_s) // grid_s + 1) * grid_s

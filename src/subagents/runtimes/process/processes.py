@@ -326,7 +326,7 @@ async def end_tree(
         if shim is not None:
             seen = (*seen, *_adopted(shim, seen))
         found = members(seen, marker, shim=shim)
-        left = [_identity(each) for each in found]
+        left = [identity_of(each) for each in found]
         if not left and (shim is None or not alive(shim)):
             return
         now = loop.time()
@@ -396,7 +396,8 @@ def send(identity: Identity, number: signal.Signals) -> None:
             os.close(descriptor)
 
 
-def _identity(process: Process) -> Identity:
+def identity_of(process: Process) -> Identity:
+    """Of a process that was seen."""
     return Identity(process.pid, process.start, boot_id(), _NEVER)
 
 

@@ -41,6 +41,7 @@ from subagents.runtimes.output.output_reader import (
     tail,
 )
 from subagents.runtimes.output.terminal_text import clean
+from subagents.runtimes.process.backpressure import Backpressure
 from subagents.runtimes.process.discard import (
     Discarded,
     discard_all,
@@ -236,6 +237,11 @@ class AttemptReader(Protocol):
         """Behind all that was read of the standard output."""
         ...
 
+    @property
+    def fed(self) -> Sizes:
+        """How far both files were read."""
+        ...
+
     def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
         """What is new, for some milliseconds; returns ``(what was seen, there may be more)``."""
         ...
@@ -311,14 +317,18 @@ class ProcessAttempts:
         ``Exited``, also when the exit was not recorded but its end was seen, or ``Vanished``.
         """
         await self._until_started(directory, None)
+        marker = Marker(attempt_id, str(self.root), directory.turn)
+        unread = partial(_unread, directory, output)
+        pressure = Backpressure(marker, directory.path, directory.shim, unread, self._census)
+        await pressure.take_over()
         seen_alive = False
         # First the worker, whose end its shim records a moment later. A shim may outlive it, with
         # what the worker left behind; without one (it was killed) how it ended stays unknown. Then
         # again the worker, of which nothing was known before its shim was killed.
         for identify, follow in (
-            (directory.worker, self._until_ended),
+            (directory.worker, partial(self._until_ended, pressure=pressure)),
             (directory.shim, self._until_recorded),
-            (directory.worker, self._until_ended),
+            (directory.worker, partial(self._until_ended, pressure=pressure)),
         ):
             identity = identify()
             if identity is None or not alive(identity):
@@ -337,7 +347,7 @@ class ProcessAttempts:
             partial(_terminal_signal, attempt_id, directory, seen_alive=seen_alive)
         )
         if is_alone:
-            self._alone.add(Marker(attempt_id, str(self.root), directory.turn))
+            self._alone.add(marker)
         yield signal, output.position
 
     async def _rest(
@@ -449,19 +459,27 @@ class ProcessAttempts:
             pause_s = min(pause_s * 1.5, 0.05)
 
     async def _until_ended(
-        self, worker: Identity, directory: AttemptDirectory, output: AttemptReader
+        self,
+        worker: Identity,
+        directory: AttemptDirectory,
+        output: AttemptReader,
+        *,
+        pressure: Backpressure,
     ) -> AsyncGenerator[Seen, None]:
         """Yield what is seen while the worker lives; some output may be left to read after it."""
         news = asyncio.Event()
         # Followed before the first look: nothing can come between a look and the wait after it.
         with (
-            self._poller.follow(directory.out, news),
-            self._poller.follow(directory.err, news),
+            self._poller.follow(directory.out, news, pressure.look),
+            self._poller.follow(directory.err, news, pressure.look),
             on_end(worker, news.set),
+            contextlib.ExitStack() as held,
         ):
+            held.callback(pressure.let_go)
             while alive(worker):
                 # Reading on only when all of it was taken: who keeps it sets the pace.
                 found, more = await self._off_loop(output.read)
+                pressure.look()
                 for each in found:
                     yield each
                 if not more:
@@ -508,6 +526,10 @@ class PlainReader:
     def position(self) -> int:
         return self._output.position
 
+    @property
+    def fed(self) -> Sizes:
+        return self._output.fed
+
     def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
         return self._output.read(until=until)
 
@@ -517,6 +539,11 @@ class PlainReader:
             self._directory.out, start=gone.out, stop=self._output.begin
         )
         return self._output.finish(result_before=before)
+
+
+def _unread(directory: AttemptDirectory, output: AttemptReader) -> int:
+    written, read = directory.sizes(), output.fed
+    return max(written.out - read.out, 0) + max(written.err - read.err, 0)
 
 
 def _terminal_signal(

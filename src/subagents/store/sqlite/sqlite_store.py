@@ -4,6 +4,7 @@ With group commit FULL costs one fsync of latency and nothing in throughput (mea
 bench/README.md), so an acknowledged event survives a power cut and not only a crash.
 """
 
+import contextlib
 import fcntl
 import os
 import queue
@@ -47,6 +48,15 @@ CHECK_BYTES_MAX: Final = 64 * 1024 * 1024
 RESERVE_BYTES: Final = 8 * 1024 * 1024
 """New spawns are refused below this, so that the runs there are can still end on record."""
 
+KEPT_FREE_BYTES: Final = 16 * 1024 * 1024
+"""Held by a file that goes when a commit finds the disk full; for a daemon's store (``wiring``)."""
+
+AGAIN_SHARE: Final = 4
+"""Kept free again once so many times as much is."""
+
+FREE_FILES_MIN: Final = 256
+"""New spawns are refused when the file system has room for fewer files."""
+
 PROBE_BYTES: Final = 1024 * 1024
 """After a failed commit nothing is tried again below this."""
 
@@ -57,8 +67,10 @@ WAL_PAGES_MAX: Final = 2_000
 class SqliteStore:
     """One database file, held by one process (``<file>.lock``) under one epoch."""
 
-    def __init__(self, path: Path, *, synchronous: str = "FULL") -> None:
+    def __init__(self, path: Path, *, synchronous: str = "FULL", kept_free_bytes: int = 0) -> None:
         self._path = path
+        self._kept_free_bytes = kept_free_bytes
+        self._reserve = path.with_name(f"{path.name}.reserve")
         self._synchronous = synchronous
         self._sql = statements()
         self._writer: sqlite3.Connection | None = None
@@ -75,6 +87,7 @@ class SqliteStore:
     def open(self, owner: str) -> int:
         """See ``ports.Store.open``; also applies missing migrations."""
         self._take_lock()
+        self._keep_free()
         try:
             self._writer = self._connect()
             self._verify(self._writer)
@@ -177,6 +190,7 @@ class SqliteStore:
                 self._require_epoch(connection)
                 self._write(connection, batch)
         except sqlite3.Error as error:
+            self._keep_free()
             raise StoreUnavailable(
                 f"the database refused a write: {error}",
                 hint="free disk space; nothing acknowledged was lost",
@@ -260,6 +274,7 @@ class SqliteStore:
 
         One page can fit where a batch does not, so there must be some room besides.
         """
+        self._keep_free()
         if self._free_bytes() < PROBE_BYTES:
             raise StoreUnavailable(f"less than {PROBE_BYTES} bytes are free at {self._path}")
         try:
@@ -272,11 +287,35 @@ class SqliteStore:
 
     def has_room(self) -> bool:
         """See ``ports.Store.has_room``."""
-        return self._free_bytes() >= RESERVE_BYTES
+        self._keep_free()
+        if self._kept_free_bytes and not self._reserve.exists():
+            return False
+        found = os.statvfs(self._path.parent)
+        # Some file systems count no files.
+        has_files = not found.f_files or found.f_favail >= FREE_FILES_MIN
+        return has_files and self._free_bytes() >= RESERVE_BYTES
 
     def _free_bytes(self) -> int:
         found = os.statvfs(self._path.parent)
         return found.f_bavail * found.f_frsize
+
+    def _keep_free(self) -> None:
+        """Hold some of the disk back while it has room, and give that up when it has none.
+
+        So what ends runs can still be committed on a disk that somebody filled.
+        """
+        if not self._kept_free_bytes:
+            return
+        with contextlib.suppress(OSError):
+            free = self._free_bytes()
+            if free < PROBE_BYTES:
+                self._reserve.unlink(missing_ok=True)
+            elif free >= AGAIN_SHARE * self._kept_free_bytes and not self._reserve.exists():
+                descriptor = os.open(self._reserve, os.O_CREAT | os.O_WRONLY, 0o600)
+                try:
+                    os.posix_fallocate(descriptor, 0, self._kept_free_bytes)
+                finally:
+                    os.close(descriptor)
 
     def prune(self, run_ids: Iterable[RunId]) -> None:
         """See ``ports.Store.prune``."""
