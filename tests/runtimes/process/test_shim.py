@@ -37,7 +37,7 @@ def _daemon(harness: Harness, body: str) -> "subprocess.Popen[str]":
         "import asyncio, sys\n"
         "from pathlib import Path\nfrom tests.runtimes.attempt_harness import *\n"
         "from subagents.domain.run.signals import ProgressSeen\n"
-        f"bench = Bench(Path({str(harness.root.parent)!r}))\n{body}"
+        f"harness = Harness(Path({str(harness.root.parent)!r}))\n{body}"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program],
@@ -79,10 +79,10 @@ def test_an_ended_attempt_is_adopted_and_not_run_again(harness: Harness) -> None
 @pytest.mark.requirement("runtimes:one-worker")
 def test_starting_at_the_same_time_in_several_processes_gives_one_worker(harness: Harness) -> None:
     body = (
-        "launch = bench.launch('sh', '-c', 'echo $$ >> started; exec sleep 60')\n"
+        "launch = harness.launch('sh', '-c', 'echo $$ >> started; exec sleep 60')\n"
         "print('ready', flush=True)\n"
-        "until('go', (bench.cwd / 'go').exists)\n"
-        "started = asyncio.run(bench.runtime().start(launch))\n"
+        "until('go', (harness.cwd / 'go').exists)\n"
+        "started = asyncio.run(harness.runtime().start(launch))\n"
         "print(started.pid, started.adopted)\n"
     )
     daemons = [_daemon(harness, body) for _ in range(4)]
@@ -179,9 +179,9 @@ def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(harness: Harnes
     daemon = _daemon(
         harness,
         "async def go():\n"
-        "    runtime = bench.runtime()\n"
-        f"    print((await runtime.start(bench.launch('sh', '-c', {script!r}))).pid)\n"
-        "    async for seen, cursor in runtime.watch(bench.ref(), cursor=0, positions={}):\n"
+        "    runtime = harness.runtime()\n"
+        f"    print((await runtime.start(harness.launch('sh', '-c', {script!r}))).pid)\n"
+        "    async for seen, cursor in runtime.watch(harness.ref(), cursor=0, positions={}):\n"
         "        if isinstance(seen, ProgressSeen):\n"
         "            print(cursor, flush=True)\n"
         "asyncio.run(go())\n",

@@ -172,7 +172,8 @@ def test_on_a_disk_that_others_filled_what_ends_runs_can_still_be_written(small_
                 store.commit(spawned(over(a_run(number), result="x" * 4_000)))
                 written.append(number)
 
-        assert len(written) >= 14  # the one that found the disk full may be lost
+        assert written[:8] == [*range(written[0], written[0] + 8)], "not in a row"
+        assert written[0] <= 1  # the one that found the disk full may be lost
         assert not store.has_room()
         assert not reserve.exists()
         filler.unlink()
