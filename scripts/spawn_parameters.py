@@ -103,6 +103,7 @@ _KINDS: Final = {
     inspect.FloatType: "number",
     inspect.VarTupleType: "list of text",
     inspect.DictType: "object, true or false",
+    inspect.StructType: "object",
 }
 
 
@@ -154,6 +155,10 @@ def _annotation(parameter: Parameter) -> str:
         known = f"Literal[{', '.join(json.encode(word).decode() for word in parameter.choices)}]"
     elif parameter.inner:
         known = f"{_class_of(parameter)}Parameters"
+    elif parameter.like is not None:
+        # Quoted: that class may come later, or hold this one.
+        named = {each.name: each for each in parameters(RunSpec)}
+        return f'"{_class_of(named[parameter.like])}Parameters | None"'
     else:
         known = {
             inspect.BoolType: "bool",

@@ -12,6 +12,7 @@ from scripts import lifecycle_diagram as diagram
 from subagents.cli import main
 from subagents.cli.runs.spawn_flags import FLAGS
 from subagents.config.keys import leaves
+from subagents.domain.run.parameter import leaves as leaves_of
 from subagents.domain.run.parameter import parameters
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import Contract
@@ -276,7 +277,8 @@ def test_decisions_are_numbered_dated_and_say_what_they_cost() -> None:
 def test_configuration_keys_named_in_prose_exist() -> None:
     known = {name.rpartition(".")[2] for name, _ in leaves()}
     # `verification` is a spawn parameter, too.
-    known |= {each.name.rpartition(".")[2] for each in parameters(Contract)}
+    declared = parameters(Contract)
+    known |= {each.name.rpartition(".")[2] for each in (*declared, *leaves_of(declared))}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for name in re.findall(r"`(?:agents|daemon|retention|verification|lanes)\.([\w.]+)`", text):

@@ -10,6 +10,7 @@ import pytest
 from scripts import spawn_parameters as script
 
 from subagents.api.server import openapi
+from subagents.api.tools import tool_schemas
 from subagents.api.tools.tool_registry import TOOLS
 from subagents.api.wire.requests import parse_spec
 from subagents.cli.main import main
@@ -27,6 +28,10 @@ GIVEN_BY_TYPE: Mapping[str, object] = {
     "BoolType": True,
     "DictType": {"type": "array"},
 }
+GIVEN_BY_LIKENESS: Mapping[str, object] = {
+    "budget": {"maxTokens": 1},
+    "verification": {"commands": ["x"]},
+}
 
 
 def example(declared: Sequence[Parameter], *, snake: bool) -> dict[str, object]:
@@ -41,6 +46,8 @@ def value_of(parameter: Parameter, *, snake: bool) -> object:
     if parameter.inner:
         inside = example(parameter.inner, snake=snake)
         return [inside] if parameter.is_list else inside
+    if parameter.like is not None:
+        return GIVEN_BY_LIKENESS[parameter.like]
     if parameter.choices:
         return parameter.choices[-1]
     if isinstance(parameter.default, bool):
@@ -57,6 +64,9 @@ def inside(properties: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield from inside(schema["properties"], f"{prefix}{name}.")
         elif "properties" in schema.get("items", {}):
             yield from inside(schema["items"]["properties"], f"{prefix}{name}[].")
+        elif f"{prefix}{name}" in tool_schemas.FOLDED:
+            keys = schema["description"].partition(": ")[2].split(", ")
+            yield from (f"{prefix}{name}.{key}" for key in keys)
         else:
             yield f"{prefix}{name}"
 
@@ -80,6 +90,7 @@ def test_a_request_and_its_description_know_every_parameter() -> None:
     for each in leaves(DECLARED):
         struct = {"verification": "Contract", "budget": "Budget"}.get(each.name.split(".")[0])
         struct = "Artifact" if "[]" in each.name else struct or "RunSpec"
+        struct = "Judge" if ".judge." in each.name else struct
         described = schemas[struct]["properties"][each.name.rpartition(".")[2]]
         assert described["description"] == each.description, each.name
         assert described.get("maximum") == each.high, each.name

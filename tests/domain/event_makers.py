@@ -24,6 +24,7 @@ from subagents.domain.run.events import (
     BudgetExhausted,
     CallRefused,
     CancelRequested,
+    ChecksPassed,
     ChildAlerted,
     ChildReturned,
     ChildSettled,
@@ -208,6 +209,9 @@ MAKERS: Final[dict[type, Maker]] = {
     ),
     LeaseExpired: lambda d, r, t: LeaseExpired(at_ms=t, attempt=_attempt(d, r)),
     TimerFired: lambda d, r, t: TimerFired(at_ms=max(t, next_due_ms(r) or 0)),
+    ChecksPassed: lambda d, r, t: ChecksPassed(
+        at_ms=t, attempt=_attempt(d, r), checks=a_verification(Verdict.PASSED).checks
+    ),
     VerificationFinished: lambda d, r, t: VerificationFinished(
         at_ms=t,
         attempt=_attempt(d, r),

@@ -6,12 +6,16 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.e2e.live_home import DEFAULTS, MARK_ATTEMPT, audit, live_home, until
+from tests.e2e.live_home import DEFAULTS, MARK_ATTEMPT, LiveHome, audit, live_home, until
 
 from subagents.client.client import Client
 from subagents.domain.run.events import Dismissed, VerificationFinished
-from subagents.errors import Conflict, ContractError
+from subagents.errors import Conflict, ContractError, UsageError
+from subagents.runtimes.process import sandbox
 
+needs_bubblewrap = pytest.mark.skipif(
+    sandbox.problem() is not None, reason=f"no sandbox here: {sandbox.problem()}"
+)
 COMMANDS = (
     f"{DEFAULTS}\n[verification]\ndangerously_allow_validation_commands = true\nsandbox = false\n"
 )
@@ -280,3 +284,102 @@ def test_cancel_of_a_run_that_is_being_verified_ends_its_checks_too(tmp_path: Pa
         home.until_phase(run_id, "completed", within_s=10)
         home.stop()
         audit(home, [run_id])
+
+
+CRITIC = """
+[agents.critic]
+runtime = "command"
+stdin = "task"
+command = ["/bin/sh", "-c", "cat > asked; until [ -e decided ]; do sleep 0.02; done; cat decided"]
+
+[agents.scribbler]
+runtime = "command"
+command = ["/bin/sh", "-c", "echo mine > out.json; echo '{\\"verdict\\": \\"pass\\"}'"]
+"""
+JUDGED = {**ITEMS, "judge": {"agentId": "critic", "criteria": "is it good", "access": "full"}}
+
+
+def begin_judging(home: LiveHome, **contract: object) -> tuple[str, str]:
+    """The judged run and its judge, which waits for a file before it decides."""
+    run_id = home.spawn(f"{GOOD}; echo made", verification={**JUDGED, **contract})
+    until((home.work / "asked").exists, what="the judge is asked")
+    (child,) = home.show(run_id)["children"]
+    return run_id, child["runId"]
+
+
+@pytest.mark.requirement("judge:crash", "judge:verdict")
+def test_a_judge_at_work_outlives_the_daemon_and_decides(tmp_path: Path) -> None:
+    with live_home(tmp_path, config=f"{DEFAULTS}{CRITIC}") as home:
+        run_id, judge_id = begin_judging(home)
+        pid = home.worker_pid(judge_id)
+        assert "is it good" in (home.work / "asked").read_text()
+        assert judge_id in home.row(run_id)["why"]
+
+        home.kill()
+        home.start()
+        assert home.worker_pid(judge_id) == pid
+        (home.work / "decided").write_text('I looked.\n{"verdict": "pass", "reasons": ["good"]}\n')
+        item = home.finish(run_id)[0]
+
+        assert item["outcome"]["status"] == "ok"
+        *_, check = item["verification"]["checks"]
+        assert (check["type"], check["target"], check["passed"]) == (
+            "judge",
+            "judge (agent critic)",
+            True,
+        )
+        assert check["evidence"] == f"pass: good\njudged by run {judge_id}"
+        assert len(home.events(run_id, VerificationFinished)) == 1
+        until(lambda: not home.read("SELECT 1 FROM outbox"), what="all effects done")
+        assert [m["runId"] for m in home.get("/v1/inbox", all=1)["messages"]] == [run_id]
+        home.stop()
+        audit(home, [run_id, judge_id])
+
+
+@pytest.mark.requirement("judge:verdict")
+def test_what_a_judge_says_against_the_work_is_told_to_the_worker(tmp_path: Path) -> None:
+    with live_home(tmp_path, config=f"{DEFAULTS}{CRITIC}") as home:
+        (home.work / "decided").write_text('{"verdict": "fail", "reasons": ["no title"]}')
+        wanted = {**JUDGED, "onFailure": "retry_once"}
+        task = f'cat "$SUBAGENTS_PROMPT_FILE"; {GOOD}'
+        run_id = home.spawn(task, verification=wanted)
+        item = home.finish(run_id)[0]
+
+        assert item["outcome"]["reason"] == "verification_failed"
+        assert "Failure reason: judge (agent critic): fail: no title\n" in item["result"]
+        judges = [home.show(each["runId"]) for each in home.show(run_id)["children"]]
+        assert [each["outcome"]["status"] for each in judges] == ["ok", "ok"]
+        assert len(home.get("/v1/inbox", all=1)["messages"]) == 1
+
+
+@pytest.mark.requirement("judge:cancel")
+def test_cancelling_a_run_ends_the_process_of_its_judge(tmp_path: Path) -> None:
+    with live_home(tmp_path, config=f"{DEFAULTS}{CRITIC}") as home:
+        run_id, judge_id = begin_judging(home)
+
+        home.post(f"/v1/runs/{run_id}/cancel")
+        item = home.finish(run_id)[0]
+
+        assert item["outcome"]["status"] == "cancelled"
+        assert home.of_run(judge_id) == []
+
+
+@needs_bubblewrap
+@pytest.mark.requirement("judge:access")
+def test_a_judge_cannot_mend_what_it_judges(tmp_path: Path) -> None:
+    with live_home(tmp_path, config=f"{DEFAULTS}{CRITIC}") as home:
+        judge = {"agentId": "scribbler", "criteria": "is it good"}
+        item = home.finish(home.spawn(GOOD, verification={**ITEMS, "judge": judge}))[0]
+
+        assert item["outcome"]["status"] == "ok"
+        assert "mine" not in (home.work / "out.json").read_text()
+
+
+@pytest.mark.requirement("judge:refused")
+def test_a_judge_with_a_judge_is_refused_by_its_name(tmp_path: Path) -> None:
+    with live_home(tmp_path, config=f"{DEFAULTS}{CRITIC}") as home:
+        twice = {"judge": {"agentId": "critic", "criteria": "is the judge good"}}
+        judge = {"agentId": "critic", "criteria": "is it good", "verification": twice}
+
+        with pytest.raises(UsageError, match=r"verification\.judge\.verification\.judge"):
+            home.spawn(GOOD, verification={"judge": judge})

@@ -69,6 +69,10 @@ SCRIPTS: Mapping[str, tuple[dict[str, object], ...]] = {
         {"sleep_ms": 10_000} if number % 2 else {"progress": {"phase": f"step {number // 2}"}}
         for number in range(20)
     ),
+    "judge_pass": ({"sleep_ms": 5_000}, {"result": '{"verdict": "pass", "reasons": ["good"]}'}),
+    "judge_fail": ({"result": '{"verdict": "fail", "reasons": ["bad"]}'},),
+    "judge_fails": ({"result": '{"verdict": "pass"}'}, {"exit": 1}),
+    "judge_spends": ({"usage": {"tokensIn": 300, "tokensOut": 0}}, {"hang": True}),
     "parent": ({"sleep_ms": 5_000}, {"result": "parent is done"}),
 }
 

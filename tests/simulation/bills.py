@@ -75,8 +75,9 @@ def _look_at_budget(judge: Judge, holder: Run) -> None:
     if budget is None or holder.is_settled:
         return
     used = bill_of(judge.view, holder)
-    if budget.max_runs is not None and used.runs > budget.max_runs:
-        judge.fail("caps are never exceeded", f"{holder.id}: {used.runs} runs")
+    runs = used.runs - _judges_below(judge, holder)
+    if budget.max_runs is not None and runs > budget.max_runs:
+        judge.fail("caps are never exceeded", f"{holder.id}: {runs} runs")
     share = max(
         (used.tokens or 0) / budget.max_tokens if budget.max_tokens else 0,
         (used.cost_usd or 0) / budget.max_cost_usd if budget.max_cost_usd else 0,
@@ -97,6 +98,16 @@ def _look_at_budget(judge: Judge, holder: Run) -> None:
             judge.fail("no subtree works on without budget", f"{holder.id} spends its reserve")
         for child in holder.active_children:
             _look_at_stopped(judge, judge.view[child.run_id])
+
+
+def _judges_below(judge: Judge, holder: Run) -> int:
+    """Counted like any run, but never refused for their number."""
+    count, pending = 0, [holder]
+    while pending:
+        run = pending.pop()
+        count += run.lineage.judges is not None and run is not holder
+        pending += [judge.view[child.run_id] for child in run.children]
+    return count
 
 
 def look_at_hold(judge: Judge, run: Run) -> None:

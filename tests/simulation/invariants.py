@@ -22,6 +22,7 @@ from subagents.domain.run.effects import (
     Effect,
     ResumeAttempt,
     StartAttempt,
+    StartJudge,
     Verify,
 )
 from subagents.domain.run.events import (
@@ -31,7 +32,7 @@ from subagents.domain.run.events import (
     SlotGranted,
     encode_event,
 )
-from subagents.domain.run.outcome import Reason, Status
+from subagents.domain.run.outcome import OK, Reason, Status, VerificationState
 from subagents.domain.run.run import (
     HOLDS_SLOT,
     OVER,
@@ -57,9 +58,9 @@ from subagents.store.sqlite.sqlite_store import SqliteStore
 
 ALL: Final = 1_000_000
 ANNOUNCE_SUFFIX: Final = ":announce"
-NEEDS: Final[Mapping[Phase, type[Effect]]] = {
+NEEDS: Final[Mapping[Phase, type[Effect] | tuple[type[Effect], ...]]] = {
     Phase.SPAWNING: StartAttempt,
-    Phase.VERIFYING: Verify,
+    Phase.VERIFYING: (Verify, StartJudge),
     Phase.ANNOUNCING: Announce,
     Phase.CLEANUP_PENDING: CleanUp,
 }
@@ -174,6 +175,7 @@ class Judge:
             self._look_at_attempts(run)
             self._look_at_effects(run)
             self._look_at_cascade(run)
+            self._look_at_judges(run)
             look_at_spending(self, run)
             if (broken := broken_links(self.view, run)) is not None:
                 self.fail("a session has one run at work", broken)
@@ -258,8 +260,13 @@ class Judge:
     def _look_at_effects(self, run: Run) -> None:
         mine = [e.effect for e in self.outstanding.values() if e.run_id == run.id]
         needed = NEEDS.get(run.phase)
-        if needed is not None and not any(isinstance(effect, needed) for effect in mine):
-            self.fail("no effect is lost", f"{run.id} is {run.phase} without {needed.__name__}")
+        is_judged = run.phase is Phase.VERIFYING and any(c.judges for c in run.active_children)
+        if (
+            needed is not None
+            and not is_judged
+            and not any(isinstance(effect, needed) for effect in mine)
+        ):
+            self.fail("no effect is lost", f"{run.id} is {run.phase} and nothing is under way")
         if run.phase is Phase.ENDING and run.attempt.outcome is not None:
             waits = run.active_children or run.control.paused
             if not waits and not any(isinstance(effect, ResumeAttempt) for effect in mine):
@@ -277,13 +284,29 @@ class Judge:
             if found is None or (found.control.cancel is None and found.phase not in SETTLED):
                 self.fail("cancel cascades", f"{run.id} → {child.run_id}")
 
+    def _look_at_judges(self, run: Run) -> None:
+        """One judge for each attempt at most, and no proof without its word."""
+        judges = [child for child in run.children if child.judges is not None]
+        if len({child.judges for child in judges}) != len(judges):
+            self.fail("one judge per attempt", run.id)
+        contract = run.spec.verification
+        if contract is None or contract.judge is None:
+            return
+        if run.verification.state is not VerificationState.PASSED:
+            return
+        last = next((child for child in judges if child.judges == len(run.attempts)), None)
+        found = None if last is None else self.view.get(last.run_id)
+        is_passed = found is not None and "pass" in (found.result or "")
+        if found is None or not is_passed or found.outcome != OK:
+            self.fail("nothing is verified without its judge", run.id)
+
     def _look_at_caps(self) -> None:
         lanes: Counter[tuple[str, int]] = Counter()
         children: Counter[SessionKey] = Counter()
         for run in self.view.values():
             if run.phase in SETTLED:
                 continue
-            children[run.requester] += 1
+            children[run.requester] += run.lineage.judges is None
             if run.phase in HOLDS_SLOT:
                 lanes[lane_key(run)] += 1
                 if lanes[lane_key(run)] > run.resolved.lane_slots:

@@ -59,7 +59,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.spec import Abilities, Contract
-from subagents.domain.run.values import AttemptId, RunId, SessionKey
+from subagents.domain.run.values import AttemptId, RunId, SessionKey, replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.verification.verifier import Before, Verifier
 from subagents.engine.verification.work_root import WorkRoot
@@ -71,6 +71,8 @@ SIGKILL: Final = 9
 HANGS_S: Final = 1e6
 LIMITED: Final = 0.05
 """Of turns that the provider of the worker's model ends."""
+JUDGE: Final = "judge of "
+"""How the labels of judges begin."""
 BURST: Final = "burst"
 """How the labels of runs begin whose workers all end at ``BURST_ENDS_S``."""
 BURST_ENDS_S: Final = 12.0
@@ -205,6 +207,8 @@ class World:
             turn = plan_together(launch.attempt_id, now)
         else:
             turn = plan_turn(rng, launch.attempt_id, 1, now, can_hang=True)
+        if launch.label.startswith(JUDGE):
+            turn = as_judge(turn, random.Random(f"{self.seed}:{launch.attempt_id}:verdict"))
         name = f"{self.seed}:{launch.label}#{launch.number}"
         turn.said = plan_talk(name, launch.attempt_id, 1, begins_s=now, ends_s=turn.ends_s)
         worker = Worker(
@@ -301,6 +305,20 @@ def _refusal(rng: random.Random, attempt_id: AttemptId) -> ResultSeen | None:
         is_limit=True,
         retry_after_ms=rng.choice((None, 2_000, 30_000)),
     )
+
+
+def as_judge(turn: Turn, rng: random.Random) -> Turn:
+    """The turn of a worker that gives a verdict, mostly, where others give a result."""
+    words = (*('{"verdict": "pass", "reasons": []}',) * 4, '{"verdict": "fail"}', "I like it")
+    said = rng.choice(words)
+    signals: list[tuple[float, Signal]] = [
+        (at_s, replace(signal, text=said))
+        if isinstance(signal, ResultSeen) and not signal.is_error
+        else (at_s, signal)
+        for at_s, signal in turn.signals
+    ]
+    result = None if turn.result is None else said
+    return Turn(signals=signals, ends_s=turn.ends_s, result=result)
 
 
 def plan_together(attempt_id: AttemptId, now: float) -> Turn:

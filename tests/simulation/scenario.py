@@ -33,6 +33,7 @@ from subagents.config.settings import (
     SubagentDefaults,
 )
 from subagents.domain.rules.budgets.request_holds import Counted, Need
+from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.run import (
     OVER,
     Decision,
@@ -48,12 +49,14 @@ from subagents.domain.run.spec import (
     Artifact,
     Backoff,
     Budget,
+    Checks,
     Cleanup,
     Contract,
     OnDependencyFailure,
     OnFailure,
     RunSpec,
 )
+from subagents.domain.run.spec import Judge as ContractJudge
 from subagents.domain.run.values import RequestId, RunId, SessionKey
 from subagents.domain.run.values import replace as set_
 from subagents.engine.engine import Engine
@@ -144,6 +147,9 @@ class Scenario:
         self._host, self._world, self._judge = host, world, judge
         self._rng = random.Random(f"{seed}:scenario")
         self._purse = random.Random(f"{seed}:budgets")
+        self._bench = random.Random(f"{seed}:judges")
+        self._judged = self._bench.choice((0.0, 0.9, 0.9))
+        """Of the contracts, how many have a judge."""
         self._budgeted = self._purse.choice((0.0, 0.0, 0.5, 0.9))
         """Of the runs, how many have a budget."""
         self.chaos_s = self._rng.choice((20.0, 60.0, 120.0))
@@ -275,6 +281,20 @@ class Scenario:
         return Contract(
             artifacts=(Artifact(path="out.json", json=True),),
             on_failure=self._rng.choice(tuple(OnFailure)),
+            judge=self._contract_judge(),
+        )
+
+    def _contract_judge(self) -> ContractJudge | None:
+        bench = self._bench
+        if bench.random() >= self._judged:
+            return None
+        return ContractJudge(
+            agent_id=bench.choice(("main", "plain")),
+            criteria="it is good",
+            run_timeout_seconds=bench.choice((600, 600, 5)),
+            access=AccessLevel.FULL,
+            budget=bench.choice((None, None, Budget(max_tokens=300), Budget(max_seconds=3))),
+            verification=bench.choice((None, None, Checks(artifacts=(Artifact(path="v.md"),)))),
         )
 
     def _budget(self) -> Budget | None:

@@ -37,6 +37,25 @@ class ArtifactParameters(TypedDict, total=False):
     """It was written or changed by the work; default the contract's."""
 
 
+class JudgeParameters(TypedDict, total=False):
+    """What can be said of a judge."""
+
+    agent_id: Required[str]
+    """Agent that judges."""
+    criteria: Required[str]
+    """What it judges the work by."""
+    model: str | None
+    """Model, where its runtime takes one."""
+    run_timeout_seconds: float
+    """Deadline of its attempt."""
+    access: Literal["read", "write", "full"]
+    """What it may do, at most what the judged run may."""
+    budget: "BudgetParameters | None"
+    """For the judge."""
+    verification: "ContractParameters | None"
+    """Its own contract, without a judge."""
+
+
 class ContractParameters(TypedDict, total=False):
     """What can be said of a contract."""
 
@@ -55,7 +74,9 @@ class ContractParameters(TypedDict, total=False):
     on_failure: Literal["retry_once", "escalate", "fail"]
     """What follows when a check fails."""
     verification_timeout_ms: int
-    """Longest time for all checks."""
+    """Longest time for all checks but the judge."""
+    judge: JudgeParameters | None
+    """Agent that judges last."""
 
 
 class BudgetParameters(TypedDict, total=False):

@@ -18,6 +18,7 @@ from subagents.domain.run.effects import (
     InterruptAttempt,
     ResumeAttempt,
     StartAttempt,
+    StartJudge,
     SteerAttempt,
     StopAttempt,
     Verify,
@@ -27,6 +28,7 @@ from subagents.domain.run.events import (
     AttemptStarted,
     AttemptStartFailed,
     BaselineTaken,
+    ChecksPassed,
     CleanedUp,
     DeliverySettled,
     Event,
@@ -44,6 +46,7 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Contract
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.event_words import EFFECT_WORDS
+from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.launch import launch_of, ref_of
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
@@ -100,6 +103,7 @@ class Outbox:
         quarantine: Quarantine,
         supervisor: Supervisor,
         workspaces: Workspaces,
+        judges: Judges,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._runtimes = runtimes
@@ -114,6 +118,7 @@ class Outbox:
         self._quarantine = quarantine
         self._supervisor = supervisor
         self._workspaces = workspaces
+        self._judges = judges
 
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
@@ -226,7 +231,9 @@ class Outbox:
         else:
             self._ledger.apply_now(entry.run_id, event, key=entry.key, performed=entry)
 
-    async def _answer(self, run: Run, entry: OutboxEntry) -> Event | None:
+    async def _answer(  # noqa: PLR0912 - one branch per effect
+        self, run: Run, entry: OutboxEntry
+    ) -> Event | None:
         """Perform one effect; the event it is answered by, None = nothing more to say."""
         match entry.effect:
             case StartAttempt(attempt=number):
@@ -245,6 +252,8 @@ class Outbox:
                 return None
             case Verify(attempt=number):
                 return await self._verify(run, number)
+            case StartJudge(attempt=number):
+                return self._judges.start(run, number)
             case Announce(number=number):
                 record = await self._deliveries.deliver(run, number)
                 return DeliverySettled(at_ms=self._clock.now_ms(), record=record)
@@ -413,6 +422,8 @@ class Outbox:
             )
             verification = Verification(verdict=Verdict.COULD_NOT_CHECK, checks=(broken,))
         now = self._clock.now_ms()
+        if contract.judge is not None and verification.verdict is Verdict.PASSED:
+            return ChecksPassed(at_ms=now, attempt=number, checks=verification.checks)
         return VerificationFinished(
             at_ms=now,
             attempt=number,

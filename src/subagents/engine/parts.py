@@ -7,6 +7,7 @@ from subagents.config.settings import Settings
 from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId
+from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
 from subagents.engine.attempts.request_desk import RequestDesk
 from subagents.engine.attempts.shared_spending import SharedSpending
@@ -26,9 +27,10 @@ from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.feed import Feed
+from subagents.engine.runs.grants import ProofOf, no_proof_needed
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sessions
-from subagents.engine.runs.spawn import ProofOf, Spawner, no_proof_needed
+from subagents.engine.runs.spawn import Spawner
 from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
 from subagents.engine.verification.verifier import Verifier
@@ -180,6 +182,7 @@ class Parts:
             quarantine=quarantine,
             supervisor=self.supervisor,
             workspaces=self.workspaces,
+            judges=Judges(kernel, ids=given.ids, shared_spending=self.shared_spending),
         )
         # Listeners take note, wake waiters and start tasks; none waits. So whoever they wake acts
         # only after all have heard, and the order is that in which tasks begin: a message that was

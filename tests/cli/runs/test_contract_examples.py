@@ -42,7 +42,7 @@ def test_an_example_of_a_contract_runs_as_it_stands_and_again(
 
 @pytest.mark.requirement("docs:contracts")
 def test_every_kind_of_check_has_its_example() -> None:
-    assert len(EXAMPLES) == 9
+    assert len(EXAMPLES) == 10
 
 
 @pytest.mark.requirement("docs:readme")

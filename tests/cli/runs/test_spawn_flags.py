@@ -13,6 +13,7 @@ from subagents.cli.runs.spawn_flags import (
     task_text,
     to_spec,
 )
+from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.spec import (
     Artifact,
     Backoff,
@@ -20,6 +21,7 @@ from subagents.domain.run.spec import (
     Cleanup,
     Contract,
     Isolation,
+    Judge,
     OnDependencyFailure,
     OnFailure,
     RunSpec,
@@ -63,6 +65,8 @@ def test_every_flag_reaches_its_parameter(tmp_path: Path) -> None:
         *("--max-runs", "4", "--max-time", "1h30m"),
         *("--priority", "-2", "--tag", "one", "--tag", "two", "--model", "m", "--thinking", "high"),
         *("--verify-command", "true", "--verification-timeout", "1m", "--progress"),
+        *("--judge", "critic", "--judge-criteria", "it is good", "--judge-model", "big"),
+        *("--judge-timeout", "2m", "--judge-access", "write"),
         *("--accept-partial", "--dependency-timeout", "1h"),
         *("--delete", "--isolation", "worktree", "--idempotency-key", "k"),
     )
@@ -87,6 +91,13 @@ def test_every_flag_reaches_its_parameter(tmp_path: Path) -> None:
             commands=("true",),
             on_failure=OnFailure.ESCALATE,
             verification_timeout_ms=60_000,
+            judge=Judge(
+                agent_id="critic",
+                criteria="it is good",
+                model="big",
+                run_timeout_seconds=120,
+                access=AccessLevel.WRITE,
+            ),
         ),
         progress_reporting=True,
         accept_partial_dependencies=True,
@@ -162,6 +173,7 @@ BAD_FLAGS = [
     ("--tag a\nb", "--tag[0] must be one line without control characters"),
     ("--on-failure fail", "--on-failure is about the checks of a contract, and there are none"),
     ("--verification-timeout 5s", "--verification-timeout is about the checks of a contract"),
+    ("--judge critic", "--judge-criteria is missing: a judge is an agent and what it judges by"),
     ("--on-dependency-failure run", "--on-dependency-failure needs --after"),
     ("--max-cost nan", "--max-cost must be 1e-06 to 1000000, not that"),
     ("--max-cost -1", "--max-cost must be 1e-06 to 1000000, not -1.0"),

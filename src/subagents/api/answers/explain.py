@@ -92,7 +92,7 @@ def why_now(  # noqa: C901, PLR0912 - one sentence per phase
         case Phase.ENDING:
             return _ending(run)
         case Phase.VERIFYING:
-            return f"its contract is being checked ({_contract(run)})"
+            return _verifying(run)
         case Phase.RETRY_WAIT:
             return _retry_wait(run, now_ms)
         case Phase.ANNOUNCING:
@@ -203,6 +203,17 @@ def _children(run: Run) -> str:
     return f"{len(labels)} active {noun} ({label_list(labels)})"
 
 
+def _verifying(run: Run) -> str:
+    judge = next((each for each in run.active_children if each.judges is not None), None)
+    if judge is None:
+        return f"its contract is being checked ({_contract(run)})"
+    passed = counted(len(run.verification.passed), "check")
+    asked = "" if run.resolved.judge is None else f"agent {run.resolved.judge.agent_id} "
+    if run.control.cancel is not None:
+        return f"cancelled; its judge, run {judge.run_id}, is ending"
+    return f"{passed} passed; {asked}judges it as run {judge.run_id}"
+
+
 def _contract(run: Run) -> str:
     contract = run.spec.verification
     changes = 0 if contract is None else len((*contract.must_change, *contract.must_not_change))
@@ -213,6 +224,7 @@ def _contract(run: Run) -> str:
         counted(changes, "path") if changes else "",
         counted(len(contract.commands), "command") if contract.commands else "",
         "a completion report" if contract.require_completion_report else "",
+        f"the judgement of agent {contract.judge.agent_id}" if contract.judge else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -246,6 +258,8 @@ def _completed(run: Run) -> str:
     text = outcome_text(run.outcome)
     if run.verification.proves_nothing:
         text += ", but its contract was met before the work (vacuous)"
+    if run.lineage.judges is not None:
+        return f"{text}; that was for the contract of run {run.lineage.requester_run}"
     consumed = run.announcement_consumed_ms is not None
     text += "; its requester took the result" if consumed else "; the result waits in the inbox"
     if run.session.continued_by is not None:

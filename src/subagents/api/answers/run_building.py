@@ -456,6 +456,9 @@ def resolved(value: Resolved) -> Document:
 
 def without_secrets(value: Mapping[str, object]) -> Document:
     """What a spawn came to, as a document, with the values of ``env`` hidden."""
+    judge = value.get("judge")
+    if isinstance(judge, dict):
+        value = {**value, "judge": without_secrets(judge)}
     options = value.get("options")
     if not isinstance(options, dict) or not isinstance(options.get("env"), dict):
         return dict(value)

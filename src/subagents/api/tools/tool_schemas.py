@@ -48,10 +48,13 @@ NAMED_WELL: Final = frozenset(
         *("verification.artifacts[].newerThan", "verification.artifacts[].maxFiles"),
         *("verification.artifacts[].fresh", "verification.artifacts[].minItems"),
         *("verification.mustChange", "verification.mustNotChange"),
+        *("completionReport", "progressReporting", "verification.artifacts[].requiredKeys"),
         *("budget.maxTokens", "budget.maxCostUsd", "budget.maxRuns", "budget.maxSeconds"),
     }
 )
 """Spawn parameters whose name and type tell a model enough: their words would only cost it."""
+FOLDED: Final = frozenset({"verification.judge"})
+"""Rarely given: their keys are named in one line, and the decoder knows the rest."""
 ALSO: Final = {
     "task": "required unless batch is given",
     "agentId": "see agents_list",
@@ -102,6 +105,8 @@ def _property(parameter: Parameter, words: Callable[[Parameter], str]) -> Schema
         **({"description": description} if description else {}),
     }
     items: Schema = {"type": "string"}
+    if parameter.name in FOLDED:
+        return one
     if parameter.inner:
         items = _object(parameter.inner, words)
     elif parameter.choices:
@@ -124,6 +129,9 @@ def _words(parameter: Parameter) -> str:
 def _spawn_words(parameter: Parameter) -> str:
     if parameter.name in NAMED_WELL:
         return ""
+    if parameter.name in FOLDED:
+        keys = ", ".join(each.name.rpartition(".")[2] for each in parameter.inner)
+        return f"{parameter.description}: {keys}"
     also = ALSO.get(parameter.name)
     return f"{_words(parameter)}; {also}" if also else _words(parameter)
 

@@ -39,6 +39,11 @@ NAMES: Final = {
     "retryBackoff": ("--backoff",),
     "verification.requireCompletionReport": ("--require-report",),
     "verification.commands": ("--verify-cmd", "--verify-command"),
+    "verification.judge.agentId": ("--judge",),
+    "verification.judge.criteria": ("--judge-criteria",),
+    "verification.judge.model": ("--judge-model",),
+    "verification.judge.runTimeoutSeconds": ("--judge-timeout",),
+    "verification.judge.access": ("--judge-access",),
     "progressReporting": ("--progress",),
     "toolsAllow": ("--allow-tool",),
     "toolsDeny": ("--deny-tool",),
@@ -64,6 +69,8 @@ PLACEHOLDERS: Final = {
     "newerThan": "PATH",
     "verification.mustChange": "GLOB",
     "verification.mustNotChange": "GLOB",
+    "verification.judge.agentId": "AGENT",
+    "verification.judge.criteria": "TEXT",
 }
 WITHOUT_FLAG: Final = {
     "task": "the argument",
@@ -73,6 +80,8 @@ WITHOUT_FLAG: Final = {
     "chainAfter": "`--after` with one run",
     "completionReport": "comes with `--require-report`",
     "verification.fresh": "`--verify-existing`",
+    "verification.judge.budget": "in a plan file; as `budget`",
+    "verification.judge.verification": "in a plan file; as `verification`",
     "continues": "`subagents continue`",
 }
 """Parameters of ``RunSpec`` that have no flag, and what stands for them."""
@@ -239,6 +248,7 @@ def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:
     if contract is None:
         return
     contract |= {"artifacts": checks}
+    _check_judge(contract.get("judge"))
     values["completionReport"] = contract.get("requireCompletionReport", False)
     if not msgspec.convert(contract, Contract).has_checks:
         flag = next(
@@ -251,6 +261,18 @@ def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:
             hint="add --verify PATH, --must-change PATH, --verify-cmd COMMAND or --require-report",
             details={"field": flag},
         )
+
+
+def _check_judge(judge: dict[str, Any] | None) -> None:
+    """What a judge needs, in the words of flags."""
+    if judge is None or {"agentId", "criteria"} <= judge.keys():
+        return
+    flag = "--judge-criteria" if "agentId" in judge else "--judge"
+    raise UsageError(
+        f"{flag} is missing: a judge is an agent and what it judges by",
+        hint="--judge AGENT --judge-criteria TEXT",
+        details={"field": flag},
+    )
 
 
 def task_text(words: Sequence[str]) -> str:

@@ -243,7 +243,9 @@ def _show_proof(run: RunDetail) -> None:
         for check in run.verification.checks:
             sign = "✔" if check.passed else "✖"
             text = check.target if check.passed else failure_text(check.target, check.reason)
-            if check.type in {"command", "change"} and check.evidence:
+            if check.evidence and check.type == "judge" and check.passed:
+                text += f": {check.evidence.splitlines()[0]}"
+            elif check.evidence and check.type in {"command", "change"}:
                 text += f" ({check.evidence.splitlines()[0]})"
             _field("", f"{sign} {text}")
     if run.vacuous and run.verification is None:

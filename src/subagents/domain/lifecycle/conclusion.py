@@ -56,8 +56,8 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         ),
         delivery=Delivery(target=run.requester, tries_total=0),
     )
-    # It ended because its parent did: the row exists, but nobody waits for it.
-    quiet = outcome.reason is Reason.PARENT_ENDED
+    # It ended because its parent did, or is for its parent's contract: nobody waits for the row.
+    quiet = outcome.reason is Reason.PARENT_ENDED or run.lineage.judges is not None
     message = announcement.announcement(run, consumed=quiet)
     followups: tuple[FollowUp, ...] = (
         TellDependants(outcome=outcome, result=announcement.result_for_others(run)),

@@ -13,7 +13,7 @@ The rules, in the order they matter:
 from typing import Final, assert_never
 
 from subagents.domain.alerts import allowance
-from subagents.domain.lifecycle import accounting, open_questions, turns
+from subagents.domain.lifecycle import accounting, judging, open_questions, turns
 from subagents.domain.lifecycle.conclusion import (
     announce_again,
     consumed,
@@ -61,6 +61,7 @@ from subagents.domain.run.events import (
     BudgetExhausted,
     CallRefused,
     CancelRequested,
+    ChecksPassed,
     ChildAlerted,
     ChildReturned,
     ChildSettled,
@@ -191,6 +192,8 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
             return _timer_fired(run, at_ms, backs_off=event.backs_off)
         case ClockStepped(by_ms=by_ms):
             return Transition(clock_steps.moved(run, by_ms))
+        case ChecksPassed():
+            return judging.checks_passed(run, event)
         case VerificationFinished():
             return _verified(run, event)
         case CancelRequested():
@@ -270,7 +273,10 @@ def _spawned(event: Spawned) -> Transition:
         resolved=event.resolved,
         requester=event.requester,
         lineage=Lineage(
-            requester_run=event.requester_run, retry_from=event.retry_from, depth=event.depth
+            requester_run=event.requester_run,
+            retry_from=event.retry_from,
+            depth=event.depth,
+            judges=event.judges,
         ),
         rules=event.rules,
         phase=P.WAITING if unsettled or event.approval is not None else P.QUEUED,
@@ -776,6 +782,8 @@ def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
             return join(_after_children(run, event.at_ms), followups)
         # The worker is gone; only its descendants (or a stream's last words) are awaited.
         return Transition(run, followups=followups)
+    if run.phase is P.VERIFYING and run.active_children:
+        return Transition(run, followups=followups)  # it ends when its judge has
     return join(settle(run, _cancelled(cancel), event.at_ms), followups)
 
 
@@ -838,6 +846,11 @@ def _child_settled(run: Run, event: ChildSettled) -> Transition:
         for child in run.children
     )
     run = replace(run, children=settled)
+    if run.phase is P.VERIFYING:
+        cancel = run.control.cancel
+        if cancel is not None:
+            return settle(run, _cancelled(cancel), event.at_ms)
+        return judging.judge_settled(run, event)
     return _after_children(run, event.at_ms) if run.phase is P.ENDING else Transition(run)
 
 
@@ -863,7 +876,7 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
             else Transition(run, followups=below)
         )
     if run.phase is P.VERIFYING:
-        return Transition(run)
+        return Transition(run, followups=below)
     return _settle_unstarted(run, stop, at_ms)
 
 
@@ -947,6 +960,7 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
     record = replace(
         run.verification,
         result=verification,
+        passed=(),
         state=VerificationState.PASSED if passed else VerificationState.FAILED,
     )
     run = replace(run, verification=record)
@@ -957,19 +971,25 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
         if run.rules
         else "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
     )
+    is_escalated = contract.on_failure is OnFailure.ESCALATE
     if verification.verdict is Verdict.COULD_NOT_CHECK:
         # Says nothing about the work, so the worker is not paid to do it again.
         outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)
-        return settle(run, outcome, event.at_ms)
+        step = settle(run, outcome, event.at_ms)
+        # A judge that gives no verdict leaves the decision to somebody else.
+        is_undecided = contract.judge is not None
+        return _escalated(step) if is_escalated and is_undecided else step
     if contract.on_failure is OnFailure.RETRY_ONCE and run.verification.retried_at_ms is None:
         retry = replace(run.retry, cause=RetryCause(reason=text, verifies=True))
         run = replace(run, retry=retry)
         return _try_again(run, event.at_ms, due_ms=event.at_ms)
     outcome = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=text)
     step = settle(run, outcome, event.at_ms)
-    if contract.on_failure is OnFailure.ESCALATE:
-        step = step._replace(messages=(*step.messages, announcement.escalation(step.run)))
-    return step
+    return _escalated(step) if is_escalated else step
+
+
+def _escalated(step: Transition) -> Transition:
+    return step._replace(messages=(*step.messages, announcement.escalation(step.run)))
 
 
 def _stale(run: Run) -> Transition:

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.rules.parameter_checks import check_struct
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.spec import (
@@ -20,11 +21,14 @@ from subagents.domain.run.spec import (
     REQUIRED_KEYS_MAX,
     VERIFICATION_TIMEOUT_MS_MAX,
     Artifact,
+    Checks,
     Contract,
 )
 from subagents.errors import ContractError
 from subagents.text import listed, one_line
 
+JUDGES_OWN: Final = "verification.judge.verification"
+CRITERIA_BYTES_MAX: Final = 16 * 1024
 COMMAND_BYTES_MAX: Final = 64 * 1024
 """Half of what Linux takes as one argument, so ``/bin/sh -c`` can always be started."""
 SCHEMA_BYTES_MAX: Final = 256 * 1024
@@ -49,38 +53,55 @@ def validate(contract: Contract, *, commands_allowed: bool, within: str | None =
         ContractError: Names the first wrong field, e.g. ``verification.artifacts[0].minItems needs
             json: true``; nothing was stored.
     """
+    _validate_checks("verification", contract, commands_allowed=commands_allowed, within=within)
+    judge = contract.judge
+    if judge is None:
+        return
+    field = "verification.judge"
+    check_struct(judge, field)
+    _validate_text(f"{field}.criteria", judge.criteria, bytes_max=CRITERIA_BYTES_MAX)
+    if judge.budget is not None:
+        check_struct(judge.budget, f"{field}.budget")
+    if judge.verification is not None:
+        own = judge.verification
+        _validate_checks(JUDGES_OWN, own, commands_allowed=commands_allowed, within=within)
+
+
+def _validate_checks(
+    field: str, contract: Checks, *, commands_allowed: bool, within: str | None
+) -> None:
     if not contract.has_checks:
         raise ContractError(
-            "verification has nothing to check",
-            hint="give it artifacts, mustChange, commands or requireCompletionReport: true",
+            f"{field} has nothing to check",
+            hint="give it artifacts, mustChange, commands, judge or requireCompletionReport: true",
         )
     if not 1 <= contract.verification_timeout_ms <= VERIFICATION_TIMEOUT_MS_MAX:
         raise ContractError(
-            f"verification.verificationTimeoutMs must be 1 to {VERIFICATION_TIMEOUT_MS_MAX},"
+            f"{field}.verificationTimeoutMs must be 1 to {VERIFICATION_TIMEOUT_MS_MAX},"
             f" not {contract.verification_timeout_ms}"
         )
-    _at_most("verification.artifacts", len(contract.artifacts), ARTIFACTS_MAX)
+    _at_most(f"{field}.artifacts", len(contract.artifacts), ARTIFACTS_MAX)
     for index, artifact in enumerate(contract.artifacts):
-        _validate_artifact(f"verification.artifacts[{index}]", artifact)
-        _validate_place(f"verification.artifacts[{index}]", artifact, within)
+        _validate_artifact(f"{field}.artifacts[{index}]", artifact)
+        _validate_place(f"{field}.artifacts[{index}]", artifact, within)
     for name, patterns in (
         ("mustChange", contract.must_change),
         ("mustNotChange", contract.must_not_change),
     ):
-        _at_most(f"verification.{name}", len(patterns), PATHS_MAX)
+        _at_most(f"{field}.{name}", len(patterns), PATHS_MAX)
         for index, text in enumerate(patterns):
-            field = f"verification.{name}[{index}]"
-            _validate_text(field, text, bytes_max=PATH_BYTES_MAX)
-            pattern_of(text, field=field)
+            place = f"{field}.{name}[{index}]"
+            _validate_text(place, text, bytes_max=PATH_BYTES_MAX)
+            pattern_of(text, field=place)
     if contract.commands and not commands_allowed:
         raise ContractError(
-            "verification.commands is for the operator; for agents it needs"
+            f"{field}.commands is for the operator; for agents it needs"
             " verification.dangerously_allow_validation_commands = true in the configuration",
             hint="check files instead, or let the operator give the command",
         )
-    _at_most("verification.commands", len(contract.commands), COMMANDS_MAX)
+    _at_most(f"{field}.commands", len(contract.commands), COMMANDS_MAX)
     for index, command in enumerate(contract.commands):
-        _validate_text(f"verification.commands[{index}]", command, bytes_max=COMMAND_BYTES_MAX)
+        _validate_text(f"{field}.commands[{index}]", command, bytes_max=COMMAND_BYTES_MAX)
 
 
 def _validate_artifact(field: str, artifact: Artifact) -> None:

@@ -17,7 +17,8 @@ class Route(Value, frozen=True):
 
 def skip_reason(run: Run) -> Skipped | None:
     """Whether nobody is to be pushed; the inbox row exists all the same."""
-    if run.outcome is not None and run.outcome.reason is Reason.PARENT_ENDED:
+    is_orphaned = run.outcome is not None and run.outcome.reason is Reason.PARENT_ENDED
+    if is_orphaned or run.lineage.judges is not None:
         return Skipped(reason=SkipReason.NOT_EXPECTED)
     silent = SILENT_TEXTS.get((run.result or "").strip())
     return None if silent is None else Skipped(reason=silent)

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.parameter import NAME_CHARS_MAX, Parameter, parameters
-from subagents.domain.run.spec import PATH_BYTES_MAX, TASK_BYTES_MAX, RunSpec
+from subagents.domain.run.spec import PATH_BYTES_MAX, TASK_BYTES_MAX, Budget, Judge, RunSpec
 from subagents.errors import UsageError
 
 PRINTABLE_MAX: Final = 10**30
@@ -43,6 +43,16 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
         UsageError: Names the first wrong field and what is allowed.
     """
     _check_struct(spec, _BOUNDED, field)
+
+
+def check_struct(struct: Judge | Budget, field: str) -> None:
+    """The same for what a contract says of its judge.
+
+    Raises:
+        UsageError: Names the first wrong field, below ``field``.
+    """
+    declared = _bounded(parameters(type(struct)))
+    _check_struct(struct, declared, lambda parameter: f"{field}.{parameter.name}")
 
 
 def _check_struct(

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from subagents.domain.run.alert import Alert
-from subagents.domain.run.outcome import Outcome
+from subagents.domain.run.outcome import Outcome, Verification
 from subagents.domain.run.run import (
     BudgetStop,
     Committed,
@@ -67,7 +67,19 @@ class InterruptAttempt(Value, frozen=True, tag=True):
 
 
 class Verify(Value, frozen=True, tag=True):
-    """Run the contract. Answered by ``VerificationFinished``; checks are safe to repeat."""
+    """Run the contract. Checks are safe to repeat.
+
+    Answered by ``VerificationFinished``, or by ``ChecksPassed`` where a judge comes next.
+    """
+
+    attempt: int
+
+
+class StartJudge(Value, frozen=True, tag=True):
+    """Spawn the run that judges the attempt, once; its end (``ChildSettled``) is the answer.
+
+    Answered by ``VerificationFinished`` when it may not start.
+    """
 
     attempt: int
 
@@ -98,6 +110,7 @@ Effect: TypeAlias = (
     | SteerAttempt
     | InterruptAttempt
     | Verify
+    | StartJudge
     | Announce
     | CleanUp
 )
@@ -176,6 +189,12 @@ class StopChildren(Value, frozen=True, tag=True):
     stop: BudgetStop
 
 
+class GiveVerdict(Value, frozen=True, tag=True):
+    """The judge ended: this becomes the ``VerificationFinished`` of the same run."""
+
+    verification: Verification
+
+
 class OutdateAlerts(Value, frozen=True, tag=True):
     """The end of the run was read: alerts from before it are outdated."""
 
@@ -206,6 +225,7 @@ FollowUp: TypeAlias = (
     | MarkTold
     | TellSpent
     | StopChildren
+    | GiveVerdict
     | OutdateAlerts
     | Raise
     | PassOn

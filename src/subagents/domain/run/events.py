@@ -11,7 +11,7 @@ import msgspec
 
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.baseline import Baseline
-from subagents.domain.run.outcome import DeliveryPath, Outcome, Verification
+from subagents.domain.run.outcome import Check, DeliveryPath, Outcome, Verification
 from subagents.domain.run.run import (
     Answer,
     BudgetStop,
@@ -54,6 +54,8 @@ class Spawned(Fact, frozen=True, tag=True):
     continues: Continues | None = None
     approval: Request | None = None
     """What a person is asked first; None = nothing."""
+    judges: int | None = None
+    """The attempt of the run above that it judges; None = an agent or a person spawned it."""
     rules: int = 0
     """Which rules of the reducer hold for it (``run.RULES``); 0 = those of 0.1.0."""
 
@@ -168,6 +170,13 @@ class ClockStepped(Fact, frozen=True, tag=True):
 
     by_ms: int
     """By how far the clock is ahead of what it would be; negative = it was set back."""
+
+
+class ChecksPassed(Fact, frozen=True, tag=True):
+    """All checks but the judge's; with that one ``VerificationFinished`` follows."""
+
+    attempt: int
+    checks: tuple[Check, ...]
 
 
 class VerificationFinished(Fact, frozen=True, tag=True):
@@ -365,6 +374,7 @@ Event: TypeAlias = (
     | LeaseExpired
     | TimerFired
     | ClockStepped
+    | ChecksPassed
     | VerificationFinished
     | CancelRequested
     | Paused

@@ -1,5 +1,6 @@
 """How things end: attempts, runs, checks, deliveries. Closed types; a ``bool`` is no outcome."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -59,6 +60,7 @@ class CheckType(StrEnum):
     COMPLETION_REPORT = "completion_report"
     COMMAND = "command"
     CHANGE = "change"
+    JUDGE = "judge"
 
 
 class Check(Value, frozen=True):
@@ -89,6 +91,15 @@ class Verification(Value, frozen=True):
     @property
     def failures(self) -> tuple[Check, ...]:
         return tuple(check for check in self.checks if not check.passed)
+
+
+def verdict_of(checks: Sequence[Check]) -> Verdict:
+    """A failed check is a fact about the work, also when another one could not be made."""
+    if any(not check.passed and not check.could_not_check for check in checks):
+        return Verdict.FAILED
+    if any(not check.passed for check in checks):
+        return Verdict.COULD_NOT_CHECK
+    return Verdict.PASSED
 
 
 def failure_text(target: str, reason: str | None) -> str:

@@ -60,6 +60,8 @@ class Parameter(msgspec.Struct, frozen=True):
     """The words of which one is given, or each in its list; empty = any value of the type."""
     inner: tuple["Parameter", ...] = ()
     """Those of its struct, or of each struct in its list."""
+    like: str | None = None
+    """The parameter that lists what its struct declares; then nothing is ``inner`` here."""
 
     @property
     def is_list(self) -> bool:
@@ -72,6 +74,7 @@ def about(
     *,
     unit: Unit | None = None,
     form: Form | None = None,
+    like: str | None = None,
     **schema: float,
 ) -> Meta:
     """Declare any parameter.
@@ -82,9 +85,10 @@ def about(
         section: One of ``SECTIONS``; none = that of the parameter around it.
         unit: Of a number.
         form: Of a text that is no name.
+        like: Name of the parameter that lists what its struct declares.
         schema: Bounds, in the words of JSON Schema.
     """
-    extra = {"section": section, "unit": unit, "form": form}
+    extra = {"section": section, "unit": unit, "form": form, "like": like}
     return Meta(description=description, extra_json_schema=dict(schema), extra=extra)
 
 
@@ -159,7 +163,8 @@ def _of_field(field: inspect.Field, prefix: str, section: str) -> Parameter:
         chars_max=schema.get("maxLength"),
         items_max=schema.get("maxItems"),
         choices=tuple(map(str, choices)),
-        inner=_of_struct(one, prefix=opened, section=section),
+        inner=() if extra.get("like") else _of_struct(one, prefix=opened, section=section),
+        like=extra.get("like"),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Final, TypeAlias
 
 from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.outcome import (
+    Check,
     DeliveryOutcome,
     Outcome,
     Status,
@@ -364,6 +365,8 @@ class Child(LinkedRun, frozen=True):
     spent: Spent = Spent()
     """By it and everything below it, as it told last."""
     committed: Committed = Committed()
+    judges: int | None = None
+    """The attempt of this run that it judges; None = this run's agent spawned it."""
 
 
 class Decision(StrEnum):
@@ -500,6 +503,8 @@ class Lineage(Value, frozen=True):
     """The run that asked for it; None = a session that is no run's."""
     retry_from: RunId | None = None
     """The run, over by then, that this one was asked to do again."""
+    judges: int | None = None
+    """The attempt of the run above that it judges, for that run's contract; None = none."""
 
 
 class RunTimes(Value, frozen=True):
@@ -546,6 +551,8 @@ class VerificationRecord(Value, frozen=True):
     """The contract was met before any work was done."""
     baseline: Baseline | None = None
     """What its files were before the work; None = not looked at yet, or a run of 0.1.0."""
+    passed: tuple[Check, ...] = ()
+    """What its newest attempt passed, while a judge looks at it: no verdict yet."""
     retried_at_ms: int | None = None
     """When the one retry that a contract allows was decided."""
     dismissed_at_ms: int | None = None

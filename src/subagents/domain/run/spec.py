@@ -38,6 +38,7 @@ ARTIFACTS_MAX: Final = 1000
 COMMANDS_MAX: Final = 100
 REQUIRED_KEYS_MAX: Final = 1000
 PATHS_MAX: Final = 100
+JUDGE_SECONDS_MAX: Final = 24 * 3600
 PRIORITY_MAX: Final = 1_000_000
 TOKENS_MAX: Final = 10**12
 COST_USD_MAX: Final = 10**6
@@ -112,8 +113,22 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
         return self.min_files is not None or self.max_files is not None
 
 
-class Contract(Value, frozen=True, forbid_unknown_fields=True):
-    """What must be true of the output before anybody is told "done"."""
+class Budget(Value, frozen=True, forbid_unknown_fields=True):
+    """Caps the run and all its descendants together, attempts and retries included."""
+
+    max_tokens: Annotated[int | None, number("Tokens, with all below it", 1, TOKENS_MAX)] = None
+    max_cost_usd: Annotated[
+        float | None, number("Cost, with all below it", 0.000_001, COST_USD_MAX, unit="USD")
+    ] = None
+    max_runs: Annotated[int | None, number("Runs below it, itself included", 1, 1_000_000)] = None
+    max_seconds: Annotated[
+        float | None,
+        number("Time, with retries and waits", 0.001, TIMEOUT_SECONDS_MAX, unit="seconds"),
+    ] = None
+
+
+class Checks(Value, frozen=True, forbid_unknown_fields=True):
+    """What of a contract needs no agent to be checked."""
 
     artifacts: Annotated[
         tuple[Artifact, ...], about("Files it must leave", maxItems=ARTIFACTS_MAX)
@@ -135,12 +150,27 @@ class Contract(Value, frozen=True, forbid_unknown_fields=True):
     on_failure: Annotated[OnFailure, about("What follows when a check fails")] = OnFailure.FAIL
     verification_timeout_ms: Annotated[
         int,
-        number("Longest time for all checks", 1, VERIFICATION_TIMEOUT_MS_MAX, unit="milliseconds"),
+        number(
+            "Longest time for all checks but the judge",
+            1,
+            VERIFICATION_TIMEOUT_MS_MAX,
+            unit="milliseconds",
+        ),
     ] = 30_000
 
     def is_fresh(self, artifact: Artifact) -> bool:
         """Whether the file counts only when its content is new since the run was spawned."""
         return self.fresh if artifact.fresh is None else artifact.fresh
+
+    @property
+    def names_files(self) -> bool:
+        """Whether files are looked at."""
+        return bool(self.artifacts or self.must_change or self.must_not_change)
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether something in it must be compiled before it can be used."""
+        return any(each.schema is not None or each.regex is not None for each in self.artifacts)
 
     @property
     def has_checks(self) -> bool:
@@ -154,18 +184,36 @@ class Contract(Value, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Budget(Value, frozen=True, forbid_unknown_fields=True):
-    """Caps the run and all its descendants together, attempts and retries included."""
+class Judge(Value, frozen=True, forbid_unknown_fields=True):
+    """An agent that looks at finished work once all other checks have passed, and gives a verdict.
 
-    max_tokens: Annotated[int | None, number("Tokens, with all below it", 1, TOKENS_MAX)] = None
-    max_cost_usd: Annotated[
-        float | None, number("Cost, with all below it", 0.000_001, COST_USD_MAX, unit="USD")
+    Its fields mean what they mean of a run.
+    """
+
+    agent_id: Annotated[str, name("Agent that judges")]
+    criteria: Annotated[str, about("What it judges the work by", minLength=1)]
+    model: Annotated[str | None, name("Model, where its runtime takes one")] = None
+    run_timeout_seconds: Annotated[
+        float, number("Deadline of its attempt", 1, JUDGE_SECONDS_MAX, unit="seconds")
+    ] = 600
+    access: Annotated[AccessLevel, about("What it may do, at most what the judged run may")] = (
+        AccessLevel.READ
+    )
+    budget: Annotated[Budget | None, about("For the judge", like="budget")] = None
+    verification: Annotated[
+        Checks | None, about("Its own contract, without a judge", like="verification")
     ] = None
-    max_runs: Annotated[int | None, number("Runs below it, itself included", 1, 1_000_000)] = None
-    max_seconds: Annotated[
-        float | None,
-        number("Time, with retries and waits", 0.001, TIMEOUT_SECONDS_MAX, unit="seconds"),
-    ] = None
+
+
+class Contract(Checks, frozen=True, forbid_unknown_fields=True):
+    """What must be true of the output before anybody is told "done"."""
+
+    judge: Annotated[Judge | None, about("Agent that judges last")] = None
+
+    @property
+    def has_checks(self) -> bool:
+        """Whether anything is asked for."""
+        return self.judge is not None or super().has_checks
 
 
 class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
@@ -334,6 +382,8 @@ class Resolved(Value, frozen=True):
     """The agents it may spawn, one line each; empty where it may spawn none."""
     shared_budget: Budget | None = None
     """What was left, at the spawn, of the budgets above it that it shares with other runs."""
+    judge: "Resolved | None" = None
+    """What the judge of its contract came to; None = it has none."""
     commands_trusted: bool = False
     """The commands of its contract are the operator's own."""
     contract_root: str | None = None

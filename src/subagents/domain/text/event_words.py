@@ -25,6 +25,7 @@ from subagents.domain.run.outcome import (
     failures_text,
 )
 from subagents.domain.run.run import Decision, Exit, Run, Spent
+from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.run.workspace import Remains, summary
 from subagents.domain.text.announcement import ending
@@ -130,6 +131,8 @@ def _spawned(event: events.Spawned, _run: Run, _texts: Texts) -> str:
         text += f", again like {event.retry_from}"
     if event.continues is not None:
         text += f", to continue the session of {event.continues.run_id}"
+    if event.judges is not None:
+        text += f", to judge attempt {event.judges} of {event.requester_run}"
     open_labels = [each.label for each in event.dependencies if each.outcome is None]
     if open_labels:
         text += f"; waits for {label_list(open_labels)}"
@@ -321,6 +324,13 @@ WORDS: Final = dict(
         _row(events.TimerFired, _timer),
         _row(events.ClockStepped, _clock_stepped),
         _row(
+            events.ChecksPassed,
+            lambda event, run, _: (
+                f"{counted(len(event.checks), 'check')} passed; now"
+                f" agent {'' if run.resolved.judge is None else run.resolved.judge.agent_id} judges"
+            ),
+        ),
+        _row(
             events.VerificationFinished,
             lambda event, run, texts: _verification(event.verification, run, texts),
             line=LineType.SYSTEM,
@@ -354,11 +364,17 @@ WORDS: Final = dict(
         ),
         _row(
             events.ChildSpawned,
-            lambda event, *_: f'spawned sub-agent "{event.child.label}" ({event.child.run_id})',
+            lambda event, *_: (
+                f'spawned sub-agent "{event.child.label}" ({event.child.run_id})'
+                if event.child.judges is None
+                else f"run {event.child.run_id} judges attempt {event.child.judges}"
+            ),
         ),
         _row(
             events.ChildSettled,
-            lambda event, *_: f"sub-agent {event.child} {outcome_text(event.outcome)}",
+            lambda event, run, _: (
+                f"{_who(event.child, run)} {event.child} {outcome_text(event.outcome)}"
+            ),
         ),
         _row(
             events.ChildReturned,
@@ -367,7 +383,9 @@ WORDS: Final = dict(
         _row(events.ChildTold, lambda event, *_: f"took the result of sub-agent {event.child}"),
         _row(
             events.ChildSpent,
-            lambda event, *_: f"sub-agent {event.child} and all below it: {_spent(event.spent)}",
+            lambda event, run, _: (
+                f"{_who(event.child, run)} {event.child} and all below it: {_spent(event.spent)}"
+            ),
         ),
         _row(
             events.RequestHeld,
@@ -454,6 +472,7 @@ EFFECT_WORDS: Final[Mapping[type, str]] = {
     effects.SteerAttempt: "handing a message to its worker",
     effects.InterruptAttempt: "interrupting its worker",
     effects.Verify: "checking its contract",
+    effects.StartJudge: "asking its judge",
     effects.Announce: "telling its requester",
     effects.CleanUp: "cleaning up after it",
 }
@@ -503,6 +522,11 @@ def _verification(verification: Verification, run: Run, texts: Texts) -> str:
     if verification.verdict is Verdict.COULD_NOT_CHECK:
         return f"verification could not check: {texts.shown(failures)}"
     return f"verification failed: {texts.shown(failures)}"
+
+
+def _who(child_id: RunId, run: Run) -> str:
+    is_judge = any(each.judges is not None for each in run.children if each.run_id == child_id)
+    return "judge" if is_judge else "sub-agent"
 
 
 def _spent(used: Spent) -> str:

@@ -197,6 +197,11 @@ def deliverables(contract: Contract) -> list[str]:
         f"the command {_quote(command)} must exit with 0 in the working directory"
         for command in contract.commands
     ]
+    if contract.judge is not None:
+        asked = contract.judge
+        lines.append(
+            f"agent {_quote(asked.agent_id)} must judge your work good by {_quote(asked.criteria)}"
+        )
     if contract.require_completion_report:
         lines.append(
             "your last tool call must be report_completion, or your last message must hold that"

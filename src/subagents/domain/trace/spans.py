@@ -23,6 +23,7 @@ from subagents.domain.redaction.redact import redact
 from subagents.domain.run.events import (
     Alerted,
     AnnouncementConsumed,
+    ChecksPassed,
     ChildSettled,
     DeliverySettled,
     Event,
@@ -112,6 +113,8 @@ class _Draft:
     tools_left_out: int = 0
     verification: Verification | None = None
     verified_ms: int = 0
+    is_judged: bool = False
+    """What it waits for from now on belongs to its verification."""
 
     def note(
         self, name: str, at_ms: int, attributes: Mapping[str, Attribute] | None = None
@@ -189,7 +192,9 @@ def _take(story: _Story, event: Event) -> None:
         case VerificationFinished(attempt=number) if number in story.drafts:
             checked = story.drafts[number]
             checked.verification, checked.verified_ms = event.verification, event.at_ms
-        case ChildSettled():
+        case ChecksPassed(attempt=number) if number in story.drafts:
+            story.drafts[number].is_judged = True
+        case ChildSettled() if not draft.is_judged:
             draft.end_ms = max(draft.end_ms, event.at_ms)
         case DeliverySettled(record=record) if isinstance(record.outcome, Delivered):
             story.path = story.path or str(record.outcome.path)

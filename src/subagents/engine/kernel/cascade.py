@@ -8,6 +8,7 @@ from subagents.domain.run.effects import (
     CancelChildren,
     ConsumeChildren,
     FollowUp,
+    GiveVerdict,
     MarkTold,
     MoveInbox,
     OutdateAlerts,
@@ -31,10 +32,11 @@ from subagents.domain.run.events import (
     ChildTold,
     DependencySettled,
     Event,
+    VerificationFinished,
 )
 from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import Phase, Run
-from subagents.domain.run.values import RunId, SessionKey, announcement_id
+from subagents.domain.run.values import RunId, SessionKey, announcement_id, replace
 from subagents.engine.kernel.lanes import Lanes
 from subagents.ports import Batch
 
@@ -85,6 +87,13 @@ def follow(  # noqa: C901, PLR0912 - one branch per follow-up
             return _notify_parent(ledger, source, used)
         case StopChildren(stop=stop):
             return _stop_children(ledger, source, BudgetExhausted(at_ms=at_ms, stop=stop))
+        case GiveVerdict(verification=verification):
+            found = VerificationFinished(
+                at_ms=at_ms,
+                attempt=len(source.attempts),
+                verification=replace(verification, verified_at_ms=at_ms),
+            )
+            return ledger.step(source.id, found)
         case OutdateAlerts(reader=reader):
             ledger.batch.outdated.append((source.id, at_ms, reader))
             return ()

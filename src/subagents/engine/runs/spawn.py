@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from subagents.config import agent_cards
-from subagents.config.programs.scope_probes import Proof
-from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.config.settings import DEFAULT_LANE, Settings
 from subagents.domain.rules import admission, ceilings, continuation, contract
 from subagents.domain.rules.budgets import reservations
-from subagents.domain.rules.tool_kinds import abroad, intersection, offers
-from subagents.domain.run.access import Access, Ceiling, in_words
+from subagents.domain.rules.tool_kinds import intersection, offers
+from subagents.domain.run.access import Ceiling
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.run import (
     RULES,
@@ -43,19 +42,19 @@ from subagents.domain.run.values import (
     RunId,
     SessionKey,
     Value,
-    agent_of,
     replace,
 )
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import Place, Workspaces
 from subagents.engine.kernel.kernel import Kernel
-from subagents.engine.runs import session_chain
+from subagents.engine.runs import grants, session_chain
 from subagents.engine.runs.dependencies import (
     Dependencies,
     Draft,
     asked_dependencies,
     dependencies_first,
 )
+from subagents.engine.runs.grants import Grants, ProofOf, no_proof_needed
 from subagents.engine.runs.queries import Queries
 from subagents.engine.verification.verifier import Verifier, check_schemas
 from subagents.engine.verification.work_root import real_below, root_of
@@ -68,14 +67,10 @@ from subagents.errors import (
     UsageError,
 )
 from subagents.ports import (
-    Bound,
-    Bounded,
     EngineClock,
     Ids,
     OffLoop,
     Runtime,
-    abilities_of,
-    access_of,
 )
 from subagents.text import one_line
 
@@ -91,14 +86,6 @@ PROBE_MS: Final = 100
 """So long a good answer counts: a burst of spawns is no burst of probes. What goes bad meanwhile is
 found by the commit or by the runtime."""
 PROBES_MAX: Final = 1_000
-
-ProofOf = Callable[[str, Agent], Proof]
-"""What probes found, by an agent's id and its table; blocking."""
-
-
-def no_proof_needed(_agent_id: str, _agent: Agent) -> Proof:
-    """For engines whose workers are no programs of others."""
-    return Proof()
 
 
 class Receipt(Value, frozen=True):
@@ -126,10 +113,9 @@ class Spawner:
         proof_of: ProofOf = no_proof_needed,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
-        self._proofs = ScopeProofs(proof_of, kernel.off_loop)
         self._queries = queries
         self._ids = ids
-        self._runtimes = runtimes
+        self._grants = Grants(kernel.off_loop, runtimes, proof_of)
         self._verifier = verifier
         self._workspaces = workspaces
         self._shared_spending = shared_spending
@@ -349,6 +335,11 @@ class Spawner:
             if ":subagent:" in requester:
                 raise Forbidden(f"session {requester} has ended", guardrail="session")
             return None
+        if parent.lineage.judges is not None:
+            raise Forbidden(
+                f"run {parent.id} judges a contract, which it does by itself: it spawns nothing",
+                guardrail="depth",
+            )
         if parent.phase not in {Phase.SPAWNING, Phase.RUNNING} or parent.control.cancel is not None:
             raise Conflict(f"run {parent.id} is {parent.phase}: it can spawn no more")
         return parent
@@ -381,45 +372,28 @@ class Spawner:
                 f"{SPAWN_TOOL} is not among the tools of run {parent.id} (toolsAllow, toolsDeny)",
                 guardrail="tools",
             )
-        agent_id, agent = self._agent(spec, parent, requester, settings, is_operator=is_operator)
-        runtime = self._runtime(agent_id, agent)
-        runtime.check(agent.options)
+        agent_id, agent = self._grants.agent(
+            spec.agent_id, parent, requester, settings, is_operator=is_operator
+        )
         cwd = spec.cwd or (agent.cwd or cwd)
         above = [run for run in (parent, previous) if run is not None]
-        bound, question = await self._bound(
+        inherited = grants.inherited_tools(None if parent is None else parent.resolved, agent_id)
+        if previous is not None:
+            session_chain.check_same_worker(
+                previous, agent_id, self._grants.runtime(agent_id, agent)
+            )
+            inherited = intersection(inherited, previous.resolved.effective_tools)
+        worker = await self._grants.grant(
             spec,
             agent_id,
             agent,
-            runtime,
-            cwd=cwd,
-            parent=parent,
-            previous=previous,
-            ceiling=ceiling,
+            # To a ceiling, a session goes on where it was: a worktree is where it comes from.
+            cwd=cwd if previous is None else previous.resolved.project,
+            found=grants.ceilings_of(ceiling, parent, previous, agent_id),
+            may_ask=not above,
+            inherited=inherited,
+            deny=[name for run in above for name in run.resolved.tools_deny],
         )
-        inherited_deny = (name for run in above for name in run.resolved.tools_deny)
-        deny = tuple(dict.fromkeys((*spec.tools_deny, *inherited_deny, *bound.deny)))
-        inherited = self._inherited_tools(parent, agent_id)
-        if previous is not None:
-            session_chain.check_same_worker(previous, agent_id, runtime)
-            inherited = intersection(inherited, previous.resolved.effective_tools)
-        tools = admission.effective_tools(
-            agent.tools,
-            allow=spec.tools_allow,
-            deny=deny,
-            inherited_allow=inherited,
-        )
-        abilities = abilities_of(runtime, agent.options)
-        if (tools is not None or deny) and not abilities.scope_tools:
-            raise Forbidden(
-                f'runtime "{runtime.name}" cannot enforce tool scoping',
-                guardrail="tools",
-                hint=_why_scoped(spec, agent_id, agent, bound),
-            )
-        unproven: tuple[str, ...] = ()
-        if tools is not None or deny:
-            runtime.check_scope(agent.options, tools, deny)
-            unproven = await self._proofs.check(agent_id, agent)
-        admission.check_usable(spec, runtime.name, abilities)
         lane = spec.lane or agent.lane or DEFAULT_LANE
         run_id, label = self._ids.run_id(), spec.label or label_from(spec, agent_id)
         place = await self._place(spec, cwd, run_id, label, previous)
@@ -432,7 +406,7 @@ class Spawner:
         may_spawn = depth < settings.defaults.max_spawn_depth
         resolved = Resolved(
             agent_id=agent_id,
-            runtime=runtime.name,
+            runtime=worker.runtime.name,
             mode=mode,
             label=label,
             cwd=place.cwd,
@@ -442,18 +416,29 @@ class Spawner:
             model=spec.model or agent.model,
             thinking=spec.thinking or agent.thinking,
             timeout_ms=timeout_ms,
-            effective_tools=tools,
-            tools_deny=deny,
-            access=ceilings.placed(bound.access, place.cwd),
+            effective_tools=worker.tools,
+            tools_deny=worker.deny,
+            access=ceilings.placed(worker.access, place.cwd),
             max_spawn_depth=settings.defaults.max_spawn_depth,
             max_announce_chars=settings.defaults.max_announce_chars,
             grace_ms=round(agent.grace_seconds * 1000),
-            abilities=abilities,
+            abilities=worker.abilities,
             alerts=agent.alerts.rules,
             max_transcript_mb=settings.defaults.max_transcript_mb,
             fleet=agent_cards.rows(settings, agent_id) if may_spawn else (),
             options=agent.options,
         )
+        if spec.verification is not None and spec.verification.judge is not None:
+            judge = await self._grants.judge(
+                spec.verification.judge,
+                resolved,
+                run_id,
+                parent=parent,
+                requester=requester,
+                settings=settings,
+                is_operator=is_operator,
+            )
+            resolved = replace(resolved, judge=judge)
         spawned = Spawned(
             at_ms=self._clock.now_ms(),
             run_id=run_id,
@@ -471,111 +456,9 @@ class Spawner:
             spawned=spawned,
             labels=asked_dependencies(spec),
             previous=previous,
-            question=question,
-            warnings=(*place.warnings, *_narrowed(bound.access), *unproven),
+            question=worker.question,
+            warnings=(*place.warnings, *grants.narrowed(worker.access), *worker.unproven),
         )
-
-    async def _bound(
-        self,
-        spec: RunSpec,
-        agent_id: str,
-        agent: Agent,
-        runtime: Runtime,
-        *,
-        cwd: str,
-        parent: Run | None,
-        previous: Run | None,
-        ceiling: Ceiling | None,
-    ) -> tuple[Bound, str | None]:
-        """What the run may do, how it is kept to it, and what a person must be asked before.
-
-        Raises:
-            Forbidden: It is more than it may have, or nothing can keep it to less.
-        """
-        found = [ceiling] if ceiling is not None else []
-        if parent is not None:
-            found += ceilings.of_run(parent.resolved.access, parent.id, parent.resolved.agent_id)
-        if previous is not None:
-            # It goes on where it was; to a ceiling, its worktree is where it comes from.
-            cwd = previous.resolved.project
-            before = ceilings.of_run(previous.resolved.access, previous.id, agent_id)
-            found += [replace(each, below=None) for each in before]
-        decision = ceilings.decide(
-            access_of(runtime, agent.options, agent.access),
-            spec.access,
-            agent_id=agent_id,
-            cwd=cwd,
-            ceilings=found,
-            may_ask=parent is None and previous is None,
-        )
-        if not decision.access.is_bound:
-            return Bound(decision.access), decision.question
-        if not isinstance(runtime, Bounded):
-            raise Forbidden(
-                f'runtime "{runtime.name}" cannot keep a worker to access '
-                f'"{decision.access.level}"{_because(decision.access)}',
-                guardrail=ceilings.GUARDRAIL,
-                hint="choose an agent of another runtime (agents_list)",
-            )
-        keep = partial(runtime.bound, agent.options, decision.access)
-        try:
-            return await self._off_loop(keep), decision.question
-        except Forbidden as error:
-            because = _because(decision.access)
-            raise Forbidden(
-                f"{error.message}{because}", guardrail=error.guardrail, hint=error.hint
-            ) from error
-
-    def _inherited_tools(self, parent: Run | None, agent_id: str) -> tuple[str, ...] | None:
-        """What everybody above may use: each was narrowed to those above it.
-
-        Another agent's program may name its tools differently, so there it holds by kind.
-        """
-        if parent is None:
-            return None
-        tools = parent.resolved.effective_tools
-        return tools if parent.resolved.agent_id == agent_id else abroad(tools)
-
-    def _agent(
-        self,
-        spec: RunSpec,
-        parent: Run | None,
-        requester: SessionKey,
-        settings: Settings,
-        *,
-        is_operator: bool,
-    ) -> tuple[str, Agent]:
-        own = parent.resolved.agent_id if parent is not None else agent_of(requester)
-        wanted = spec.agent_id
-        if wanted is None:
-            own_agent = settings.agents.get(own)
-            has_runtime = own_agent is not None and own_agent.runtime is not None
-            wanted = own if has_runtime else settings.defaults.agent
-        if wanted is None:
-            names = ", ".join(sorted(settings.agents)) or "none"
-            raise UsageError(
-                f"agentId is missing and agents.defaults.subagents.agent is not set "
-                f"(configured agents: {names})"
-            )
-        wanted = wanted.strip().lower()
-        if parent is not None or not is_operator:
-            own_section = settings.agents.get(own)
-            allow = own_section.subagents.allow_agents if own_section is not None else ()
-            admission.check_allowed(wanted, requester_agent=own, allow_agents=allow)
-        return wanted, settings.agent(wanted)
-
-    def _runtime(self, agent_id: str, agent: Agent) -> Runtime:
-        if agent.runtime is None:
-            raise UsageError(f"agents.{agent_id}.runtime is not set: it can call, but not work")
-        runtime = self._runtimes.get(agent.runtime)
-        if runtime is None:
-            known = ", ".join(sorted(self._runtimes))
-            raise UsageError(
-                f'agents.{agent_id}.runtime "{agent.runtime}" is not available in this version '
-                f"(available: {known})",
-                hint="subagents doctor says what is wrong with a plugin that is installed",
-            )
-        return runtime
 
     async def _place(
         self, spec: RunSpec, cwd: str, run_id: RunId, label: str, previous: Run | None
@@ -621,15 +504,18 @@ class Spawner:
             # Whoever goes on with the session: the contract is that of who gave it.
             is_trusted = is_operator or before.resolved.commands_trusted
         spawned = draft.spawned
+        judge = None if wanted.judge is None else wanted.judge.verification
         contract.validate(
             wanted,
             commands_allowed=is_trusted
             or settings.verification.dangerously_allow_validation_commands,
             within=None if is_trusted else spawned.resolved.cwd,
         )
+        own = () if judge is None else (judge,)
         if is_trusted:
-            resolved = replace(spawned.resolved, commands_trusted=bool(wanted.commands))
-        elif wanted.artifacts or wanted.must_change or wanted.must_not_change:
+            commands = any(each.commands for each in (wanted, *own))
+            resolved = replace(spawned.resolved, commands_trusted=commands)
+        elif any(each.names_files for each in (wanted, *own)):
             roots = caller_roots
             if before is not None and is_inherited:
                 roots = (*roots, before.resolved.project)
@@ -639,8 +525,9 @@ class Spawner:
             resolved = spawned.resolved
         spawned = replace(spawned, resolved=resolved)
         draft = replace(draft, spawned=spawned)
-        if any(each.schema is not None or each.regex is not None for each in wanted.artifacts):
-            await self._off_loop(lambda: check_schemas(wanted))
+        for field, checks in (("verification", wanted), (contract.JUDGES_OWN, judge)):
+            if checks is not None and checks.has_patterns:
+                await self._off_loop(partial(check_schemas, checks, field=field))
         if before is not None and is_inherited and before.verification.baseline is not None:
             # The same promise goes on: what its session has done for it so far counts.
             baseline = before.verification.baseline
@@ -758,32 +645,6 @@ def _approval(draft: Draft, now_ms: int) -> Request | None:
     )
 
 
-def _why_scoped(spec: RunSpec, agent_id: str, agent: Agent, bound: Bound) -> str:
-    """Where a scope comes from that a runtime cannot keep, and so the way out."""
-    if spec.tools_allow is not None or spec.tools_deny:
-        return "leave toolsAllow and toolsDeny out, or choose an agent of another runtime"
-    if bound.deny:
-        return (
-            f'it must keep the worker to access "{bound.access.level}"'
-            f"{_because(bound.access)}; choose an agent that can be kept to it"
-        )
-    if agent.tools is not None:
-        return f"agents.{agent_id}.tools is set in the configuration"
-    return "its requester has a scope, which holds for everything below it"
-
-
-def _because(access: Access) -> str:
-    return "" if access.narrowed is None else f" ({access.narrowed})"
-
-
-def _narrowed(access: Access) -> tuple[str, ...]:
-    """What a receipt says of a run that may do less than its agent."""
-    if access.narrowed is None:
-        return ()
-    said = f"it {in_words(access)}, because {access.narrowed}"
-    return (f"{said}; for more, name it in access, and the user is asked",)
-
-
 def _under_shared_caps(
     drafts: Sequence[Draft], parent: Run | None, plan: Budget | None
 ) -> list[Draft]:
@@ -878,34 +739,6 @@ class CachedProbe:
                 self._well_at_ms.clear()
             self._well_at_ms[name] = now
         return is_well
-
-
-class ScopeProofs:
-    """Refuses scopes that were seen broken, and says once which ones were never tried."""
-
-    def __init__(self, proof_of: ProofOf, off_loop: OffLoop) -> None:
-        self._proof_of = proof_of
-        self._off_loop = off_loop
-        self._said: set[str] = set()
-
-    async def check(self, agent_id: str, agent: Agent) -> tuple[str, ...]:
-        """Warnings for the receipt of a spawn with a scope.
-
-        Raises:
-            Forbidden: A probe saw a denied tool work.
-        """
-        proof = await self._off_loop(partial(self._proof_of, agent_id, agent))
-        if proof.refusal is not None:
-            raise Forbidden(
-                proof.refusal,
-                guardrail="tools",
-                hint="spawn it without a scope, choose another agent, or update the program and "
-                f"try again: subagents doctor --probe {agent_id}",
-            )
-        if proof.warning is None or proof.warning in self._said:
-            return ()
-        self._said.add(proof.warning)
-        return (proof.warning,)
 
 
 def label_from(spec: RunSpec, agent_id: str) -> str:

@@ -34,9 +34,10 @@ from subagents.domain.run.outcome import (
     CheckType,
     Verdict,
     Verification,
+    verdict_of,
 )
 from subagents.domain.run.run import Attempt, ReportStatus
-from subagents.domain.run.spec import Artifact, Contract
+from subagents.domain.run.spec import Artifact, Checks, Contract
 from subagents.domain.run.values import replace
 from subagents.engine.verification.artifacts import (
     SHOWN_MAX,
@@ -74,7 +75,7 @@ _file_pattern: Final = partial(pattern_of, field="path")
 _tree_pattern: Final = partial(pattern_of, field="path", whole_directories=True)
 
 
-def check_schemas(contract: Contract) -> None:
+def check_schemas(contract: Checks, *, field: str = "verification") -> None:
     """Refuse JSON Schemas and patterns that no file could be checked by; call it at the spawn.
 
     Blocking: mostly under 1 ms, 20 ms for an ordinary schema of the largest size allowed, but one
@@ -93,7 +94,7 @@ def check_schemas(contract: Contract) -> None:
                 compile_regex(artifact.regex)
         except ContractError as error:
             raise ContractError(
-                f"verification.artifacts[{index}].{name} {error.message}", hint=error.hint
+                f"{field}.artifacts[{index}].{name} {error.message}", hint=error.hint
             ) from error
 
 
@@ -186,7 +187,8 @@ class Verifier:
         if looking.has_work:
             await self._run(looking)
         is_open = looking.has_work or not contract.artifacts or contract.require_completion_report
-        if is_open or contract.commands:  # not run here: they may be meant to run once, at the end
+        # Neither is asked here: commands may be meant to run once, a judge looks at finished work.
+        if is_open or contract.commands or contract.judge is not None:
             return Before(looking.found)
         checks = await self._checked(_Batch(contract, root, {}))
         return Before(looking.found, is_vacuous=verdict_of(checks) is Verdict.PASSED)
@@ -217,15 +219,6 @@ class Verifier:
         finally:
             timer.cancel()
         return work.done()
-
-
-def verdict_of(checks: Sequence[Check]) -> Verdict:
-    """A failed check is a fact about the work, also when another one could not be made."""
-    if any(not check.passed and not check.could_not_check for check in checks):
-        return Verdict.FAILED
-    if any(not check.passed for check in checks):
-        return Verdict.COULD_NOT_CHECK
-    return Verdict.PASSED
 
 
 def check_report(attempt: Attempt) -> Check:

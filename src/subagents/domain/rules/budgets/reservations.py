@@ -59,13 +59,20 @@ _RUNS: Final = _Dimension(
 _RESERVED: Final = (_TOKENS, _COST, _RUNS)
 
 
-def check(above: Sequence[Run], wanted: Sequence[Budget | None], *, now_ms: int) -> None:
+def check(
+    above: Sequence[Run],
+    wanted: Sequence[Budget | None],
+    *,
+    now_ms: int,
+    counts_runs: bool = True,
+) -> None:
     """Refuse a spawn that the budgets above it have no room for.
 
     Args:
         above: The run that spawns, then the run that spawned it, and so on to the top.
         wanted: The budgets of the runs it would spawn: all of them, or none is stored.
         now_ms: Now.
+        counts_runs: Whether they need room below ``maxRuns``.
 
     Raises:
         Forbidden: Guardrail ``budget``: whose it is, what is left of it, and what to do.
@@ -87,7 +94,7 @@ def check(above: Sequence[Run], wanted: Sequence[Budget | None], *, now_ms: int)
                 left=0,
             )
         _check_time(holder, wanted, now_ms)
-    for dimension in _RESERVED:
+    for dimension in _RESERVED if counts_runs else (_TOKENS, _COST):
         _check_amount(dimension, above, wanted)
 
 

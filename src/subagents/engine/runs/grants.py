@@ -1,0 +1,327 @@
+"""What the worker of a run may do: which agent it is, at which access, and with which tools.
+
+Asked at the spawn, for the run and for the judge of its contract; the answers are stored with the
+run, so that later edits of the configuration change nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from subagents.config.programs.scope_probes import Proof
+from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.domain.rules import admission, ceilings
+from subagents.domain.rules.tool_kinds import abroad
+from subagents.domain.run.access import Access, Ceiling, in_words
+from subagents.domain.run.run import Run
+from subagents.domain.run.spec import Abilities, Judge, Mode, Resolved, RunSpec
+from subagents.domain.run.values import RunId, SessionKey, agent_of, replace
+from subagents.domain.text import judge_task
+from subagents.errors import Forbidden, SubagentsError, UsageError
+from subagents.ports import Bound, Bounded, OffLoop, Runtime, abilities_of, access_of
+
+ProofOf = Callable[[str, Agent], Proof]
+"""What probes found, by an agent's id and its table; blocking."""
+
+
+def no_proof_needed(_agent_id: str, _agent: Agent) -> Proof:
+    """For engines whose workers are no programs of others."""
+    return Proof()
+
+
+class Grant(NamedTuple):
+    """What the worker of one run may do, and how it is kept to it."""
+
+    runtime: Runtime
+    abilities: Abilities
+    access: Access
+    question: str | None
+    """What a person must allow before it begins."""
+    tools: tuple[str, ...] | None
+    deny: tuple[str, ...]
+    unproven: tuple[str, ...]
+    """Warnings: what of it was never tried."""
+
+
+class Grants:
+    """Looks up agents, and narrows what they may do to what everybody above them may."""
+
+    def __init__(
+        self, off_loop: OffLoop, runtimes: Mapping[str, Runtime], proof_of: ProofOf
+    ) -> None:
+        self._off_loop = off_loop
+        self._runtimes = runtimes
+        self._proofs = ScopeProofs(proof_of, off_loop)
+
+    def agent(
+        self,
+        wanted: str | None,
+        parent: Run | None,
+        requester: SessionKey,
+        settings: Settings,
+        *,
+        is_operator: bool,
+    ) -> tuple[str, Agent]:
+        """The agent asked for, by its id, or that of the caller, or the default one.
+
+        Raises:
+            UsageError: None was asked for, and there is no default.
+            NotFound: It is not configured.
+            Forbidden: The caller may not spawn it.
+        """
+        own = parent.resolved.agent_id if parent is not None else agent_of(requester)
+        if wanted is None:
+            own_agent = settings.agents.get(own)
+            has_runtime = own_agent is not None and own_agent.runtime is not None
+            wanted = own if has_runtime else settings.defaults.agent
+        if wanted is None:
+            names = ", ".join(sorted(settings.agents)) or "none"
+            raise UsageError(
+                f"agentId is missing and agents.defaults.subagents.agent is not set "
+                f"(configured agents: {names})"
+            )
+        wanted = wanted.strip().lower()
+        if parent is not None or not is_operator:
+            own_section = settings.agents.get(own)
+            allow = own_section.subagents.allow_agents if own_section is not None else ()
+            admission.check_allowed(wanted, requester_agent=own, allow_agents=allow)
+        return wanted, settings.agent(wanted)
+
+    def runtime(self, agent_id: str, agent: Agent) -> Runtime:
+        """What its workers run in.
+
+        Raises:
+            UsageError: It has none, or one that this version does not know.
+        """
+        if agent.runtime is None:
+            raise UsageError(f"agents.{agent_id}.runtime is not set: it can call, but not work")
+        runtime = self._runtimes.get(agent.runtime)
+        if runtime is None:
+            known = ", ".join(sorted(self._runtimes))
+            raise UsageError(
+                f'agents.{agent_id}.runtime "{agent.runtime}" is not available in this version '
+                f"(available: {known})",
+                hint="subagents doctor says what is wrong with a plugin that is installed",
+            )
+        return runtime
+
+    async def grant(
+        self,
+        spec: RunSpec,
+        agent_id: str,
+        agent: Agent,
+        *,
+        cwd: str,
+        found: Sequence[Ceiling],
+        may_ask: bool,
+        inherited: tuple[str, ...] | None,
+        deny: Iterable[str],
+    ) -> Grant:
+        """What the agent's worker may do in this run, and how it is kept to it.
+
+        Raises:
+            Forbidden: It is more than it may have, or nothing can keep it to less.
+            UsageError: Its runtime cannot do what is asked.
+        """
+        runtime = self.runtime(agent_id, agent)
+        runtime.check(agent.options)
+        bound, question = await self._bound(
+            spec, agent_id, agent, runtime, cwd=cwd, found=found, may_ask=may_ask
+        )
+        deny = tuple(dict.fromkeys((*spec.tools_deny, *deny, *bound.deny)))
+        tools = admission.effective_tools(
+            agent.tools,
+            allow=spec.tools_allow,
+            deny=deny,
+            inherited_allow=inherited,
+        )
+        abilities = abilities_of(runtime, agent.options)
+        if (tools is not None or deny) and not abilities.scope_tools:
+            raise Forbidden(
+                f'runtime "{runtime.name}" cannot enforce tool scoping',
+                guardrail="tools",
+                hint=_why_scoped(spec, agent_id, agent, bound),
+            )
+        unproven: tuple[str, ...] = ()
+        if tools is not None or deny:
+            runtime.check_scope(agent.options, tools, deny)
+            unproven = await self._proofs.check(agent_id, agent)
+        admission.check_usable(spec, runtime.name, abilities)
+        return Grant(runtime, abilities, bound.access, question, tools, deny, unproven)
+
+    async def judge(
+        self,
+        judge: Judge,
+        judged: Resolved,
+        run_id: RunId,
+        *,
+        parent: Run | None,
+        requester: SessionKey,
+        settings: Settings,
+        is_operator: bool,
+    ) -> Resolved:
+        """What the judge of a contract comes to: an agent that its requester may use, too.
+
+        Raises:
+            SubagentsError: As for any spawn; the message names ``verification.judge``.
+        """
+        spec = judge_task.parameters(judge)
+        try:
+            agent_id, agent = self.agent(
+                judge.agent_id, parent, requester, settings, is_operator=is_operator
+            )
+            worker = await self.grant(
+                spec,
+                agent_id,
+                agent,
+                cwd=judged.cwd,
+                found=ceilings.of_run(judged.access, run_id, judged.agent_id),
+                may_ask=False,
+                inherited=inherited_tools(judged, agent_id),
+                deny=judged.tools_deny,
+            )
+        except SubagentsError as error:
+            error.message = f"verification.judge: {error.message}"
+            error.args = (error.message,)
+            raise
+        lane = agent.lane or DEFAULT_LANE
+        return replace(
+            judged,
+            agent_id=agent_id,
+            runtime=worker.runtime.name,
+            mode=Mode.RUN,
+            lane=lane,
+            lane_slots=settings.lane_slots(lane),
+            model=judge.model or agent.model,
+            thinking=agent.thinking,
+            timeout_ms=round(judge.run_timeout_seconds * 1000),
+            effective_tools=worker.tools,
+            tools_deny=worker.deny,
+            access=ceilings.placed(worker.access, judged.cwd),
+            worktree=None,
+            grace_ms=round(agent.grace_seconds * 1000),
+            abilities=worker.abilities,
+            alerts=agent.alerts.rules,
+            fleet=(),
+            options=agent.options,
+        )
+
+    async def _bound(
+        self,
+        spec: RunSpec,
+        agent_id: str,
+        agent: Agent,
+        runtime: Runtime,
+        *,
+        cwd: str,
+        found: Sequence[Ceiling],
+        may_ask: bool,
+    ) -> tuple[Bound, str | None]:
+        """What the run may do, how it is kept to it, and what a person must be asked before.
+
+        Raises:
+            Forbidden: It is more than it may have, or nothing can keep it to less.
+        """
+        decision = ceilings.decide(
+            access_of(runtime, agent.options, agent.access),
+            spec.access,
+            agent_id=agent_id,
+            cwd=cwd,
+            ceilings=found,
+            may_ask=may_ask,
+        )
+        if not decision.access.is_bound:
+            return Bound(decision.access), decision.question
+        if not isinstance(runtime, Bounded):
+            raise Forbidden(
+                f'runtime "{runtime.name}" cannot keep a worker to access '
+                f'"{decision.access.level}"{_because(decision.access)}',
+                guardrail=ceilings.GUARDRAIL,
+                hint="choose an agent of another runtime (agents_list)",
+            )
+        keep = partial(runtime.bound, agent.options, decision.access)
+        try:
+            return await self._off_loop(keep), decision.question
+        except Forbidden as error:
+            because = _because(decision.access)
+            raise Forbidden(
+                f"{error.message}{because}", guardrail=error.guardrail, hint=error.hint
+            ) from error
+
+
+def inherited_tools(above: Resolved | None, agent_id: str) -> tuple[str, ...] | None:
+    """What everybody above may use: each was narrowed to those above it.
+
+    Another agent's program may name its tools differently, so there it holds by kind.
+    """
+    if above is None:
+        return None
+    tools = above.effective_tools
+    return tools if above.agent_id == agent_id else abroad(tools)
+
+
+def ceilings_of(
+    own: Ceiling | None, parent: Run | None, previous: Run | None, agent_id: str
+) -> list[Ceiling]:
+    """Of the caller, the run above and the run before."""
+    found = [own] if own is not None else []
+    if parent is not None:
+        found += ceilings.of_run(parent.resolved.access, parent.id, parent.resolved.agent_id)
+    if previous is not None:
+        before = ceilings.of_run(previous.resolved.access, previous.id, agent_id)
+        found += [replace(each, below=None) for each in before]
+    return found
+
+
+def narrowed(access: Access) -> tuple[str, ...]:
+    """What a receipt says of a run that may do less than its agent."""
+    if access.narrowed is None:
+        return ()
+    said = f"it {in_words(access)}, because {access.narrowed}"
+    return (f"{said}; for more, name it in access, and the user is asked",)
+
+
+def _why_scoped(spec: RunSpec, agent_id: str, agent: Agent, bound: Bound) -> str:
+    """Where a scope comes from that a runtime cannot keep, and so the way out."""
+    if spec.tools_allow is not None or spec.tools_deny:
+        return "leave toolsAllow and toolsDeny out, or choose an agent of another runtime"
+    if bound.deny:
+        return (
+            f'it must keep the worker to access "{bound.access.level}"'
+            f"{_because(bound.access)}; choose an agent that can be kept to it"
+        )
+    if agent.tools is not None:
+        return f"agents.{agent_id}.tools is set in the configuration"
+    return "its requester has a scope, which holds for everything below it"
+
+
+def _because(access: Access) -> str:
+    return "" if access.narrowed is None else f" ({access.narrowed})"
+
+
+class ScopeProofs:
+    """Refuses scopes that were seen broken, and says once which ones were never tried."""
+
+    def __init__(self, proof_of: ProofOf, off_loop: OffLoop) -> None:
+        self._proof_of = proof_of
+        self._off_loop = off_loop
+        self._said: set[str] = set()
+
+    async def check(self, agent_id: str, agent: Agent) -> tuple[str, ...]:
+        """Warnings for the receipt of a spawn with a scope.
+
+        Raises:
+            Forbidden: A probe saw a denied tool work.
+        """
+        proof = await self._off_loop(partial(self._proof_of, agent_id, agent))
+        if proof.refusal is not None:
+            raise Forbidden(
+                proof.refusal,
+                guardrail="tools",
+                hint="spawn it without a scope, choose another agent, or update the program and "
+                f"try again: subagents doctor --probe {agent_id}",
+            )
+        if proof.warning is None or proof.warning in self._said:
+            return ()
+        self._said.add(proof.warning)
+        return (proof.warning,)

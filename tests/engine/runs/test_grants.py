@@ -1,0 +1,76 @@
+"""What a worker may do is decided at the spawn, for a judge as for the run itself."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.world import ME, World, in_world
+
+from subagents.config.settings import AgentSubagents
+from subagents.domain.run.access import AccessLevel
+from subagents.domain.run.spec import Abilities, Artifact, Budget, Checks, Contract, Judge
+from subagents.domain.run.values import replace
+from subagents.errors import ContractError, Forbidden, NotFound, SubagentsError, UsageError
+from subagents.ports import RunFilter
+
+FILE = Contract(artifacts=(Artifact(path="out.txt"),))
+
+
+def contract(agent: str = "judge_pass", **given: Any) -> Contract:
+    return replace(FILE, judge=Judge(agent_id=agent, criteria="it is good", **given))
+
+
+REFUSED: list[tuple[Contract, type[SubagentsError], str]] = [
+    (contract("nobody"), NotFound, "verification.judge: no agent 'nobody'"),
+    (contract(model="x"), UsageError, "verification.judge: .* takes no model"),
+    (contract(run_timeout_seconds=0), UsageError, "verification.judge.runTimeoutSeconds must be"),
+    (contract(budget=Budget(max_runs=0)), UsageError, "verification.judge.budget.maxRuns must be"),
+    (
+        contract(verification=Checks()),
+        ContractError,
+        "verification.judge.verification has nothing to check",
+    ),
+    (
+        replace(FILE, judge=Judge(agent_id="quick", criteria=" ")),
+        ContractError,
+        "verification.judge.criteria must not be empty",
+    ),
+]
+
+
+@pytest.mark.requirement("judge:refused")
+@pytest.mark.parametrize(("wanted", "error", "text"), REFUSED)
+def test_a_judge_that_could_not_work_is_refused_at_the_spawn(
+    tmp_path: Path, wanted: Contract, error: type[SubagentsError], text: str
+) -> None:
+    async def scenario(world: World) -> None:
+        with pytest.raises(error, match=text):
+            await world.spawn("writer", verification=wanted)
+
+        assert world.store.runs(RunFilter(requester=ME)) == []
+
+    in_world(tmp_path, scenario, abilities=Abilities(scope_tools=True))
+
+
+@pytest.mark.requirement("judge:access")
+def test_a_judge_may_do_no_more_than_the_run_that_it_judges(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        wanted = contract(access=AccessLevel.FULL)
+
+        with pytest.raises(Forbidden, match=r'verification\.judge: access "full"'):
+            await world.spawn("writer", verification=wanted, access=AccessLevel.WRITE)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("judge:access")
+def test_a_judge_is_chosen_among_the_agents_that_its_requester_may_spawn(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        only = AgentSubagents(allow_agents=("writer",))
+        main = replace(world.settings.agents["main"], subagents=only)
+        narrow = replace(world.settings, agents={**world.settings.agents, "main": main})
+
+        with pytest.raises(Forbidden, match=r"verification\.judge: .*judge_pass"):
+            await world.spawn("writer", verification=contract(), is_operator=False, settings=narrow)
+
+    in_world(tmp_path, scenario)
