@@ -14,7 +14,7 @@ import pytest
 
 from subagents.cli.demo import demo_worker
 from subagents.cli.demo.demo_checks import Demonstrated, findings
-from subagents.cli.demo.demo_fleet import DemoPlace, fleet
+from subagents.cli.demo.demo_fleet import DemoDirectory, fleet
 from subagents.client.daemon_start import answers
 from subagents.domain.rules.contract import validate
 
@@ -141,7 +141,7 @@ def test_a_kept_demo_can_be_looked_at_with_the_commands_it_names(tmp_path: Path)
             timeout=TIMEOUT_S,
             check=True,
         )
-    assert not answers(DemoPlace(root).paths.socket)
+    assert not answers(DemoDirectory(root).paths.socket)
     assert f"export SUBAGENTS_HOME={root / 'home'}" in done.stderr
 
 
@@ -207,7 +207,9 @@ def test_a_demo_whose_reader_went_away_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.requirement("demo:checked")
 def test_the_demo_believes_nothing_that_did_not_happen(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    nothing = Demonstrated(place=DemoPlace(tmp_path), items={}, events={}, inbox=[], repeats=0)
+    nothing = Demonstrated(
+        directory=DemoDirectory(tmp_path), items={}, events={}, inbox=[], repeats=0
+    )
 
     found = findings(nothing)
 
@@ -221,11 +223,11 @@ def test_every_contract_of_the_demo_can_be_checked(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    place = DemoPlace.create()
+    directory = DemoDirectory.create()
 
-    contracts = [spec.verification for spec in fleet(place)]
+    contracts = [spec.verification for spec in fleet(directory)]
 
-    assert place.root.parent == tmp_path
+    assert directory.root.parent == tmp_path
     for contract in contracts:
         assert contract is not None
         validate(contract, commands_allowed=False)

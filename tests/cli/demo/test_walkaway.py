@@ -11,7 +11,7 @@ from tests.cli.demo.test_demo import COMMAND, assert_nothing_is_left, environ, p
 
 from subagents.api.wire.run_answers import RunDetail
 from subagents.api.wire.wire_struct import read
-from subagents.cli.demo.demo_fleet import DemoPlace
+from subagents.cli.demo.demo_fleet import DemoDirectory
 from subagents.cli.demo.demo_stage import Voice
 from subagents.cli.demo.walkaway import Process, Walkaway, Worker, chosen, is_fit
 from subagents.client.client import Client
@@ -86,12 +86,12 @@ def test_only_programs_that_are_logged_in_are_used() -> None:
 class Story:
     """A walk that went well, to be spoilt."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = DemoPlace(place)
+    def __init__(self, directory: Path) -> None:
+        self.directory = DemoDirectory(directory)
         worker = chosen({}, with_agents=False)[0]
         self.worker: Worker = worker
-        client = Client(place / "none")
-        self.walk = Walkaway(self.place, client, [worker], Voice(as_json=False), away_s=10)
+        client = Client(directory / "none")
+        self.walk = Walkaway(self.directory, client, [worker], Voice(as_json=False), away_s=10)
         worker.process, worker.survived, worker.consumed = Process(7), True, 1
         worker.run = self.run()
         seen = self.walk.seen
@@ -109,7 +109,7 @@ class Story:
         return read(document, RunDetail)
 
     def write(self, rows: list[list[int]]) -> None:
-        folder = self.place.work / self.worker.label
+        folder = self.directory.work / self.worker.label
         folder.mkdir(parents=True, exist_ok=True)
         lines = [" ".join(map(str, row)) for row in rows]
         (folder / "steps.log").write_text("\n".join(lines))

@@ -27,7 +27,7 @@ from subagents.cli.demo.demo_fleet import (
     LABELS,
     LAST,
     RETRIED,
-    DemoPlace,
+    DemoDirectory,
     fleet,
 )
 from subagents.cli.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
@@ -105,22 +105,22 @@ def demo(
             say=Voice(as_json=json),
         )
     say = Voice(as_json=json)
-    place = DemoPlace.create()
+    directory = DemoDirectory.create()
     is_kept = keep
     try:
-        with interruptible(), own_daemon(place, keeps_running=keep) as client:
-            code = Demo(place, client, say).play(kill=kill, keep=keep)
+        with interruptible(), own_daemon(directory, keeps_running=keep) as client:
+            code = Demo(directory, client, say).play(kill=kill, keep=keep)
         is_kept = keep or code != EXIT_OK
     except SubagentsError:
         is_kept = True
         raise
     finally:
         if keep:
-            _say_how_to_look(place, say)
+            _say_how_to_look(directory, say)
         elif is_kept:
-            output.note(f"subagents: what the demo left was kept: {place.root}")
+            output.note(f"subagents: what the demo left was kept: {directory.root}")
         else:
-            place.remove()
+            directory.remove()
     return code
 
 
@@ -135,8 +135,8 @@ class Working(NamedTuple):
 class Demo:
     """One performance."""
 
-    def __init__(self, place: DemoPlace, client: Client, say: Voice) -> None:
-        self._place = place
+    def __init__(self, directory: DemoDirectory, client: Client, say: Voice) -> None:
+        self._directory = directory
         self._client = client
         self._say = say
         self._ids: dict[str, str] = {}
@@ -153,7 +153,7 @@ class Demo:
         """
         started = time.monotonic()
         self._introduce()
-        answer = self._client.post("/v1/plans", {"specs": fleet(self._place), **self._where()})
+        answer = self._client.post("/v1/plans", {"specs": fleet(self._directory), **self._where()})
         self._ids = {each.label: each.run_id for each in read(answer, PlanReceipt).receipts}
         try:
             self._follow(kill=kill)
@@ -181,7 +181,7 @@ class Demo:
                     "seconds": round(seconds, 3),
                     "runs": self._ids,
                     "checks": [{"text": each.text, "passed": each.is_true} for each in found],
-                    "directory": str(self._place.root) if keep else None,
+                    "directory": str(self._directory.root) if keep else None,
                 }
             )
         return EXIT_OK if is_true else EXIT_FAILED
@@ -189,10 +189,10 @@ class Demo:
     # -- the work -------------------------------------------------------------------------------
 
     def _introduce(self) -> None:
-        modules = len(self._place.modules())
+        modules = len(self._directory.modules())
         pid = self._daemon_pid()
         self._say(f"Four workers look at this package's own source: {modules} modules, copied to")
-        self._say(f"{self._place.work}. No model, no key; a daemon of its own (pid {pid}).")
+        self._say(f"{self._directory.work}. No model, no key; a daemon of its own (pid {pid}).")
         self._say()
         self._say("  count, lint   Python programs, each with a contract on the file it writes")
         self._say("  report        a line of shell with a question")
@@ -200,7 +200,7 @@ class Demo:
         self._say()
 
     def _where(self) -> Mapping[str, object]:
-        return {"cwd": str(self._place.work), "configEnv": {}}
+        return {"cwd": str(self._directory.work), "configEnv": {}}
 
     def _follow(self, *, kill: bool) -> None:
         due = time.monotonic() + DEADLINE_S
@@ -294,7 +294,7 @@ class Demo:
         alive = [each for each in before if is_alive(each.pid)]
         shown = ", ".join(f"{each.label} (pid {each.pid})" for each in alive)
         self._aside(f"! kill -9 {pid}: the daemon is dead; still at work: {shown or 'nobody'}")
-        ensure_daemon(self._place.paths, self._place.environ(os.environ))
+        ensure_daemon(self._directory.paths, self._directory.environ(os.environ))
         self._aside(f"! a new daemon (pid {self._daemon_pid()}) took over from what is on disk")
         self._pause(screen)
         same = [each for each in self._working() if each in alive]
@@ -341,7 +341,7 @@ class Demo:
         self._client.post("/v1/inbox/ack", {"messageIds": waited.messages})
         again = read(self._client.post("/v1/inbox", {}), Inbox).messages
         return Demonstrated(
-            place=self._place,
+            directory=self._directory,
             items={item.label: item for item in waited.completed},
             events={label: self._events(label) for label in LABELS},
             inbox=read(self._client.get("/v1/inbox", {"all": 1}), Inbox).messages,
@@ -371,7 +371,7 @@ class Demo:
 
     def _tell_summary(self, item: RunResult | None) -> None:
         self._say.heading("The result: summary.md")
-        file = self._place.work / "summary.md"
+        file = self._directory.work / "summary.md"
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
         for line in lines[:SUMMARY_LINES_SHOWN]:
             self._say(f"  | {line}".rstrip())
@@ -383,11 +383,11 @@ class Demo:
             self._say.mark(text, state="ok" if check.passed else "failed")
 
 
-def _say_how_to_look(place: DemoPlace, say: Voice) -> None:
+def _say_how_to_look(directory: DemoDirectory, say: Voice) -> None:
     say.heading("Kept")
-    say(f"  files     {place.work}")
-    say(f"  export SUBAGENTS_HOME={shlex.quote(str(place.home))}")
+    say(f"  files     {directory.work}")
+    say(f"  export SUBAGENTS_HOME={shlex.quote(str(directory.home))}")
     say("  subagents list")
     say(f"  subagents timeline {RETRIED}")
     say(f"  subagents show {LAST}")
-    say(f"  subagents down --yes; rm -r {shlex.quote(str(place.root))}    when you are done")
+    say(f"  subagents down --yes; rm -r {shlex.quote(str(directory.root))}    when you are done")

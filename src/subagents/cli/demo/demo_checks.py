@@ -14,7 +14,7 @@ from subagents.cli.demo.demo_fleet import (
     LABELS,
     LAST,
     RETRIED,
-    DemoPlace,
+    DemoDirectory,
 )
 
 
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 class Demonstrated(NamedTuple):
     """What is left when the fleet is done."""
 
-    place: DemoPlace
+    directory: DemoDirectory
     items: Mapping[str, RunResult]
     """Label → how its run ended, as ``wait`` handed it over."""
     events: Mapping[str, Sequence[TimelineEvent]]
@@ -75,9 +75,9 @@ def _verdict(event: TimelineEvent) -> object:
 
 def _asked_and_sorted(done: Demonstrated) -> bool:
     asked, answered = (_of(done, ASKS, kind) for kind in ("RequestAsked", "RequestAnswered"))
-    text = (done.place.work / "report.txt").read_text(encoding="utf-8")
+    text = (done.directory.work / "report.txt").read_text(encoding="utf-8")
     sizes = [int(line.split()[0]) for line in text.splitlines()]
-    is_sorted = sizes == sorted(sizes, reverse=True) and len(sizes) == len(done.place.modules())
+    is_sorted = sizes == sorted(sizes, reverse=True) and len(sizes) == len(done.directory.modules())
     is_answer_used = f"sorted by {ANSWER}." in (done.items[ASKS].result or "")
     return len(asked) == len(answered) == 1 and is_sorted and is_answer_used
 
@@ -91,26 +91,27 @@ def _fanned_in(done: Demonstrated) -> bool:
         for each in done.events[label]
         if each.phase in {"ending", "announcing"}
     ]
-    text = (done.place.work / "summary.md").read_text(encoding="utf-8")
+    text = (done.directory.work / "summary.md").read_text(encoding="utf-8")
     has_results = all((done.items[label].result or "?").strip() in text for label in before)
     return started >= max(ended) and has_results
 
 
 def _counted_right(done: Demonstrated) -> bool:
-    counts = json.loads((done.place.work / "counts.json").read_text(encoding="utf-8"))
+    counts = json.loads((done.directory.work / "counts.json").read_text(encoding="utf-8"))
     expected = {
-        str(module.relative_to(done.place.work)): len(
+        str(module.relative_to(done.directory.work)): len(
             module.read_text(encoding="utf-8").splitlines()
         )
-        for module in done.place.modules()
+        for module in done.directory.modules()
     }
     return {each["module"]: each["lines"] for each in counts} == expected
 
 
 def _indexed_right(done: Demonstrated) -> bool:
-    index = json.loads((done.place.work / "index.json").read_text(encoding="utf-8"))
+    index = json.loads((done.directory.work / "index.json").read_text(encoding="utf-8"))
     return all(
-        hashlib.sha256((done.place.work / each["path"]).read_bytes()).hexdigest() == each["sha256"]
+        hashlib.sha256((done.directory.work / each["path"]).read_bytes()).hexdigest()
+        == each["sha256"]
         for each in index
     )
 
@@ -122,7 +123,7 @@ def _told_once(done: Demonstrated) -> bool:
 
 
 def _started_once(done: Demonstrated) -> bool:
-    log = (done.place.work / "starts.log").read_text(encoding="utf-8")
+    log = (done.directory.work / "starts.log").read_text(encoding="utf-8")
     started = sorted(line.rsplit(" ", 1)[0] for line in log.splitlines())
     attempts = [f"{label} 1" for label in LABELS]
     return started == sorted([*attempts, f"{RETRIED} 2"])

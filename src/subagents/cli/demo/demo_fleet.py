@@ -55,26 +55,26 @@ INDEX_SCHEMA: Final[dict[str, object]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class DemoPlace:
+class DemoDirectory:
     """A directory that holds everything of one demo, with a daemon of its own."""
 
     root: Path
 
     @classmethod
-    def create(cls) -> "DemoPlace":
+    def create(cls) -> "DemoDirectory":
         """Make the directory, the configuration and a copy of this package's source in it."""
-        place = cls.empty()
+        directory = cls.empty()
         package = Path(subagents.__file__).parent
         shutil.copytree(
             package,
-            place.work / "source" / "subagents",
+            directory.work / "source" / "subagents",
             ignore=shutil.ignore_patterns("__pycache__"),
         )
-        place.configure(_config(_bin_dir(place.root)))
-        return place
+        directory.configure(_config(_bin_dir(directory.root)))
+        return directory
 
     @classmethod
-    def empty(cls) -> "DemoPlace":
+    def empty(cls) -> "DemoDirectory":
         """Make the directory alone."""
         return cls(Path(tempfile.mkdtemp(prefix="subagents-demo-")).resolve())
 
@@ -142,9 +142,9 @@ def _config(programs: str) -> str:
     )
 
 
-def fleet(place: DemoPlace) -> list[RunSpec]:
+def fleet(directory: DemoDirectory) -> list[RunSpec]:
     """Three kinds of work and a fan-in, each with a contract; all or none are stored."""
-    modules = len(place.modules())
+    modules = len(directory.modules())
     counts = Artifact(
         path="counts.json", json=True, min_items=modules, required_keys=("module", "lines")
     )
@@ -178,4 +178,6 @@ def fleet(place: DemoPlace) -> list[RunSpec]:
             ),
         ),
     ]
-    return [msgspec.structs.replace(run, agent_id=run.label, cwd=str(place.work)) for run in runs]
+    return [
+        msgspec.structs.replace(run, agent_id=run.label, cwd=str(directory.work)) for run in runs
+    ]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from subagents.cli import output
-from subagents.cli.demo.demo_fleet import DemoPlace
+from subagents.cli.demo.demo_fleet import DemoDirectory
 from subagents.cli.setup.daemon_commands import is_alive
 from subagents.cli.show import render
 from subagents.client.client import Client
@@ -58,10 +58,10 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def own_daemon(place: DemoPlace, *, keeps_running: bool) -> Iterator[Client]:
-    """A daemon for this place only; afterwards it is gone, whatever happened."""
-    ensure_daemon(place.paths, place.environ(os.environ))
-    with Client(place.paths.socket) as client:
+def own_daemon(directory: DemoDirectory, *, keeps_running: bool) -> Iterator[Client]:
+    """A daemon for this directory only; afterwards it is gone, whatever happened."""
+    ensure_daemon(directory.paths, directory.environ(os.environ))
+    with Client(directory.paths.socket) as client:
         try:
             yield client
         finally:

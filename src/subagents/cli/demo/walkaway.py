@@ -24,7 +24,7 @@ from subagents.api.wire.wire_struct import document_of, read
 from subagents.cli import output
 from subagents.cli.demo import walkaway_worker
 from subagents.cli.demo.demo_checks import Finding
-from subagents.cli.demo.demo_fleet import DemoPlace
+from subagents.cli.demo.demo_fleet import DemoDirectory
 from subagents.cli.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
 from subagents.cli.setup.daemon_commands import is_alive
 from subagents.cli.setup.doctor_agents import version_of
@@ -78,10 +78,10 @@ class Worker:
     consumed: int = 0
     """How often the journal says that its result was handed over."""
 
-    def lines(self, place: DemoPlace) -> list[list[int]]:
+    def lines(self, directory: DemoDirectory) -> list[list[int]]:
         """Of its log of steps: number, time, pid of the shell."""
         try:
-            text = (place.work / self.label / "steps.log").read_text(encoding="utf-8")
+            text = (directory.work / self.label / "steps.log").read_text(encoding="utf-8")
         except OSError:
             return []
         rows = [line.split() for line in text.splitlines()]
@@ -113,20 +113,20 @@ def perform(*, away_s: float, with_agents: bool, keep: bool, say: Voice) -> int:
     """
     if not AWAY_S[0] <= away_s <= AWAY_S[1]:
         raise UsageError("--away must be 1s to 1h", details={"field": "--away"})
-    place = DemoPlace.empty()
+    directory = DemoDirectory.empty()
     workers = chosen(os.environ, with_agents=with_agents)
     is_kept = keep
     try:
-        place.configure(configuration(workers))
-        with interruptible(), own_daemon(place, keeps_running=keep) as client:
-            story = Walkaway(place, client, workers, say, away_s=away_s)
+        directory.configure(configuration(workers))
+        with interruptible(), own_daemon(directory, keeps_running=keep) as client:
+            story = Walkaway(directory, client, workers, say, away_s=away_s)
             try:
                 story.play()
             except BaseException:
                 story.cancel()
                 raise
         if not keep:
-            story.seen.left = left_of(place)
+            story.seen.left = left_of(directory)
         code = story.conclude(is_kept=keep)
         is_kept = keep or code != EXIT_OK
     except SubagentsError:
@@ -134,9 +134,9 @@ def perform(*, away_s: float, with_agents: bool, keep: bool, say: Voice) -> int:
         raise
     finally:
         if is_kept:
-            output.note(f"subagents: what the demo left was kept: {place.root}")
+            output.note(f"subagents: what the demo left was kept: {directory.root}")
         else:
-            place.remove()
+            directory.remove()
     return code
 
 
@@ -185,14 +185,14 @@ class Walkaway:
 
     def __init__(
         self,
-        place: DemoPlace,
+        directory: DemoDirectory,
         client: Client,
         workers: Sequence[Worker],
         say: Voice,
         *,
         away_s: float,
     ) -> None:
-        self._place = place
+        self._directory = directory
         self._client = client
         self._workers = workers
         self._say = say
@@ -217,7 +217,7 @@ class Walkaway:
     def cancel(self) -> None:
         """Nothing of a walk that was broken off goes on working; only a daemon can end it."""
         try:
-            ensure_daemon(self._place.paths, self._place.environ(os.environ))
+            ensure_daemon(self._directory.paths, self._directory.environ(os.environ))
             ids = [worker.run.run_id for worker in self._workers if worker.run.run_id]
             for run_id in ids:
                 self._client.post(f"/v1/runs/{run_id}/cancel", {"reason": "demo broken off"})
@@ -232,12 +232,12 @@ class Walkaway:
         self.seen.old_pid = self._daemon_pid()
         self._at(f"a daemon of its own: pid {self.seen.old_pid}")
         for worker in self._workers:
-            folder = self._place.work / worker.label
+            folder = self._directory.work / worker.label
             folder.mkdir(parents=True)
             text = walkaway_worker.STEPS.format(seconds=f"{self._step_s:g}", count=self._count)
             (folder / "steps.sh").write_text(text, encoding="utf-8")
         specs = [self._spec(worker) for worker in self._workers]
-        body = {"specs": specs, "cwd": str(self._place.work), "configEnv": {}}
+        body = {"specs": specs, "cwd": str(self._directory.work), "configEnv": {}}
         receipts = read(self._client.post("/v1/plans", body), PlanReceipt).receipts
         for worker, receipt in zip(self._workers, receipts, strict=True):
             worker.run = self._run(receipt.run_id)
@@ -257,13 +257,13 @@ class Walkaway:
             task=task,
             label=worker.label,
             agent_id=worker.label,
-            cwd=str(self._place.work / worker.label),
+            cwd=str(self._directory.work / worker.label),
             verification=Contract(artifacts=(Artifact(path="report.json", schema=schema),)),
         )
 
     def _until_at_work(self) -> None:
         due = time.monotonic() + BEGIN_S
-        while not all(len(worker.lines(self._place)) >= 2 for worker in self._workers):
+        while not all(len(worker.lines(self._directory)) >= 2 for worker in self._workers):
             for worker in self._workers:
                 worker.run = self._run(worker.run.run_id)
                 if worker.run.outcome is not None:
@@ -296,22 +296,22 @@ class Walkaway:
         while (gone := time.monotonic() - begun) < self.seen.away_s:
             if gone >= (told + 1) * self.seen.away_s / LOOKS:
                 told += 1
-                self.seen.answered_while_away |= answers(self._place.paths.socket)
+                self.seen.answered_while_away |= answers(self._directory.paths.socket)
                 shown = [
                     f"{each.label} pid {each.process.pid}"
                     f" {'alive' if each.process.is_still_there() else 'GONE'},"
-                    f" step {len(each.lines(self._place))}"
+                    f" step {len(each.lines(self._directory))}"
                     for each in self._workers
                 ]
                 self._at(f"  no daemon; {'; '.join(shown)}")
             time.sleep(POLL_S)
 
     def _come_back(self) -> None:
-        self.seen.answered_while_away |= answers(self._place.paths.socket)
+        self.seen.answered_while_away |= answers(self._directory.paths.socket)
         self.seen.back_at = time.time()
         for worker in self._workers:
             worker.survived = worker.process.is_still_there()
-        ensure_daemon(self._place.paths, self._place.environ(os.environ))
+        ensure_daemon(self._directory.paths, self._directory.environ(os.environ))
         self.seen.new_pid = self._daemon_pid()
         self._at(f"somebody is back: a new daemon, pid {self.seen.new_pid}")
 
@@ -402,7 +402,7 @@ class Walkaway:
 
     def _worked_on(self, worker: Worker) -> Finding:
         """Steps while nobody was there: many, without a gap, by one shell."""
-        rows = worker.lines(self._place)
+        rows = worker.lines(self._directory)
         while_away = [row for row in rows if self.seen.killed_at <= row[1] <= self.seen.back_at]
         times = [row[1] for row in while_away]
         gap = max((b - a for a, b in pairwise(times)), default=0)
@@ -456,9 +456,9 @@ def started(pid: int) -> str:
     return text.rpartition(") ")[2].split()[19]
 
 
-def left_of(place: DemoPlace) -> list[str]:
-    """Command lines of processes that still belong to this place, by their environment."""
-    mark = os.fsencode(place.home)
+def left_of(directory: DemoDirectory) -> list[str]:
+    """Command lines of processes that still belong to this directory, by their environment."""
+    mark = os.fsencode(directory.home)
     found: list[str] = []
     for each in Path("/proc").glob("[0-9]*"):
         try:
