@@ -14,7 +14,7 @@ import pytest
 from tests.cli.bridge.dying_daemon import BOUND_S, FakeDaemon, answers, dies, result
 
 from subagents.cli.bridge import bridge as bridge_module
-from subagents.cli.bridge.bridge import Bridge, unread_bytes
+from subagents.cli.bridge.bridge import Bridge
 from subagents.cli.bridge.bridge_rpc import header_value, may_repeat
 from subagents.cli.bridge.daemon_link import Daemon
 from subagents.cli.bridge.mcp_command import daemon_of, session_of
@@ -295,36 +295,3 @@ def test_a_daemon_that_cannot_be_started_is_given_up_in_time(
     assert found.come_back(may_have_acted=False, due=time.monotonic() + 10)
     assert not found.come_back(may_have_acted=False, due=time.monotonic())
     assert capsys.readouterr().err.count("the disk is full") == 1
-
-
-@pytest.mark.requirement("mcp:unread")
-def test_a_pipe_says_how_much_of_it_nobody_read() -> None:
-    reading, writing = os.pipe()
-    try:
-        os.write(writing, b"x" * 100)
-        assert unread_bytes(writing) == 100
-        os.read(reading, 60)
-        assert unread_bytes(writing) == 40
-        os.read(reading, 60)
-        assert unread_bytes(writing) == 0
-    finally:
-        os.close(reading)
-        os.close(writing)
-
-
-@pytest.mark.requirement("mcp:unread")
-def test_a_socket_says_whether_its_peer_took_everything() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.send(b"x" * 100)
-        assert unread_bytes(ours.fileno()) > 0
-        theirs.recv(100)
-        assert unread_bytes(ours.fileno()) == 0
-
-
-@pytest.mark.requirement("mcp:unread")
-def test_where_nobody_counts_everything_is_taken_to_be_read(tmp_path: Path) -> None:
-    with (tmp_path / "file").open("wb") as file:
-        file.write(b"x")
-        file.flush()
-        assert unread_bytes(file.fileno()) == 0

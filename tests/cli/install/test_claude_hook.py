@@ -335,6 +335,35 @@ def test_a_session_that_was_killed_is_told_nothing(home: Home) -> None:
     assert len(unread(home)) == 1
 
 
+@pytest.mark.requirement("inbox:after-hand-over")
+@pytest.mark.parametrize("flags", [(), ("--wait",)], ids=["stop", "wait"])
+def test_what_nobody_took_from_the_pipe_of_a_hook_stays_unread(
+    home: Home, flags: tuple[str, ...]
+) -> None:
+    """The session was killed while its hook spoke; the hook lives on."""
+    run = spawn(home, "echo 42 files", "count")
+    ended(home, run)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "subagents", "hook", "stop", *flags],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=home.work,
+        env=home.env(INTERACTIVE),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdin.write(given(home).encode())
+    process.stdin.close()
+    process.wait(BOUND_S)
+    assert b"42 files" in (process.stderr if flags else process.stdout).read()
+    process.stdout.close()
+    process.stderr.close()
+
+    assert unread(home) == [f"{run}:announce"]
+
+
 @pytest.mark.requirement("hook:wake:daemon-restart")
 def test_a_wait_survives_the_daemons_death_and_brings_it_back(home: Home) -> None:
     task, file = gate(home, "gate")

@@ -6,7 +6,7 @@ restarted in between. The protocol is spoken by the ``mcp`` package, which takes
 sends while its client still begins (docs/decisions/0042), and in the background when an agent
 program is started, which asks a second later.
 
-What an answer carries is consumed when the answer has left (docs/decisions/0015). A client that
+What an answer carries is consumed when its client has read it (docs/decisions/0015). A client that
 says ``X-Subagents-Ack: explicit`` acknowledges by itself and keeps its connection open until it
 has; whatever it has not acknowledged when it goes is released at once, also when it was killed.
 """
@@ -26,6 +26,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from subagents.api.answers.waking import Waker
+from subagents.api.calls import hand_over
 from subagents.api.calls.auth import Caller, note_if_refused
 from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, disconnected, status_of
 from subagents.api.calls.services import Services
@@ -37,8 +38,6 @@ from subagents.ports import Batch
 log = logging.getLogger(__name__)
 
 BODY_BYTES_MAX: Final = SPAWN_BODY_BYTES_MAX
-UNREAD_S: Final = 60.0
-"""How long a client that acknowledges by itself may take; its lease is over then, too."""
 SERVER_ERROR: Final = -32000
 """JSON-RPC leaves this number to servers; ours say what is wrong in ``data``."""
 CALL_ID_CHARS_MAX: Final = 200
@@ -189,16 +188,18 @@ async def _serve(app: App, exchange: Exchange, scope: Scope, receive: Receive, s
         await app(scope, line.receive, line.send)
         exchange.is_over = True
         if line.is_answered and exchange.offered:
-            await _settle(exchange, line)
+            await _settle(exchange, line, scope)
     finally:
         exchange.is_over = True
         exchange.release()
         await line.end()
 
 
-async def _settle(exchange: Exchange, line: "_Line") -> None:
+async def _settle(exchange: Exchange, line: "_Line", scope: Scope) -> None:
     if exchange.client_acknowledges:
         await line.until_gone(exchange.services)
+        return
+    if not await line.is_taken(scope, exchange.services):
         return
     offered = list(exchange.offered)
     await exchange.services.engine.acknowledge(offered, reader=exchange.caller.reader)
@@ -236,9 +237,10 @@ class _Line:
         await asyncio.sleep(0)
         self._is_held = True
         self.is_answered = not self._is_gone
-        if self._exchange.client_acknowledges:
-            return
-        await self.end()
+
+    async def is_taken(self, scope: Scope, services: Services) -> bool:
+        """Whether the client read the answer before it left."""
+        return await hand_over.is_taken(scope, self._receive, services.stopping)
 
     async def until_gone(self, services: Services) -> None:
         """Return when the client has left, its lease is over, or the daemon stops."""
@@ -246,7 +248,7 @@ class _Line:
         stopping = asyncio.create_task(services.stopping.wait())
         try:
             await asyncio.wait(
-                (leaving, stopping), timeout=UNREAD_S, return_when=asyncio.FIRST_COMPLETED
+                (leaving, stopping), timeout=hand_over.UNREAD_S, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
             for task in (leaving, stopping):

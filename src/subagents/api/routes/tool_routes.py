@@ -5,11 +5,10 @@ refuses answers 200 with ``isError``, as over MCP; only a call that reached no t
 document.
 
 An answer names the messages it hands over in ``offered``. They are leased to the reader until it
-acknowledges them (``POST /v1/inbox/ack``), or consumed when the answer has left, for a client that
-says ``X-Subagents-Ack: auto`` (docs/decisions/0015).
+acknowledges them (``POST /v1/inbox/ack``); a client that says
+``X-Subagents-Ack: auto`` consumes them by reading the answer (docs/decisions/0015).
 """
 
-import asyncio
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,11 +25,11 @@ from subagents.api.calls.call import (
     SPAWN_BODY_BYTES_MAX,
     answer,
     body_of,
-    disconnected,
     path_part,
     query_of,
     while_connected,
 )
+from subagents.api.calls.hand_over import is_taken
 from subagents.api.calls.services import Services, services_of
 from subagents.api.tools.tool import Call, Tool
 from subagents.api.tools.tool_registry import call_tool, visible
@@ -127,7 +126,7 @@ def _call_id_of(request: Request) -> str | None:
 
 
 class Handover(Response):
-    """An answer whose messages are consumed once it has left, and given back when it could not."""
+    """An answer whose messages are consumed once it was read, and given back when it was not."""
 
     media_type = "application/json"
 
@@ -140,23 +139,16 @@ class Handover(Response):
         self._offered = offered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        del scope
-        leaving = asyncio.create_task(disconnected(receive))
-        reader = self._caller.reader
+        reader, services = self._caller.reader, self._services
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            # Two pieces: the transport takes the second when it has room again after the first.
             await send(_piece(bytes(self.body)))
-            await send(_piece(b""))
-            await asyncio.sleep(0)
-            if not leaving.done():
-                await self._services.engine.acknowledge(self._offered, reader=reader)
+            if await is_taken(scope, receive, services.stopping):
+                await services.engine.acknowledge(self._offered, reader=reader)
                 self._offered = ()
             await send(_piece(b"", is_last=True))
         finally:
-            leaving.cancel()
-            await asyncio.gather(leaving, return_exceptions=True)
-            self._services.engine.release(self._offered, reader=reader)
+            services.engine.release(self._offered, reader=reader)
 
 
 def _piece(data: bytes, *, is_last: bool = False) -> Message:

@@ -31,6 +31,7 @@ from subagents.api.server.daemon_log import writing_log
 from subagents.api.server.metrics import watching_loop
 from subagents.api.server.tcp import TcpGuard, bound, operator_token
 from subagents.api.server.tcp_protocol import BoundedProtocol
+from subagents.api.server.watched_protocol import WatchedProtocol
 from subagents.api.supervisor.supervisor_socket import SupervisorServer
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
@@ -259,7 +260,7 @@ class _Server(uvicorn.Server):
         self.servers = [again]
 
 
-class SameUserProtocol(HttpToolsProtocol):
+class SameUserProtocol(WatchedProtocol):
     """Serves only processes of our own user.
 
     The socket is 0600 in a 0700 directory already; this also holds when somebody changed that. On

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from typing import Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from subagents.api.server.watched_protocol import WatchedProtocol
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class HeadRefusedError(Exception):
     """The head is larger than a request may have; ends the parsing of it."""
 
 
-class BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(WatchedProtocol):
     """Serves what stays within the limits of this module."""
 
     _is_refused = False

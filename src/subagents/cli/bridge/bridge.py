@@ -9,11 +9,7 @@ next line, or a moment later. Until then the connection of its request stays ope
 takes its end, also by SIGKILL, as "nobody read this".
 """
 
-import fcntl
 import os
-import stat
-import struct
-import termios
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -44,6 +40,7 @@ from subagents.cli.bridge.daemon_link import RECONNECT_S, SILENCE_S, Daemon, say
 from subagents.cli.bridge.handshake import Handshake
 from subagents.cli.bridge.handshake_check import HandshakeCheck
 from subagents.client.transport import Connection, Gone, request
+from subagents.unread import unread_bytes
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 CALLS_MAX: Final = 256
@@ -51,7 +48,6 @@ CALLS_MAX: Final = 256
 LIVES_ON_S: Final = 0.3
 """A client that is there so long after it took an answer has kept it."""
 UNAVAILABLE: Final = 503
-_NUMBER: Final = struct.Struct("i")
 END_GRACE_S: Final = 5.0
 """When the input ends, calls that only ask have so long to be answered: a pipe ends at once."""
 
@@ -449,22 +445,3 @@ class Bridge:
             raise Gone("it cannot write now", was_sent=True)
         if acknowledged.status >= 400:
             say(f"messages could not be acknowledged: HTTP {acknowledged.status}")
-
-
-def unread_bytes(descriptor: int) -> int:
-    """Bytes in the pipe or socket ``descriptor`` that its reader has not read; 0 = all, or unknown.
-
-    Clients give their servers a pipe or a pair of sockets; both keep count. Where nobody counts (a
-    file, a terminal, another system) everything written is taken to be read.
-    """
-    try:
-        kind = os.fstat(descriptor).st_mode
-        # A pipe tells what is in it, a socket what the peer has not taken from it.
-        asked = termios.FIONREAD if stat.S_ISFIFO(kind) else termios.TIOCOUTQ
-        if not stat.S_ISFIFO(kind) and not stat.S_ISSOCK(kind):
-            return 0
-        found = fcntl.ioctl(descriptor, asked, bytes(_NUMBER.size))
-    except OSError:
-        return 0
-    (count,) = _NUMBER.unpack(found)
-    return int(count)

@@ -10,17 +10,16 @@ a turn, because Claude Code has two kinds of sessions:
   wakes it. It leaves what is new to others for a moment, and altogether what a call under way
   waits for: the session would see it twice.
 
-Each message goes to one reader, whichever that is, and counts as read only after
-it was written. A question stays unread until somebody answers it, so a file remembers for each
-session what it was told. Nothing here starts a daemon that was not running, and no failure ends
-with code 2, which would be taken for news.
+Each message goes to one reader, whichever that is, and counts as read only after Claude Code has
+taken it from the pipe. A question stays unread until somebody answers it, so a file remembers for
+each session what it was told. Nothing here starts a daemon that was not running, and no failure
+ends with code 2, which would be taken for news.
 """
 
 import contextlib
 import fcntl
 import os
 import re
-import select
 import signal
 import sys
 import time
@@ -49,6 +48,7 @@ from subagents.errors import (
     Unavailable,
 )
 from subagents.text import harmless, one_line, parse_duration
+from subagents.unread import is_heard, is_read_within
 
 EXIT_NEWS: Final = 2
 """To Claude Code: put what is on stderr before the model."""
@@ -60,6 +60,8 @@ TIMEOUT_S: Final = 5.0
 START_S: Final = 2.5
 """Of everything at a session's start, so that nobody waits for a daemon that is stuck."""
 POLL_S: Final = 1.0
+READ_S: Final = 2.0
+"""For Claude Code to read what was written; it takes milliseconds, unless it was killed."""
 HEAD_START_MS: Final = 2_000
 """So old a message must be before the background takes it."""
 AWAY_S: Final = 30.0
@@ -242,8 +244,9 @@ class Session:
             return EXIT_OK
         output.document(decision(news(taken, self._left(taken)), os.environ.get("AI_AGENT", "")))
         sys.stdout.flush()
-        self._memory.blocks += 1
-        self._taken(taken)
+        if is_read_within(sys.stdout.fileno(), READ_S):
+            self._memory.blocks += 1
+            self._taken(taken)
         return EXIT_OK
 
     def wake(self, due: float) -> int:
@@ -259,7 +262,8 @@ class Session:
                 return EXIT_OK
             sys.stderr.write(news(taken, self._left(taken)))
             sys.stderr.flush()
-            self._taken(taken)
+            if is_read_within(sys.stderr.fileno(), READ_S):
+                self._taken(taken)
             return EXIT_NEWS
 
     def welcome(self) -> str:
@@ -272,7 +276,8 @@ class Session:
     def _wait(self, due: float) -> list[Message]:
         away_since: float | None = None
         has_begun = False
-        while time.monotonic() < due and _is_heard():
+        # A session that was killed must not be told anything.
+        while time.monotonic() < due and is_heard(sys.stderr.fileno()):
             try:
                 self._recall()
                 fresh = self._fresh()
@@ -368,13 +373,6 @@ class Session:
 def _is_worth_a_turn(message: Message) -> bool:
     """A build that passed is read with the next news; nobody is woken, or kept up, for it."""
     return message.kind != MessageKind.ALERT or is_urgent(message.id)
-
-
-def _is_heard() -> bool:
-    """Whether somebody still reads stderr: a session that was killed must not be told anything."""
-    watch = select.poll()
-    watch.register(sys.stderr.fileno(), 0)
-    return not any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
 
 
 def _forget_old(folder: Path) -> None:

@@ -1,0 +1,82 @@
+"""Whether the client of a call has taken its answer, for messages that are consumed with it.
+
+An answer that was written is not yet handed over: it lies in a socket, and a client that is killed
+takes it along. The daemon waits until the client has read it, and a client that goes without having
+read all of it resets the connection.
+"""
+
+import asyncio
+from typing import Final
+
+from starlette.types import Receive, Scope
+
+from subagents.api.calls.call import disconnected
+from subagents.unread import Socket, is_heard, unread_at
+
+WIRE: Final = "wire"
+"""Under this name a request's state holds its ``Wire``."""
+UNREAD_S: Final = 60.0
+"""How long a client may take to read; the lease of what is offered to it is over then, too."""
+_PAUSE_S: Final = 0.001
+_PAUSE_S_MAX: Final = 0.05
+
+
+class Wire:
+    """One connection, as far as it is known what its client has read.
+
+    Args:
+        transport: Of the connection.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._socket: Socket | None = transport.get_extra_info("socket")
+        self.was_reset = False
+        """The client went with bytes unread, or the connection broke."""
+
+    @property
+    def is_sent(self) -> bool:
+        """Nothing waits in our own memory."""
+        return self._transport.get_write_buffer_size() == 0
+
+    @property
+    def unread(self) -> int:
+        """Bytes that the client has not read; 0 = it has read all, or nobody knows."""
+        return 0 if self._socket is None or self._socket.fileno() < 0 else unread_at(self._socket)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the client's end is open; what lay unread in a closed one counts no more."""
+        return self._socket is None or self._socket.fileno() < 0 or is_heard(self._socket.fileno())
+
+
+async def is_taken(scope: Scope, receive: Receive, stopping: asyncio.Event) -> bool:
+    """Wait until the client has read what was sent; False = it went before, or did not in time.
+
+    Args:
+        scope: Of the request, whose answer was sent but not completed.
+        receive: Of the request; used up by this.
+        stopping: The daemon's.
+    """
+    wire = scope.get("state", {}).get(WIRE)
+    leaving = asyncio.ensure_future(disconnected(receive))
+    ending = asyncio.ensure_future(stopping.wait())
+    due, pause_s = asyncio.get_running_loop().time() + UNREAD_S, _PAUSE_S
+    try:
+        await asyncio.sleep(0)  # whoever listens learns that the client went, if it did
+        if not isinstance(wire, Wire):
+            return not leaving.done()
+        while not leaving.done():
+            if wire.is_sent and not wire.unread and wire.is_there:
+                break
+            if ending.done() or asyncio.get_running_loop().time() >= due:
+                return False
+            await asyncio.wait(
+                {leaving, ending}, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+        return wire.is_sent and not wire.was_reset
+    finally:
+        for task in (leaving, ending):
+            task.cancel()
+        await asyncio.gather(leaving, ending, return_exceptions=True)

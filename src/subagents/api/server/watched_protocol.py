@@ -1,0 +1,23 @@
+"""HTTP on one connection, of which a call can ask whether its client has read the answer."""
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from subagents.api.calls.hand_over import WIRE, Wire
+
+
+class WatchedProtocol(HttpToolsProtocol):
+    """Puts the ``Wire`` of its connection into each request's state."""
+
+    _wire: Wire | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
+        self._wire = Wire(transport)
+        self.app_state = {**self.app_state, WIRE: self._wire}
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._wire is not None:
+            self._wire.was_reset = exc is not None
+        super().connection_lost(exc)
