@@ -1,6 +1,7 @@
 """The stdio bridge with real processes: it outlives the daemon, and loses and doubles nothing."""
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.bridge_client import (
+    MODERN,
     PROGRAM,
     BridgeProcess,
     bridge,
@@ -27,7 +29,12 @@ from subagents.cli.bridge.bridge import END_GRACE_S
 from subagents.cli.bridge.bridge_rpc import REPEATABLE_TOOLS
 from subagents.config.paths import session_name
 from subagents.domain.run.events import AnnouncementConsumed
+from subagents.unread import unread_bytes
 
+ERA = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 each_era = pytest.mark.parametrize("era", ["legacy", "auto"])
 
 
@@ -139,6 +146,44 @@ def test_what_a_killed_client_cannot_have_kept_goes_to_the_next_session_at_once(
             until_consumed(home, run_id)
             assert completed(client.call("sessions_wait", timeoutSeconds=0)) == []
         assert consumed(home, run_id) == 1
+
+
+@pytest.mark.requirement("mcp:bridge:acknowledges", "inbox:after-hand-over")
+@pytest.mark.parametrize("killed", ["client", "bridge"])
+def test_an_answer_that_was_half_written_when_one_of_both_was_killed_is_not_lost(
+    tmp_path: Path, killed: str
+) -> None:
+    """The pipe is full, so the bridge stands between having the results and handing them over."""
+    with live_home(tmp_path) as home:
+        run_ids = [home.spawn(f"head -c 3000 /dev/zero | tr '\\0' {each}") for each in "abcd"]
+        for run_id in run_ids:
+            home.until_phase(run_id, "completed")
+        with subprocess.Popen(
+            [PROGRAM, "mcp", "--session", "main"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(home),
+            cwd=home.work,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            pipe = process.stdout.fileno()
+            room = fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+            call = {"name": "sessions_wait", "arguments": {"until": "all"}, "_meta": ERA}
+            request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            until(lambda: unread_bytes(pipe) == room, what="a full pipe")
+            if killed == "bridge":
+                process.kill()
+            process.stdin.close()
+            process.stdout.close()
+        # Its lease would have been a minute.
+        until(
+            lambda: {*home.wait(*run_ids)["messages"]} == {f"{each}:announce" for each in run_ids},
+            what="all of them offered again",
+            within_s=20,
+        )
 
 
 @pytest.mark.requirement("mcp:bridge:acknowledges")
