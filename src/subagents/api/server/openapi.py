@@ -194,8 +194,7 @@ HEADERS: Final[Mapping[str, tuple[str, Schema]]] = {
         {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARS_MAX},
     ),
     "X-Subagents-Ack": (
-        "When what the answer hands over counts as read: when it is acknowledged, or when the "
-        "client has read the answer from its socket.",
+        "When what is handed over counts as read: acknowledged, or read from the socket.",
         {"type": "string", "enum": ["explicit", "auto"], "default": "explicit"},
     ),
     "X-Subagents-Call-Id": (
