@@ -214,7 +214,7 @@ CALLERS: Final = (
 
 
 @contextmanager
-def place_of(root: Path, *, bubblewrap: bool) -> Iterator[Place]:
+def place_of(root: Path, *, bubblewrap: bool = True, started: bool = True) -> Iterator[Place]:
     """Everything there for the length of the block; ``root`` is not below /tmp."""
     env = {} if bubblewrap else {"PATH": _without_bubblewrap(root / "bin")}
     reached: set[str] = set()
@@ -230,7 +230,7 @@ def place_of(root: Path, *, bubblewrap: bool) -> Iterator[Place]:
             'access = "write"\n'
         )
         text = "".join(config)
-        with live_home(root, config=text, env=env) as home:
+        with live_home(root, config=text, env=env, started=started) as home:
             (home.work / "there.txt").write_text(f"{SECRET}\n")
             yield Place(home, model, root, port, reached)
 
@@ -321,6 +321,16 @@ def measure(caller: Caller, place: Place) -> Row:
         Use("sessions_wait", {"until": "all", "timeoutSeconds": 120}),
         Say("all over"),
     ]
+    call(caller, place)
+    rows = {row["label"]: row for row in place.home.get("/v1/runs")["runs"]}
+    if not rows:
+        return dict.fromkeys(names, "no spawn")
+    place.home.finish(*(row["runId"] for row in rows.values()))
+    return {name: _found(place, name, rows.get(f"w-{name}")) for name in names}
+
+
+def call(caller: Caller, place: Place) -> None:
+    """Run the caller to its end; its model follows the script ``caller``."""
     env = {
         **{k: v for k, v in os.environ.items() if k in {"PATH", "LANG", "TERM", "USER"}},
         "HOME": str(place.home.root),
@@ -348,11 +358,6 @@ def measure(caller: Caller, place: Place) -> Row:
         timeout=CALL_S,
         check=False,
     )
-    rows = {row["label"]: row for row in place.home.get("/v1/runs")["runs"]}
-    if not rows:
-        return dict.fromkeys(names, "no spawn")
-    place.home.finish(*(row["runId"] for row in rows.values()))
-    return {name: _found(place, name, rows.get(f"w-{name}")) for name in names}
 
 
 def _found(place: Place, name: str, row: Document | None) -> frozenset[str] | str:
@@ -422,7 +427,6 @@ def main(arguments: list[str]) -> int:
     wanted = [each for each in arguments if not each.startswith("-")]
     rows: dict[str, Row] = {}
     worse: list[str] = []
-    begun = time.monotonic()
     bare = "--without-bubblewrap" in arguments
     for caller in CALLERS:
         if not caller.is_here() or (wanted and caller.name not in wanted):
@@ -436,8 +440,7 @@ def main(arguments: list[str]) -> int:
         text = PAGE.read_text()
         head, _, rest = text.partition(BEGIN)
         after = rest.partition(END)[2]
-        took = f"\nMeasured on {when}, in {time.monotonic() - begun:.0f} s.\n"
-        PAGE.write_text(f"{head}{BEGIN}\n{table(rows)}{took}{END}{after}")
+        PAGE.write_text(f"{head}{BEGIN}\n{table(rows)}\nMeasured on {when}.\n{END}{after}")
     sys.stdout.write("\n".join(worse) + "\n")
     return int(bool(worse))
 

@@ -57,7 +57,7 @@ def kept(rows: dict[str, dict[str, str]]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Print (and with ``--write`` keep) the rows of the named programs, or of all."""
+    """Print (and with ``--write`` keep, each when it is there) the rows of these, or of all."""
     wanted = [each for each in arguments if not each.startswith("-")] or list(SETUPS)
     rows: dict[str, dict[str, str]] = {}
     for name in wanted:
@@ -71,8 +71,8 @@ def main(arguments: list[str]) -> int:
         lines = [f"{name} {version_of(name)}", *(f"  {c}: {t}" for c, t in rows[name].items())]
         sys.stdout.write("\n".join(lines) + "\n")
         sys.stdout.flush()
-    if "--write" in arguments:
-        kept(rows)
+        if "--write" in arguments:
+            kept(rows)
     return int(any("FAILED" in text for cells in rows.values() for text in cells.values()))
 
 
