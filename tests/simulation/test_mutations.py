@@ -10,7 +10,7 @@ from tests.simulation.simulator import simulate
 
 from subagents.domain.lifecycle import accounting
 from subagents.domain.lifecycle import reduce as lifecycle
-from subagents.domain.rules import delivery_route as routing
+from subagents.domain.rules import delivery_policy as routing
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.run import spending
 from subagents.domain.run.effects import Transition

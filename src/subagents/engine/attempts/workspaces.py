@@ -41,7 +41,7 @@ LOOK_AGAIN_MS: Final = 3_600_000
 """A worktree of a pruned run that has changes is checked again after so long."""
 
 
-class Place(Value, frozen=True):
+class PlannedWorkspace(Value, frozen=True):
     """Where a run will work."""
 
     cwd: str
@@ -68,7 +68,7 @@ class Workspaces:
 
     async def plan(
         self, spec: RunSpec, cwd: str, *, run_id: RunId, label: str, previous: Run | None
-    ) -> Place:
+    ) -> PlannedWorkspace:
         """Where a run that wants to work in ``cwd`` will do so.
 
         Args:
@@ -83,16 +83,16 @@ class Workspaces:
         """
         before = None if previous is None else previous.resolved
         if before is not None and before.worktree is not None and cwd == before.cwd:
-            return Place(cwd=cwd, tree=before.worktree)
+            return PlannedWorkspace(cwd=cwd, tree=before.worktree)
         if spec.isolation is Isolation.NONE:
-            return Place(cwd=cwd)
+            return PlannedWorkspace(cwd=cwd)
         if self._worktrees is None:
             raise UsageError(
                 f'isolation "{spec.isolation}" is not available here',
                 details={"field": "isolation"},
             )
         planned: Planned = await self._worktrees.plan(cwd, run_id=run_id, label=label)
-        return Place(cwd=planned.cwd, tree=planned.tree, warnings=planned.warnings)
+        return PlannedWorkspace(cwd=planned.cwd, tree=planned.tree, warnings=planned.warnings)
 
     async def prepare(self, run: Run) -> None:
         """Make the place of the run's newest attempt ready; safe to repeat.

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from subagents.domain.rules import delivery_route
+from subagents.domain.rules import delivery_policy
 from subagents.domain.run.outcome import (
     DeferReason,
     Deferred,
@@ -58,7 +58,7 @@ class Deliveries:
             # The session that asked is gone: the message goes to whoever asked for *it*.
             self._ledger.move_inbox(run.requester, target)
         requester = self._requester(target)
-        route = delivery_route.route(run)
+        route = delivery_policy.route(run)
         outcome, tried = await self._outcome(run, target, requester, route)
         return DeliveryTry(
             at_ms=self._clock.now_ms(),
@@ -85,11 +85,11 @@ class Deliveries:
         return None if run_id is None else self._ledger.published.get(run_id)
 
     async def _outcome(
-        self, run: Run, target: SessionKey, requester: Run | None, route: delivery_route.Route
+        self, run: Run, target: SessionKey, requester: Run | None, route: delivery_policy.Route
     ) -> tuple[DeliveryOutcome, tuple[str, ...]]:
         if run.announcement_consumed_ms is not None:
             return Delivered(path=DeliveryPath.PULLED), ("consumed-already",)
-        skipped = delivery_route.skip_reason(run)
+        skipped = delivery_policy.skip_reason(run)
         if skipped is not None:
             return skipped, ()
         tried: list[str] = []

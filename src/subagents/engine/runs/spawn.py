@@ -45,7 +45,7 @@ from subagents.domain.run.values import (
     replace,
 )
 from subagents.engine.attempts.shared_spending import SharedSpending
-from subagents.engine.attempts.workspaces import Place, Workspaces
+from subagents.engine.attempts.workspaces import PlannedWorkspace, Workspaces
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs import grants, session_chain
 from subagents.engine.runs.dependencies import (
@@ -462,7 +462,7 @@ class Spawner:
 
     async def _place(
         self, spec: RunSpec, cwd: str, run_id: RunId, label: str, previous: Run | None
-    ) -> Place:
+    ) -> PlannedWorkspace:
         """Where the run works: in ``cwd``, or in a worktree of its own, made when it starts."""
         before = None if previous is None else previous.resolved
         is_same_tree = before is not None and before.worktree is not None and cwd == before.cwd

@@ -198,7 +198,7 @@ class Verifier:
             await self._run(batch)
         return batch.settled()
 
-    async def _run(self, batch: "_Work") -> None:
+    async def _run(self, batch: "_Abandonable") -> None:
         """As long as it takes, at most its time limit."""
         work = asyncio.ensure_future(self._off_loop(batch.run))
         try:
@@ -262,7 +262,7 @@ def _command_environment(marker_env: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.defpath, **kept, **marker_env}
 
 
-class _Work(Protocol):
+class _Abandonable(Protocol):
     """Runs on a thread; told from the loop, which may not wait, when its time is over."""
 
     limit_ms: int
