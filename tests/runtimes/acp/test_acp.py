@@ -7,6 +7,8 @@ import pytest
 from tests.runtimes.acp.acp_folds import DIALECT, of_agent, opening
 
 from subagents.config.programs.versions_seen import newest_seen
+from subagents.domain.rules.budgets.budgets import Overshoot, overshoot
+from subagents.domain.run.spec import Budget
 from subagents.errors import UsageError
 
 
@@ -31,6 +33,26 @@ def test_an_agent_of_the_table_is_started_with_its_arguments_wherever_it_is(tmp_
     assert by_path.argv == (str(found), "--acp", "--skip-trust")
     assert named.argv[1:] == ("x.js", "--acp", "--skip-trust", "--debug", "-m", "m1")
     assert by_path.env["GEMINI_CLI_NO_RELAUNCH"] == "true"
+
+
+@pytest.mark.requirement("budget:honest-receipt")
+@pytest.mark.parametrize(
+    ("agent", "bound"),
+    [
+        ("claude-agent-acp", Overshoot.ONE_TURN),
+        ("codex-acp", Overshoot.ONE_TURN),
+        ("gemini", Overshoot.ONE_TURN),
+        ("qwen", Overshoot.ONE_REQUEST),
+        ("opencode", Overshoot.UNBOUNDED),
+        ("goose", Overshoot.UNBOUNDED),
+    ],
+)
+def test_how_exactly_a_budget_is_kept_is_what_was_measured_of_the_agent(
+    agent: str, bound: Overshoot
+) -> None:
+    abilities = DIALECT.abilities_of({"agent": agent})
+
+    assert overshoot(Budget(max_tokens=10_000), abilities) is bound
 
 
 @pytest.mark.requirement("acp:start:missing")

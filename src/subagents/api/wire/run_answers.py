@@ -673,8 +673,8 @@ class SpawnReceipt(Receipt, frozen=True, kw_only=True):
     workspace: Workspace | None = None
     """Its worktree; null = none."""
     overshoot: str | None = None
-    """By how much its own worker can overspend a budget of tokens or cost: `none`, `one_request`
-    or `unbounded`; null = it has none."""
+    """By how much its own worker can overspend a budget of tokens or cost: `none`, `one_request`,
+    `one_turn` or `unbounded`; null = it has none."""
     note: str | None = None
     """What happens next."""
 

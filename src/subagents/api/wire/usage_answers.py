@@ -79,5 +79,5 @@ class BudgetUse(BudgetState, frozen=True, kw_only=True):
     """Of each limit."""
     overshoot: str | None = None
     """By how much the run's own worker can overspend tokens and cost: `none`, `one_request` (the
-    one whose answer reaches the limit, and one sent before the stop) or `unbounded`; null =
-    neither is limited."""
+    one whose answer reaches the limit, and one sent before the stop), `one_turn` (all its requests)
+    or `unbounded`; null = neither is limited."""

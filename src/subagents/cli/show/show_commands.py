@@ -37,6 +37,7 @@ EVENTS_PAGE: Final = 500
 OVERSHOOT: Final = {
     "none": " (no request starts that could cross it)",
     "one_request": " (can be overspent by one request)",
+    "one_turn": " (can be overspent by one turn)",
     "unbounded": " (its worker reports no usage)",
 }
 EVENT_TEXT_CHARS_MAX: Final = 100

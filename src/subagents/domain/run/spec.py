@@ -340,6 +340,8 @@ class Abilities(Value, frozen=True):
     """Takes ``model`` and ``thinking``; others refuse a spawn that names them."""
     holds: bool = False
     """Asks before each request to its model, so that none can cross a budget."""
+    usage_by_turn: bool = False
+    """Usage is reported at the end of a turn, not after each answer of the model."""
 
 
 class PlanBudget(Value, frozen=True):

@@ -80,6 +80,7 @@ class AcpDialect:
             resume=facts.resumes,
             scope_tools=facts.scope is not ScopeMeans.NONE,
             usage=facts.tokens is not TokenSource.UNKNOWN,
+            usage_by_turn=facts.tokens in {TokenSource.TURN, TokenSource.QUOTA},
             model=facts.takes_model,
         )
 

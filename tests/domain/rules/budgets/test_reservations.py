@@ -142,6 +142,11 @@ def test_a_receipt_says_which_limit_cannot_hold_on_a_runtime() -> None:
     after = reservations.warning(both, runtime="claude", abilities=Abilities(usage=True))
     assert after is not None
     assert "answer that reaches it" in after
+    late = reservations.warning(
+        both, runtime="acp", abilities=Abilities(usage=True, usage_by_turn=True)
+    )
+    assert late is not None
+    assert "overspent by a whole turn" in late
     tokens = replace(both, budget=Budget(max_tokens=10))
     exact = Abilities(usage=True, holds=True)
     assert reservations.warning(tokens, runtime="llm", abilities=exact) is None

@@ -47,6 +47,8 @@ class Overshoot(StrEnum):
     ONE_REQUEST = "one_request"
     """Its usage is read after each answer: by the one that reaches the budget, with its context,
     and by a request that its program sent before it is stopped."""
+    ONE_TURN = "one_turn"
+    """Its usage is read when a turn ends, with all that was asked of the model in it."""
     UNBOUNDED = "unbounded"
     """Nobody reports what it uses."""
 
@@ -57,7 +59,9 @@ def overshoot(budget: Budget | None, abilities: Abilities) -> Overshoot | None:
         return None
     if not abilities.usage:
         return Overshoot.UNBOUNDED
-    return Overshoot.NONE if abilities.holds else Overshoot.ONE_REQUEST
+    if abilities.holds:
+        return Overshoot.NONE
+    return Overshoot.ONE_TURN if abilities.usage_by_turn else Overshoot.ONE_REQUEST
 
 
 # -- how much of it is used ---------------------------------------------------------------------

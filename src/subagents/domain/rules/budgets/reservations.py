@@ -230,6 +230,11 @@ def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
             "answer that reaches it, with its whole context, and by a request that was sent before "
             "the program is stopped"
         )
+    if exactness is budgets.Overshoot.ONE_TURN:
+        return (
+            f'runtime "{runtime}" reports usage at the end of a turn: {named} can be overspent by '
+            "a whole turn, however many requests it makes (maxSeconds holds everywhere)"
+        )
     if budget.max_cost_usd is not None:
         return (
             "maxCostUsd holds only for models whose price is known; without one the cost is "
