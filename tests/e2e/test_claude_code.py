@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -254,6 +255,33 @@ def commands(claude: ClaudePlace) -> list[list[bytes]]:
 
 
 # -- killed and resumed ---------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("mcp:bridge:acknowledges", "inbox:after-hand-over")
+def test_what_counts_as_read_is_in_the_transcript_of_a_session_that_is_killed_then(
+    tmp_path: Path,
+) -> None:
+    """It is asked for nothing more: the bridge saw it live on, and the model still thinks."""
+    places: list[ClaudePlace] = []
+    is_read, is_gone = threading.Event(), threading.Event()
+
+    def thinks(_: Conversation) -> Turn:
+        until(lambda: not unread(places[0]), what="the answer is read")
+        is_read.set()
+        is_gone.wait(BOUND_S)
+        return Say("too late")
+
+    script: Script = [spawn("echo 6 7 | tr ' ' x", "one"), wait_for_all, thinks]
+    with place(tmp_path, {"delegate": script}) as claude:
+        places.append(claude)
+        process = claude.start("script:delegate")
+        assert is_read.wait(BOUND_S)
+        process.kill()
+        process.communicate(timeout=BOUND_S)
+        is_gone.set()
+        kept = Path(claude.env["CLAUDE_CONFIG_DIR"], "projects").rglob("*.jsonl")
+        lines = [line for file in kept for line in file.read_text().splitlines()]
+        assert any("tool_result" in line and "6x7" in line for line in lines), lines
 
 
 @pytest.mark.requirement("claude:resumed-finds-inbox")
