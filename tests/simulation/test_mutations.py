@@ -14,11 +14,19 @@ from subagents.domain.rules import delivery_policy as routing
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.run import spending
 from subagents.domain.run.effects import Transition
-from subagents.domain.run.events import Alerted, Event, TokenIssued
+from subagents.domain.run.events import (
+    Alerted,
+    ChecksPassed,
+    Event,
+    TokenIssued,
+    VerificationFinished,
+)
+from subagents.domain.run.outcome import Verdict, Verification
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.domain.text import announcement
+from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.kernel import cascade
@@ -330,6 +338,35 @@ def does_not_verify_after_a_restart(patch: pytest.MonkeyPatch) -> None:
         async def verify(self: Any, run: Run, number: int) -> Event | None:
             fresh = self._ledger.epoch == FIRST_EPOCH or run.phase is not Phase.VERIFYING
             return await original(self, run, number) if fresh else None
+
+        return verify
+
+    wrap(patch, Outbox, "_verify", make)
+
+
+@mutation
+def asks_no_judge_after_a_restart(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def start(self: Any, run: Run, number: int) -> Event | None:
+            fresh = self._ledger.epoch == FIRST_EPOCH
+            return original(self, run, number) if fresh else None
+
+        return start
+
+    wrap(patch, Judges, "start", make)
+
+
+@mutation
+def takes_checks_for_the_judges_word(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        async def verify(self: Any, run: Run, number: int) -> Event | None:
+            found = await original(self, run, number)
+            if not isinstance(found, ChecksPassed):
+                return found  # type: ignore[no-any-return]
+            passed = Verification(verdict=Verdict.PASSED, checks=found.checks)
+            return VerificationFinished(
+                at_ms=found.at_ms, attempt=found.attempt, verification=passed
+            )
 
         return verify
 

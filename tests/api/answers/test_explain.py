@@ -38,8 +38,8 @@ from subagents.domain.run.run import (
     Request,
 )
 from subagents.domain.run.signals import ReportSeen
-from subagents.domain.run.spec import Artifact, Contract, RunSpec
-from subagents.domain.run.values import RequestId, RunId
+from subagents.domain.run.spec import Artifact, Contract, Judge, RunSpec
+from subagents.domain.run.values import RequestId, RunId, replace
 
 RETRIES = RunSpec(task="work", retry_count=3, retry_delay=4000)
 CHECKED = RunSpec(task="work", verification=Contract(artifacts=(Artifact(path="out"),)))
@@ -59,6 +59,27 @@ FAILED_CHECK = Verification(
 )
 
 
+PASSED_CHECK = (Check(type=CheckType.ARTIFACT, target="out", passed=True),)
+
+
+def asks_a_judge() -> e.Spawned:
+    contract = Contract(
+        artifacts=(Artifact(path="out"),), judge=Judge(agent_id="critic", criteria="good")
+    )
+    event = spawned(RunSpec(task="work", verification=contract))
+    judge = replace(event.resolved, agent_id="critic")
+    return replace(event, resolved=replace(event.resolved, judge=judge))
+
+
+JUDGED = (
+    *(asks_a_judge(), slot(), started(), result(), exited()),
+    e.ChecksPassed(at_ms=2000, attempt=1, checks=PASSED_CHECK),
+    e.ChildSpawned(
+        at_ms=2000, child=Child(run_id=RunId("r-judge"), label="judge of L", judges=1, told=True)
+    ),
+)
+
+
 def delivery(outcome: DeliveryOutcome) -> e.DeliverySettled:
     record = DeliveryTry(
         at_ms=2000,
@@ -74,6 +95,12 @@ def delivery(outcome: DeliveryOutcome) -> e.DeliverySettled:
 
 
 WHY: list[tuple[tuple[e.Event, ...], Phase, str]] = [
+    (JUDGED, Phase.VERIFYING, "1 check passed; agent critic judges it as run r-judge"),
+    (
+        (*JUDGED, e.CancelRequested(at_ms=2000, by="me")),
+        Phase.VERIFYING,
+        "cancelled; its judge, run r-judge, is ending",
+    ),
     (
         (spawned(waits_for=("a", "b")),),
         Phase.WAITING,
@@ -248,6 +275,38 @@ def test_a_failed_contract_is_told_with_its_checks() -> None:
         "verifying (1 artifact)",
         "verification failed: out: is missing",
         "failed: out: is missing; announced to agent:main:main",
+    ]
+
+
+@pytest.mark.requirement("why:steps:judge")
+def test_a_judge_is_told_from_being_asked_to_its_verdict() -> None:
+    verdict = Verification(
+        verdict=Verdict.PASSED,
+        checks=(
+            *PASSED_CHECK,
+            Check(type=CheckType.JUDGE, target="judge (agent critic)", passed=True),
+        ),
+    )
+    settled = e.ChildSettled(at_ms=2000, child=RunId("r-judge"), outcome=OK, result="{}")
+
+    texts = [
+        step.text
+        for step in steps(
+            journal(
+                *JUDGED,
+                settled,
+                e.VerificationFinished(at_ms=2000, attempt=1, verification=verdict),
+            )
+        )
+    ]
+
+    assert "verifying (1 artifact, the judgement of agent critic)" in texts
+    assert texts[-5:] == [
+        "1 check passed; now agent critic judges",
+        "run r-judge judges attempt 1",
+        "judge r-judge completed successfully",
+        "verification passed: 2/2 checks",
+        "completed successfully; announced to agent:main:main",
     ]
 
 

@@ -26,7 +26,7 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.signals import ReportSeen, UsageSeen
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
-from subagents.domain.run.values import RequestId
+from subagents.domain.run.values import RequestId, replace
 
 CHECKED = RunSpec(task="work", verification=Contract(artifacts=(Artifact(path="out"),)))
 LIVE = (spawned(), slot(), started())
@@ -181,6 +181,21 @@ def test_values_of_the_agents_env_appear_in_no_document() -> None:
 
     assert "planted-secret" not in text
     assert '"KEY":"(hidden)"' in text
+
+
+@pytest.mark.requirement("wire:secrets-hidden")
+def test_values_of_a_judges_env_appear_in_no_document_of_the_judged_run() -> None:
+    event = spawned(CHECKED)
+    event = replace(event, resolved=replace(event.resolved, judge=event.resolved, options={}))
+    shown = [
+        document_of(run_building.detail(run_after(event), 0)),
+        *(document_of(event_building.timeline_event(each)) for each in fold(journal(event))),
+    ]
+
+    text = msgspec.json.encode(shown).decode()
+
+    assert "planted-secret" not in text
+    assert '"judge":{"agentId":"quick"' in text
 
 
 @pytest.mark.requirement("wire:detail")

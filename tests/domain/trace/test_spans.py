@@ -3,8 +3,9 @@
 import pytest
 from tests.builders import ME, NOW_MS, RUN, Life, a_contract, a_resolved
 
-from subagents.domain.run.events import AttemptTakenOver, Redelivered
+from subagents.domain.run.events import AttemptTakenOver, ChecksPassed, Redelivered
 from subagents.domain.run.outcome import (
+    OK,
     Delivered,
     DeliveryFailed,
     DeliveryPath,
@@ -141,6 +142,17 @@ def test_the_check_of_a_contract_is_a_span_under_the_attempt_that_it_judged() ->
     assert attempt.end_ms >= check.end_ms
     assert attempt.attributes["error.type"] == "verification_failed"
     assert attempt.attributes["subagents.contract.status"] == "failed"
+
+
+@pytest.mark.requirement("telemetry:verification-span")
+def test_the_time_of_a_judge_belongs_to_the_check() -> None:
+    life = Life.begin(RunSpec(task="do it", verification=a_contract())).start().pass_ms(10).exit()
+    life.apply(ChecksPassed(at_ms=life.at_ms, attempt=1, checks=()))
+    life.pass_ms(40).child().child_ends(OK, "fine").verify(Verdict.PASSED)
+
+    _, check = told(life)
+
+    assert (check.start_ms, check.end_ms) == (NOW_MS + 10, NOW_MS + 50)
 
 
 @pytest.mark.requirement("telemetry:untried")
