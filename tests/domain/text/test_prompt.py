@@ -22,6 +22,7 @@ from subagents.domain.run.spec import (
     Artifact,
     Budget,
     Contract,
+    Judge,
     OnDependencyFailure,
     OnFailure,
     RunSpec,
@@ -254,6 +255,7 @@ def test_every_deliverable_is_one_line_of_the_prompt() -> None:
         must_not_change=("tests/**",),
         commands=("make\ntest",),
         require_completion_report=True,
+        judge=Judge(agent_id="critic", criteria="is it\ngood?"),
     )
 
     assert deliverables(contract) == [
@@ -273,6 +275,7 @@ def test_every_deliverable_is_one_line_of_the_prompt() -> None:
         'something in "src" must change',
         'nothing in "tests/**" may change',
         r'the command "make\ntest" must exit with 0 in the working directory',
+        r'agent "critic" must judge your work good by "is it\ngood?"',
         (
             "your last tool call must be report_completion, or your last message must hold that"
             ' report as text; its status must not be "failed"'

@@ -57,8 +57,10 @@ def test_a_judge_may_do_no_more_than_the_run_that_it_judges(tmp_path: Path) -> N
     async def scenario(world: World) -> None:
         wanted = contract(access=AccessLevel.FULL)
 
-        with pytest.raises(Forbidden, match=r'verification\.judge: access "full"'):
+        with pytest.raises(Forbidden, match=r'judge: access "full" .* the judged run may') as said:
             await world.spawn("writer", verification=wanted, access=AccessLevel.WRITE)
+
+        assert said.value.hint == "leave judge.access out (--judge-access), and it only reads"
 
     in_world(tmp_path, scenario)
 

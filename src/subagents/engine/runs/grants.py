@@ -12,10 +12,10 @@ from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
 from subagents.domain.rules import admission, ceilings
 from subagents.domain.rules.tool_kinds import abroad
-from subagents.domain.run.access import Access, Ceiling, in_words
+from subagents.domain.run.access import Access, AccessLevel, Ceiling, in_words
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Abilities, Judge, Mode, Resolved, RunSpec
-from subagents.domain.run.values import RunId, SessionKey, agent_of, replace
+from subagents.domain.run.values import SessionKey, agent_of, replace
 from subagents.domain.text import judge_task
 from subagents.errors import Forbidden, SubagentsError, UsageError
 from subagents.ports import Bound, Bounded, OffLoop, Runtime, abilities_of, access_of
@@ -153,7 +153,6 @@ class Grants:
         self,
         judge: Judge,
         judged: Resolved,
-        run_id: RunId,
         *,
         parent: Run | None,
         requester: SessionKey,
@@ -175,7 +174,7 @@ class Grants:
                 agent_id,
                 agent,
                 cwd=judged.cwd,
-                found=ceilings.of_run(judged.access, run_id, judged.agent_id),
+                found=_above_judge(judged),
                 may_ask=False,
                 inherited=inherited_tools(judged, agent_id),
                 deny=judged.tools_deny,
@@ -183,6 +182,8 @@ class Grants:
         except SubagentsError as error:
             error.message = f"verification.judge: {error.message}"
             error.args = (error.message,)
+            if isinstance(error, Forbidden) and error.guardrail == ceilings.GUARDRAIL:
+                error.hint = _more_or_less(judge, error.hint)
             raise
         lane = agent.lane or DEFAULT_LANE
         return replace(
@@ -271,6 +272,19 @@ def ceilings_of(
         before = ceilings.of_run(previous.resolved.access, previous.id, agent_id)
         found += [replace(each, below=None) for each in before]
     return found
+
+
+def _above_judge(judged: Resolved) -> list[Ceiling]:
+    found = ceilings.of_run(judged.access, "", judged.agent_id)
+    return [replace(each, source="the judged run") for each in found]
+
+
+def _more_or_less(judge: Judge, hint: str | None) -> str:
+    """The way out of an access that cannot be had."""
+    if judge.access is not AccessLevel.READ:
+        return "leave judge.access out (--judge-access), and it only reads"
+    more = "let the judge do as much as the judged run: judge.access (--judge-access)"
+    return f"{hint}; or {more}" if hint else more
 
 
 def narrowed(access: Access) -> tuple[str, ...]:

@@ -432,7 +432,6 @@ class Spawner:
             judge = await self._grants.judge(
                 spec.verification.judge,
                 resolved,
-                run_id,
                 parent=parent,
                 requester=requester,
                 settings=settings,
