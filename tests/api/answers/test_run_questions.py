@@ -102,3 +102,21 @@ def test_a_yes_in_words_does_not_decide_what_a_run_may_do(tmp_path: Path) -> Non
         await desk.until_phase(run_id, "running")
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cli:answer")
+def test_attention_names_the_no_of_a_question_and_none_of_a_notice(tmp_path: Path) -> None:
+    async def scenario(desk: ToolCaller) -> None:
+        boss = await desk.worker("boss")
+        asked = await desk.home.services.engine.ask(boss.run_id, "drop it?", timeout_s=60)
+        await boss.ok("notify_parent", message="disk full", priority="blocker")
+
+        items = (await desk.home.ok("GET", "/v1/attention"))["items"]
+
+        answer, notice = f"subagents answer {asked.id}", f"subagents answer {boss.run_id}:n1"
+        assert [each["commands"] for each in items if each["requestId"]] == [
+            [f"{answer} TEXT", f"{answer} --decision deny"],
+            [f"{notice} TEXT"],
+        ]
+
+    play(tmp_path, scenario)

@@ -70,7 +70,11 @@ def _answer_commands(run: Run, request_id: str) -> list[str]:
     answer = f"subagents answer {request_id}"
     if run.approval is not None and run.approval.id == request_id:
         return [f"{answer} --decision approve", f"{answer} --decision deny"]
-    return [f"{answer} TEXT"]
+    asked = next((each for each in run.questions.requests if each.id == request_id), None)
+    if asked is None or asked.priority is not None:
+        return [f"{answer} TEXT"]
+    # A "no" in words is an answer, with which a shell that asked goes on.
+    return [f"{answer} TEXT", f"{answer} --decision deny"]
 
 
 def need(value: Need) -> wire.AttentionItem:

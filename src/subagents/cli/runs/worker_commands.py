@@ -166,15 +166,14 @@ def ask(
     """Ask the requester a question, wait for the answer and print it.
 
     The exit code is 0 if the question was answered or approved (or the default was used), 9 if it
-    was denied, 5 if it was cancelled and 8 if nobody answered in time.
+    was denied, 5 if it was cancelled and 8 if nobody answered in time. An answer in words is an
+    answer, also "no": for a yes alone, compare what --decision prints.
 
     For example:
 
-        subagents ask 'drop the column legacy_id?' && psql -f drop.sql
-
         branch=$(subagents ask 'which branch?' --default main --timeout 2m)
 
-        case $(subagents ask 'deploy?' --decision) in approve) make deploy ;; esac
+        [ "$(subagents ask 'deploy?' --decision)" = approve ] && make deploy
     """
     timeout_s = parse_duration(timeout, field="--timeout") / 1000
     body: dict[str, object] = {
