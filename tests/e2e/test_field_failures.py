@@ -427,6 +427,8 @@ def test_deleting_a_runs_session_deletes_no_result_and_no_journal(tmp_path: Path
         home.restart_after_kill()
         assert home.get(f"/v1/runs/{run_id}/result")["result"] == "kept"
         assert home.get(f"/v1/runs/{run_id}")["task"] == "(deleted)"
+        log = home.get(f"/v1/runs/{run_id}/log")
+        assert (log["lines"], "was deleted" in log["note"]) == ([], True)
         home.stop()
         audit(home)
         files = [file for file in home.paths.state_dir.rglob("*") if file.is_file()]

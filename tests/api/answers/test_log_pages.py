@@ -160,7 +160,7 @@ def test_the_answer_has_the_lines_of_all_sources_in_their_order(tmp_path: Path) 
         page = await log_of(home, run)
         assert list(page) == [
             *("runId", "label", "totalLines", "returnedLines", "offset", "droppedLines"),
-            *("lines", "nextSeq", "ended"),
+            *("lines", "nextSeq", "ended", "note"),
         ]
         assert [line["seq"] for line in page["lines"]] == [*range(1, page["totalLines"] + 1)]
         assert (page["returnedLines"], page["offset"]) == (page["totalLines"], 0)

@@ -38,6 +38,7 @@ NUMBER_MAX: Final = 10**12
 """Of an offset or a sequence number."""
 ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024
 """Of the lines of one answer; ten thousand of the longest would be ten times as much."""
+DELETED: Final = "its transcript was deleted when it ended (cleanup: delete)"
 LOOK_S: Final = 0.2
 """Between two looks for a reader that waits: a worker that writes without pause costs five reads a
 second, not one for each of its lines."""
@@ -272,6 +273,7 @@ def _answer(
         lines=[line(each) for each in lines],
         next_seq=next_seq,
         ended=is_over and is_last,
+        note=None if run.times.erased_at_ms is None or lines else DELETED,
     )
 
 

@@ -259,7 +259,8 @@ def log_text(found: LogPage) -> str:
     shown = [f"{each.seq} {clock(each.ts)} {each.type}: {each.text}" for each in found.lines]
     total, first = found.total_lines, found.offset
     if not shown:
-        return f"{found.run_id}: no lines of {total} (nextSeq {found.next_seq})"
+        why = f": {found.note}" if found.note else f" of {total} (nextSeq {found.next_seq})"
+        return f"{found.run_id}: no lines{why}"
     head = f"{found.run_id}: lines {first} to {first + len(shown) - 1} of {total}"
     dropped = f", {found.dropped_lines} of them dropped" if found.dropped_lines else ""
     ended = ", ended" if found.ended else ""

@@ -35,6 +35,8 @@ class LogPage(OfRun, frozen=True, kw_only=True):
     """The `afterSeq` of the next call."""
     ended: bool = True
     """There will be no more."""
+    note: str | None = None
+    """Why there are none: the transcript was deleted."""
 
 
 class LogSummary(OfRun, frozen=True, kw_only=True):

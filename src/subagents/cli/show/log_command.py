@@ -170,7 +170,7 @@ def _say_what_is_missing(page: LogPage, asked: Query) -> None:
     shown = len(page.lines)
     if not shown:
         whole = f" of {page.total_lines}" if page.total_lines else ""
-        output.note(f"No lines{whole}.")
+        output.note(f"No lines{whole}{f': {page.note}' if page.note else '.'}")
         return
     if shown < page.total_lines:
         last = page.offset + shown - 1
