@@ -154,9 +154,11 @@ def _held(run: Run, *, is_tokens: bool) -> float:
 
 def _look_at_stopped(judge: Judge, run: Run) -> None:
     """What is out of budget is being stopped, with everything below it, or is almost over."""
-    if run.is_settled or run.phase is Phase.VERIFYING:
+    if run.is_settled:
         return
-    ends = run.phase is Phase.ENDING or run.attempt.evidence.stop is not None
+    # What is being verified goes on, but for the judge below it.
+    is_ending = run.phase in {Phase.ENDING, Phase.VERIFYING}
+    ends = is_ending or run.attempt.evidence.stop is not None
     if run.budget.stop is None or not ends:
         judge.fail("no subtree works on without budget", f"{run.id} is {run.phase}")
     for child in run.active_children:

@@ -56,6 +56,17 @@ def test_parameters_inside_others_have_their_path_and_their_section() -> None:
 
 
 @pytest.mark.requirement("spawn:declared-once")
+def test_what_another_parameter_lists_is_not_listed_twice() -> None:
+    class Twice(Value, frozen=True):
+        inner: Annotated[Inner | None, about("One", LIMITS)] = None
+        other: Annotated[Inner | None, about("Another", LIMITS, like="inner")] = None
+
+    *_, other = leaves(parameters(Twice))
+
+    assert (other.name, other.like, other.inner) == ("other", "inner", ())
+
+
+@pytest.mark.requirement("spawn:declared-once")
 def test_what_was_stored_within_other_bounds_can_still_be_read() -> None:
     stored = b'{"shortName": "longer than seven", "inner": {"path": "", "most": 10}}'
 
