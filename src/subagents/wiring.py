@@ -22,7 +22,7 @@ from subagents.config.user_config import UserConfig
 from subagents.couriers.command_courier import CommandCourier
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.couriers.webhook_courier import WebhookCourier
-from subagents.domain.redaction.redact import own_secrets
+from subagents.domain.redaction.own_secrets import own_secrets
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.domain.trace.trace_ids import lineage, traceparent

@@ -8,16 +8,14 @@ import pytest
 from msgspec import inspect
 from tests.planted import KEY_LINES, SECRETS, SHOWN, found_in, private_key
 
-from subagents.domain.redaction.redact import (
-    REDACTED,
-    Redactor,
-)
+from subagents.domain.redaction.redact import Redactor
 from subagents.domain.redaction.redact_events import (
     BY_WORKERS,
     redact_event,
     redact_output,
     redact_value,
 )
+from subagents.domain.redaction.secret_spans import REDACTED
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.events import (
     Alerted,

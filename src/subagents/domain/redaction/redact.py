@@ -1,39 +1,35 @@
 """Secrets out of texts that leave us, or that we keep: journal, transcripts, answers, logs.
 
-Shapes, not entropy: what looks like a key of a known kind, a bearer header, a private key or an
-assignment to a name that says secret is replaced by ``[redacted]``; a hash or a base64 picture
+What looks like a secret of a known format, a bearer header, a private key or what is assigned to a
+name that says secret is replaced by ``[redacted]`` (``secret_spans``); a hash or a base64 picture
 stays readable. Values of an agent's own variables with such a name (``own_secrets``) are replaced
 wherever they stand. It is a net under the rule that workers get no secrets, not a replacement.
 
-Every pattern is linear in the text. Runs of characters are possessive (``++``), and what can
-follow a failed start is bounded, so that no text of a worker can make the daemon think for long.
-Redacting twice changes nothing, so each layer may do it without knowing of the others.
-
-Most text holds nothing of the kind, and ``may_hold_secret`` says so at a tenth of the price: each
-pattern can only find something in a text that passes it.
+A secret is found behind escape sequences and characters that show nothing, too (``visible``); all
+around it stays as it is. Redacting twice changes nothing, so each layer may do it without knowing
+of the others. See docs/decisions/0046.
 """
 
 import re
-import string
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from subagents.domain.redaction.secret_spans import REDACTED, Span, spans_in_line, suspects
+from subagents.domain.redaction.visible import views, visible
 from subagents.domain.run.values import Value
 
-REDACTED: Final = "[redacted]"
-OWN_CHARS_MIN: Final = 8
-"""Shorter values of our own variables are words that may stand anywhere."""
+_PASSES_MAX: Final = 4
+"""What is left behind one secret may be known as another: ``a=[redacted]b=…``."""
 
-_NAMED: Final = (
-    r"api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key"
-    r"|secret|passw(?:or)?d|passphrase|credentials?|token(?!i[sz])"
+_KEY_BEGIN: Final = (
+    r"(?:-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-Lines: \d{1,4})"
 )
-_QUOTES: Final = r"[\\\"'`]{0,4}"
-"""Around names and values, also where they stand in JSON inside JSON."""
-_NOT_YET: Final = r"(?!\[redacted\])"
-
-_KEY_BEGIN: Final = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_KEY_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.ASCII)
+_KEY_END: Final = re.compile(
+    r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+    r"|Private-MAC: [0-9a-f]{0,128}",  # PuTTY's
+    re.ASCII,
+)
 _BEGINNINGS: Final = re.compile(_KEY_BEGIN, re.ASCII)
 _PRIVATE_KEY: Final = re.compile(
     # Without its end it was cut, and all that follows may be key.
@@ -49,82 +45,13 @@ _KEY_RUN: Final = re.compile(r"[A-Za-z0-9/+]{16,}+={0,2}")
 _KEY_WORDS_REVERSED: Final = re.compile(
     r"\s{0,8}(?:[\w/+=]{1,40}\s{1,8})?+(?:[\w/+=]{40,200}+(?:\s{1,8}|\Z))++", re.ASCII
 )
-_URL_PASSWORD: Final = re.compile(r"(://[^\s/@:\[\]]{0,200}:)[^\s/@\[\]]{1,500}@", re.ASCII)
-_HEADER: Final = re.compile(
-    r"\b((?:proxy-)?authorization|(?:set-)?cookie)"
-    rf"({_QUOTES}[ \t]{{0,8}}[:=][ \t]{{0,8}}{_QUOTES}"
-    r"(?:(?:basic|bearer|digest|negotiate|token)[ \t]{1,8})?+)"
-    rf"{_NOT_YET}[^\s\"'`\\][^\r\n\"'`\\]{{3,}}+",
-    re.ASCII | re.IGNORECASE,
+_KEY_OR_END: Final = re.compile(
+    rf"({_PRIVATE_KEY.pattern})|{_KEY_END.pattern}", re.ASCII | re.DOTALL
 )
-_BEARER: Final = re.compile(
-    r"\b(bearer[ \t]{1,8})(?!authenticat|authoriz|credential|certificat)[\w.~+/=-]{8,}+",
-    re.ASCII | re.IGNORECASE,
-)
-_ASSIGNMENT: Final = re.compile(
-    # Name and mark are kept; of what comes before the word of the name nothing need be known.
-    rf"((?:{_NAMED}|(?<![a-z])(?-i:(?:KEY|_PASS|_PAT|_AUTH|_DSN))(?![A-Za-z]))"
-    rf"[\w.-]{{0,40}}{_QUOTES}[ \t]{{0,8}}(?:=>|:=|[:=])[ \t]{{0,8}})"
-    rf"({_QUOTES}){_NOT_YET}"
-    r"(?P<value>(?<=\")(?:[^\"\\\r\n]|\\[^\r\n\"]){4,4096}+(?=\\?\")"
-    r"|(?<=')[^'\\\r\n]{4,4096}+(?=\\?')"
-    r"|[^\s\"'`\\,;&|<>(){}\[\]][^\s\"'`\\,;&]{3,}+)",
-    re.ASCII | re.IGNORECASE,
-)
-_AMOUNT: Final = re.compile(
-    r"[~<>]?\d[\d.,_]{0,15}(?:[kKmMgG]|[a-z]{1,6})?|true|false|null|none", re.ASCII | re.IGNORECASE
-)
-"""What stands after ``max_tokens=``: no secret."""
-_COUNTED: Final = re.compile(r"token", re.ASCII | re.IGNORECASE)
-_SAYS_VARIABLE: Final = re.compile(r"_env(?:_?(?:var|name))?\W*\Z", re.ASCII | re.IGNORECASE)
-"""Behind such a name stands the name of a variable, without which nobody could mend anything."""
-_VARIABLE: Final = re.compile(
-    r"\$?(?=[A-Z\d_]{0,80}(?:KEY|TOKEN|SECRET|PASS|PASSWORD|AUTH|CREDENTIALS?)[:.]?\Z)"
-    r"[A-Z]{1,20}\d{0,2}(?:_[A-Z]{1,20}\d{0,2}){1,6}[:.]?",
-    re.ASCII,
-)
-"""A variable that would hold a secret, named in place of one: ``$OPENAI_API_KEY``."""
-_DOTTED: Final = re.compile(r"(?<![\w-])[\w-]++(?:\.[\w-]++)++", re.ASCII)
-_FLAG: Final = re.compile(
-    r"(--[\w-]{0,40}(?:passw(?:or)?d|passphrase|secret|token|(?:api|access)-?key)[ \t]{1,4}['\"]?)"
-    rf"{_NOT_YET}(?!-)(?=[^\s\"'`]{{0,40}}[\d!#$%^&*])[^\s\"'`]{{6,}}+",
-    re.ASCII | re.IGNORECASE,
-)
-_SHAPES: Final = re.compile(
-    # Each holds 16 letters, digits, - or _ in a row: see ``may_hold_secret``.
-    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:"  # also behind an escaped line end of a piece of JSON
-    r"sa_[0-9a-z-]{1,64}_[0-9]{1,6}_[\w-]{16,}+"  # our own (SUBAGENTS_TOKEN)
-    r"|sk-[\w-]{16,}+"  # OpenAI, Anthropic and those who copied them
-    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{10,}+|whsec_[A-Za-z0-9/+=]{20,}+"  # Stripe
-    r"|gh[oprsu]_[A-Za-z0-9]{16,}+|github_pat_\w{16,}+"
-    r"|gl(?:pat|ptt|dt|rt|cbt|soat|ft|imt|agent|oas|ffct)-[\w-]{16,}+"  # GitLab
-    r"|(?:AKIA|ASIA)[0-9A-Z]{16,}+"  # AWS
-    r"|xox[a-z]-[\w-]{11,}+|xapp-[\w-]{11,}+"  # Slack
-    r"|hooks\.slack\.com/[a-z]{1,20}/\w{1,20}/\w{1,20}/\w{16,}+"
-    r"|discord(?:app)?\.com/api/webhooks/\d{1,24}/[\w-]{16,}+"
-    r"|AIza[\w-]{30,}+|ya29\.[\w-]{16,}+|GOCSPX-[\w-]{16,}+"  # Google
-    r"|npm_[A-Za-z0-9]{20,}+|pypi-[\w-]{16,}+|rubygems_[0-9a-f]{32,}+|dckr_[a-z]{2,4}_[\w-]{16,}+"
-    r"|hf_[A-Za-z0-9]{20,}+|r8_[A-Za-z0-9]{30,}+|gsk_[A-Za-z0-9]{30,}+"  # models
-    r"|(?:xai|pplx)-[A-Za-z0-9]{30,}+"
-    r"|do[opr]_v1_[0-9a-f]{32,}+|SG\.[\w-]{16,64}+\.[\w-]{16,}+"
-    r"|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32,}+|sq0[a-z]{3}-[\w-]{16,}+"  # shops
-    r"|hv[bsr]\.[\w-]{20,}+|dapi[0-9a-f]{32,}+|dp\.[a-z]{2,5}\.[A-Za-z0-9]{32,}+"
-    r"|atlasv1\.[\w-]{32,}+|pul-[0-9a-f]{32,}+|pscale_[a-z]{2,6}_[\w-]{16,}+"
-    r"|gl(?:c|sa)_[A-Za-z0-9]{20}[\w/+=-]*+|sntry[su]_[A-Za-z0-9]{20}[\w/+=-]*+"
-    r"|NRAK-[0-9A-Z]{16,}+|HRKU-[\w-]{30,}+|PMAK-[\w-]{30,}+|key-[0-9a-f]{32,}+"
-    r"|lin_api_[A-Za-z0-9]{20,}+|ntn_[A-Za-z0-9]{30,}+|secret_[A-Za-z0-9]{32,}+"
-    r"|figd_[\w-]{20,}+|sbp_[0-9a-f]{32,}+|nfp_[A-Za-z0-9]{30,}+"
-    r"|ATATT3[\w=-]{30,}+|ATBB[A-Za-z0-9]{28,}+"  # Atlassian
-    r"|AGE-SECRET-KEY-1[0-9A-Z]{30,}+"
-    r"|\d{8,10}:AA[\w-]{32,}+"  # Telegram
-    r")++",  # one behind the other leaves nothing of the second
-    re.ASCII,
-)
-_JWT_PART_CHARS_MIN: Final = 8
 
 
 def redact(text: str, own: Sequence[str] = ()) -> str:
-    """``text`` with every secret of a known shape replaced by ``[redacted]``.
+    """``text`` with every secret that can be known replaced by ``[redacted]``.
 
     Time grows with the length of the text and with nothing else, and
     ``redact(redact(x)) == redact(x)``.
@@ -132,11 +59,26 @@ def redact(text: str, own: Sequence[str] = ()) -> str:
     Args:
         text: Any.
         own: Replaced wherever they stand, see ``own_secrets``.
+
+    Returns:
+        The same object when nothing was secret.
     """
-    for secret in own:
-        if secret in text:
-            text = text.replace(secret, REDACTED)
-    return _redact_shapes(text) if may_hold_secret(text) else text
+    for _ in range(_PASSES_MAX):
+        found = _merged(_spans(text, own))
+        if not found:
+            break
+        pieces: list[str] = []
+        at = 0
+        for begin, end in found:
+            pieces += text[at:begin], REDACTED
+            at = end
+        text = "".join((*pieces, text[at:]))
+    return text
+
+
+def may_hold_secret(text: str) -> bool:
+    """False = ``redact`` finds nothing in it; hundreds of megabytes a second."""
+    return suspects().next(text.encode("utf-8", "surrogatepass")) is not None
 
 
 MARGIN_BYTES: Final = 16 * 1024
@@ -167,149 +109,83 @@ def ending(data: bytes, bytes_max: int) -> str:
     return kept[at:].decode("utf-8", "ignore")
 
 
-def _redact_shapes(text: str) -> str:
-    """Each pattern is tried only where something that it needs is there: that is the cheap part."""
+def _spans(text: str, own: Sequence[str]) -> Iterator[Span]:
+    yield from _own_spans(text, own)
     data = text.encode("utf-8", "surrogatepass")
-    folded = data.lower()
-    if b"private key" in folded:
-        text = _without_key_ends(_PRIVATE_KEY.sub(REDACTED, text))
-    if b"://" in data:
-        text = _URL_PASSWORD.sub(rf"\1{REDACTED}@", text)
-    if b"orization" in folded or b"cookie" in folded:
-        text = _HEADER.sub(rf"\1\2{REDACTED}", text)
-    if b"bearer" in folded:
-        text = _BEARER.sub(rf"\1{REDACTED}", text)
-    if _ASSIGNED.search(folded) or _CAPITAL_NAMES.search(data):
-        text = _ASSIGNMENT.sub(_assignment, text)
-    if b"--" in data:
-        text = _FLAG.sub(rf"\1{REDACTED}", text)
-    if b"eyJ" in data:
-        text = _DOTTED.sub(_without_jwt, text)
-    if _RUN in data.translate(_IN_RUNS):
-        text = _SHAPES.sub(REDACTED, text)
-    return text
+    at = suspects().next(data)
+    if at is None:
+        return
+    yield from _key_spans(text)
+    lines = text.split("\n")
+    begin = passed = 0
+    for number in _lines_at(data, at):
+        begin += sum(map(len, lines[passed:number])) + number - passed
+        passed = number
+        for first, last in _line_spans(lines[number], own):
+            yield begin + first, begin + last
 
 
-_WORDS: Final = (
-    b"key", b"oken", b"cret", b"passw", b"passph", b"edential", b"cookie", b"orization", b"bearer",
-)  # fmt: skip
-"""One of them is in every name or header above, in lower case."""
-_ASSIGNED: Final = re.compile(
-    # A first character that is rare makes it fast; what it finds too much is looked at again.
-    rb"[kcwp](?:ey|en|ret|red|ord|d|hrase)[\w.-]{0,60}[\\\"'`]{0,4}[ \t]{0,8}[:=]"
-)
-_CAPITAL_NAMES: Final = re.compile(rb"_(?:PA(?:SS|T)|AUTH|DSN)")
-_RUN: Final = b"\1" * 16
-_RUN_CHARS: Final = frozenset(string.ascii_letters + string.digits + "_-")
-_IN_RUNS: Final = bytes(chr(code) in _RUN_CHARS for code in range(256))
+def _line_spans(line: str, own: Sequence[str]) -> Iterator[Span]:
+    yield from spans_in_line(line)
+    for view in views(line):
+        for span in (*spans_in_line(view.text), *_own_spans(view.text, own)):
+            yield view.original(*span)
 
 
-def may_hold_secret(text: str) -> bool:
-    """False = ``redact`` finds nothing in it; over a hundred megabytes a second."""
-    data = text.encode("utf-8", "surrogatepass")
-    if _RUN in data.translate(_IN_RUNS):
-        return True
-    folded = data.lower()
-    for word in _WORDS:
-        if word in folded:
-            return True
-    return (
-        b"private key" in folded
-        or (b"@" in data and b"://" in data)
-        or b"eyJ" in data
-        or _CAPITAL_NAMES.search(data) is not None
-    )
+def _own_spans(text: str, own: Sequence[str]) -> Iterator[Span]:
+    for secret in own:
+        at = text.find(secret)
+        while at >= 0:
+            yield at, at + len(secret)
+            at = text.find(secret, at + len(secret))
 
 
-def _without_key_ends(text: str) -> str:
-    """What stands before the end of a key whose beginning was cut off may be key."""
-    pieces = []
+def _merged(spans: Iterator[Span]) -> list[Span]:
+    """In order, and those that touch as one."""
+    merged: list[Span] = []
+    for begin, end in sorted(spans):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        elif end > begin:
+            merged.append((begin, end))
+    return merged
+
+
+def _key_spans(text: str) -> Iterator[Span]:
+    """Private keys, of which the beginning or the end may have been cut off."""
+    shown = visible(text)
+    if "PRIVATE KEY" not in shown and "Private-" not in shown:
+        return
+    if shown == text:
+        yield from _keys(text)
+        return
+    for view in views(text):
+        for span in _keys(view.text):
+            yield view.original(*span)
+
+
+def _keys(text: str) -> Iterator[Span]:
     at = 0
-    for found in _KEY_END.finditer(text):
-        head = text[at : found.start()]
-        lines = head.split("\n")
-        kept = len(lines)
-        while kept and _KEY_LINE.fullmatch(lines[kept - 1] or "+"):
-            kept -= 1
-        if kept < len(lines):
-            head = "".join(f"{line}\n" for line in lines[:kept])
-        else:  # its lines may have become words of one
-            words = _KEY_WORDS_REVERSED.match(head[::-1])
-            head = head[: len(head) - (words.end() if words else 0)]
-        pieces.append(head + REDACTED)
+    for found in _KEY_OR_END.finditer(text):
+        if found[1] is not None:
+            yield found.span()
+        else:
+            yield _begin_of_cut_key(text, at, found.start()), found.end()
         at = found.end()
-    return "".join((*pieces, text[at:]))
 
 
-def _assignment(found: re.Match[str]) -> str:
-    name, quote, value = found[1], found[2], found["value"]
-    if _COUNTED.match(name) and _AMOUNT.fullmatch(value):
-        return found[0]
-    if _SAYS_VARIABLE.search(name) or _VARIABLE.fullmatch(value):
-        return found[0]
-    return f"{name}{quote}{REDACTED}"
-
-
-def _without_jwt(found: re.Match[str]) -> str:
-    """Words with dots between them; the first part of a JWT is a JSON object in base64: ``eyJ``."""
-    parts = found[0].split(".")
-    for index, part in enumerate(parts[:-1]):
-        start = part.find("eyJ")
-        is_token = 0 <= start <= len(part) - _JWT_PART_CHARS_MIN
-        if is_token and len(parts[index + 1]) >= _JWT_PART_CHARS_MIN:
-            return ".".join((*parts[:index], part[:start] + REDACTED))
-    return found[0]
-
-
-# -- what is a secret of one run only -----------------------------------------------------------
-
-_SAYS_SECRET: Final = re.compile(
-    rf"{_NAMED}|(?<![a-z])(?-i:(?:KEY|PASS|PAT|AUTH|DSN|PWD))(?![A-Za-z])", re.ASCII | re.IGNORECASE
-)
-_SAYS_WHERE: Final = re.compile(r"(?:FILE|PATH|DIR|NAME|ID|URL|URI|HOST|USER)\Z", re.IGNORECASE)
-"""Such a variable says where a secret is, or whose."""
-
-
-def own_secrets(
-    options: Mapping[str, object],
-    environ: Mapping[str, str] | None = None,
-    *,
-    passes: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """What a run's worker must not repeat: values of its variables whose name says secret.
-
-    Longest first, so that one which holds another goes as a whole.
-
-    Args:
-        options: Of its runtime: ``env`` with values, ``pass_env`` with names.
-        environ: Where the latter have their values.
-        passes: Names and prefixes that its runtime lets through by itself.
-    """
-    env, passed = options.get("env"), options.get("pass_env")
-    variables = {str(n): str(v) for n, v in env.items()} if isinstance(env, Mapping) else {}
-    named = passed if isinstance(passed, Sequence) else ()
-    for pattern in (*passes, *named) if environ else ():
-        variables |= {n: v for n, v in (environ or {}).items() if _is_meant(str(pattern), n)}
-    found = set[str]()
-    for name, value in variables.items():
-        if _SAYS_SECRET.search(name) and not _SAYS_WHERE.search(name):
-            found.update(_forms(value))
-    return tuple(sorted(found, key=lambda secret: (-len(secret), secret)))
-
-
-def _is_meant(pattern: str, name: str) -> bool:
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
-
-
-def _forms(value: str) -> set[str]:
-    """How a value may be printed: line by line, and inside JSON."""
-    lines = {line.strip() for line in value.splitlines()}
-    escaped = {line.replace("\\", "\\\\").replace('"', '\\"') for line in lines}
-    return {
-        form
-        for form in lines | escaped
-        if len(form) >= OWN_CHARS_MIN and form not in REDACTED and REDACTED not in form
-    }
+def _begin_of_cut_key(text: str, at: int, end: int) -> int:
+    """What stands before the end of a key whose beginning was cut off may be key."""
+    head = text[at:end]
+    lines = head.split("\n")
+    kept = len(lines)
+    while kept and _KEY_LINE.fullmatch(lines[kept - 1] or "+"):
+        kept -= 1
+    if kept < len(lines):
+        return at + sum(len(line) + 1 for line in lines[:kept])
+    # its lines may have become words of one
+    words = _KEY_WORDS_REVERSED.match(head[::-1])
+    return end - (words.end() if words else 0)
 
 
 # -- a stream -----------------------------------------------------------------------------------
@@ -337,21 +213,67 @@ class Redactor(Value, frozen=True):
         shown: list[str] = []
         state = self
         for chunk in _chunks(texts):
-            if not state.key_lines and not _may_hold(chunk, own):
-                shown += chunk
-                continue
-            for text in chunk:
-                clean, state = _one(text, state.key_lines, own)
-                shown.append(clean)
+            clean, state = _folded(chunk, state, own)
+            shown += clean
         return shown, state
+
+
+def _folded(
+    chunk: Sequence[str], state: Redactor, own: Sequence[str]
+) -> tuple[Sequence[str], Redactor]:
+    suspicious = _suspicious(chunk, own)
+    if not suspicious and not state.key_lines:
+        return chunk, state
+    shown = list(chunk)
+    at = number = 0
+    while at < len(chunk):
+        if not state.key_lines:
+            number = bisect_left(suspicious, at, lo=number)
+            if number == len(suspicious):
+                break
+            at = suspicious[number]
+        shown[at], state = _one(chunk[at], state.key_lines, own)
+        at += 1
+    return shown, state
+
+
+def _lines_at(data: bytes, at: int | None) -> Iterator[int]:
+    """Numbers of the lines in which a secret may begin; ``at`` is the end of the first's."""
+    number = begin = 0
+    while at is not None:
+        number += data.count(b"\n", begin, at - 1)
+        yield number
+        begin = data.find(b"\n", at - 1)
+        at = None if begin < 0 else suspects().next(data, begin)
+
+
+def _suspicious(chunk: Sequence[str], own: Sequence[str]) -> list[int]:
+    """Which of the texts may hold a secret."""
+    joined = "\n".join(chunk)
+    found = {
+        number
+        for secret in own
+        if secret in joined
+        for number, text in enumerate(chunk)
+        if secret in text
+    }
+    data = joined.encode("utf-8", "surrogatepass")
+    at = suspects().next(data)
+    if at is not None:
+        if joined.count("\n") == len(chunk) - 1:
+            found.update(_lines_at(data, at))
+        else:
+            found.update(n for n, text in enumerate(chunk) if may_hold_secret(text))
+    return sorted(found)
 
 
 def _one(text: str, key_lines: int, own: Sequence[str]) -> tuple[str, Redactor]:
     """One text, and what may follow behind it."""
     if key_lines:
-        return _in_key(text, key_lines, own)
-    begun = _last_begin(text)
-    left = KEY_LINES_MAX if begun >= 0 and not _KEY_END.search(text, begun) else 0
+        return _in_key(visible(text), key_lines, own)
+    shown = visible(text)
+    begun = _last_begin(shown)
+    left = KEY_LINES_MAX if begun >= 0 and not _KEY_END.search(shown, begun) else 0
     return redact(text, own), Redactor(key_lines=left)
 
 
@@ -374,25 +296,14 @@ def _in_key(text: str, key_lines: int, own: Sequence[str]) -> tuple[str, Redacto
 
 def _last_begin(text: str) -> int:
     """Where the last private key of a text begins; -1 = none does."""
-    if "-----BEGIN " not in text:
+    if "PRIVATE KEY" not in text and "Private-" not in text:
         return -1
     return max((found.start() for found in _BEGINNINGS.finditer(text)), default=-1)
 
 
-def _may_hold(chunk: Sequence[str], own: Sequence[str]) -> bool:
-    joined = "\n".join(chunk)
-    return may_hold_secret(joined) or any(secret in joined for secret in own)
-
-
-def _chunks(texts: Sequence[str]) -> list[Sequence[str]]:
-    """Texts of about ``CHUNK_CHARS`` together."""
-    chunks: list[Sequence[str]] = []
-    begun = chars = 0
-    for index, text in enumerate(texts):
-        chars += len(text)
-        if chars > CHUNK_CHARS:
-            chunks.append(texts[begun : index + 1])
-            begun, chars = index + 1, 0
-    if begun < len(texts):
-        chunks.append(texts[begun:])
-    return chunks
+def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Texts of about ``CHUNK_CHARS`` together, where they are about as long as each other."""
+    chars = sum(map(len, texts)) + len(texts)
+    at_once = len(texts) * CHUNK_CHARS // chars + 1 if chars else 1
+    for begin in range(0, len(texts), at_once):
+        yield texts[begin : begin + at_once]

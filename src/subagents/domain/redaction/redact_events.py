@@ -15,7 +15,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from subagents.domain.redaction.redact import Redactor, own_secrets, redact
+from subagents.domain.redaction.own_secrets import own_secrets
+from subagents.domain.redaction.redact import Redactor, redact
 from subagents.domain.run.events import (
     Alerted,
     AttemptStartFailed,

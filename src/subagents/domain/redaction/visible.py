@@ -1,0 +1,81 @@
+"""Text as a reader sees it: without characters that show nothing and can hide what stands there.
+
+An escape sequence or a zero-width space inside a key keeps every pattern from finding it, and
+nobody who copies the key from a screen notices.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+_ESCAPE_SEQUENCE: Final = (
+    r"(?:\[[0-?]{0,64}+[ -/]{0,8}+[@-~]"  # colours, cursor
+    "|[\\]PX^_][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\\\)"  # titles, links
+    r"|[ -/]{0,8}+[0-Z\\^-~])?"
+)
+_INVISIBLE: Final = re.compile(
+    rf"(?:\x1b{_ESCAPE_SEQUENCE}|\x9b[0-?]{{0,64}}+[ -/]{{0,8}}+[@-~]"
+    # The same, escaped in JSON or in source.
+    r"|\\{1,8}(?:u00(?:1[bB]|9[bB])|x1[bB]|033)(?:\[[0-?]{0,64}+[@-~])?"
+    r"|\\{1,8}u(?:200[b-fB-F]|202[a-eA-E]|206[0-9a-fA-F]|(?:fe|FE)(?:ff|FF|0[0-9a-fA-F])"
+    r"|00[aA][dD])"
+    # Zero width, direction, joiners, variation selectors, tags; control characters.
+    "|[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
+    "\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9a\x9c-\x9f])++"
+)
+HINT: Final = (
+    rb"[\x00-\x08\x0e-\x1f\x7f]|\xc2[\x80-\x9f\xad]|\xcd\x8f|\xd8\x9c|\xe1\x85[\x9f\xa0]"
+    rb"|\xe1\x9e[\xb4\xb5]|\xe1\xa0[\x8b-\x8f]|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]"
+    rb"|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0|\xf3\xa0"
+    rb"|\\(?:u00(?:1b|1B|9b|9B|[aA][dD])|x1[bB]|033|u20[026]|u[fF][eE])"
+)
+"""For RE2 on UTF-8: one of these begins all that shows nothing."""
+
+
+class View(NamedTuple):
+    """A text without what shows nothing."""
+
+    text: str
+    origins: Sequence[int]
+    """Where each character stood, and the end."""
+
+    def original(self, begin: int, end: int) -> tuple[int, int]:
+        """A part of it, which is not empty, as a part of the text itself."""
+        return self.origins[begin], self.origins[end - 1] + 1
+
+
+def views(text: str) -> list[View]:
+    """How a text with something invisible in it reads; none of one without.
+
+    Two, for it can hide a secret either way: between the characters of one, or as the only thing
+    that separates it from a word.
+    """
+    found = [] if _is_plain(text) else [hidden.span() for hidden in _INVISIBLE.finditer(text)]
+    if not found:
+        return []
+    return [_without(text, found, ""), _without(text, found, " ")]
+
+
+def _without(text: str, hidden: Sequence[tuple[int, int]], instead: str) -> View:
+    shown: list[str] = []
+    origins: list[int] = []
+    at = 0
+    for begin, end in hidden:
+        shown += text[at:begin], instead
+        origins += range(at, begin)
+        origins += [begin] * len(instead)
+        at = end
+    shown.append(text[at:])
+    origins += range(at, len(text) + 1)
+    return View("".join(shown), origins)
+
+
+def visible(text: str) -> str:
+    """``text`` without what shows nothing."""
+    return text if _is_plain(text) else _INVISIBLE.sub("", text)
+
+
+def _is_plain(text: str) -> bool:
+    """A quick look: True = all of it shows something; of most lines it is."""
+    return text.isascii() and text.isprintable() and "\\" not in text
