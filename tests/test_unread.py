@@ -73,8 +73,20 @@ def test_a_pipe_is_waited_for_until_it_is_read_or_nobody_can() -> None:
         reader.start()
         assert is_read_within(writing, 20)
         reader.join()
-        os.write(writing, b"x")
     finally:
         os.close(reading)
+    assert is_read_within(writing, 20)
+    os.close(writing)
+
+
+@pytest.mark.requirement("mcp:unread")
+@pytest.mark.parametrize("is_pipe", [True, False])
+def test_what_a_reader_that_is_gone_left_unread_is_not_read(*, is_pipe: bool) -> None:
+    if is_pipe:
+        reading, writing = os.pipe()
+    else:
+        reading, writing = (each.detach() for each in socket.socketpair())
+    os.write(writing, b"x")
+    os.close(reading)
     assert not is_read_within(writing, 20)
     os.close(writing)

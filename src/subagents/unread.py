@@ -82,7 +82,8 @@ def is_read_within(descriptor: int, seconds: float) -> bool:
             return False
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _PAUSE_S_MAX)
-    return is_heard(descriptor)
+    # What lay in a socket is gone with its reader; a pipe keeps it, so there nothing lay.
+    return _is_pipe(descriptor) or is_heard(descriptor)
 
 
 def is_heard(descriptor: int) -> bool:
@@ -92,6 +93,12 @@ def is_heard(descriptor: int) -> bool:
         watch.register(descriptor, 0)
         return not any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
     return True
+
+
+def _is_pipe(descriptor: int) -> bool:
+    with contextlib.suppress(OSError):
+        return stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+    return False
 
 
 def _hex(address: object) -> str:

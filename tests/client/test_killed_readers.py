@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from tests.cli.cli_home import Home, temporary_home
+from tests.cli.cli_home import Home, temporary_home, until
+
+from subagents.unread import unread_bytes
 
 OPEN = """
 import asyncio, os, signal, sys
@@ -108,6 +110,29 @@ def test_a_program_that_goes_on_well_has_read_it(home: Home, run: str, body: str
 def test_a_program_that_fails_with_a_message_in_hand_leaves_it_unread(home: Home, run: str) -> None:
     assert program(home, "async with sub.inbox() as m: await anext(m); 1 / 0").returncode == 1
     assert run in unread(home)
+
+
+@pytest.mark.requirement("inbox:after-hand-over")
+@pytest.mark.parametrize("command", ["inbox", "wait", "run"])
+def test_what_lay_in_the_pipe_of_a_command_when_its_reader_was_killed_is_unread(
+    home: Home, run: str, command: str
+) -> None:
+    arguments = {"inbox": [], "wait": [run], "run": ["echo another"]}[command]
+    before = unread(home)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "subagents", command, *arguments],
+        env=home.env(),
+        cwd=home.work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    pipe = process.stdout.fileno()
+    until(lambda: unread_bytes(pipe) > 0, "it has printed")
+    process.stdout.close()
+    process.wait(60)
+    left = unread(home)
+    assert {*left} > {*before} if command == "run" else run in left
 
 
 @pytest.mark.requirement("inbox:after-hand-over")

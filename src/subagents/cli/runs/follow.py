@@ -27,10 +27,14 @@ from subagents.errors import (
     SubagentsError,
 )
 from subagents.text import one_line
+from subagents.unread import is_heard, is_read_within
 
 FRAME_S: Final = 0.25
 """Four frames a second: more cannot be read."""
 FIRST_FRAME_S: Final = 0.1
+READ_S: Final = 2.0
+"""For whoever reads our output to take it; a slow one has it all the same."""
+STDOUT: Final = 1
 QUIET_POLL_S: Final = 2.0
 """How often questions are looked for when nothing is drawn."""
 WATCHED_MAX: Final = 20
@@ -193,8 +197,12 @@ def wait_for(
 
 
 def acknowledge(message_ids: Sequence[str]) -> None:
-    """Say that the messages were read; call it only after they were printed and flushed."""
-    if message_ids:
+    """Say that the messages were read; call it only after they were printed and flushed.
+
+    A reader that is gone with what was printed still in the pipe was killed: it leaves them unread.
+    """
+    is_lost = not is_read_within(STDOUT, READ_S) and not is_heard(STDOUT)
+    if message_ids and not is_lost:
         body = {"messageIds": list(message_ids)}
         with connect() as client:
             persistently(lambda: client.post("/v1/inbox/ack", body), for_s=5.0)
