@@ -1,6 +1,7 @@
 """A worker repeats every secret it knows at every interface: none of them arrives anywhere."""
 
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,9 @@ from typing import Any
 import pytest
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
 from tests.planted import SHOWN, found_in, private_key
+from tests.published_secrets import made_of
 
+from subagents.domain.redaction.visible import visible
 from subagents.domain.run.events import Alerted
 
 BLABBER = """
@@ -85,13 +88,16 @@ grace_seconds = 0.5
 env = {{ OWN_TOKEN = "green horse staple" }}
 """
 OWN = "green horse staple"
+HIDDEN = tuple(made_of("ghp_{word:36}", random.Random(seed)) for seed in (1, 2))  # noqa: S311
+"""Printed with an escape sequence, and with a zero-width space inside."""
 
 Document = dict[str, Any]
 
 
 def leaked(text: str) -> list[str]:
     """Kinds of secrets in a text that may be JSON, inside JSON."""
-    return found_in(text.replace("\\\\", "\\").replace("\\n", "\n").replace('\\"', '"'))
+    read = visible(text.replace("\\\\", "\\").replace("\\n", "\n").replace('\\"', '"'))
+    return [*found_in(read), *(each for each in HIDDEN if each in read)]
 
 
 def answers(home: LiveHome, run_id: str) -> dict[str, Document]:
@@ -134,7 +140,11 @@ def test_no_planted_secret_reaches_the_database_a_file_or_an_answer(tmp_path: Pa
     script.write_text(BLABBER)
     agent = AGENT.format(python=json.dumps(sys.executable), script=json.dumps(str(script)))
     with live_home(tmp_path, config=DEFAULTS + agent) as home:
-        lines = [*SHOWN.values(), *private_key("RSA ").split("\n"), f"mine is {OWN}"]
+        hidden = [
+            f"{each[:12]}{sign}{each[12:]}"
+            for each, sign in zip(HIDDEN, ("\x1b[31m", "\u200b"), strict=True)
+        ]
+        lines = [*SHOWN.values(), *private_key("RSA ").split("\n"), f"mine is {OWN}", *hidden]
         (home.work / "secrets.json").write_text(json.dumps({"lines": lines}))
 
         runs = [home.spawn(task, agent="blabber") for task in ("say", "fail", "silent")]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from subagents.api.server.daemon_log import JsonLines, writing_log
+from subagents.api.server.daemon_log import TEXT_CHARS_MAX, JsonLines, writing_log
 from subagents.client.daemon_start import log_message
 
 LOG = logging.getLogger("subagents.test")
@@ -80,6 +80,33 @@ def test_a_planted_secret_is_in_no_line(tmp_path: Path) -> None:
 
     assert TOKEN not in path.read_text()
     assert lines(path)[0]["message"] == "a worker printed [redacted]"
+
+
+@pytest.mark.requirement("daemon:log:no-secrets")
+def test_no_half_of_a_secret_is_left_where_a_long_message_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    with writing_log(path, bytes_max=10**6):
+        LOG.info("%s %s", "x" * (TEXT_CHARS_MAX - 12), TOKEN)
+
+    assert TOKEN[:6] not in path.read_text()
+
+
+@pytest.mark.requirement("daemon:log:no-secrets")
+@pytest.mark.parametrize("where", ["broken()", "threading.Thread(target=broken).start()"])
+def test_what_ends_the_daemon_or_a_thread_of_it_is_printed_without_secrets(where: str) -> None:
+    script = f"""
+import threading
+from subagents.api.server.daemon_log import redact_tracebacks
+def broken(): raise ValueError("it said {TOKEN}")
+redact_tracebacks()
+{where}
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert TOKEN not in done.stderr.replace(script, "")
+    assert done.stderr.endswith("ValueError: it said [redacted]\n")
 
 
 @pytest.mark.requirement("daemon:log:structured")

@@ -10,14 +10,17 @@ import logging
 import os
 import re
 import sys
+import threading
+import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Final
 
 import msgspec
 
-from subagents.domain.redaction.redact import redact
+from subagents.domain.redaction.redact import MARGIN_BYTES, redact
 
 LOGGERS: Final = {"subagents": logging.INFO, "uvicorn": logging.WARNING, "asyncio": logging.WARNING}
 """Not the root: an embedding program's own lines do not belong into our file."""
@@ -60,7 +63,8 @@ class ForPeople(logging.Formatter):
 
 def _clean(text: str) -> str:
     # Half a surrogate pair, from a file name for example, has no place in JSON.
-    shown = redact(text[:TEXT_CHARS_MAX])
+    # Redacted before it is cut: half a secret is no secret by its shape.
+    shown = redact(text[: TEXT_CHARS_MAX + MARGIN_BYTES])[:TEXT_CHARS_MAX]
     return shown.encode("utf-8", "backslashreplace").decode()
 
 
@@ -111,6 +115,32 @@ class BoundedFile(logging.Handler):
                 os.dup2(fresh.fileno(), descriptor)
         self._file.close()
         self._file = fresh
+
+
+def redact_tracebacks() -> None:
+    """What ends this process, or a thread of it, is printed without secrets from now on.
+
+    Our standard error is the log: an exception that nobody caught passes by every formatter.
+    """
+
+    def of_process(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        _print_redacted(traceback.format_exception(kind, error, trace))
+
+    def of_thread(ended: threading.ExceptHookArgs) -> None:
+        if ended.exc_type is not SystemExit:
+            _print_redacted(
+                traceback.format_exception(ended.exc_type, ended.exc_value, ended.exc_traceback)
+            )
+
+    sys.excepthook, threading.excepthook = of_process, of_thread
+
+
+def _print_redacted(lines: list[str]) -> None:
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(redact("".join(lines)).encode("utf-8", "backslashreplace").decode())
 
 
 def _open(path: Path) -> IO[str]:

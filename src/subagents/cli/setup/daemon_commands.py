@@ -48,9 +48,11 @@ def serve(
     """
     if background_child:
         take_environment()
-    from subagents.wiring import daemon_settings  # noqa: PLC0415  the web framework
+    from subagents.api.server.daemon_log import redact_tracebacks  # noqa: PLC0415  the web framework
+    from subagents.wiring import daemon_settings  # noqa: PLC0415
     from subagents.wiring import serve as serve_here  # noqa: PLC0415
 
+    redact_tracebacks()
     given = {"daemon.http_port": port, "daemon.http_host": host}
     overrides = {key: value for key, value in given.items() if value is not None}
     if not background_child:
