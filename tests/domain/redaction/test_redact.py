@@ -148,6 +148,9 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
         'password: "', 'password="\\', "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "://", "://a:",
         "bearer", "bearer ", "authorization:bearer ", "cookie=", "KEY", "_KEY=", "AKIA", "sa_",
         "sa_a_1_", "secret.", "[redacted]", "password=[", " \t", "SG.aaaaaaaaaaaaaaaa", "ghp_",
+        "key=a1", "datadog=a1", "token=a1b2,", "<token>abcd", "\x1b[", "ghp_\u200b", "\\u200b",
+        '"token", "value": "', "curl -u a:b ", "login a password ", "x: a ", "token : str", "0-us1",
+        "Private-Lines: 1\n", "-----END PRIVATE KEY-----", "tskey-aa-aaaaaaaa-", "aaa_", "://a:b@",
     ],
 )  # fmt: skip
 def test_no_repetition_makes_it_slow(piece: str) -> None:
