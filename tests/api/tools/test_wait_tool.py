@@ -345,6 +345,10 @@ def test_the_inbox_hands_over_a_page_that_fits_and_keeps_the_rest(tmp_path: Path
         ids = [await desk.spawn("long") for _ in range(30)]
         for run_id in ids:
             await desk.until_phase(run_id, "completed")
+        all_of_them = await rival_takes(desk)
+        engine = desk.home.services.engine
+        engine.release([row.message.id for row in all_of_them], reader="rival")
+        ids = [row.message.run_id for row in all_of_them]  # as they ended
         seen: list[str] = []
         while len(seen) < 30:
             answer = await desk.call("subagents", action="inbox", limit=100)
@@ -358,7 +362,7 @@ def test_the_inbox_hands_over_a_page_that_fits_and_keeps_the_rest(tmp_path: Path
             await desk.acknowledge(answer)
             rest = await rival_takes(desk)
             assert [row.message.run_id for row in rest] == ids[len(seen) :]
-            desk.home.services.engine.release([row.message.id for row in rest], reader="rival")
+            engine.release([row.message.id for row in rest], reader="rival")
         assert seen == ids
 
     play(tmp_path, scenario)
