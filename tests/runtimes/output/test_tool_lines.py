@@ -7,7 +7,7 @@ from subagents.runtimes.output.tool_lines import SHORT_CHARS_MAX, tool_line, too
 
 
 @pytest.mark.requirement("transcript:tool-lines")
-def test_an_ended_tool_reads_as_in_the_seed() -> None:
+def test_an_ended_tool_reads_as_its_mark_its_time_and_its_command() -> None:
     """A tool, how long it took, and its command: ``✅ Bash (2.1s)``."""
     tool = tool_use("Bash", given={"command": "cd /x && git log"}, exit_code=0, duration_ms=2_100)
 
