@@ -363,10 +363,14 @@ def test_inside_a_worker_it_speaks_for_that_worker(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("mcp:loaded-early")
-def test_a_daemon_loads_mcp_before_any_client_asks(tmp_path: Path) -> None:
+def test_a_daemon_loads_mcp_when_a_bridge_begins_and_not_for_commands(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
         loaded = Path(f"/proc/{home.pid}/maps")
-        until(lambda: "pydantic_core" in loaded.read_text(), what="the package")
+        home.finish(home.spawn("echo hi"))
+        assert "pydantic_core" not in loaded.read_text()
+
+        with bridge(home):  # which has made no call yet
+            until(lambda: "pydantic_core" in loaded.read_text(), what="the package")
 
 
 @pytest.mark.requirement("mcp:bridge:light")

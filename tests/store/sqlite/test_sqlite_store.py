@@ -15,7 +15,7 @@ from tests.store.sqlite.sqlite_place import a_store, filled
 
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
 from subagents.ports import RunFilter
-from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.store.sqlite.sqlite_store import KEPT_FREE_BYTES, SqliteStore
 from subagents.testing.store_suite import a_run, over, spawned
 
 # -- the file ------------------------------------------------------------------------------------
@@ -155,8 +155,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.requirement("store:full-disk", "disk:noisy-worker")
 def test_on_a_disk_that_others_filled_what_ends_runs_can_still_be_written(small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
     path = small_disk / "subagents.db"
-    with closing(SqliteStore(path, kept_free_bytes=512 * 1024)) as store:
+    with closing(SqliteStore(path, kept_free_bytes=KEPT_FREE_BYTES)) as store:
         store.open("one")
         reserve = small_disk / "subagents.db.reserve"
         assert (reserve.stat().st_size, reserve.stat().st_mode & 0o777) == (512 * 1024, 0o600)

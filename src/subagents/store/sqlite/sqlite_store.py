@@ -51,6 +51,9 @@ RESERVE_BYTES: Final = 8 * 1024 * 1024
 KEPT_FREE_BYTES: Final = 16 * 1024 * 1024
 """Held by a file that goes when a commit finds the disk full; for a daemon's store (``wiring``)."""
 
+KEPT_FREE_SHARE: Final = 32
+"""No more than this part of the disk, which is one in so many."""
+
 AGAIN_SHARE: Final = 4
 """Kept free again once so many times as much is."""
 
@@ -307,13 +310,15 @@ class SqliteStore:
         if not self._kept_free_bytes:
             return
         with contextlib.suppress(OSError):
-            free = self._free_bytes()
-            if free < PROBE_BYTES:
+            found = os.statvfs(self._path.parent)
+            disk, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+            kept = min(self._kept_free_bytes, disk // KEPT_FREE_SHARE)
+            if free < min(PROBE_BYTES, kept):
                 self._reserve.unlink(missing_ok=True)
-            elif free >= AGAIN_SHARE * self._kept_free_bytes and not self._reserve.exists():
+            elif free >= AGAIN_SHARE * kept and not self._reserve.exists():
                 descriptor = os.open(self._reserve, os.O_CREAT | os.O_WRONLY, 0o600)
                 try:
-                    os.posix_fallocate(descriptor, 0, self._kept_free_bytes)
+                    os.posix_fallocate(descriptor, 0, kept)
                 finally:
                     os.close(descriptor)
 
