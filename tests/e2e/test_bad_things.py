@@ -377,11 +377,32 @@ def test_a_full_disk_refuses_spawns_keeps_serving_reads_and_loses_no_exit(tmp_pa
         audit(home, [ended, good, bad, after])
 
 
+@pytest.mark.requirement("e2e:bad:full-disk-kill", "disk:noisy-worker")
+def test_a_daemon_killed_on_a_full_disk_ends_its_runs_with_what_it_kept_free(
+    tmp_path: Path,
+) -> None:
+    with small_disk(tmp_path, 32) as disk, live_home(tmp_path) as home:
+        run_id = home.spawn(f"{MARK_ATTEMPT}; echo said; until [ -e go ]; do sleep 0.02; done")
+        until(home.marks_written, what="the worker at work")
+        fill(disk)
+        home.kill()
+        (home.work / "go").touch()
+        home.start()
+
+        item = home.finish(run_id)[0]
+
+        assert (item["outcome"]["status"], item["result"]) == ("ok", "said")
+        with pytest.raises(StoreUnavailable, match="almost full"):
+            home.spawn("echo no room")
+
+
 @pytest.mark.requirement("e2e:bad:full-disk-kill")
 def test_a_daemon_killed_on_a_full_disk_goes_on_once_there_is_space(tmp_path: Path) -> None:
     with small_disk(tmp_path, 32) as disk, live_home(tmp_path) as home:
         run_id = home.spawn(f"{MARK_ATTEMPT}; echo said; until [ -e go ]; do sleep 0.02; done")
         until(home.marks_written, what="the worker at work")
+        reserve = home.paths.database.with_name(f"{home.paths.database.name}.reserve")
+        reserve.unlink()  # as when it was given up for what was written before
         filler = fill(disk)
         home.kill()
         (home.work / "go").touch()
