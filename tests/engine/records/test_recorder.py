@@ -13,7 +13,7 @@ from subagents.domain.run.events import Alerted
 from subagents.domain.run.run import MessageKind, Phase, Run
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Abilities
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import (
     ApiError,
     LineType,
@@ -137,6 +137,29 @@ def test_an_alert_is_durable_before_the_line_and_told_once_over_a_restart(tmp_pa
         assert len(await alerts(world, run_id)) == 1
         events = [e.event for e in world.store.journal(run_id, limit=1000)]
         assert sum(isinstance(e, Alerted) for e in events) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cleanup:keep-or-delete")
+def test_who_waits_to_write_while_a_transcript_is_deleted_does_not_bring_it_back(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await talking(world, *texts(1))
+        recorder, run = world.parts.recorder, await world.run(run_id)
+        assert len(recorder._transcripts.read(run_id, LogQuery()).lines) > 1
+        opened = recorder._of(run_id)
+        await opened.lock.acquire()  # somebody writes now
+        opened.checkpoint = replace(opened.checkpoint, journal_seq=0)  # there is more to write
+        deleting = asyncio.ensure_future(recorder.forget(run_id))
+        await world.clock.idle()
+        opened.lock.release()
+
+        await recorder._write([run])  # had its turn before the deletion had
+        await deleting
+
+        assert recorder._transcripts.read(run_id, LogQuery()).lines == ()
 
     in_world(tmp_path, scenario)
 

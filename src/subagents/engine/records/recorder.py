@@ -336,7 +336,10 @@ class Recorder:
         taken: dict[RunId, tuple[_Open, Page]] = {}
         for run in runs:
             opened = self._of(run.id)
-            await opened.lock.acquire()  # free: nobody came between
+            await opened.lock.acquire()  # free, unless somebody waits to delete it
+            if opened.is_deleted:
+                opened.lock.release()
+                continue
             taken[run.id] = (opened, self._page(run, opened))
         try:
             await self._write_pages(taken)
