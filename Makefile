@@ -6,7 +6,7 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 WORKERS ?= 2
-SEEDS ?= 10000
+SEEDS ?= 2000
 SMOKE_SEEDS ?= 200
 
 VENV := .venv
@@ -24,8 +24,8 @@ PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.1
 HERE := $(shell pwd -P)
 moved = $(if $(findstring <$(HERE)>,<$(shell cat $(1) 2>/dev/null)>),,FORCE)
 
-.PHONY: help setup dev demo test check quick format-check lint types imports pytest smoke docs docs-check \
-	simulate conformance upgrade test-real runtime-table bench format clean FORCE
+.PHONY: help setup dev demo test check quick format-check lint types imports bandit audit pytest smoke docs docs-check \
+	torture torture-short simulate mutations conformance upgrade test-real runtime-table fuzz bench format clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target text; do \
@@ -72,7 +72,7 @@ pytest: dev
 smoke: dev
 	$(PY) -m tests.simulation.simulator --seeds $(SMOKE_SEEDS) --workers $(WORKERS)
 
-check: format-check lint types imports test docs-check simulate ## all that must hold before a commit
+check: format-check lint types imports bandit test docs-check simulate torture-short ## all that must hold before a commit
 
 quick: format-check lint types imports docs-check ## what is quick to check while you work
 	$(PY) -m pytest -q -n $(WORKERS) tests/domain tests/config tests/test_*.py
@@ -89,6 +89,12 @@ types: dev
 imports: dev
 	$(VENV)/bin/lint-imports
 
+bandit: dev
+	$(PY) -m bandit -q -c pyproject.toml -r src scripts
+
+audit: dev ## ask whether a package we depend on has a published vulnerability
+	$(PY) -m scripts.audit
+
 docs: dev ## write the generated parts of docs/
 	$(PY) -m subagents.config.schema --write docs/configuration.md
 	$(PY) -m scripts.lifecycle_diagram docs/lifecycle.md
@@ -97,6 +103,7 @@ docs: dev ## write the generated parts of docs/
 	$(PY) -m scripts.runtime_table_page
 	$(PY) -m scripts.requirements_page docs/requirements.md
 	$(PY) -m scripts.handshake_answers
+	$(PY) -m scripts.fault_table
 
 docs-check: dev
 	$(PY) -m subagents.config.schema --check docs/configuration.md
@@ -106,9 +113,25 @@ docs-check: dev
 	$(PY) -m scripts.runtime_table_page --check
 	$(PY) -m scripts.requirements_page --check docs/requirements.md
 	$(PY) -m scripts.handshake_answers --check
+	$(PY) -m scripts.fault_table --check
 
-simulate: dev ## the engine against seeded crashes, late and doubled signals
+simulate: dev ## the engine against seeded crashes, failing hardware, late and doubled signals
 	$(PY) -m tests.simulation.simulator --seeds $(SEEDS) --workers $(WORKERS)
+
+mutations: dev ## the first seed that catches each broken daemon (half an hour)
+	$(PY) -m tests.simulation.mutation_search --workers $(WORKERS)
+
+MINUTES ?=
+SEED ?=
+PARTS ?=
+
+torture: dev ## real processes under kill -9, full disks and floods (MINUTES=60 SEED=… PARTS=…)
+	@$(PY) -m tests.torture.run --minutes $(or $(MINUTES),60) --record \
+		$(if $(SEED),--seed $(SEED)) $(if $(PARTS),--parts $(PARTS)); status=$$?; \
+	$(PY) -m scripts.fault_table; exit $$status
+
+torture-short: dev ## the same, which ends within ten minutes
+	@$(PY) -m tests.torture.run --minutes 4 --within 10 $(if $(SEED),--seed $(SEED))
 
 CONFORMANCE ?= $(HOME)/.cache/subagents-conformance
 
@@ -129,6 +152,11 @@ test-real: dev ## our workers in the newest agent programs of npm (hundreds of M
 runtime-table: dev ## the table of versions seen and its page, from the programs that are installed
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.runtime_table --write $(PROGRAMS)
 
+TARGETS ?=
+
+fuzz: dev ## try every parser of what others write for MINUTES=5 each (TARGETS="http rows")
+	$(PY) -m tests.fuzz $(TARGETS) --minutes $(or $(MINUTES),5)
+
 bench: dev ## measure; results go to bench/results
 	$(PY) -m bench
 
@@ -137,5 +165,5 @@ format: dev ## format and mend what can be mended
 	$(PY) -m ruff check --fix .
 
 clean: ## remove all that make makes
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .fuzz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,14 +15,15 @@ _COPY: Final = {
     "run": """INSERT INTO run
               SELECT NULL, {id}, seq, phase, label, agent_id, requester, requester_run,
               {replaced_session_key}, is_over, keeps_session, created_at_ms - ?3,
-              ended_at_ms - ?3, archived_at_ms, {blob_origin}, {blob_state} FROM run
+              ended_at_ms - ?3, archived_at_ms, {blob_origin}, {blob_state}, NULL, NULL FROM run
               WHERE run_id = ?1""",
     "journal": """INSERT INTO journal
                   SELECT NULL, (SELECT number FROM run WHERE run_id = ?2), {id}, seq,
-                  at_ms - ?3, type, {replaced_key}, {blob_data} FROM journal
+                  at_ms - ?3, type, {replaced_key}, {blob_data}, NULL FROM journal
                   WHERE run = (SELECT number FROM run WHERE run_id = ?1)""",
     "inbox": """INSERT INTO inbox SELECT NULL, {replaced_message_id}, session_key, {id}, kind,
-                created_at_ms - ?3, {replaced_text}, consumed_at_ms - ?3, consumed_by FROM inbox
+                created_at_ms - ?3, {replaced_text}, consumed_at_ms - ?3, consumed_by,
+                NULL, NULL, NULL FROM inbox
                 WHERE run_id = ?1""",
 }
 

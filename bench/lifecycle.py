@@ -78,9 +78,9 @@ class RecordingStore(SqliteStore):
         self.commits.append(self._listener.statements)
         super()._write(connection, batch)
 
-    def _numbers(self, connection: sqlite3.Connection) -> Iterator[int]:
+    def _numbers(self, connection: sqlite3.Connection, newest: str) -> Iterator[int]:
         # The listener only listens: it has no tables to read from.
-        return super()._numbers(self._asked or connection)
+        return super()._numbers(self._asked or connection, newest)
 
 
 def settings_for(script: tuple[dict[str, object], ...], *, slots: int = 10_000) -> Settings:

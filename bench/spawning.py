@@ -20,7 +20,7 @@ from subagents.client.client import AsyncClient, Client
 PAUSE_S: Final = 0.002
 
 
-def _probe(socket: str, run_ids: list[str], stop: Event, results: Connection) -> None:
+def _probe(socket: str, run_ids: list[str], asks: Event, stop: Event, results: Connection) -> None:
     taken: list[float] = []
     with Client(socket) as client:
         while not stop.is_set():
@@ -28,6 +28,7 @@ def _probe(socket: str, run_ids: list[str], stop: Event, results: Connection) ->
                 began = time.perf_counter()
                 client.get(f"/v1/runs/{run_id}/status")
                 taken.append(time.perf_counter() - began)
+                asks.set()
                 stop.wait(PAUSE_S)
     results.send(taken)
 
@@ -58,12 +59,12 @@ def measure(home: Path, *, runs: int, spawners: int) -> dict[str, float]:
         with daemon.client() as client:
             live, ended = daemon.spawn(client, "hang"), daemon.spawn(client, "quick")
             client.post("/v1/wait", {"runIds": [ended], "until": "all", "timeoutSeconds": 10})
-        stop = context.Event()
+        asks, stop = context.Event(), context.Event()
         receiving, sending = context.Pipe(duplex=False)
-        arguments = (str(daemon.socket), [live, ended], stop, sending)
+        arguments = (str(daemon.socket), [live, ended], asks, stop, sending)
         prober = context.Process(target=_probe, args=arguments)
         prober.start()
-        time.sleep(0.5)  # the prober is asking before the burst begins
+        asks.wait(30)  # the prober is asking before the burst begins
         try:
             taken, took_s = asyncio.run(_burst(daemon.socket, runs=runs, spawners=spawners))
         finally:

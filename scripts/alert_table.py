@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from scripts.marked_pages import drawn_anew, update
 
 from subagents.domain.alerts.detectors.builds import result_of
 from subagents.domain.alerts.detectors.commits import commits_of
@@ -159,26 +160,12 @@ def drawn(page: str, found: dict[str, Case]) -> str:
     Raises:
         ValueError: A marker is missing.
     """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page needs the lines {BEGIN} and {END}")
-    return before + "\n\n".join((BEGIN, summary(found), table(found), END)) + after
+    return drawn_anew(page, BEGIN, END, summary(found), table(found))
 
 
 def main(arguments: Sequence[str]) -> int:
     """``[--check] [FILE]``; returns the exit code."""
-    is_check = "--check" in arguments
-    file = Path(next((each for each in arguments if each != "--check"), PAGE))
-    page = file.read_text(encoding="utf-8")
-    new = drawn(page, cases())
-    if new == page:
-        return 0
-    if is_check:
-        sys.stderr.write(f"{file} is out of date: run `make docs`\n")
-        return 1
-    file.write_text(new, encoding="utf-8")
-    return 0
+    return update(arguments, PAGE, lambda page: drawn(page, cases()))
 
 
 def _truth(case: Case) -> str:

@@ -39,7 +39,7 @@ _FORMS: Final = (
     "Digest: sha256:{hex64}",
     "Status: Downloaded newer image for python:3.12-slim",
     "Successfully tagged acme/app:{hex7}",
-    "#12 [build 4/7] RUN --mount=type=cache,target=/root/.cache pip install -r requirements.txt",
+    "#12 [build 4/7] RUN --mount=type=cache,target=/app/.cache pip install -r requirements.txt",
     "tests/test_auth.py::test_token_expires[{num}] PASSED                          [ {digit}%]",
     "FAILED tests/test_login.py::test_password_is_hashed - AssertionError: assert 'a' == 'b'",
     "E       KeyError: 'access_token'",

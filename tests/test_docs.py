@@ -201,6 +201,22 @@ def test_every_test_that_a_page_names_is_there() -> None:
         assert f"def {name}(" in (ROOT / file).read_text("utf-8"), f"{page_name}: {file}::{name}"
 
 
+@pytest.mark.requirement("docs:threats")
+def test_each_threat_is_a_lock_a_guardrail_or_open_and_what_is_not_open_has_a_test() -> None:
+    page = (ROOT / "SECURITY.md").read_text("utf-8").partition("## The TCP port")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line.startswith("| ") and not line.startswith("| would ")
+    ]
+
+    assert len(rows) > 40
+    for would, state, because, test in rows:
+        assert state.startswith(("lock", "guardrail", "open")), would
+        assert because, would
+        assert test.startswith("`tests/") or state.startswith("open"), would
+
+
 def source_named(name: str) -> Path | None:
     """The file or folder that a page or a docstring means; modules may be written with dots."""
     for place in (ROOT / "src" / "subagents", ROOT / "src", ROOT):

@@ -8,6 +8,8 @@
     ├── Forbidden              4  a guardrail refused; nothing was stored
     │   └── RateLimited           too often, or too many at once
     ├── Unauthorized           4  no valid token says who calls; nothing was done
+    ├── Conflict               1  not possible in this phase
+    │   └── IdempotencyConflict   the key stands for another request
     ├── IllegalTransition      1  a broken promise inside: an event no phase expects
     ├── Unavailable            7  daemon, store or runtime cannot serve now
     │   ├── DaemonUnreachable
@@ -22,8 +24,8 @@ the wire and in logs and is never renamed. ``retryable`` says whether the same c
 later without a change by the caller.
 """
 
-from collections.abc import Mapping
-from typing import ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final, Self
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
@@ -141,6 +143,23 @@ class Conflict(SubagentsError):
     """The run is in a phase in which this is not possible; nothing was changed."""
 
     code = "conflict"
+
+
+class IdempotencyConflict(Conflict):
+    """The key stands for a run that was asked for otherwise; nothing was started or sent."""
+
+    code = "idempotency_conflict"
+
+    @classmethod
+    def of(cls, key: str, *, run_id: str, differs: Sequence[str]) -> Self:
+        """The error that names the run of a key, and the parameters that were others then."""
+        return cls(
+            f'idempotency key "{key}" already stands for run {run_id}, and this request differs'
+            f" from the one that made it in {', '.join(differs)}",
+            hint=f"give other work a key of its own; what this one stands for: subagents show"
+            f" {run_id}",
+            details={"runId": run_id, "differs": list(differs)},
+        )
 
 
 class IllegalTransition(SubagentsError):

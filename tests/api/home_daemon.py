@@ -117,7 +117,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
         orphans=orphans,
         off_loop=threads,
         refusals=Refusals(paths.state_dir / FILE_NAME, threads, engine),
-        attempt_of=command.attempt_of,
+        origin_of=command.origin_of,
     )
 
 

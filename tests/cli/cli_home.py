@@ -82,9 +82,11 @@ class Home:
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def ok(self, *argv: str, stdin: str | None = None) -> Done:
+    def ok(
+        self, *argv: str, stdin: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Done:
         """A command that must end with 0."""
-        done = self.cli(*argv, stdin=stdin)
+        done = self.cli(*argv, stdin=stdin, env=env)
         assert done.code == 0, done
         return done
 

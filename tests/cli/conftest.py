@@ -18,6 +18,5 @@ def home(tmp_path: Path) -> Iterator[Home]:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """A home with a running daemon, for tests that only add runs."""
     with temporary_home(tmp_path_factory.mktemp("shared")) as found:
-        found.environ["SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"] = "100"
         found.ok("up")
         yield found

@@ -16,11 +16,13 @@ from subagents import (
     UsageError,
 )
 from subagents.api.wire.agent_answers import TokenSum
-from subagents.api.wire.run_answers import SentMessage
+from subagents.api.wire.run_answers import RunResult, SentMessage
 from subagents.client.client import Client
+from subagents.client.orchestrator import RunHandle
 from subagents.config.paths import Paths
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import ReportStatus
+from subagents.errors import DaemonUnreachable
 
 SCRIPTED = {
     "agents.player.runtime": "scripted",
@@ -31,6 +33,7 @@ SCRIPTED = {
     ],
     "agents.sitter.runtime": "scripted",
     "agents.sitter.script": [{"hang": True}],
+    "agents.sitter.tools": ["report_completion"],
 }
 
 
@@ -58,6 +61,9 @@ def test_a_session_is_interrupted_and_gone_on_with(tmp_path: Path) -> None:
             False,
             "steered",
         )
+        assert (await sitter.continue_("sit still", idempotency_key="k")).id == sitter.id
+        with pytest.raises(Conflict, match=rf"stands for run {sitter.id}, .* in message"):
+            await sitter.continue_("sit down", idempotency_key="k")
         await sitter.interrupt("enough")
         ended = await sitter.wait()
         assert (ended.outcome.status, ended.outcome.reason) == (Status.PARTIAL, Reason.INTERRUPTED)
@@ -93,6 +99,24 @@ def test_a_spawned_run_is_awaited_verified_and_consumed(tmp_path: Path) -> None:
         assert [each async for each in sub.inbox()] == []  # waiting consumed it
         again = await (await sub.run("maker")).wait()
         assert again.result == "made it"  # a handle can be had again, and waiting is repeatable
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:inbox-ack")
+def test_a_long_result_that_could_not_be_fetched_was_not_handed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(*_: object) -> RunResult:
+        raise DaemonUnreachable("it was killed between two pages")
+
+    async def work(sub: Orchestrator) -> None:
+        run = await sub.spawn("seq 20000", agent="command")
+        with monkeypatch.context() as patch:
+            patch.setattr(RunHandle, "_whole", gone)
+            with pytest.raises(DaemonUnreachable):
+                await run.wait()
+        assert [each.run_id async for each in sub.inbox()] == [run.id]
 
     embedded(tmp_path, work)
 
@@ -169,11 +193,9 @@ def test_errors_are_those_of_every_other_client(tmp_path: Path) -> None:
             await sub.spawn("x", agent="command", retry_cuont=3)  # type: ignore[call-arg]  # what a checker would have found
         with pytest.raises(NotFound, match="did you mean 'command'"):
             await sub.spawn("x", agent="comand")
-        for _ in range(5):
-            await sub.spawn("x", agent="sitter")
-        with pytest.raises(Forbidden, match="max_children_per_agent") as refused:
-            await sub.spawn("x", agent="sitter")
-        assert refused.value.guardrail == "children"
+        with pytest.raises(Forbidden, match="toolsAllow can only narrow") as refused:
+            await sub.spawn("x", agent="sitter", tools_allow=["read"])
+        assert refused.value.guardrail == "tools"
 
     embedded(tmp_path, work)
 
@@ -281,5 +303,22 @@ def test_a_program_asks_how_agents_did_and_who_fits(tmp_path: Path) -> None:
         assert all(each.reasons == [] for each in others)
         with pytest.raises(UsageError, match="days must be a whole number from 1 to 30"):
             await sub.agent_stats(days=31)
+
+    embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("environment:shell", "environment:given")
+def test_a_programs_own_variables_and_those_it_names_reach_its_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", "/some/venv")
+
+    async def work(sub: Orchestrator) -> None:
+        run = await sub.spawn("echo $VIRTUAL_ENV $FOO", agent="command", env={"FOO": "bar"})
+        assert (await run.wait()).result == "/some/venv bar"
+        (again,) = await sub.plan([{"task": "echo $FOO", "agentId": "command"}], env={"FOO": "p"})
+        assert (await again.wait()).result == "p"
+        with pytest.raises(UsageError, match="no name of a variable"):
+            await sub.spawn("x", agent="command", env={"A B": ""})
 
     embedded(tmp_path, work)

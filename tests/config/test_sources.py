@@ -230,6 +230,20 @@ def test_an_unreadable_file_is_refused(home: ConfigHome) -> None:
 
 @pytest.mark.requirement("config:unreadable")
 def test_an_absurdly_large_file_is_refused(home: ConfigHome) -> None:
-    home.user.write_text("#" * (1024 * 1024 + 1))
+    home.user.write_text("#" * (256 * 1024 + 1))
 
-    assert home.refusal().message == (f"{home.user} is larger than 1048576 bytes (1048577)")
+    assert home.refusal().message == (f"{home.user} is larger than 262144 bytes (262145)")
+
+
+@pytest.mark.requirement("config:unreadable")
+def test_a_key_of_thousands_of_parts_is_refused_before_it_takes_minutes(home: ConfigHome) -> None:
+    home.user.write_text(f"\n{'a.' * 100_000}a = 1")
+
+    assert "subagents.toml:2: more than 200 names with dots" in home.refusal().message
+
+
+@pytest.mark.requirement("config:unreadable")
+def test_dots_in_a_text_are_no_key(home: ConfigHome) -> None:
+    home.user.write_text(f'[agents.a]\ndescription = "{". " * 90}{"." * 300}"')
+
+    assert home.load().settings.agents["a"].description

@@ -38,3 +38,16 @@ def test_a_damaged_file_is_named_with_what_removing_it_means(tmp_path: Path) -> 
 
     assert str(file) in refused.value.message
     assert refused.value.hint == "remove it: then nothing is trusted"
+
+
+@pytest.mark.requirement("trust:list-damaged")
+@pytest.mark.parametrize("content", [b'{"a": "\xff"}', b'{"a":' + b"[" * 10_000])
+def test_bytes_that_are_no_text_and_nesting_without_end_are_damage_too(
+    tmp_path: Path, content: bytes
+) -> None:
+    paths, file = file_in(tmp_path)
+    paths.ensure()
+    file.write_bytes(content)
+
+    with pytest.raises(ConfigError):
+        read_entries(file, str, hint="")

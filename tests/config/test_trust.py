@@ -16,6 +16,7 @@ from subagents.config.settings import (
     Agent,
     AgentAlerts,
     AgentCourier,
+    AgentLimits,
     AgentSubagents,
     Capabilities,
     LaneSettings,
@@ -348,6 +349,7 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         tools=("Read",),
         run_timeout_seconds=5,
         access=AccessLevel.READ,
+        limits=AgentLimits(pids=5),
     )
     other = Agent(
         access=AccessLevel.WRITE,
@@ -367,6 +369,7 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         pass_env=("HOME",),
         script=({"hang": True},),
         alerts=AgentAlerts(failures=9),
+        limits=AgentLimits(pids=9),
         capabilities=Capabilities(tags=("x",)),
         courier=AgentCourier(command=("c",)),
         stdin=Stdin.TASK,
@@ -378,6 +381,25 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
 
     assert settings.agents == {"a": mine}
     assert len(ignored) == len(given)
+
+
+@pytest.mark.requirement("trust:redefined-agent")
+@pytest.mark.parametrize(
+    ("mine", "given", "is_kept"),
+    [
+        (AgentLimits(), AgentLimits(pids=9), True),
+        (AgentLimits(pids=9), AgentLimits(pids=8, memory_mb=64), True),
+        (AgentLimits(pids=9), AgentLimits(pids=10), False),
+        (AgentLimits(pids=9, memory_mb=64), AgentLimits(pids=8), False),
+    ],
+)
+def test_a_project_may_limit_an_agent_further_and_lift_no_limit(
+    mine: AgentLimits, given: AgentLimits, *, is_kept: bool
+) -> None:
+    whole, own = Agent(limits=given), Agent(limits=mine)
+    settings, ignored = narrowed(Settings(agents={"a": whole}), Settings(agents={"a": own}))
+    assert settings.agents["a"] == (whole if is_kept else own)
+    assert ignored == (() if is_kept else ("agents.a.limits",))
 
 
 @pytest.mark.requirement("trust:redefined-agent")

@@ -1,6 +1,7 @@
 """What the webhook courier sends, and what it makes of the answers."""
 
 import asyncio
+import gzip
 import hashlib
 import hmac
 from collections.abc import Iterator
@@ -8,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from tests.couriers.courier_places import OUTSIDE
-from tests.couriers.webhook_place import Answering, WebhookPlace
+from tests.couriers.webhook_place import Answering, Posted, WebhookPlace
 
 from subagents.couriers.webhook_courier import (
+    ANSWER_BYTES_MAX,
     RETRY_AFTER_MS_MAX,
     SIGNATURE,
     TIMESTAMP,
@@ -130,6 +132,36 @@ def test_each_refusal_is_for_now_or_for_good(
     assert outcome == DeliveryFailed(
         retryable=is_retryable, error=f"{origin} answered {status}: no room"
     )
+
+
+@pytest.mark.requirement("couriers:webhook:answers")
+def test_an_answer_is_read_as_far_as_it_is_told_and_never_decompressed(place: WebhookPlace) -> None:
+    bomb = gzip.compress(b"A" * 50_000_000)
+    heard: list[Posted] = []
+
+    def answer(request: Posted) -> Answering:
+        heard.append(request)
+        return Answering(500, {"Content-Encoding": "gzip"}, bomb)
+
+    place.answers = answer
+    outcome = posted(place)
+
+    assert isinstance(outcome, DeliveryFailed)
+    assert "AAAA" not in outcome.error
+    assert len(outcome.error) < ANSWER_BYTES_MAX + 100
+    assert heard[0].headers["Accept-Encoding"] == "identity"
+
+
+@pytest.mark.requirement("couriers:webhook:answers")
+def test_what_a_receiver_says_is_one_line_that_moves_no_cursor(place: WebhookPlace) -> None:
+    said = "no\x1b[2J\r\nroom\x9b1A \N{RIGHT-TO-LEFT OVERRIDE}here"
+    place.answers = lambda _: Answering(500, {}, said.encode())
+
+    outcome = posted(place)
+
+    assert isinstance(outcome, DeliveryFailed)
+    assert outcome.error.isprintable()
+    assert outcome.error.endswith("answered 500: no room1A here")
 
 
 @pytest.mark.requirement("couriers:webhook:retry-after")

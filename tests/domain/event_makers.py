@@ -43,6 +43,7 @@ from subagents.domain.run.events import (
     ParentNotified,
     Paused,
     Redelivered,
+    Repaired,
     RequestAnswered,
     RequestAsked,
     RequestHeld,
@@ -180,6 +181,8 @@ def _child_spent(data: DataObject, at_ms: int) -> Event:
     )
 
 
+LOST = Outcome(status=Status.LOST, reason=Reason.RECORD_LOST, error="its record was lost")
+
 MAKERS: Final[dict[type, Maker]] = {
     DependencySettled: lambda d, r, t: DependencySettled(
         at_ms=t,
@@ -287,6 +290,9 @@ MAKERS: Final[dict[type, Maker]] = {
     ),
     ChildAlerted: lambda d, r, t: ChildAlerted(
         at_ms=t, child=d.draw(st.sampled_from(CHILDREN)), text="[subagent:child1] news"
+    ),
+    Repaired: lambda d, r, t: Repaired(
+        at_ms=t, found="its row was damaged", outcome=d.draw(st.sampled_from((None, LOST)))
     ),
     CleanedUp: lambda d, r, t: CleanedUp(at_ms=t, erased=d.draw(st.booleans())),
     ClockStepped: lambda d, r, t: ClockStepped(

@@ -31,6 +31,7 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.run import Run
 from subagents.errors import DaemonUnreachable
+from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import look, scan
 from subagents.store.sqlite import rows
 
@@ -77,6 +78,7 @@ class LiveHome:
         grace_s: float,
         env: Mapping[str, str],
         descriptors: int | None,
+        module: str = "subagents",
     ) -> None:
         self.root = root
         self.work = root / "work"
@@ -94,7 +96,7 @@ class LiveHome:
             MARK: self.mark,
             **env,
         }
-        program = [sys.executable, "-m", "subagents", "serve", "--background-child"]
+        program = [sys.executable, "-m", module, "serve", "--background-child"]
         limit = (
             [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"']
         )
@@ -206,6 +208,9 @@ class LiveHome:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(POLL_S)
+        for _, pid in cgroups.left_behind(str(self.paths.attempts_dir), ()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         if self.paths.socket.parent != self.paths.runtime_dir:
             self.paths.socket.unlink(missing_ok=True)
             self.paths.supervisor_socket.unlink(missing_ok=True)
@@ -350,8 +355,8 @@ class LiveHome:
         return [event for event in self.journal(run_id) if isinstance(event, kind)]
 
     def stored(self) -> dict[str, Run]:
-        found = self.read("SELECT run_id, origin, state FROM run")
-        return {run_id: rows.run_from(origin, state) for run_id, origin, state in found}
+        found = [rows.run_row_from(row) for row in self.read("SELECT * FROM run")]
+        return {run.id: run for run in found}
 
     def marks_written(self) -> list[str]:
         """What workers appended with ``MARK_ATTEMPT``."""
@@ -373,6 +378,7 @@ def live_home(
     env: Mapping[str, str] | None = None,
     started: bool = True,
     descriptors: int | None = None,
+    module: str = "subagents",
 ) -> Iterator[LiveHome]:
     """A home with its daemon for the length of the block; nothing of it is alive afterwards.
 
@@ -383,9 +389,15 @@ def live_home(
         env: More variables of the daemon.
         started: Whether the daemon is started.
         descriptors: How many files the daemon may have open at most; None = as here.
+        module: What Python runs as the daemon's program.
     """
     home = LiveHome(
-        root / "e2e", config=config, grace_s=grace_s, env=env or {}, descriptors=descriptors
+        root / "e2e",
+        config=config,
+        grace_s=grace_s,
+        env=env or {},
+        descriptors=descriptors,
+        module=module,
     )
     try:
         if started:

@@ -24,6 +24,8 @@ from tests.e2e.live_home import (
     numbered,
     until,
 )
+from tests.e2e.small_disk import CannotMount, fill
+from tests.e2e.small_disk import small_disk as small_disk_at
 
 from subagents.errors import StoreUnavailable, UsageError
 
@@ -302,30 +304,11 @@ def test_a_worker_can_neither_read_nor_end_a_run_that_is_not_below_it(tmp_path: 
 @contextlib.contextmanager
 def small_disk(root: Path, mebibytes: int) -> Iterator[Path]:
     """A file system of its own for the home; the test is skipped where none can be mounted."""
-    place = root / "e2e" / "home"
-    place.mkdir(parents=True)
-    options = ["-o", f"size={mebibytes}m", "tmpfs", str(place)]
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", *options], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"cannot mount a small file system here: {mounted.stderr.strip()}")
     try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def fill(place: Path) -> Path:
-    """Take every free byte of the file system."""
-    filler = place / "filler"
-    with filler.open("ab", buffering=0) as file, contextlib.suppress(OSError):
-        for size in (MIB, 4096, 1):
-            with contextlib.suppress(OSError):
-                while file.write(b"\0" * size) == size:
-                    pass
-    assert os.statvfs(place).f_bavail == 0
-    return filler
+        with small_disk_at(root / "e2e" / "home", mebibytes) as place:
+            yield place
+    except CannotMount as error:
+        pytest.skip(str(error))
 
 
 @pytest.mark.requirement("e2e:bad:full-disk")
@@ -338,10 +321,6 @@ def test_a_full_disk_refuses_spawns_keeps_serving_reads_and_loses_no_exit(tmp_pa
         until(lambda: len(home.marks_written()) == 2, what="both workers at work")
         workers = [home.worker_pid(run_id) for run_id in (good, bad)]
         filler = fill(disk)
-
-        for _ in range(3):
-            with pytest.raises(StoreUnavailable):
-                home.spawn("echo refused", idempotencyKey="the same")
 
         def is_degraded() -> bool:
             with contextlib.suppress(StoreUnavailable):
@@ -378,20 +357,25 @@ def test_a_full_disk_refuses_spawns_keeps_serving_reads_and_loses_no_exit(tmp_pa
 
 
 @pytest.mark.requirement("e2e:bad:full-disk-kill", "disk:noisy-worker")
-def test_a_daemon_killed_on_a_full_disk_ends_its_runs_with_what_it_kept_free(
+def test_on_a_disk_without_a_free_byte_a_killed_daemon_starts_and_cancels_and_deadlines_hold(
     tmp_path: Path,
 ) -> None:
     with small_disk(tmp_path, 32) as disk, live_home(tmp_path) as home:
         run_id = home.spawn(f"{MARK_ATTEMPT}; echo said; until [ -e go ]; do sleep 0.02; done")
-        until(home.marks_written, what="the worker at work")
+        cancelled = home.spawn(f"{MARK_ATTEMPT}; exec sleep 600")
+        late = home.spawn(f"{MARK_ATTEMPT}; exec sleep 600", runTimeoutSeconds=3)
+        until(lambda: len(home.marks_written()) == 3, what="the workers at work")
         fill(disk)
         home.kill()
         (home.work / "go").touch()
         home.start()
 
-        item = home.finish(run_id)[0]
+        home.post(f"/v1/runs/{cancelled}/cancel", {})
+        items = home.finish(run_id, cancelled, late)
 
-        assert (item["outcome"]["status"], item["result"]) == ("ok", "said")
+        assert [(each["outcome"]["status"], each["result"]) for each in items] == [
+            ("ok", "said"), ("cancelled", ""), ("timeout", "")
+        ]  # fmt: skip
         with pytest.raises(StoreUnavailable, match="almost full"):
             home.spawn("echo no room")
 
@@ -401,17 +385,27 @@ def test_a_daemon_killed_on_a_full_disk_goes_on_once_there_is_space(tmp_path: Pa
     with small_disk(tmp_path, 32) as disk, live_home(tmp_path) as home:
         run_id = home.spawn(f"{MARK_ATTEMPT}; echo said; until [ -e go ]; do sleep 0.02; done")
         until(home.marks_written, what="the worker at work")
-        reserve = home.paths.database.with_name(f"{home.paths.database.name}.reserve")
-        reserve.unlink()  # as when it was given up for what was written before
         filler = fill(disk)
+
+        def is_spent() -> bool:
+            """What is held for ends is used for something else."""
+            try:
+                home.post(f"/v1/runs/{run_id}/notify", {"message": "x" * 4000})
+            except StoreUnavailable:
+                return True
+            return False
+
+        until(is_spent, what="the reserve is spent", pause_s=0)
         home.kill()
         (home.work / "go").touch()
-        status, message = refused_start(home)
-        assert status == 1
-        assert "Traceback" not in message
-        assert "disk" in message or "space" in message
-        filler.unlink()
-        home.start()
+        try:
+            home.start()
+        except AssertionError as refused:
+            assert "full" in str(refused)  # noqa: PT017
+            filler.unlink()
+            home.start()
+        else:
+            filler.unlink()
         item = home.finish(run_id)[0]
         assert (item["outcome"]["status"], item["result"]) == ("ok", "said")
 

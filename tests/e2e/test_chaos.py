@@ -16,6 +16,7 @@ from subagents.errors import (
     Conflict,
     Forbidden,
     NotFound,
+    SubagentsError,
     Unavailable,
     UsageError,
 )
@@ -44,6 +45,7 @@ class Caller:
         self.accepted: dict[str, str] = {}
         self.cancelled: set[str] = set()
         self.acknowledged: list[str] = []
+        self._unsure: Document | None = None
 
     def work(self) -> None:
         home = self._home
@@ -68,8 +70,16 @@ class Caller:
         if len(self.accepted) >= 40:
             raise NotFound("enough")
         key = f"key {len(self.accepted)}"
-        body = self._home.spawn_body(**self._spec(), idempotencyKey=key)
-        self.accepted[key] = str(client.post("/v1/runs", body)["runId"])
+        body = self._unsure or self._home.spawn_body(**self._spec(), idempotencyKey=key)
+        self._unsure = body
+        try:
+            self.accepted[key] = str(client.post("/v1/runs", body)["runId"])
+        except Unavailable:
+            raise  # whether it was accepted is found out with the very same request
+        except SubagentsError:
+            self._unsure = None
+            raise
+        self._unsure = None
 
     def _spec(self) -> Document:
         chance = self._chance

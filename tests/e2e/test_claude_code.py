@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.bubblewrap import NO_SANDBOX
 from tests.e2e.claude_place import BOUND_S, PLUGIN_TOOLS, TOOLS, ClaudePlace, program
 from tests.e2e.live_home import LiveHome, live_home, until
 from tests.e2e.scripted_model import Conversation, Say, Script, ScriptedModel, Turn, Use
@@ -39,6 +40,10 @@ def place(root: Path, scripts: dict[str, Script], *, started: bool = True) -> It
 
 
 def spawn(task: str, label: str) -> Use:
+    if NO_SANDBOX is not None:
+        pytest.skip(
+            f"Claude Code that may only read spawns nobody who is not kept to it: {NO_SANDBOX}"
+        )
     return Use("sessions_spawn", {"task": task, "agentId": "sh", "label": label})
 
 

@@ -6,16 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.bubblewrap import needs_bubblewrap
 from tests.e2e.live_home import DEFAULTS, MARK_ATTEMPT, LiveHome, audit, live_home, until
 
 from subagents.client.client import Client
 from subagents.domain.run.events import Dismissed, VerificationFinished
 from subagents.errors import Conflict, ContractError, UsageError
-from subagents.runtimes.process import sandbox
 
-needs_bubblewrap = pytest.mark.skipif(
-    sandbox.problem() is not None, reason=f"no sandbox here: {sandbox.problem()}"
-)
 COMMANDS = (
     f"{DEFAULTS}\n[verification]\ndangerously_allow_validation_commands = true\nsandbox = false\n"
 )
@@ -361,7 +358,8 @@ def test_cancelling_a_run_ends_the_process_of_its_judge(tmp_path: Path) -> None:
         item = home.finish(run_id)[0]
 
         assert item["outcome"]["status"] == "cancelled"
-        assert home.of_run(judge_id) == []
+        until(lambda: not home.of_run(judge_id), what="the judge gone", within_s=10)
+        home.until_phase(judge_id, "completed", within_s=10)
 
 
 @needs_bubblewrap

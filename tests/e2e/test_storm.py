@@ -129,14 +129,17 @@ def test_ten_kills_among_twenty_runs_lose_nothing_and_repeat_nothing(
 # -- racing spawns --------------------------------------------------------------------------------
 
 
-def race(home: LiveHome, count: int, threads: int, body: Document) -> tuple[list[str], list[str]]:
+def race(
+    home: LiveHome, count: int, threads: int, body: Document, *, is_agent: bool = False
+) -> tuple[list[str], list[str]]:
     """Spawn ``count`` runs from many threads at once; run ids, and messages of refusals."""
+    headers = {"x-subagents-caller": "agent"} if is_agent else {}
     accepted: list[str] = []
     refused: list[str] = []
     gate = threading.Barrier(threads)
 
     def work(share: int) -> None:
-        with Client(home.paths.socket, timeout_s=60) as client:
+        with Client(home.paths.socket, timeout_s=60, headers=headers) as client:
             gate.wait(20)
             for _ in range(share):
                 try:
@@ -159,7 +162,7 @@ def test_racing_spawns_over_a_cap_of_five_are_accepted_exactly_five_times(
     config = "[agents.defaults.subagents]\nmax_children_per_agent = 5\n"
     with live_home(tmp_path, config=config) as home:
         body = home.spawn_body("while :; do sleep 0.1; done")
-        accepted, refused = race(home, count, 30, body)
+        accepted, refused = race(home, count, 30, body, is_agent=True)
 
         assert len(accepted) == 5
         assert len(refused) == count - 5

@@ -16,6 +16,8 @@ import pytest
 from tests.e2e.live_home import BOUND_S, DEFAULTS, LiveHome, live_home, until, variable_of
 
 from subagents.domain.run.events import CallRefused, TokenIssued
+from subagents.runtimes.process import cgroups
+from subagents.runtimes.process.processes import look
 
 HOLD = "until [ -e go ]; do sleep 0.02; done"
 ASK = (
@@ -117,6 +119,35 @@ def test_a_worker_calls_with_its_token_and_not_without(tmp_path: Path) -> None:
         assert item["result"].split() == ["200", "401", "401"]
         for event in refused_calls(home, run_id, count=2):
             assert f"belongs to the worker {run_id}#1, and the call has no token" in event.reason
+
+
+CUT_LOOSE = """
+(env -i SUBAGENTS_SOCKET="$SUBAGENTS_SOCKET" setsid sh -c '
+    until [ -e alone ]; do sleep 0.02; done
+    echo $$ > loose; {ask} > answer; mv answer said; exec sleep 600' &)
+kill -9 $PPID; touch alone; exec sleep 600
+"""
+
+
+@pytest.mark.requirement("e2e:token:cut-loose")
+@pytest.mark.skipif(cgroups.place().path is None, reason=f"{cgroups.place().problem}")
+def test_a_worker_that_cuts_itself_loose_stays_that_worker_and_ends_with_its_run(
+    tmp_path: Path,
+) -> None:
+    """Its shim is dead, its parent is init, its session its own, its environment clean."""
+    with live_home(tmp_path) as home:
+        (home.work / "ask.py").write_text(ASK)
+        run_id = home.spawn(CUT_LOOSE.format(ask=f"{sys.executable} ask.py"))
+        said = home.work / "said"
+        until(said.exists, what="the answer")
+        assert said.read_text().strip() == "401"
+        (event,) = refused_calls(home, run_id, count=1)
+        assert f"belongs to the worker {run_id}#1, and the call has no token" in event.reason
+        home.restart_after_kill()
+        home.post(f"/v1/runs/{run_id}/cancel", {})
+        assert home.finish(run_id)[0]["outcome"]["status"] == "cancelled"
+        loose = int((home.work / "loose").read_text())
+        until(lambda: look(loose) is None, what="the end of what cut itself loose")
 
 
 @pytest.mark.requirement("e2e:token:another-tree")

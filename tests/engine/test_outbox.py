@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.world import World, in_world
@@ -18,6 +19,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.values import (
     replace,
 )
+from subagents.errors import StoreUnavailable
 from subagents.ports import AttemptRef, OutboxEntry
 
 
@@ -43,6 +45,34 @@ def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start
 
         assert isinstance(answer, AttemptStartFailed)
         assert [(ref.attempt_id, ref.turns) for ref in refs] == [(f"{run_id}#1", 2)]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("outbox:tried-again")
+@pytest.mark.parametrize("error", [StoreUnavailable("it cannot be read"), MemoryError()])
+def test_effects_that_an_error_interrupted_go_on_while_the_ledger_is_well(
+    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subagents.engine.outbox.RETRY_FIRST_S", 0.01)
+
+    async def scenario(world: World) -> None:
+        outbox, failures = world.parts.outbox, [error]
+        interrupted = "_drain" if isinstance(error, MemoryError) else "_perform"
+        real = getattr(outbox, interrupted)
+
+        async def failing(what: Any) -> None:
+            if failures:
+                raise failures.pop()
+            await real(what)
+
+        setattr(outbox, interrupted, failing)
+        run_id = await world.spawn("quick")
+        while failures or world.engine.effects_pending:
+            await world.clock.advance(1)
+            await asyncio.sleep(0.001)
+
+        assert (await world.until(run_id)).outcome == OK
 
     in_world(tmp_path, scenario)
 

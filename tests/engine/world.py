@@ -34,6 +34,7 @@ from subagents.ports import (
     StartedInfo,
 )
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -265,6 +266,7 @@ class World:
                 settings=self.settings,
                 progress_log=ProgressFiles(self.directory / "progress"),
                 results=ResultFiles(self.directory / "results"),
+                environments=EnvironmentFiles(self.directory / "environments"),
                 transcripts=TranscriptFiles(self.directory / "transcripts"),
                 performance=PerformanceFiles(self.directory),
                 owner=f"boot{self.boots}",
@@ -329,9 +331,15 @@ class World:
     async def spawn(self, agent: str | None = "quick", **spec: Any) -> RunId:
         return (await self.clock.result(self.try_spawn(agent, **spec))).run.id
 
-    async def batch(self, *specs: RunSpec, requester: SessionKey = ME) -> list[RunId]:
+    async def batch(
+        self, *specs: RunSpec, requester: SessionKey = ME, is_operator: bool = True
+    ) -> list[RunId]:
         receipts = await self.engine.spawn_batch(
-            specs, requester=requester, settings=self.settings, cwd=str(self.directory)
+            specs,
+            requester=requester,
+            settings=self.settings,
+            cwd=str(self.directory),
+            is_operator=is_operator,
         )
         return [receipt.run.id for receipt in receipts]
 

@@ -25,6 +25,7 @@ from subagents.domain.run.worker_output import OutputBatch, OutputItem
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.ports import AttemptRef, Launch, LongResult
 from subagents.runtimes.command import CommandRuntime
+from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import orphans
 from subagents.runtimes.process.shim import AttemptDirectory
 
@@ -54,6 +55,10 @@ class Harness:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
+        while left := [pid for _, pid in cgroups.left_behind(str(self.root), ())]:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def runtime(self) -> CommandRuntime:
         return CommandRuntime(self.root, SystemClock(), off_loop)

@@ -12,8 +12,11 @@ from typing import Final, Protocol
 from tests.simulation.invariants import ANNOUNCE_SUFFIX, Judge
 from tests.simulation.virtual_loop import VirtualClock
 
-from subagents.domain.run.values import RunId
+from subagents.domain.run.events import AnnouncementConsumed
+from subagents.domain.run.outcome import DeliveryPath
+from subagents.domain.run.values import RunId, announcement_id
 
+PATHS: Final = {"direct": DeliveryPath.DIRECT, "steer": DeliveryPath.STEERED}
 LENT_MS: Final = 59_000
 """A little less than an offer's lease: it began before the answer was written."""
 
@@ -56,6 +59,20 @@ class Channels:
         """Message id → (courier, life of the daemon)."""
         self._carried: dict[str, tuple[str, int]] = {}
         """Message id → (courier, the judge's era): consumed with the next commit."""
+        self._taken: set[tuple[str, str]] = set()
+        """Message id and whoever has it: a reader that is about to say so, or a courier."""
+        self._acknowledged: set[str] = set()
+        """Messages other than announcements that somebody was told to have taken over."""
+        judge.was_handed_over = self.was_handed_over
+
+    def was_handed_over(self, event: AnnouncementConsumed, run_id: RunId) -> bool:
+        """Whether whoever is said to have taken the announcement has it."""
+        name = announcement_id(run_id)
+        if event.path is DeliveryPath.PULLED:
+            # A run tells of its children by its own result.
+            by_result = ":subagent:" in event.reader and "#" not in event.reader
+            return by_result or (name, event.reader) in self._taken
+        return (name, event.path) in self._taken
 
     def offered(self, names: list[str], reader: str, life: int) -> None:
         """The engine leased these messages to ``reader`` just now."""
@@ -70,9 +87,14 @@ class Channels:
                 self._judge.fail("offered to one reader at a time", f"{name}: {other}, {reader}")
             self._lent[name] = (reader, now_ms, life)
 
+    def acknowledged(self, names: list[str]) -> None:
+        """Their reader was answered that it took them over."""
+        self._acknowledged.update(names)
+
     def let_go(self, names: list[str], reader: str) -> None:
         """Their reader is about to acknowledge them."""
         for name in names:
+            self._taken.add((name, reader))
             if name in self._lent and self._lent[name][0] == reader:
                 del self._lent[name]
 
@@ -95,6 +117,8 @@ class Channels:
             yield push
         finally:
             self._carrying.pop(name, None)
+        if push.is_delivered:
+            self._taken.add((name, PATHS[courier]))
         if push.is_delivered and not daemon.has_failed:
             self._carried[name] = (courier, self._judge.era)
 
@@ -105,6 +129,8 @@ class Channels:
 
     def _check_unread(self, name: str, channel: str) -> None:
         if not name.endswith(ANNOUNCE_SUFFIX):
+            if name in self._acknowledged:
+                self._judge.fail("what was consumed is handed to nobody", f"{name} to {channel}")
             return
         run_id = RunId(name.removesuffix(ANNOUNCE_SUFFIX))
         run = self._judge.view.get(run_id)

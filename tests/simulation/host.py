@@ -8,14 +8,17 @@ import asyncio
 import random
 import shutil
 import sqlite3
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from tests.simulation.delivery_channels import Channels
-from tests.simulation.invariants import Judge
+from tests.simulation.invariants import ALL, Judge
+from tests.simulation.machine_disk import MachineDisk
 from tests.simulation.outside_world import (
     Faults,
+    Injected,
+    OutOfMemory,
     SeededVerifier,
     SimulatedCourier,
     SimulatedRuntime,
@@ -31,11 +34,11 @@ from tests.simulation.virtual_loop import (
 from subagents.config.settings import Settings
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.spec import Abilities
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, attempt_id
 from subagents.engine.engine import Engine
 from subagents.engine.parts import Adapters
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
-from subagents.ports import Batch
+from subagents.ports import Batch, RunFilter
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -44,6 +47,9 @@ from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 T = TypeVar("T")
 
+SYNCHRONOUS_FULL: Final = 2
+OLD_EPOCH_EVERY: Final = 8
+"""In each so-manieth life an older one tries to write."""
 BASE32: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 ABLE: Final = Abilities(
     survives_daemon=True, steer=True, resume=True, scope_tools=True, interrupt=True
@@ -53,6 +59,10 @@ PLAIN: Final = Abilities(survives_daemon=True)
 
 class Crashed(BaseException):
     """Raised inside a commit at the instant of the crash; nothing may catch it."""
+
+
+class PowerCut(Crashed):
+    """The same for the whole machine."""
 
 
 class SeededIds:
@@ -71,6 +81,13 @@ class SeededIds:
         return "".join(self._rng.choices(BASE32, k=43))
 
 
+def _refusal(text: str, code: int) -> sqlite3.OperationalError:
+    """As SQLite raises it."""
+    error = sqlite3.OperationalError(text)
+    error.sqlite_errorcode = code
+    return error
+
+
 class FaultyStore(SqliteStore):
     """The real store on a real file; commits fail or are torn as the seed says."""
 
@@ -79,13 +96,49 @@ class FaultyStore(SqliteStore):
         self._host = host
         self._was_injected = False
 
+    def open(self, owner: str) -> int:
+        self._check_full()
+        epoch = super().open(owner)
+        self._note_commit()
+        self._host.note_torn()
+        return epoch
+
+    def probe(self) -> None:
+        self._check_full()
+        super().probe()
+        self._note_commit()
+
+    def prune(self, run_ids: Iterable[RunId]) -> None:
+        ids = tuple(run_ids)
+        self._check_full()
+        self._host.judge.pruning(ids, self)
+        super().prune(ids)
+        self._note_commit()
+
+    def _check_full(self) -> None:
+        if self._host.disk.is_full:
+            raise StoreUnavailable("the disk is full (simulated)")
+
+    def _note_commit(self) -> None:
+        if self._host.can_lose_power:
+            (level,) = self._require_writer().execute("PRAGMA synchronous").fetchone()
+            self._host.disk.database_committed(self._path, is_synced=level >= SYNCHRONOUS_FULL)
+
+    def _borrow(self) -> sqlite3.Connection:
+        if self._host.disk_happens(self._host.faults.reads_fail):
+            raise StoreUnavailable("the database cannot be read (simulated)")
+        return super()._borrow()
+
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
         super()._write(connection, batch)
         if self._host.happens(self._host.faults.crash_in_commit):
             raise Crashed
+        if self._host.disk.is_full:
+            self._was_injected = True
+            raise _refusal("database or disk is full (simulated)", sqlite3.SQLITE_FULL)
         if self._host.happens(self._host.faults.commit_fails):
             self._was_injected = True
-            raise sqlite3.OperationalError("disk I/O error (simulated)")
+            raise _refusal("disk I/O error (simulated)", sqlite3.SQLITE_IOERR)
 
     def commit(self, batch: Batch) -> None:
         self._was_injected = False
@@ -95,11 +148,44 @@ class FaultyStore(SqliteStore):
             if not self._was_injected:
                 self._host.judge.fail("every commit can be written", error.message)
             raise
+        if self._host.disk_happens(self._host.faults.power_loss_in_commit):
+            raise PowerCut
+        self._note_commit()
         if self._host.happens(self._host.faults.commit_unclear):
             raise StoreUnavailable("the answer of the disk was lost (simulated)")
 
     def has_room(self) -> bool:
-        return True
+        return not self._host.disk.is_full
+
+
+class WatchedTranscripts(TranscriptFiles):
+    """The real files; what is deleted is told."""
+
+    def __init__(self, directory: Path, judge: Judge) -> None:
+        super().__init__(directory)
+        self._judge = judge
+
+    def forget(self, run_id: RunId) -> None:
+        self._judge.forgetting(run_id)
+        super().forget(run_id)
+
+
+class FaultyResults(ResultFiles):
+    """The real files on the simulated disk, whose writes are not all by ``os.write``."""
+
+    def __init__(self, directory: Path, disk: MachineDisk) -> None:
+        super().__init__(directory)
+        self._disk = disk
+
+    def keep(
+        self, run_id: RunId, name: str, pieces: Iterable[bytes], *, beside: Collection[str]
+    ) -> int:
+        return super().keep(run_id, name, self._checked(pieces), beside=beside)
+
+    def _checked(self, pieces: Iterable[bytes]) -> Iterable[bytes]:
+        for piece in pieces:
+            self._disk.check_write()
+            yield piece
 
 
 class Life(Process):
@@ -138,14 +224,28 @@ class Host:
         self.loop, self.clock, self.world, self.judge = loop, clock, world, judge
         self.faults, self.settings = faults, settings
         self.is_calm = False
+        self._has_lost_power = False
         self.crashes = 0
         self.stops = 0
         self.life: Life | None = None
         self._rng = random.Random(f"{seed}:host")
+        self._disk_rng = random.Random(f"{seed}:disk")
+        """Of its own, so that what else happens in a seed stays as it was."""
         self._ids = SeededIds(random.Random(f"{seed}:ids"))
         self.channels = Channels(judge, clock, can_tell_time=not faults.clock_jumps)
         self._path = directory / "run.db"
+        self._state = directory / "state"
+        self._state.mkdir()
         shutil.copyfile(template, self._path)
+        self.disk = MachineDisk(
+            self._state,
+            happens=self.disk_happens,
+            rng=random.Random(f"{seed}:platters"),
+        )
+        self.disk.writes_fail = faults.writes_fail
+        self.disk.is_watched = (
+            self.can_lose_power or max(faults.writes_fail, faults.disk_full_s) > 0
+        )
         self._is_down = asyncio.Event()
         self._is_up = asyncio.Event()
         loop.alarm = self.crash
@@ -164,6 +264,39 @@ class Host:
     def happens(self, probability: float) -> bool:
         """Draw a fault; never in the calm at the end."""
         return not self.is_calm and probability > 0 and self._rng.random() < probability
+
+    def disk_happens(self, probability: float) -> bool:
+        """The same for what the disk and the memory do."""
+        return not self.is_calm and probability > 0 and self._disk_rng.random() < probability
+
+    @property
+    def can_lose_power(self) -> bool:
+        return self.faults.power_loss > 0 or self.faults.power_loss_in_commit > 0
+
+    @property
+    def can_start_fail(self) -> bool:
+        """A daemon that finds its disk or its memory like this ends, and is started again."""
+        faults = self.faults
+        return faults.reads_fail > 0 or faults.disk_full_s > 0 or faults.memory_fails > 0
+
+    def check_memory(self) -> None:
+        """A place where an allocation may fail.
+
+        Raises:
+            OutOfMemory: It did.
+        """
+        if self.disk_happens(self.faults.memory_fails):
+            raise OutOfMemory("simulated")
+
+    async def fill_disk(self) -> None:
+        """Fill it now and then, until somebody makes room."""
+        rng, mean_s = self._disk_rng, self.faults.disk_full_s
+        while mean_s and not self.is_calm:
+            await asyncio.sleep(rng.expovariate(1 / mean_s))
+            self.disk.is_full = not self.is_calm
+            self.judge.note(f"{self.loop.time():.3f} the disk is full: {self.disk.is_full}")
+            await asyncio.sleep(rng.choice((0.1, 3.0, 30.0)))
+            self.disk.is_full = False
 
     async def hazard(self) -> None:
         """See ``world.Surroundings.hazard``."""
@@ -217,9 +350,9 @@ class Host:
                 off_loop=self.off_loop,
                 verifier=verifier,
                 settings=self.settings,
-                progress_log=ProgressFiles(self._path.parent / "progress"),
-                results=ResultFiles(self._path.parent / "results"),
-                transcripts=self.transcripts(),
+                progress_log=ProgressFiles(self._state / "progress"),
+                results=FaultyResults(self._state / "results", self.disk),
+                transcripts=WatchedTranscripts(self._state / "transcripts", self.judge),
                 performance=self.records(),
                 owner="simulated",
             )
@@ -231,13 +364,35 @@ class Host:
     async def _start(self, life: Life) -> None:
         try:
             await life.engine.start()
+        except (StoreUnavailable, Injected) as error:
+            if not self.can_start_fail:
+                self.judge.fail("a restart always succeeds", repr(error))
+            self._die(life, "failed start")
+            self.crashes += 1
+            return
         except SubagentsError as error:
             self.judge.fail("a restart always succeeds", repr(error))
             return
         self.judge.reload(self.reader())
+        self._try_old_epoch(life)
         self.judge.note(f"{self.loop.time():.3f} life {life.number} serves")
         life.is_serving = True
         self._is_up.set()
+
+    def _try_old_epoch(self, life: Life) -> None:
+        """A daemon that was given up, and lives on without its lock, must write nothing."""
+        if life.number % OLD_EPOCH_EVERY:
+            return
+        old = SqliteStore(self._path)
+        old._writer, old._file = old._connect(), life.store._file
+        old._epoch = life.store._epoch - 1
+        try:
+            old.commit(Batch())
+        except StoreUnavailable:
+            return
+        finally:
+            old.close()
+        self.judge.fail("an old daemon writes nothing", f"epoch {life.store._epoch - 1}")
 
     def reader(self) -> SqliteStore:
         """The file as it is now, read by nobody's engine."""
@@ -247,17 +402,55 @@ class Host:
 
     def records(self) -> PerformanceFiles:
         """What was written of ended attempts; another object for each life."""
-        return PerformanceFiles(self._path.parent / "performance")
+        return PerformanceFiles(self._state / "performance")
+
+    def progress(self) -> ProgressFiles:
+        """What the workers told of their progress; another object for each reader."""
+        return ProgressFiles(self._state / "progress")
+
+    def results(self) -> ResultFiles:
+        """What was too long for its run; another object for each reader."""
+        return ResultFiles(self._state / "results")
 
     def transcripts(self) -> TranscriptFiles:
-        """What the workers said; another object for each life."""
-        return TranscriptFiles(self._path.parent / "transcripts")
+        """What the workers said; another object for each reader."""
+        return TranscriptFiles(self._state / "transcripts")
 
     def crash(self) -> None:
-        """``kill -9`` of the daemon, now."""
+        """``kill -9`` of the daemon, now, or worse."""
         if self.life is not None and not self.life.is_dead and not self.is_calm:
+            if self.disk_happens(self.faults.power_loss):
+                self.lose_power()
+                return
             self._die(self.life, "crash")
             self.crashes += 1
+
+    def lose_power(self) -> None:
+        """The machine goes off, now: workers die, too, and what was not synced may be gone."""
+        if self.life is None or self.life.is_dead or self.is_calm:
+            return
+        left = self.disk.database_left(self._path)
+        self._die(self.life, "loss of power")
+        self.disk.lose_power(self._path, left)
+        self.world.lose_power()
+        self._has_lost_power = True
+        self.crashes += 1
+
+    def note_torn(self) -> None:
+        """The database was opened: after a loss of power, whose ends are recorded in it?
+
+        Nobody reads the output of those again, and what of it was not synced is missing.
+        """
+        if not self._has_lost_power:
+            return
+        self._has_lost_power = False
+        for run in self.reader().runs(RunFilter(archived=True, limit=ALL)):
+            for attempt in run.attempts:
+                worker = self.world.workers.get(attempt_id(run.id, attempt.number))
+                has_ended = attempt.evidence.exit is not None
+                ended = attempt.turn.number if has_ended else attempt.turn.number - 1
+                if worker is not None and worker.let_go.turns_over < ended:
+                    worker.is_torn = True
 
     def _die(self, life: Life, how: str) -> None:
         self.judge.note(f"{self.loop.time():.3f} {how} of life {life.number}")
@@ -316,7 +509,10 @@ class Host:
         if future.cancelled():
             return
         try:
+            self.check_memory()
             result = work()
+        except PowerCut:
+            self.lose_power()
         except Crashed:
             self.crash()
         except Exception as error:  # noqa: BLE001 - belongs to the caller, whatever it is
@@ -375,6 +571,8 @@ async def _serve(work: Coroutine[Any, Any, T], answer: "asyncio.Future[T]", judg
         if error.code in {"illegal_transition", "corrupt_state", "already_running"}:
             judge.fail("callers never see a broken promise inside", repr(error))
         _fail(answer, error)
+    except Injected:
+        _fail(answer, DaemonUnreachable("the daemon failed to answer this call"))
     except Exception as error:  # noqa: BLE001 - a caller must never see one
         judge.fail("callers never see a broken promise inside", repr(error))
     else:

@@ -6,16 +6,18 @@ from the file), and folds every event again: it never believes what the engine s
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from tests.simulation.bills import look_at_hold, look_at_spending
+from tests.simulation.low_memory import RESULT_BYTES
 from tests.simulation.session_talk import broken_links, shared_sessions
 
 from subagents.domain.lifecycle.reduce import may_call, reduce
 from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.rules.admission import lane_key
+from subagents.domain.rules.deadlines import timer_event
 from subagents.domain.run.effects import (
     Announce,
     CleanUp,
@@ -27,9 +29,13 @@ from subagents.domain.run.effects import (
 )
 from subagents.domain.run.events import (
     AnnouncementConsumed,
+    Archived,
+    DeliverySettled,
+    Event,
     Redelivered,
     RequestHeld,
     SlotGranted,
+    TimerCause,
     encode_event,
 )
 from subagents.domain.run.outcome import OK, Reason, Status, VerificationState
@@ -42,18 +48,21 @@ from subagents.domain.run.run import (
     Run,
     StopCause,
 )
-from subagents.domain.run.spec import OnDependencyFailure, OnFailure
+from subagents.domain.run.spec import Cleanup, OnDependencyFailure, OnFailure
 from subagents.domain.run.values import RunId, SessionKey, announcement_id
 from subagents.engine.engine import Engine
+from subagents.engine.kernel.addresses import answering_inbox
 from subagents.engine.kernel.worker_tokens import identify
 from subagents.errors import Unauthorized
 from subagents.ports import (
     TOKEN_VARIABLE,
     Batch,
+    InboxRow,
     JournalEntry,
     OutboxEntry,
     RunFilter,
 )
+from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
 ALL: Final = 1_000_000
@@ -96,20 +105,36 @@ class Judge:
         self._digest = hashlib.blake2b(digest_size=16)
         self.look_up: Callable[[RunId], Run | None] = self.view_of
         """The run as it is in the file."""
+        self.was_handed_over: Callable[[AnnouncementConsumed, RunId], bool] = lambda *_: True
+        """Whether whoever is said to have taken it has it."""
         self.broken: Broken | None = None
         self.view: dict[RunId, Run] = {}
         """Every run as committed last."""
         self.outstanding: dict[str, OutboxEntry] = {}
         """Committed effects that are not known to be done."""
+        self.now_s: Callable[[], float] = lambda: 0.0
+        """The loop's time."""
+        self.settled_s: dict[RunId, float] = {}
+        """When the end of a run was committed: not before anybody could hear of it."""
+        self.cancels_asked: set[RunId] = set()
+        """Also those that the engine could not store."""
         self.events = 0
         self.era = 0
         """Grows whenever memory was lost: what was in no commit may happen again then."""
         self._keys: set[tuple[RunId, str]] = set()
         self._announced: set[str] = set()
+        self._unasked: set[RunId] = set()
+        """Runs whose end nobody is to be told of: their announcements were never unread."""
         self._consumed: set[RunId] = set()
         self._reopened: set[RunId] = set()
         """Somebody asked for their results once more."""
         self._promised: dict[RunId, str] = {}
+        self._messages: dict[str, RunId] = {}
+        """Every message that was committed, and of which run it is."""
+        self.pruned: dict[RunId, Run] = {}
+        """Runs that the store may have no more, as they were."""
+        self.forgotten: set[RunId] = set()
+        """Runs whose files were deleted, because they were about to be pruned."""
 
     def fail(self, invariant: str, detail: str) -> None:
         """The first one counts: what follows is mostly its consequence."""
@@ -158,6 +183,31 @@ class Judge:
         if not is_kept and run_id not in self._reopened:
             self.fail("nothing acknowledged is lost", f"{message_id} is not consumed")
 
+    # -- what is deleted -----------------------------------------------------------------------
+
+    def forgetting(self, run_id: RunId) -> None:
+        """The transcript of a run is about to be deleted."""
+        run = self.view.get(run_id)
+        if run is None or run.phase not in SETTLED:
+            self.fail("nothing is deleted that is needed", f"the transcript of {run_id}")
+        elif run.spec.cleanup is not Cleanup.DELETE or run.phase is not Phase.CLEANUP_PENDING:
+            if run.phase not in OVER or run.times.archived_at_ms is None:
+                self.fail("nothing is deleted that is needed", f"the transcript of {run_id}")
+            self.forgotten.add(run_id)
+
+    def pruning(self, run_ids: Iterable[RunId], store: SqliteStore) -> None:
+        """These runs are about to be deleted from the store."""
+        wanted = set(run_ids)
+        rows = store.inbox(None, unconsumed=True, limit=ALL) if wanted else ()
+        unread = {row.message.run_id for row in rows if row.message.kind is not MessageKind.ALERT}
+        for run_id in wanted:
+            run = self.view.get(run_id)
+            is_over = run is not None and run.phase in OVER
+            if run is None or not is_over or run.times.archived_at_ms is None or run_id in unread:
+                self.fail("nothing is deleted that is needed", f"{run_id} is pruned")
+                continue
+            self.pruned[run_id] = run
+
     # -- every commit --------------------------------------------------------------------------
 
     def on_commit(self, batch: Batch) -> None:
@@ -181,6 +231,12 @@ class Judge:
                 self.fail("a session has one run at work", broken)
         self._look_at_caps()
         self._look_at_dependants(before)
+        self._note_settled(before)
+
+    def _note_settled(self, changed: Iterable[RunId]) -> None:
+        for run_id in changed:
+            if self.view[run_id].is_settled:
+                self.settled_s.setdefault(run_id, self.now_s())
 
     def _fold(self, entry: JournalEntry) -> None:
         run = self.view.get(entry.run_id)
@@ -198,11 +254,16 @@ class Judge:
             if entry.run_id in self._consumed:
                 self.fail("consumed at most once", entry.run_id)
             self._consumed.add(entry.run_id)
+            if not self.was_handed_over(entry.event, entry.run_id):
+                reader = entry.event.reader
+                self.fail(
+                    "nothing is consumed that was not handed over", f"{entry.run_id} {reader}"
+                )
         if isinstance(entry.event, Redelivered) and entry.run_id in self._consumed:
             self._consumed.discard(entry.run_id)
             self._reopened.add(entry.run_id)
-        if isinstance(entry.event, SlotGranted) and run is not None and run.budget.stop is not None:
-            self.fail("nothing starts without budget", entry.run_id)
+        if run is not None:
+            self._look_at_event(run, entry.event)
         step = reduce(run, entry.event)
         if run is not None and step.run.phase is not run.phase:
             legal = TRANSITIONS.get((run.phase, type(entry.event)), frozenset())
@@ -215,12 +276,33 @@ class Judge:
         if isinstance(entry.event, RequestHeld) and not step.stale:
             look_at_hold(self, step.run)
 
+    def _look_at_event(self, run: Run, event: Event) -> None:
+        match event:
+            case SlotGranted() if run.budget.stop is not None:
+                self.fail("nothing starts without budget", run.id)
+            case Archived() if self._is_unread(run):
+                self.fail("what nobody read stays in sight", run.id)
+            case SlotGranted() if run.control.paused:
+                self.fail("nothing starts while it is paused", run.id)
+            case DeliverySettled(record=record) if run.lineage.requester_run is not None:
+                if record.route_mode != "internal":
+                    self.fail("nested results stay inside", f"{run.id}: {record.route_mode}")
+            case _:
+                pass
+
+    def _is_unread(self, run: Run) -> bool:
+        is_news = announcement_id(run.id) in self._announced and run.id not in self._unasked
+        return is_news and run.id not in self._consumed | self._reopened
+
     def _count_messages(self, batch: Batch, before: Mapping[RunId, Run | None]) -> None:
+        self._messages.update((message.id, message.run_id) for message in batch.messages)
         fresh = [m for m in batch.messages if m.kind is MessageKind.ANNOUNCEMENT]
         for message in fresh:
             if message.id in self._announced:
                 self.fail("one announcement per run", message.id)
             self._announced.add(message.id)
+            if message.consumed:
+                self._unasked.add(message.run_id)
         for run_id, old in before.items():
             run = self.view[run_id]
             if run.phase in SETTLED and announcement_id(run_id) not in self._announced:
@@ -306,7 +388,10 @@ class Judge:
         for run in self.view.values():
             if run.phase in SETTLED:
                 continue
-            children[run.requester] += run.lineage.judges is None
+            # One that was spawned to wait for others was not counted, and is not held back later.
+            is_counted = run.lineage.judges is None and not run.waiting.dependencies
+            if is_counted and run.requester not in self.operators:
+                children[run.requester] += 1
             if run.phase in HOLDS_SLOT:
                 lanes[lane_key(run)] += 1
                 if lanes[lane_key(run)] > run.resolved.lane_slots:
@@ -318,6 +403,8 @@ class Judge:
                 self.fail("caps are never exceeded", f"{session} has {count} active children")
 
     children_max = ALL
+    operators: Collection[SessionKey] = ()
+    """Sessions whose runs nothing caps."""
 
     def _look_at_dependants(self, changed: Iterable[RunId]) -> None:
         settled = {run_id for run_id in changed if self.view[run_id].phase in SETTLED}
@@ -350,7 +437,7 @@ class Judge:
         if run is None or not may_call(run, number):
             return
         try:
-            known = identify(env.get(TOKEN_VARIABLE, ""), self.view)
+            known = identify(env.get(TOKEN_VARIABLE, ""), self.view, {})
         except Unauthorized as error:
             self.fail("every worker can prove who it is", f"{run_id}#{number}: {error.message}")
             return
@@ -369,15 +456,26 @@ class Judge:
             if not usable and run.spec.on_dependency_failure is OnDependencyFailure.CANCEL:
                 self.fail("dependency order", f"{run.id} after {found.outcome.status}")
 
-    def stopping(self, run_id: RunId, number: int) -> None:
+    def stopping(self, run_id: RunId, number: int, *, now_ms: int) -> None:
         """The runtime was told to stop an attempt: somebody must have asked, or it has ended."""
         run = self.view.get(run_id)
         if run is None or len(run.attempts) < number:
             self.fail("effects follow their commit", f"stop of {run_id}#{number}")
             return
         attempt = run.attempts[number - 1]
-        if attempt.evidence.stop is None and attempt.outcome is None:
+        if attempt.evidence.stop is not None or attempt.outcome is not None:
+            return
+        # While nothing can be stored, what is due ends all the same.
+        due = timer_event(run, now_ms)
+        is_late = due is not None and due.cause is TimerCause.DEADLINE
+        if not is_late and not self._was_asked_to_cancel(run):
             self.fail("only what was asked to stop is stopped", f"{run_id}#{number}")
+
+    def _was_asked_to_cancel(self, run: Run | None) -> bool:
+        while run is not None and run.id not in self.cancels_asked:
+            above = run.lineage.requester_run
+            run = self.view.get(above) if above is not None else None
+        return run is not None
 
     def delivering(self, run: Run, courier: str) -> None:
         """A courier was given an announcement."""
@@ -393,28 +491,35 @@ class Judge:
         """The process is gone: the file is the truth, and it must hold all that was committed."""
         self.era += 1
         stored = {run.id: run for run in store.runs(RunFilter(archived=True, limit=ALL))}
+        known_runs = {**self.pruned, **stored}
         for run_id, known in self.view.items():
-            found = stored.get(run_id)
+            found = known_runs.get(run_id)
             if found is None or found.seq < known.seq:
                 self.fail("nothing acknowledged is lost", f"{run_id} after a restart")
         for run_id, label in self._promised.items():
-            if run_id not in stored or stored[run_id].resolved.label != label:
+            if run_id not in known_runs or known_runs[run_id].resolved.label != label:
                 self.fail("nothing acknowledged is lost", f"{run_id} ({label}) after a restart")
         self._keys.clear()
         for run in stored.values():
             self._fold_stored(run, store)
-            self._check_family(run, stored)
+            self._look_at_erased(run, store)
+            self._check_family(run, known_runs)
         rows = store.inbox(None, unconsumed=False, limit=ALL)
+        self._look_at_inbox(rows, known_runs)
         kinds = [r.message.id for r in rows if r.message.kind is MessageKind.ANNOUNCEMENT]
         self._announced = set(kinds)
-        self._consumed = {r.id for r in stored.values() if r.announcement_consumed_ms is not None}
-        self.view = stored
+        self._unasked |= {r.message.run_id for r in rows if r.consumed_by == "not expected"}
+        self._announced.update(map(announcement_id, self.pruned))
+        ended = known_runs.values()
+        self._consumed = {r.id for r in ended if r.announcement_consumed_ms is not None}
+        self.view = known_runs
         self.outstanding = {entry.key: entry for entry in store.load_outbox()}
         for run in stored.values():
             self._look_at_effects(run)
             look_at_spending(self, run)
         self._look_at_caps()
         self._look_at_dependants(stored)
+        self._note_settled(stored)
 
     def _fold_stored(self, run: Run, store: SqliteStore) -> None:
         folded: Run | None = None
@@ -431,6 +536,32 @@ class Judge:
             self.fail("fold(journal) is the stored run", f"{run.id} as read from the file")
         if consumptions != (run.announcement_consumed_ms is not None):
             self.fail("consumed at most once", f"{run.id}: {consumptions} times in its journal")
+
+    def _look_at_inbox(self, rows: Iterable[InboxRow], runs: Mapping[RunId, Run]) -> None:
+        stored = {row.message.id: row for row in rows}
+        for name, run_id in self._messages.items():
+            if name not in stored and run_id not in self.pruned:
+                self.fail("no message is lost", name)
+        for row in stored.values():
+            if row.consumed_at_ms is not None:
+                continue
+            run, kind = runs[row.message.run_id], row.message.kind
+            if kind is MessageKind.ALERT and run.announcement_consumed_ms is not None:
+                self.fail("who read of the end hears no older news", row.message.id)
+            if kind is MessageKind.QUESTION:
+                asked = answering_inbox(runs, run)
+                if row.message.session_key != asked:
+                    detail = f"{row.message.id}: {row.message.session_key}, not {asked}"
+                    self.fail("a question lies with who can answer it", detail)
+
+    def _look_at_erased(self, run: Run, store: SqliteStore) -> None:
+        """What a worker was told is gone when its session was deleted."""
+        if run.times.erased_at_ms is None:
+            return
+        task = f"do {run.resolved.label}".encode()
+        written = [encode_event(entry.event) for entry in store.journal(run.id, limit=ALL)]
+        if any(task in each for each in written) or task.decode() in run.spec.task:
+            self.fail("a deleted session leaves no words", f"{run.id}: its task")
 
     def _check_family(self, run: Run, stored: Mapping[RunId, Run]) -> None:
         if run.lineage.requester_run is None:
@@ -466,7 +597,7 @@ class Judge:
             r.message.run_id for r in rows if r.message.kind is MessageKind.ANNOUNCEMENT
         )
         for run in self.view.values():
-            if count[run.id] != 1:
+            if count[run.id] != 1 and run.id not in self.pruned:
                 self.fail("one announcement per run", f"{run.id} has {count[run.id]}")
         for row in rows:
             if row.consumed_at_ms is None:
@@ -487,21 +618,40 @@ class Judge:
         if held := index.held_by_lane():
             self.fail("no slot leaks", f"held at rest: {held}")
         for session in {run.requester for run in self.view.values()}:
-            if index.active_count(session):
+            if index.active(session):
                 self.fail("no slot leaks", f"{session} still has active children")
         if engine.live_attempts:
             self.fail("no slot leaks", f"{engine.live_attempts} attempts are still watched")
         if engine._parts.ledger.live:
             self.fail("no slot leaks", f"in memory at rest: {sorted(engine._parts.ledger.live)}")
 
-    def check_result(self, run: Run, number: int, expected: str) -> None:
-        """An attempt that ended well has the text that its worker gave."""
+    def check_result(self, run: Run, number: int, expected: str, kept: ResultFiles) -> None:
+        """An attempt that ended well has the text that its worker gave, or says that it was cut."""
         attempt = run.attempts[number - 1]
         if attempt.outcome is None or attempt.outcome.status is not Status.OK:
             return
-        if not (attempt.evidence.result or "").startswith(expected):
-            found = attempt.evidence.result
-            self.fail("no signal is lost", f"{run.id}#{number}: {expected!r}, stored {found!r}")
+        found, size = attempt.evidence.result or "", len(expected.encode())
+        if size <= RESULT_BYTES:
+            if not found.startswith(expected):
+                self.fail("no signal is lost", f"{run.id}#{number}: {expected!r}, stored {found!r}")
+            return
+        file = attempt.evidence.result_file
+        if attempt.evidence.result_bytes < size:
+            self.fail("a result is whole or says so", f"{run.id}#{number}: no word of {size} bytes")
+        if file is None:
+            if not self.may_cut:
+                self.fail("a result is whole or says so", f"{run.id}#{number} was not kept")
+        elif number == len(run.attempts) and run.id not in self.forgotten:
+            try:
+                text = kept.read(run.id, file.name, 0, ALL).decode()
+            except OSError as error:
+                text = repr(error)
+            if text != expected:
+                detail = f"{run.id}#{number}: {text[:100]!r}, not {expected[:100]!r}"
+                self.fail("a result is whole or says so", detail)
+
+    may_cut = False
+    """The disk or the memory fails: a long result may not be kept whole."""
 
     def check_not_lost(self, run: Run, number: int) -> None:
         """An attempt that could be watched to its recorded exit is never called lost."""

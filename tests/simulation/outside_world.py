@@ -71,6 +71,8 @@ SIGKILL: Final = 9
 HANGS_S: Final = 1e6
 LIMITED: Final = 0.05
 """Of turns that the provider of the worker's model ends."""
+LONG: Final = 0.3
+"""Of results, those that are too long for their run."""
 JUDGE: Final = "judge of "
 """How the labels of judges begin."""
 BURST: Final = "burst"
@@ -80,6 +82,10 @@ BURST_ENDS_S: Final = 12.0
 
 class Injected(Exception):
     """A fault of the simulated surroundings that no port documents."""
+
+
+class OutOfMemory(MemoryError, Injected):
+    """An allocation failed, somewhere in the daemon."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -114,6 +120,21 @@ class Faults:
     """Mean number of steps between two crashes; 0 = none."""
     clock_jumps: bool = False
     slow_disk_s: float = 0.0
+    power_loss: float = 0.0
+    """Of crashes, those that are of the whole machine: its workers die, and what was not synced
+    may be gone."""
+    power_loss_in_commit: float = 0.0
+    """Of commits, those after which the power is cut before anybody heard that they are done."""
+    disk_full_s: float = 0.0
+    """Mean time between two fillings of the disk; 0 = it never is full."""
+    writes_fail: float = 0.0
+    """Of writes and syncs of files."""
+    reads_fail: float = 0.0
+    """Of reads of the database."""
+    memory_fails: float = 0.0
+    """Of pieces of work off the loop, and of sleeps."""
+    is_small: bool = False
+    """There is little memory: everything that is bounded has a very low bound."""
 
 
 class Surroundings(Daemon, Protocol):
@@ -167,6 +188,8 @@ class Worker:
     steered: dict[str, str] = field(default_factory=dict)
     stopped: bool = False
     let_go: LetGo = field(default_factory=LetGo)
+    is_torn: bool = False
+    """The power was lost behind its recorded end, and before what it said had to be synced."""
 
     @property
     def ends_s(self) -> float:
@@ -260,6 +283,22 @@ class World:
             self.judge.note(f"{now:.3f} stop {worker.attempt_id} until {ends_s:.3f}")
         return ends_s
 
+    def lose_power(self) -> None:
+        """Every worker dies with the machine, and nobody writes down how."""
+        now = self.loop.time()
+        for worker in self.workers.values():
+            turn = worker.turns[-1]
+            if turn.ends_s <= now:
+                continue
+            key = f"{worker.attempt_id}:vanished"
+            gone = Vanished(key=key, error="the machine was started anew")
+            turn.said = [(at, piece) for at, piece in turn.said if at <= now]
+            said = [(at, signal) for at, signal in turn.signals if at <= now]
+            if not any(isinstance(signal, ResultSeen) for _, signal in said):
+                turn.result = None
+            turn.signals, turn.ends_s = [*said, (now, gone)], now
+            turn.wake()
+
     def is_live(self, worker: Worker) -> bool:
         return worker.ends_s > self.loop.time()
 
@@ -286,6 +325,8 @@ def plan_turn(
         return Turn(signals=[*said, (ends_s, refusal), (ends_s, ended)], ends_s=ends_s)
     if rng.random() < 0.85:
         result = f"result of {attempt_id}/{number}"
+        if random.Random(f"{attempt_id}/{number}:long").random() < LONG:
+            result += " and more" * 100
         seen = ResultSeen(key=f"{attempt_id}:result", text=result)
         said.append((now + length_s * (0.5 + rng.random() / 2), seen))
     said.sort(key=lambda pair: pair[0])
@@ -430,7 +471,7 @@ class SimulatedRuntime:
 
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         world = self._world
-        world.judge.stopping(ref.run_id, ref.number)
+        world.judge.stopping(ref.run_id, ref.number, now_ms=world.clock.now_ms())
         await self._around.hazard()
         worker = world.workers.get(ref.attempt_id)
         if worker is None:

@@ -32,6 +32,8 @@ def _check(judge: Judge, run: Run, found: dict[str, AttemptRecord]) -> None:
     for number in range(1, ended_attempts(run) + 1):
         wanted = record_of(run, number)
         record = found.pop(wanted.key, None)
+        if record is None and run.id in judge.pruned:
+            continue  # pruned within minutes; in a real store days pass before that
         if record is None:
             judge.fail(NAME, f"{wanted.key} has none")
             continue

@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from tests.simulation.client_programs import ReadingPrograms
 from tests.simulation.host import Host
-from tests.simulation.invariants import ANNOUNCE_SUFFIX, Judge
+from tests.simulation.invariants import ALL, ANNOUNCE_SUFFIX, Judge
 from tests.simulation.outside_world import (
     BURST,
     Faults,
@@ -22,13 +23,14 @@ from tests.simulation.outside_world import (
 )
 from tests.simulation.record_checks import check_records
 from tests.simulation.session_talk import SessionTalk
-from tests.simulation.worker_talk import check_transcripts
+from tests.simulation.worker_talk import check_transcripts, unseen_ends
 
 from subagents.config.settings import (
     Agent,
     AgentSubagents,
     DaemonSettings,
     LaneSettings,
+    Retention,
     Settings,
     SubagentDefaults,
 )
@@ -72,7 +74,13 @@ SESSIONS: Final = (
     SessionKey("agent:main:work"),
     SessionKey("agent:plain:talk"),
 )
+OPERATORS: Final = (SESSIONS[0], SESSIONS[2])
+"""Callers that are no agents: nothing caps them. Runs are retried and continued in their name."""
 READ_AGAIN_S: Final = 20.0
+PROMPT_S: Final = 9.0
+"""More than two commits on the slowest disk take."""
+WATCHED_WELL_S: Final = 5
+"""So long a watch must not fail to count as well again."""
 KILLED: Final = 0.15
 """Of readers, each time they were handed something or hold the line."""
 
@@ -139,6 +147,32 @@ def faults_of(rng: random.Random) -> Faults:
     )
 
 
+def retention_of(seed: int) -> Retention:
+    """Whether runs are deleted as soon as everybody has read of their end."""
+    days = random.Random(f"{seed}:retention").choice((0, 7))
+    return Retention(result_retention_days=days)
+
+
+def hardware_faults_of(rng: random.Random) -> dict[str, Any]:
+    """What the disk and the memory do: nothing in half of the seeds, mostly one thing."""
+    if rng.random() < 0.5:
+        return {}
+
+    def rarely(most: float) -> float:
+        return most * rng.random() if rng.random() < 0.3 else 0.0
+
+    has_power = rng.random() < 0.5
+    return {
+        "power_loss": 0.0 if has_power else rng.choice((0.3, 1.0)),
+        "power_loss_in_commit": 0.0 if has_power else rarely(0.05),
+        "disk_full_s": rng.choice((0.0, 0.0, 0.0, 10.0, 40.0)),
+        "writes_fail": rarely(0.2),
+        "reads_fail": rarely(0.1),
+        "memory_fails": rarely(0.02),
+        "is_small": rng.random() < 0.3,
+    }
+
+
 class Scenario:
     """The callers of one simulation, each a task of the outside world."""
 
@@ -159,6 +193,13 @@ class Scenario:
         self._keyed: dict[tuple[SessionKey, str], RunId] = {}
         self._channels = host.channels
         self._tasks: list[asyncio.Task[None]] = []
+        self._progressed: Counter[RunId] = Counter()
+        """How many updates of a run were acknowledged as kept."""
+        self._following = asyncio.Lock()
+        self._followed: dict[int, tuple[RunId, int]] = {}
+        """What a follower of all events was told, by number."""
+        self._followed_to = 0
+        """The number behind which it goes on."""
         self.is_over = False
 
     def start(self) -> None:
@@ -170,9 +211,14 @@ class Scenario:
         for session in sessions:
             for number in range(self._readers()):
                 self._start(self._read_on(session, f"{session}/reader{number}"))
+            if not self._host.faults.courier_dead:
+                programs = ReadingPrograms(self._seed, self._host, session, self._known_runs)
+                self._start(programs.go_on())
+        self._start(self._host.fill_disk())
         self._start(self._control())
         self._start(SessionTalk(self._seed, self._host, self._judge, SESSIONS[0]).go_on())
         self._start(self._lead_workers())
+        self._start(self._follow())
         if self._budgeted:
             self._start(self._ask_for_requests())
         if self._host.faults.clock_jumps:
@@ -323,7 +369,11 @@ class Scenario:
             try:
                 receipts = await self._host.call(
                     lambda engine: engine.spawn_batch(
-                        specs, requester=session, settings=self._host.settings, cwd="/"
+                        specs,
+                        requester=session,
+                        settings=self._host.settings,
+                        cwd="/",
+                        is_operator=session in OPERATORS,
                     )
                 )
             except (DaemonUnreachable, StoreUnavailable):
@@ -340,7 +390,11 @@ class Scenario:
     async def _submit_again(self, spec: RunSpec, session: SessionKey) -> None:
         receipt = await self._try(
             lambda engine: engine.spawn(
-                spec, requester=session, settings=self._host.settings, cwd="/"
+                spec,
+                requester=session,
+                settings=self._host.settings,
+                cwd="/",
+                is_operator=session in OPERATORS,
             )
         )
         if receipt is not None:
@@ -382,15 +436,25 @@ class Scenario:
             self._offered(found.offered, reader)
             return found
 
+        began_s = self._world.loop.time()
         found = await self._try(wait, patience_s=killed_s)
         if found is None:
             return killed_s is None
+        if ids and until == "any":
+            self._check_promptness(found, began_s)
         for run in (*found.completed, *found.pending):
             self._judge.promised(run)
         for run in found.completed:
             if run.outcome is None:
                 self._judge.fail("nothing seen before its commit", f"{run.id} without outcome")
         return await self._take(found.offered, reader, patience=patience)
+
+    def _check_promptness(self, found: WaitResult, began_s: float) -> None:
+        """Who waits for any of some runs hears of an end when it comes, not when it gives up."""
+        ended_s = [self._judge.settled_s.get(run.id, began_s) for run in found.completed]
+        since_s = max(began_s, min(ended_s, default=began_s))
+        if ended_s and self._world.loop.time() - since_s > PROMPT_S:
+            self._judge.fail("who waits is woken", f"{found.completed[0].id} at {since_s:.1f}")
 
     async def _read_once(self, session: SessionKey, reader: str, *, patience: float) -> bool:
         """Take what lies in the inbox; False = this reader was killed."""
@@ -434,6 +498,10 @@ class Scenario:
         done = await self._try(lambda engine: engine.acknowledge(names, reader=reader))
         if done is None:
             return
+        # Questions are consumed by their answers.
+        self._channels.acknowledged(
+            [n for n in names if not n.endswith(ANNOUNCE_SUFFIX) and ":q" not in n]
+        )
         for name in names:
             if name.endswith(ANNOUNCE_SUFFIX):
                 self._judge.consumed(name)
@@ -444,6 +512,42 @@ class Scenario:
         await self._try(
             lambda engine: engine.answer(request_id, "as you like", decision=decision, by=reader)
         )
+
+    async def _follow(self) -> None:
+        """Somebody follows all events, over every daemon."""
+        rng = random.Random(f"{self._seed}:feed")
+        while not self._host.is_calm:
+            await asyncio.sleep(rng.random() * 20)
+            await self._look_at_feed()
+
+    async def _look_at_feed(self) -> bool:
+        """Read one page of it; False = nothing was new."""
+        async with self._following:  # there is one follower
+            return await self._look_behind(self._followed_to)
+
+    async def _look_behind(self, after: int) -> bool:
+        page = await self._try(lambda engine: engine.feed.page(after))
+        if page is None:
+            return False
+        for each in page.happened:
+            number, entry = each.found.number, each.found.entry
+            if number <= after or number in self._followed:
+                self._judge.fail("events have numbers of their own", f"{number} after {after}")
+            self._followed[number] = (entry.run_id, entry.seq)
+        self._followed_to = page.number
+        return page.number > after
+
+    def _has_followed_all(self) -> bool:
+        return not self._host.reader().feed(after=self._followed_to, limit=1)
+
+    def _check_feed(self) -> None:
+        told = Counter(self._followed.values())
+        for run in self._judge.view.values():
+            missing = [seq for seq in range(1, run.seq + 1) if not told[run.id, seq]]
+            if missing and run.id not in self._judge.pruned:
+                self._judge.fail("a follower misses no event", f"{run.id} {missing}")
+        if told and max(told.values()) > 1:
+            self._judge.fail("a follower hears no event twice", str(told.most_common(1)))
 
     # -- control -------------------------------------------------------------------------------
 
@@ -461,6 +565,7 @@ class Scenario:
             await rng.choice(self._actions)(self, run_id)
 
     async def _cancel(self, run_id: RunId) -> None:
+        self._judge.cancels_asked.add(run_id)
         run = await self._try(lambda engine: engine.cancel(run_id, by="simulation"))
         if run is not None:
             self._judge.promised(run)
@@ -512,11 +617,14 @@ class Scenario:
         """Workers ask before they ask their model, as our own loop does; not all are answered."""
         rng = random.Random(f"{self._seed}:holds")
         while not self._host.is_calm:
-            await asyncio.sleep(rng.random() * 4)
+            await asyncio.sleep(rng.random() * 2)
             known = [run for run in self._judge.view.values() if run.phase is Phase.RUNNING]
-            if not known:
-                continue
-            run = rng.choice(known)
+            rng.shuffle(known)
+            # At once, so that they are in each other's way.
+            await asyncio.gather(*(self._ask_for_request(run, rng) for run in known[:3]))
+
+    async def _ask_for_request(self, run: Run, rng: random.Random) -> None:
+        for _ in range(rng.choice((1, 2))):
             need = Need(
                 input_tokens=rng.choice((1, 50, 400)),
                 output_tokens=rng.choice((1, 100, 1_000)),
@@ -526,8 +634,7 @@ class Scenario:
             counted = Counted(
                 usage=run.attempt.usage or Usage(), lost_tokens=rng.choice((0, 0, 0, 30))
             )
-            number = len(run.attempts)
-            asked = (run.id, number, need, counted)
+            asked = (run.id, len(run.attempts), need, counted)
             is_firm = rng.random() < 0.3
             await self._try(
                 lambda engine, asked=asked, is_firm=is_firm: engine.hold(  # type: ignore[misc]  # the defaults bind this question
@@ -602,7 +709,18 @@ class Scenario:
         if request is None:
             return
         asked = request.id
-        await self._try(lambda engine: engine.answer_of(asked, wait_s=3.0))
+        for _ in range(2):
+            is_answered = self._is_answered(worker.run_id, asked)
+            found = await self._try(lambda engine: engine.answer_of(asked, wait_s=3.0))
+            if is_answered and found is not None and found.answer is None:
+                self._judge.fail("an answer reaches who asked", asked)
+
+    def _is_answered(self, run_id: RunId, asked: RequestId) -> bool:
+        if self._host.has_failed:
+            return False  # until it has read its file, the daemon knows less than is in there
+        run = self._judge.view.get(run_id)
+        requests = () if run is None else run.questions.requests
+        return any(each.id == asked and each.answer is not None for each in requests)
 
     async def _tell(self, worker: Worker, _number: int, rng: random.Random) -> None:
         run_id, kind = worker.run_id, rng.randrange(3)
@@ -611,7 +729,8 @@ class Scenario:
         elif kind == 1:
             await self._try(lambda engine: engine.report(run_id, Report(summary="done")))
         else:
-            await self._try(lambda engine: engine.progress(run_id, Progress(phase="half")))
+            taken = await self._try(lambda engine: engine.progress(run_id, Progress(phase="half")))
+            self._progressed[run_id] += taken is not None and taken.stored
 
     _Deed = Callable[["Scenario", Worker, int, random.Random], Awaitable[None]]
     _deeds: tuple[_Deed, ...] = (_spawn_child, _spawn_child, _wait_for_children, _ask, _tell)
@@ -625,6 +744,7 @@ class Scenario:
         await asyncio.sleep(self.chaos_s)
         self._host.loop.alarm_at_step = None
         self._host.is_calm = True
+        self._host.disk.is_full = False
         await asyncio.wait(spawners)
         while True:
             await self._host.until_up()
@@ -637,7 +757,11 @@ class Scenario:
             elif is_given_up:
                 await self._mend_courier()
             if self._is_at_rest():
-                break
+                while await self._look_at_feed():
+                    pass
+                # Nobody asked for anything meanwhile, and nothing was committed behind the look.
+                if self._is_at_rest() and self._has_followed_all():
+                    break
             await asyncio.sleep(READ_AGAIN_S)
         self._check_end()
         self.is_over = True
@@ -663,7 +787,7 @@ class Scenario:
         worker = self._world.workers.get(run.attempt_id) if run.attempts else None
         hangs = worker is not None and worker.ends_s - self._world.loop.time() > 300
         if hangs and run.control.cancel is None and not run.is_settled:
-            await self._try(lambda engine: engine.cancel(run_id, by="simulation"))
+            await self._cancel(run_id)
 
     def _is_at_rest(self) -> bool:
         life = self._host.life
@@ -682,9 +806,19 @@ class Scenario:
         if life is None:
             return
         self._judge.at_rest(life.engine, self._host.reader())
+        self._check_feed()
+        self._check_progress()
         check_records(self._judge, self._host.records())
         said_by = {w.attempt_id: [t.said for t in w.turns] for w in self._world.workers.values()}
-        check_transcripts(self._judge, self._host.reader(), self._host.transcripts(), said_by)
+        faults = self._host.faults
+        check_transcripts(
+            self._judge,
+            self._host.reader(),
+            self._host.transcripts(),
+            said_by,
+            torn={worker.attempt_id for worker in self._world.workers.values() if worker.is_torn},
+            may_lose=max(faults.writes_fail, faults.disk_full_s, faults.memory_fails) > 0,
+        )
         labels: Counter[str] = Counter()
         keys: Counter[tuple[SessionKey, str]] = Counter()
         for run in self._judge.view.values():
@@ -700,6 +834,14 @@ class Scenario:
             if here not in {0, len(batch)}:
                 self._judge.fail("never half a spawn", f"{here} of {batch}")
 
+    def _check_progress(self) -> None:
+        if self._host.can_lose_power:
+            return  # not synced, since nothing is decided by it
+        for run_id, count in self._progressed.items():
+            kept = len(self._host.progress().read(run_id))
+            if kept < count and run_id not in self._judge.forgotten:
+                self._judge.fail("acknowledged progress is kept", f"{run_id}: {kept} of {count}")
+
     def _check_attempts(self, run: Run) -> None:
         for attempt in run.attempts:
             worker = self._world.workers.get(f"{run.id}#{attempt.number}")  # type: ignore[call-overload]
@@ -708,9 +850,24 @@ class Scenario:
             self._judge.check_stop(run, attempt.number)
             # A turn that was stopped before anybody wrote down its start is not the run's.
             turns = worker.turns[: attempt.turn.number]
-            is_seen = not (worker.is_unwatchable or self._host.faults.watch_fails)
+            faults = self._host.faults
+            is_seen = not (worker.is_unwatchable or faults.watch_fails)
+            if self._host.settings.daemon.lease_seconds < WATCHED_WELL_S:
+                # One failure in a row with the next uses such a short lease up.
+                is_seen = is_seen and not (faults.reads_fail or faults.memory_fails)
             if is_seen and isinstance(turns[-1].signals[-1][1], Exited):
                 self._judge.check_not_lost(run, attempt.number)
-            said = [turn.result for turn in turns if turn.result is not None]
-            if said and not worker.stopped:
-                self._judge.check_result(run, attempt.number, said[-1])
+            said = [(n, turn.result) for n, turn in enumerate(turns, start=1) if turn.result]
+            if (
+                said
+                and not worker.stopped
+                and not self._is_unseen(run, attempt.number, said[-1][0])
+            ):
+                self._judge.check_result(run, attempt.number, said[-1][1], self._host.results())
+
+    def _is_unseen(self, run: Run, attempt: int, turn: int) -> bool:
+        """Whether nobody read that turn to its end, although a further one followed."""
+        if turn == run.attempts[attempt - 1].turn.number:
+            return False
+        events = [each.event for each in self._host.reader().journal(run.id, limit=ALL)]
+        return (attempt, turn) in unseen_ends(events)

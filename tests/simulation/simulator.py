@@ -17,25 +17,30 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 from tests.simulation.host import Host
 from tests.simulation.invariants import Broken, Judge
+from tests.simulation.low_memory import low_bounds
 from tests.simulation.outside_world import Injected, World
 from tests.simulation.scenario import (
+    OPERATORS,
     Scenario,
     burst_of,
     faults_of,
+    hardware_faults_of,
+    retention_of,
     settings_of,
 )
 from tests.simulation.virtual_loop import Stuck, VirtualClock, VirtualLoop
 
 from subagents.domain.run.run import OVER
+from subagents.domain.run.values import replace as replace_in
 from subagents.errors import StoreUnavailable
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
@@ -44,6 +49,7 @@ MEMORY_DISK: Final = Path("/dev/shm")
 PROGRESS_S: Final = 5.0
 BROKEN_MAX: Final = 20
 """So many broken seeds say enough."""
+COLLECTIONS_MAX: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +79,35 @@ class _Listener(logging.Handler):
             self._judge.fail("no error inside", f"{record.getMessage()}: {error!r}")
 
 
-def simulate(seed: int, *, is_traced: bool = False) -> Verdict:
+def simulate(seed: int, *, is_traced: bool = False, is_sound: bool = False) -> Verdict:
     """Run one seed from an empty file to the end of everything.
 
-    The same seed, code and ``PYTHONHASHSEED`` give the same ``digest``.
+    The same seed, code and ``PYTHONHASHSEED`` give the same ``digest``. With ``is_sound`` no disk,
+    power or memory fails; all else is as without.
     """
+    with _collected():
+        return _judged(seed, is_traced=is_traced, is_sound=is_sound)
+
+
+def _judged(seed: int, *, is_traced: bool, is_sound: bool) -> Verdict:
     judge = Judge(_say if is_traced else _ignore)
-    with _quiet(judge), tempfile.TemporaryDirectory(dir=_directory()) as directory:
-        return _simulate(seed, judge, Path(directory))
+    with _listening(judge), tempfile.TemporaryDirectory(dir=_directory()) as directory:
+        return _simulate(seed, judge, Path(directory), is_sound=is_sound)
 
 
-def _simulate(seed: int, judge: Judge, directory: Path) -> Verdict:
+def _simulate(seed: int, judge: Judge, directory: Path, *, is_sound: bool) -> Verdict:
     loop = VirtualLoop(random.Random(f"{seed}:order"))  # type: ignore[abstract]  # no sockets, no signals
     clock = VirtualClock(loop)
     world = World(seed, loop, clock, judge)
+    judge.now_s = loop.time
     rng = random.Random(f"{seed}:settings")
     settings, faults = settings_of(rng, burst=burst_of(seed)), faults_of(rng)
+    if not is_sound:
+        faults = replace(faults, **hardware_faults_of(random.Random(f"{seed}:hardware")))
     judge.note(f"seed {seed} {faults}")
+    settings = replace_in(settings, retention=retention_of(seed))
+    judge.may_cut = max(faults.writes_fail, faults.disk_full_s, faults.memory_fails) > 0
+    judge.operators = OPERATORS
     judge.children_max = settings.defaults.max_children_per_agent
     host = Host(
         seed=seed,
@@ -104,15 +122,17 @@ def _simulate(seed: int, judge: Judge, directory: Path) -> Verdict:
     )
     scenario = Scenario(seed, host, world, judge)
     loop.call_soon(_begin, loop, host, scenario)
+    clock.before_sleep = host.check_memory
     try:
-        loop.run(is_over=lambda: scenario.is_over or judge.is_broken, steps_max=STEPS_MAX)
+        with host.disk.installed(), low_bounds(is_small=faults.is_small):
+            loop.run(is_over=lambda: scenario.is_over or judge.is_broken, steps_max=STEPS_MAX)
     except Stuck as stuck:
         judge.fail("everything comes to rest", _unfinished(judge, stuck))
     if host.life is not None:
         host.life.is_dead = True
         host.life.store.close()
     _look_at_complaints(loop, judge)
-    judge.look_up = judge.view_of  # lets go of the host
+    loop.close()
     return Verdict(
         seed=seed,
         broken=judge.broken,
@@ -147,23 +167,45 @@ def _look_at_complaints(loop: VirtualLoop, judge: Judge) -> None:
 
 
 @contextmanager
-def _quiet(judge: Judge) -> Iterator[None]:
-    """The engine's log goes to the judge; the collector waits until the seed is over."""
+def _listening(judge: Judge) -> Iterator[None]:
+    """The engine's log goes to the judge."""
     log = logging.getLogger("subagents")
     listener = _Listener(judge)
     propagates, log.propagate = log.propagate, False
     log.addHandler(listener)
+    try:
+        yield
+    finally:
+        log.removeHandler(listener)
+        log.propagate = propagates
+
+
+@contextmanager
+def _collected() -> Iterator[None]:
+    """What a seed leaves behind is collected at its end: whoever calls may hold none of it.
+
+    What was there before is not looked through: that would take longer than the seed.
+    """
     gc.disable()
+    gc.freeze()
+    complains, sys.unraisablehook = sys.unraisablehook, _ignore_abandoned
     with warnings.catch_warnings():
         # A crash leaves coroutines behind that never ran.
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             yield
         finally:
-            log.removeHandler(listener)
-            log.propagate = propagates
-            gc.collect()
+            # What a collected coroutine cancels when it is closed is left for the next round.
+            for _ in range(COLLECTIONS_MAX):
+                if gc.collect() == 0:
+                    break
+            gc.unfreeze()
             gc.enable()
+            sys.unraisablehook = complains
+
+
+def _ignore_abandoned(_complaint: object) -> None:
+    """A crash leaves coroutines behind that would await something when they are closed."""
 
 
 def _directory() -> str | None:
@@ -188,8 +230,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run many seeds, or one; 0 = nothing broke."""
     options = _parser().parse_args(arguments)
     if options.seed is not None:
-        return _one(options.seed, is_traced=options.trace)
-    return _many(range(options.start, options.start + options.seeds), options.workers)
+        return _one(options.seed, is_traced=options.trace, is_sound=options.sound)
+    seeds = range(options.start, options.start + options.seeds)
+    return _many(seeds, options.workers, is_sound=options.sound)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -198,12 +241,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--start", type=int, default=0, help="the first (0)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--seed", type=int, help="replay this one only")
+    parser.add_argument("--sound", action="store_true", help="no disk, power or memory fails")
     parser.add_argument("--trace", action="store_true", help="with --seed: print every event")
     return parser
 
 
-def _one(seed: int, *, is_traced: bool) -> int:
-    verdict = simulate(seed, is_traced=is_traced)
+def _one(seed: int, *, is_traced: bool, is_sound: bool) -> int:
+    verdict = simulate(seed, is_traced=is_traced, is_sound=is_sound)
     _say(f"seed {seed}: {verdict.runs} runs, {verdict.events} events, {verdict.crashes} crashes")
     _say(f"digest {verdict.digest}")
     if verdict.broken is None:
@@ -212,11 +256,11 @@ def _one(seed: int, *, is_traced: bool) -> int:
     return 1
 
 
-def _many(seeds: range, workers: int) -> int:
+def _many(seeds: range, workers: int, *, is_sound: bool) -> int:
     began, done, crashes, events = time.monotonic(), 0, 0, 0
     said = began
     broken: list[Verdict] = []
-    for verdict in _verdicts(seeds, workers):
+    for verdict in _verdicts(seeds, workers, partial(simulate, is_sound=is_sound)):
         done, crashes, events = done + 1, crashes + verdict.crashes, events + verdict.events
         if verdict.broken is not None:
             broken.append(verdict)
@@ -232,15 +276,13 @@ def _many(seeds: range, workers: int) -> int:
     return 1 if broken else 0
 
 
-def _verdicts(seeds: range, workers: int) -> Iterator[Verdict]:
+def _verdicts(seeds: range, workers: int, simulated: Callable[[int], Verdict]) -> Iterator[Verdict]:
     if workers <= 1:
-        yield from map(simulate, seeds)
+        yield from map(simulated, seeds)
         return
     _template()
-    gc.collect()
-    gc.freeze()  # each seed ends with a collection: not of all that was imported, too
     with multiprocessing.get_context("fork").Pool(workers) as pool:
-        yield from pool.imap_unordered(simulate, seeds, chunksize=4)
+        yield from pool.imap_unordered(simulated, seeds, chunksize=4)
 
 
 def _report(verdict: Verdict) -> None:

@@ -1,14 +1,18 @@
 """The simulator itself: virtual time, real crashes, and replays that are identical."""
 
 import asyncio
+import gc
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.simulation import simulator
+from tests.simulation.machine_disk import MachineDisk
 from tests.simulation.outside_world import Faults
 from tests.simulation.scenario import burst_of, faults_of
 from tests.simulation.simulator import main, simulate
@@ -22,16 +26,18 @@ from tests.simulation.virtual_loop import (
 
 from subagents.domain.lifecycle import conclusion as announcing
 from subagents.domain.run.effects import Transition
+from subagents.engine.engine import Engine
+from subagents.store.sqlite.sqlite_store import SqliteStore
 
 
 def virtual_loop(seed: int = 0) -> VirtualLoop:
     return VirtualLoop(random.Random(seed))  # type: ignore[abstract]
 
 
-def replayed(seed: int, hash_seed: str) -> str:
+def replayed(seed: int, hash_seed: str, *flags: str) -> str:
     """The digest of one seed in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.simulation.simulator", "--seed", str(seed)],
+        [sys.executable, "-m", "tests.simulation.simulator", "--seed", str(seed), *flags],
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
@@ -48,6 +54,18 @@ def test_every_invariant_holds_over_seeded_crashes() -> None:
     assert [str(v.broken) for v in verdicts if v.broken is not None] == []
     assert sum(v.crashes for v in verdicts) > 50
     assert sum(v.runs for v in verdicts) > 240
+
+
+@pytest.mark.requirement("simulator:invariants")
+@pytest.mark.parametrize(
+    "seed",
+    [
+        1030,  # the power is lost behind a recorded end, before the transcript was synced
+        2716,  # who waits while the disk is full cannot hear of an end before it can be stored
+    ],
+)
+def test_what_failing_hardware_makes_impossible_is_not_asked_for(seed: int) -> None:
+    assert simulate(seed).broken is None
 
 
 @pytest.mark.requirement("simulator:burst", "field:launched-more-than-notified")
@@ -72,6 +90,21 @@ def test_a_seed_is_replayed_identically_after_others() -> None:
     simulate(12)
     assert simulate(11).digest == first
     assert simulate(12).digest != first
+
+
+@pytest.mark.requirement("simulator:judges-rightly")
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(3556, id="an event is committed behind the last look at the feed"),
+        pytest.param(4003, id="a turn follows one whose lease ran out"),
+        pytest.param(7811, id="a turn whose lease ran out is read on beside the next one"),
+        pytest.param(9375, id="a turn whose lease ran out had a result, and the next one none"),
+        pytest.param(5927, id="an answer is in the file that the daemon has yet to read again"),
+    ],
+)
+def test_what_is_right_is_not_called_broken(seed: int) -> None:
+    assert replayed(seed, "0", "--sound")
 
 
 @pytest.mark.requirement("simulator:prints-seed")
@@ -182,3 +215,66 @@ def _drop(task: "asyncio.Task[None]") -> None:
 def test_a_world_in_which_nothing_can_happen_any_more_is_stuck() -> None:
     with pytest.raises(Stuck, match="nothing is left"):
         virtual_loop().run(is_over=lambda: False, steps_max=100)
+
+
+@pytest.mark.requirement("simulator:power")
+def test_a_loss_of_power_leaves_what_was_synced_and_any_part_of_the_rest(tmp_path: Path) -> None:
+    left: set[tuple[str | None, str | None]] = set()
+    for seed in range(40):
+        root = tmp_path / str(seed) / "state"
+        root.mkdir(parents=True)
+        database = root.parent / "run.db"
+        database.touch()
+        disk = MachineDisk(root, happens=lambda _: False, rng=random.Random(seed))
+        with disk.installed():
+            for name in ("synced", "deleted", "new"):
+                (root / name).write_text("abc")
+                if name != "new":
+                    sync(root / name)
+                    sync(root)
+            (root / "deleted").unlink()
+            (root / "synced").write_text("abcdef")
+            disk.lose_power(database, disk.database_left(database))
+            assert (root / "synced").read_text().startswith("abc")
+            left.add((text_of(root / "deleted"), text_of(root / "new")))
+    assert {deleted for deleted, _ in left} == {None, "abc"}
+    assert {new for _, new in left} >= {None, "", "a", "abc"}
+
+
+def sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    os.fsync(file)
+    os.close(file)
+
+
+def text_of(path: Path) -> str | None:
+    return path.read_text() if path.exists() else None
+
+
+@pytest.mark.requirement("simulator:power")
+def test_a_store_that_does_not_sync_its_commits_loses_them_with_the_power(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    original = SqliteStore._connect
+
+    def connect(self: SqliteStore) -> sqlite3.Connection:
+        connection = original(self)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    monkeypatch.setattr(SqliteStore, "_connect", connect)
+    monkeypatch.setattr(
+        simulator, "hardware_faults_of", lambda _: {"power_loss": 1.0, "power_loss_in_commit": 0.05}
+    )
+    broken = [str(found) for seed in range(10) if (found := simulate(seed).broken) is not None]
+    assert any("nothing acknowledged is lost" in each for each in broken)
+
+
+@pytest.mark.requirement("simulator:leaves-nothing")
+def test_a_seed_leaves_nothing_behind_that_a_later_test_would_collect() -> None:
+    def found() -> list[object]:
+        return [each for each in gc.get_objects() if isinstance(each, (VirtualLoop, Engine))]
+
+    before = found()
+    simulate(3)
+    assert [each for each in found() if not any(each is one for one in before)] == []

@@ -54,6 +54,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._ready: list[asyncio.Handle] = []
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._timers_made = 0
+        self._closed = False
         self.steps = 0
         """Callbacks run so far."""
         self.alarm_at_step: int | None = None
@@ -75,7 +76,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         context: Context | None = None,
     ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
+        if not self._closed:
+            self._ready.append(handle)
         return handle
 
     def call_soon_threadsafe(
@@ -122,6 +124,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         task._log_destroy_pending = False  # type: ignore[attr-defined]
         return task
 
+    def get_task_factory(self) -> None:
+        """None = tasks are made as usual."""
+        return
+
     def get_debug(self) -> bool:
         return False
 
@@ -129,7 +135,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return True
 
     def is_closed(self) -> bool:
-        return False
+        return self._closed
+
+    def close(self) -> None:
+        """Nothing runs any more; what a collected coroutine still asks for keeps nothing alive."""
+        self._closed = True
+        self._ready.clear()
+        self._timers.clear()
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.complaints.append(context)
@@ -201,6 +213,8 @@ class VirtualClock(EngineClock):
         self._loop = loop
         self.skew_ms = 0
         self._taken_ms = 0
+        self.before_sleep: Callable[[], None] = lambda: None
+        """May raise: a sleep needs memory, too."""
 
     def now_ms(self) -> int:
         return self._taken_ms + self.steady_ms()
@@ -213,4 +227,5 @@ class VirtualClock(EngineClock):
         return step_ms
 
     async def sleep(self, seconds: float) -> None:
+        self.before_sleep()
         await asyncio.sleep(max(seconds, 0))

@@ -84,10 +84,24 @@ def warn_of_version(client: Client) -> None:
     )
 
 
+ASIDE_NAMED_MAX: Final = 5
+
+
 def warn_of_refusal(client: Client) -> None:
-    """Say it when the daemon accepts no new runs now."""
-    if why := client.get("/version").get("degraded"):
+    """Say it when the daemon accepts no new runs now, or leaves out damaged ones."""
+    found = client.get("/version")
+    if why := found.get("degraded"):
         note(f"warning: new runs are refused: {why}")
+    warn_of_set_aside(found)
+
+
+def warn_of_set_aside(answer: Document) -> None:
+    """Name what an answer says is damaged and left out."""
+    aside = answer.get("setAside")
+    if isinstance(aside, list) and aside:
+        more = f" and {len(aside) - ASIDE_NAMED_MAX} more" if len(aside) > ASIDE_NAMED_MAX else ""
+        names = ", ".join(str(each) for each in aside[:ASIDE_NAMED_MAX])
+        note(f"warning: damaged and set aside: {names}{more}; see: subagents doctor")
 
 
 def persistently(call: Callable[[], T], *, for_s: float = RECONNECT_S) -> T:

@@ -86,6 +86,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("down", "setup.daemon_commands:down", "Stop the daemon; workers keep running"),
         Command("db check", "setup.database_commands:check", "Check the database"),
         Command("db backup", "setup.database_commands:backup", "Back up the database"),
+        Command("db repair", "setup.database_commands:repair", "Rebuild a damaged database"),
         Command("service install", "setup.service_commands:install", "Install a systemd service"),
         Command("service uninstall", "setup.service_commands:uninstall", "Remove the service"),
         Command("mcp", "bridge.mcp_command:mcp", "Serve MCP on stdin and stdout"),

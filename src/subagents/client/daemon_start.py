@@ -47,7 +47,11 @@ _SEEN: Final = (
     "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "SUBAGENTS_HOME",
 )  # fmt: skip
 """Prefixes of what the interpreter and systemd look at before the environment is handed over."""
-_SCOPE: Final = ("systemd-run", "--user", "--scope", "--quiet", "--collect")
+_SCOPE: Final = (
+    *("systemd-run", "--user", "--scope", "--quiet", "--collect"),
+    "--property=Delegate=yes",
+)
+"""Delegated: each worker gets a cgroup of its own below."""
 _SCOPE_TIMEOUT_S: Final = 3.0
 _OWN_NAME: Final = "subagents: "
 _HINT: Final = "  hint: "
@@ -276,7 +280,7 @@ def log_message(line: str) -> str:
     """What a line of the daemon's log says; what it did not log itself stands as it is."""
     try:
         found = msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return line
     return str(found["message"]) if isinstance(found, dict) and "message" in found else line
 

@@ -43,6 +43,7 @@ from subagents.client.daemon_start import ensure_daemon
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.client.whole_result import pages_async
 from subagents.config.paths import Paths
+from subagents.domain.run.caller_environment import CallerEnvironment, shell_variables
 from subagents.errors import Unavailable
 
 WAIT_S: Final = 300.0
@@ -97,8 +98,10 @@ class RunHandle:
             ask = {"runIds": [self.id], "until": "all", "timeoutSeconds": left}
             found = read(await self._client.post("/v1/wait", ask, timeout_s=left), WaitResult)
             if found.completed:
+                whole = await self._whole(found.completed[0])
+                # Not before: what cannot be fetched was not handed over.
                 self._client.hand_over(found.messages)
-                return await self._whole(found.completed[0])
+                return whole
             if deadline is not None and loop.time() >= deadline:
                 raise TimeoutError(f"run {self.id} has not ended within {timeout_s} s")
 
@@ -207,7 +210,8 @@ class RunHandle:
             idempotency_key: The same one twice is one message, for 24 hours.
 
         Raises:
-            Conflict: Its runtime, or its ``cleanup``, left no session to continue.
+            Conflict: Its runtime, or its ``cleanup``, left no session to continue; or the key
+                stands for another message.
         """
         body = {"message": message, "idempotencyKey": idempotency_key}
         sent = await self._client.post(f"/v1/runs/{self.id}/send", body)
@@ -345,13 +349,20 @@ class Orchestrator:
             yield cls(client, cwd=where)
 
     async def spawn(
-        self, task: str, *, agent: str | None = None, **parameters: Unpack[SpawnParameters]
+        self,
+        task: str,
+        *,
+        agent: str | None = None,
+        env: Mapping[str, str] | None = None,
+        **parameters: Unpack[SpawnParameters],
     ) -> RunHandle:
         """Store one run and return its handle before any worker starts.
 
         Args:
             task: What to do; 1 byte to 256 KiB.
             agent: Agent id; None = the configured default.
+            env: Variables for its worker, kept out of journal and logs. PATH, VIRTUAL_ENV,
+                locale, terminal, proxies and SSH_AUTH_SOCK of this process come along anyway.
             parameters: The spawn parameters in snake_case: ``label``, ``verification``,
                 ``retry_count``, ``depends_on``, …; docs/spawn-parameters.md lists them all.
 
@@ -362,13 +373,20 @@ class Orchestrator:
         spec = {"task": task, **{camel(name): value for name, value in parameters.items()}}
         if agent is not None:
             spec["agentId"] = agent
-        receipt = await self._client.post("/v1/runs", {"spec": camel_keys(spec), "cwd": self._cwd})
+        body = {"spec": camel_keys(spec), "cwd": self._cwd, **_environment(env)}
+        receipt = await self._client.post("/v1/runs", body)
         return RunHandle(self._client, read(receipt, SpawnReceipt))
 
-    async def plan(self, runs: Sequence[Mapping[str, object]]) -> tuple[RunHandle, ...]:
-        """Store all of these runs or none; they name each other by label in ``depends_on``."""
+    async def plan(
+        self, runs: Sequence[Mapping[str, object]], *, env: Mapping[str, str] | None = None
+    ) -> tuple[RunHandle, ...]:
+        """Store all of these runs or none; they name each other by label in ``depends_on``.
+
+        ``env`` is for each of them, as in ``spawn``.
+        """
         specs = [camel_keys({camel(k): v for k, v in run.items()}) for run in runs]
-        answer = await self._client.post("/v1/plans", {"specs": specs, "cwd": self._cwd})
+        body = {"specs": specs, "cwd": self._cwd, **_environment(env)}
+        answer = await self._client.post("/v1/plans", body)
         receipts = read(answer, PlanReceipt).receipts
         return tuple(RunHandle(self._client, receipt) for receipt in receipts)
 
@@ -495,3 +513,9 @@ def _environ(home: Path | str | None) -> dict[str, str]:
 
 def _absolute(cwd: Path | str | None) -> Path:
     return Path(cwd or Path.cwd()).absolute()
+
+
+def _environment(env: Mapping[str, str] | None) -> dict[str, object]:
+    """What this process brings for the workers it asks for; nothing when it is a worker itself."""
+    brought = CallerEnvironment(shell=shell_variables(os.environ), given=dict(env or {}))
+    return {"environment": brought} if brought.names else {}

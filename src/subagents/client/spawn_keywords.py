@@ -125,8 +125,8 @@ class SpawnParameters(TypedDict, total=False):
     """When one of them fails."""
     accept_partial_dependencies: bool
     """Their partial outcome will do."""
-    dependency_timeout_seconds: float
-    """Longest wait for them."""
+    dependency_timeout_seconds: float | None
+    """Longest wait for them; default none."""
     retry_count: int
     """Attempts after a failed one."""
     retry_delay: int

@@ -7,8 +7,10 @@ asyncio is imported where it is used for the same reason.
 """
 
 import contextlib
+import errno
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -224,6 +226,7 @@ class Connection:
         try:
             self._socket.settimeout(CONNECT_TIMEOUT_S)
             self._socket.connect(self._path)
+            _check_peer(self._socket)
         except OSError as error:
             raise Gone(_reason(error), was_sent=False) from error
         self._is_connected = True
@@ -264,7 +267,13 @@ class AsyncConnection:
 
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                return cls(*await asyncio.open_unix_connection(path, limit=READ_BYTES))
+                reader, writer = await asyncio.open_unix_connection(path, limit=READ_BYTES)
+            try:
+                _check_peer(writer.get_extra_info("socket"))
+            except OSError:
+                writer.close()
+                raise
+            return cls(reader, writer)
         except OSError as error:
             raise Gone(_reason(error), was_sent=False) from error
 
@@ -317,6 +326,21 @@ class AsyncConnection:
 
 def _closed() -> Gone:
     return Gone("it closed the connection", was_sent=True)
+
+
+def _check_peer(connection: socket.socket) -> None:
+    """Refuse whoever else answers: a socket with a short path lies below /tmp, where any user may
+    have made its directory before us. Only Linux says who it is.
+
+    Raises:
+        OSError: It is another user.
+    """
+    if sys.platform != "linux":
+        return
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    user = int.from_bytes(credentials[4:8], sys.byteorder)
+    if user != os.getuid():
+        raise PermissionError(errno.EPERM, f"it is a process of another user (uid {user})")
 
 
 def _reason(error: OSError) -> str:

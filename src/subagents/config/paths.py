@@ -69,9 +69,19 @@ class Paths:
         return self.state_dir / "results"
 
     @property
+    def environments_dir(self) -> Path:
+        """The variables that callers brought for their runs, as long as these are kept."""
+        return self.state_dir / "environments"
+
+    @property
     def transcripts_dir(self) -> Path:
         """The transcript of each run, as long as the run is kept."""
         return self.state_dir / "transcripts"
+
+    @property
+    def belongings(self) -> tuple[Path, ...]:
+        """Directories with an entry for each run that the database holds."""
+        return self.attempts_dir, self.progress_dir, self.results_dir, self.transcripts_dir
 
     @property
     def worktrees_dir(self) -> Path:

@@ -25,7 +25,7 @@ RUNTIMES: Final = ("command", "scripted", "claude-code", "codex", "acp", "llm")
 """The runtimes of this package; others come as plugins (``RUNTIME_PLUGINS``)."""
 PROGRAM_RUNTIMES: Final = ("claude-code", "codex", "acp", "llm")
 """Those that know their program: all their options are in ``runtime_options``."""
-OPTIONS_ELSEWHERE: Final = ("env", "pass_env", "command", "stdin", "script")
+OPTIONS_ELSEWHERE: Final = ("env", "pass_env", "command", "stdin", "script", "limits")
 """Keys of an agent that its runtime gets beside ``runtime_options``."""
 RUNTIME_PLUGINS: Final = "subagents.runtimes"
 """Entry-point group of runtimes that other packages bring; a name of ours is always ours."""
@@ -72,15 +72,25 @@ class SubagentDefaults(Section, frozen=True):
     ] = 1
     max_children_per_agent: Annotated[
         int,
-        Meta(ge=1, le=100_000, description="Active children of one requester session."),
+        Meta(
+            ge=1,
+            le=100_000,
+            description="Active children of one agent's session; those that wait for other runs "
+            "do not count. What an operator spawns is queued, never refused.",
+        ),
     ] = 5
     max_concurrent: Annotated[
         int, Meta(ge=1, le=10_000, description='Slots of the lane "default".')
     ] = 8
     archive_after_minutes: Annotated[
         int,
-        Meta(ge=0, le=525_600, description="Ended runs are archived this long after their end."),
-    ] = 60
+        Meta(
+            ge=0,
+            le=525_600,
+            description="Ended runs leave lists and trees this long after their end, and after"
+            " they were read.",
+        ),
+    ] = 7 * 24 * 60
     run_timeout_seconds: Annotated[
         float, Meta(ge=0, le=31_536_000, description="Deadline of each attempt; 0 = none.")
     ] = 0
@@ -201,6 +211,42 @@ class AgentAlerts(Section, frozen=True):
         )
 
 
+class AgentLimits(Section, frozen=True):
+    """`[agents.<id>.limits]`: what the kernel gives each worker at most, all its processes."""
+
+    memory_mb: Annotated[
+        Annotated[int, Meta(ge=16, le=16_777_216)] | None,
+        Meta(
+            description="Memory of a worker with all its processes, in megabytes of 1,048,576 "
+            "bytes, without swap; the kernel ends processes above it (systemd's MemoryMax). "
+            "Unset = no limit."
+        ),
+    ] = None
+    pids: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000)] | None,
+        Meta(
+            description="Processes and threads of a worker at a time; it can start no more "
+            "(systemd's TasksMax). Unset = no limit."
+        ),
+    ] = None
+    cpu_percent: Annotated[
+        Annotated[int, Meta(ge=1, le=100_000)] | None,
+        Meta(
+            description="Processor time of a worker, 100 = one processor; it is slowed down "
+            "(systemd's CPUQuota). Unset = no limit."
+        ),
+    ] = None
+
+    @property
+    def given(self) -> dict[str, int]:
+        """Those that are set."""
+        return {
+            name: value
+            for name in self.__struct_fields__
+            if (value := getattr(self, name)) is not None
+        }
+
+
 class AgentCourier(Section, frozen=True):
     """`[agents.<id>.courier]`: how announcements reach its sessions outside; user's file only."""
 
@@ -270,6 +316,7 @@ class Agent(Section, frozen=True):
     capabilities: Capabilities = Capabilities()
     courier: AgentCourier = AgentCourier()
     alerts: AgentAlerts = AgentAlerts()
+    limits: AgentLimits = AgentLimits()
     run_timeout_seconds: Annotated[
         Annotated[float, Meta(ge=0, le=31_536_000)] | None,
         Meta(description="Deadline of each attempt; unset = agents.defaults, 0 = none."),
@@ -326,6 +373,8 @@ class Agent(Section, frozen=True):
             options["env"] = dict(self.env)
         if is_program or self.pass_env:
             options["pass_env"] = list(self.pass_env)
+        if self.limits.given:
+            options["limits"] = self.limits.given
         if self.script is not None and self.runtime not in PROGRAM_RUNTIMES:
             options["script"] = [dict(step) for step in self.script]
         return options

@@ -22,10 +22,14 @@ PREFIX: Final = "SUBAGENTS_"
 SEPARATOR: Final = "__"
 DEFAULT: Final = "default"
 """Origin of a value that nobody set."""
-FILE_BYTES_MAX: Final = 1024 * 1024
+FILE_BYTES_MAX: Final = 256 * 1024
+DOTS_MAX: Final = 200
+"""In one line, between words: ``tomllib`` takes time with the square of the parts of a key, and the
+daemon waits for it."""
 SYNTAX_POSITION: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 TABLE: Final = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
+_DOT: Final = re.compile(r"""[\w"'-][ \t]{0,100}\.(?=[ \t]{0,100}[\w"'-])""")
 ASSIGNMENT: Final = re.compile(r"\s*([\w\-.\"' ]+?)\s*=")
 
 Tree = dict[str, object]
@@ -81,6 +85,12 @@ def read(file: Path, text: str | None = None) -> Layer:
         ConfigError: Names the file, the line or key, and what is allowed.
     """
     text = text_of(file) if text is None else text
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > DOTS_MAX and len(_DOT.findall(line)) > DOTS_MAX:
+            raise ConfigError(
+                f"{file}:{number}: more than {DOTS_MAX} names with dots between them",
+                hint="break the line up; no key has so many parts",
+            )
     try:
         values = tomllib.loads(text)
     except ValueError as error:

@@ -69,7 +69,7 @@ _HEAD: Final = """\
 [agents.defaults.subagents]
 agent = "command"             # of `subagents run` and of spawns that name no agent
 max_spawn_depth = 1           # 1: children are leaves
-max_children_per_agent = 5    # active at the same time, for each requester
+max_children_per_agent = 5    # active at the same time, for each agent; yours are queued
 max_concurrent = 8            # slots of the default lane
 run_timeout_seconds = 0       # of each attempt; 0 = none
 

@@ -27,7 +27,7 @@ def read_entries(file: Path, form: type[T], *, hint: str) -> dict[str, T]:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, form])  # type: ignore[valid-type]
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"cannot read {file}: {error}", hint=hint) from error
 
 

@@ -156,6 +156,11 @@ def _only_takes(name: str, agent_id: str, whole: Settings, own: Settings) -> boo
             if ANY_AGENT in allowed:
                 allowed |= own.agents.keys()
             return set(given.subagents.allow_agents) <= allowed
+        case "limits":
+            asked = given.limits.given
+            return all(
+                asked.get(each, value + 1) <= value for each, value in mine.limits.given.items()
+            )
         case "run_timeout_seconds":
             most_ms = own.run_timeout_ms(agent_id)
             asked_ms = round((given.run_timeout_seconds or 0) * 1000)

@@ -37,7 +37,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Message, Run
 from subagents.domain.run.values import SessionKey, agent_of
-from subagents.text import iso
+from subagents.text import iso, one_line
 from subagents.version import __version__
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ async def _post(
         targets = [url] if section.webhook_link_local else await _targets(url, proxy)
         sent = {
             "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
             "User-Agent": f"subagents/{__version__}",
             "Host": url.netloc.decode("ascii"),
             **headers,
@@ -264,11 +265,12 @@ async def _outcome(where: str, answer: "httpx2.Response") -> DeliveryOutcome:
 
 async def _beginning(answer: "httpx2.Response") -> str:
     body = bytearray()
-    async for chunk in answer.aiter_bytes():
+    # As it comes: what a few bytes decompress to has no bound.
+    async for chunk in answer.aiter_raw():
         body += chunk
         if len(body) >= ANSWER_BYTES_MAX:
             break
-    return " ".join(bytes(body[:ANSWER_BYTES_MAX]).decode(errors="replace").split())
+    return one_line(bytes(body[:ANSWER_BYTES_MAX]).decode(errors="replace"), ANSWER_BYTES_MAX)
 
 
 def retry_after_ms(text: str | None, *, now_s: float) -> int | None:

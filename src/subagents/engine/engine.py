@@ -106,15 +106,18 @@ class Engine:
     async def _load_and_resume(self) -> None:
         parts, ledger = self._parts, self._parts.ledger
         await parts.spawner.keys.load()
+        await parts.shared_spending.load()
         outbox = await self._off_loop(self._store.load_outbox)
         leases = {held.run_id: held for held in await self._off_loop(self._store.load_leases)}
         await parts.recorder.pause()
-        await parts.shared_spending.load()
         # Last, and nothing is awaited after it: from here on calls are served again.
         await ledger.load(self._owner, self._epoch)
         parts.recorder.reset()
         parts.counters.reset()
         parts.track_records.reset()
+        parts.timers.tell_again()
+        parts.emergency_stops.record()
+        outbox = [entry for entry in outbox if entry.run_id not in ledger.aside]
         self.recoveries = decisions(ledger.published.values(), outbox, leases)
         for run in ledger.published.values():
             parts.timers.arm(run)
@@ -123,16 +126,16 @@ class Engine:
             parts.outbox.add(entry)
         ledger.fill_lanes()
         for name, work in (
-            ("ledger", ledger.run()),
-            ("timers", parts.timers.run()),
-            ("shared budgets", parts.shared_spending.run()),
-            ("provider gates", parts.provider_gates.run()),
-            ("sweep", parts.sweep.run()),
-            ("silence", parts.recorder.run()),
-            ("recorder", parts.recorder.write_on()),
-            ("track records", parts.track_records.run()),
+            ("ledger", ledger.run),
+            ("timers", parts.timers.run),
+            ("shared budgets", parts.shared_spending.run),
+            ("provider gates", parts.provider_gates.run),
+            ("sweep", parts.sweep.run),
+            ("silence", parts.recorder.run),
+            ("recorder", parts.recorder.write_on),
+            ("track records", parts.track_records.run),
         ):
-            self._tasks.start(work, name)
+            self._tasks.keep(work, name, self._clock)
 
     async def stop(self) -> None:
         """End all tasks and close the store; workers that can outlive us go on."""
@@ -150,23 +153,28 @@ class Engine:
 
     def _failed(self, error: StoreUnavailable) -> None:
         log.error("a commit failed, starting over from the disk: %s", error)
-        self._parts.mailbox.wake_all()
+        self._parts.mailbox.failed()
         self._parts.questions.wake_all()
         self._life.start(self._recover(), "recover")
 
     async def _recover(self) -> None:
         """Memory is ahead of the disk: forget it, wait for the store, load, go on."""
-        # Whoever acts on memory ends first, or it would act on what never became durable.
-        await self._parts.outbox.stop()
-        await self._parts.supervisor.stop()
-        await self._tasks.stop()
         while True:
-            await self._clock.sleep(RECOVER_S)
+            # Whoever acts on memory ends first, or it would act on what never became durable.
+            await self._parts.outbox.stop()
+            await self._parts.supervisor.stop()
+            await self._tasks.stop()
+            await self._parts.emergency_stops.end_due()
             try:
+                await self._clock.sleep(RECOVER_S)
                 await self._off_loop(self._store.probe)
                 await self._load_and_resume()
             except StoreUnavailable as error:
                 log.warning("the store cannot be written yet: %s", error)
+                continue
+            except Exception:
+                # Out of memory, say. Nobody else would ever begin anew.
+                log.exception("starting over from the disk failed")
                 continue
             break
         log.info("the store can be written again; %s runs are open", len(self._parts.ledger.live))
@@ -205,7 +213,7 @@ class Engine:
 
     def identify(self, token: str) -> Identity:
         """Whom a worker's token stands for; see ``worker_tokens.identify``."""
-        return identify(token, self._parts.ledger.published)
+        return identify(token, self._parts.ledger.published, self._parts.ledger.aside)
 
 
 def decisions(

@@ -61,7 +61,13 @@ from subagents.engine.kernel.tasks import Tasks
 from subagents.engine.messages.delivery import Deliveries
 from subagents.engine.verification.verifier import Verifier
 from subagents.engine.verification.work_root import root_of
-from subagents.errors import RuntimeUnavailable, StoreUnavailable, SubagentsError, plain_error
+from subagents.errors import (
+    RuntimeUnavailable,
+    StoreUnavailable,
+    SubagentsError,
+    UsageError,
+    plain_error,
+)
 from subagents.ports import (
     TOKEN_VARIABLE,
     Batch,
@@ -100,6 +106,7 @@ class Outbox:
         verifier: Verifier,
         deliveries: Deliveries,
         worker_env: Callable[[Run], Mapping[str, str]],
+        contract_env: Callable[[Run], Mapping[str, str]],
         quarantine: Quarantine,
         supervisor: Supervisor,
         workspaces: Workspaces,
@@ -110,6 +117,7 @@ class Outbox:
         self._verifier = verifier
         self._deliveries = deliveries
         self._worker_env = worker_env
+        self._contract_env = contract_env
         self._queues: dict[RunId, deque[OutboxEntry]] = {}
         self._ready: deque[RunId] = deque()
         self._has_spare = False
@@ -172,7 +180,13 @@ class Outbox:
             run_id = self._ready.popleft()
             if self._ready:
                 self._call_spare()
-            await self._drain(run_id)
+            try:
+                await self._drain(run_id)
+            except Exception:
+                # No memory for a pause, say. Nobody else would go on with them.
+                log.exception("the effects of %s go on in %s s", run_id, RETRY_FIRST_S)
+                self._ready.append(run_id)
+                await asyncio.sleep(RETRY_FIRST_S)
             drained += 1
             if drained % RUNS_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -186,10 +200,10 @@ class Outbox:
         while queue:
             try:
                 await self._perform(queue[0])
-            except StoreUnavailable:
-                # The ledger failed and will be loaded again, with this effect still in the store.
-                return
             except Exception as error:
+                if self._ledger.failure is not None:
+                    # It will be loaded again, with this effect still in the store.
+                    return
                 failures += 1
                 if failures >= FAILURES:
                     delay_s = TRY_AGAIN_S
@@ -261,7 +275,7 @@ class Outbox:
                 if delete:
                     await self._supervisor.delete_session(run, self._runtime(run))
                 else:
-                    await self._supervisor.discard_output(run)
+                    await self._supervisor.tidy(run)
                 await self._workspaces.tidy(run)
                 return CleanedUp(at_ms=self._clock.now_ms(), erased=delete)
             case _:
@@ -281,7 +295,10 @@ class Outbox:
         if live.budget.stop is not None:
             self._ledger.tokens.throw_away(run.id, number)
             return self._start_failed(number, "out of budget before it was started")
-        env = await self._env(run, number)
+        try:
+            env = await self._env(run, number)
+        except UsageError as error:
+            return self._start_failed(number, error.message, permanent=True)
         try:
             await self._workspaces.prepare(run)
             await self._look_before(run)
@@ -347,7 +364,10 @@ class Outbox:
             # A daemon that was killed may have started it, and could not say so.
             await self._runtime(run).stop(ref, grace_s=0)
             return self._start_failed(effect.attempt, "out of budget before its next turn")
-        env = await self._env(run, effect.attempt)
+        try:
+            env = await self._env(run, effect.attempt)
+        except UsageError as error:
+            return self._start_failed(effect.attempt, error.message)
         try:
             started = await self._runtime(run).resume(ref, effect.message, env=env)
         except SubagentsError as error:
@@ -437,7 +457,11 @@ class Outbox:
                 contract,
                 root=root_of(run.resolved),
                 attempt=run.attempt,
-                marker_env={**runtime.marker(ref), "SUBAGENTS_RUN_ID": run.id},
+                marker_env={
+                    **(self._contract_env(run) if run.resolved.commands_trusted else {}),
+                    **runtime.marker(ref),
+                    "SUBAGENTS_RUN_ID": run.id,
+                },
                 baseline=run.verification.baseline,
                 commands_trusted=run.resolved.commands_trusted,
             )

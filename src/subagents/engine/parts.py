@@ -26,6 +26,7 @@ from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.control import Control
+from subagents.engine.runs.emergency_stops import EmergencyStops
 from subagents.engine.runs.feed import Feed
 from subagents.engine.runs.grants import ProofOf, no_proof_needed
 from subagents.engine.runs.queries import Queries
@@ -37,6 +38,7 @@ from subagents.engine.verification.verifier import Verifier
 from subagents.ports import (
     Courier,
     EngineClock,
+    EnvironmentLog,
     Ids,
     OffLoop,
     PerformanceLog,
@@ -77,6 +79,8 @@ class Adapters:
     results: ResultLog
     worker_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
     """Added to the environment of a run's workers."""
+    contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
+    """Added to that of the commands of an operator's contract."""
     secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of
     """What a run's worker must not repeat besides what looks like a secret."""
     orphans: Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]] = _no_orphans
@@ -84,6 +88,8 @@ class Adapters:
     provider_of: ProviderOf = own_provider
     worktrees: Worktrees | None = None
     """None = none can be made here."""
+    environments: EnvironmentLog | None = None
+    """None = callers can bring none."""
     proof_of: ProofOf = no_proof_needed
     on_commit: tuple[CommitListener, ...] = ()
     """Called with every durable batch, after all parts."""
@@ -147,7 +153,8 @@ class Parts:
             backs_off=self.provider_gates.is_backing_off,
             on_step=(self.provider_gates.clock_stepped, self.recorder.clock_stepped),
         )
-        self.control = Control(kernel, self.queries)
+        self.emergency_stops = EmergencyStops(kernel, self.timers, runtimes)
+        self.control = Control(kernel, self.queries, self.emergency_stops)
         self.spawner = Spawner(
             kernel,
             queries=self.queries,
@@ -157,6 +164,7 @@ class Parts:
             workspaces=self.workspaces,
             shared_spending=self.shared_spending,
             proof_of=given.proof_of,
+            environments=given.environments,
         )
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
         self.sweep = Sweep(
@@ -172,6 +180,7 @@ class Parts:
             runtimes=runtimes,
             settings=settings,
             orphans=given.orphans,
+            environments=given.environments,
         )
         self.outbox = Outbox(
             kernel,
@@ -179,6 +188,7 @@ class Parts:
             verifier=given.verifier,
             deliveries=self.deliveries,
             worker_env=given.worker_env,
+            contract_env=given.contract_env,
             quarantine=quarantine,
             supervisor=self.supervisor,
             workspaces=self.workspaces,

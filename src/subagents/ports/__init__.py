@@ -4,6 +4,7 @@ from subagents.ports.clock import Clock as Clock
 from subagents.ports.clock import EngineClock as EngineClock
 from subagents.ports.clock import Ids as Ids
 from subagents.ports.clock import OffLoop as OffLoop
+from subagents.ports.logs import EnvironmentLog as EnvironmentLog
 from subagents.ports.logs import Exporter as Exporter
 from subagents.ports.logs import ExportState as ExportState
 from subagents.ports.logs import PerformanceLog as PerformanceLog
@@ -16,8 +17,11 @@ from subagents.ports.store import InboxRow as InboxRow
 from subagents.ports.store import JournalEntry as JournalEntry
 from subagents.ports.store import Lease as Lease
 from subagents.ports.store import OutboxEntry as OutboxEntry
+from subagents.ports.store import RememberedKey as RememberedKey
 from subagents.ports.store import RunFilter as RunFilter
+from subagents.ports.store import SetAside as SetAside
 from subagents.ports.store import Store as Store
+from subagents.ports.store import readable as readable
 from subagents.ports.workers import TOKEN_VARIABLE as TOKEN_VARIABLE
 from subagents.ports.workers import AttemptRef as AttemptRef
 from subagents.ports.workers import Bound as Bound
@@ -25,9 +29,12 @@ from subagents.ports.workers import Bounded as Bounded
 from subagents.ports.workers import Courier as Courier
 from subagents.ports.workers import Greeted as Greeted
 from subagents.ports.workers import Launch as Launch
+from subagents.ports.workers import Limited as Limited
 from subagents.ports.workers import LongResult as LongResult
+from subagents.ports.workers import Origin as Origin
 from subagents.ports.workers import Runtime as Runtime
 from subagents.ports.workers import StartedInfo as StartedInfo
+from subagents.ports.workers import Tidied as Tidied
 from subagents.ports.workers import Varied as Varied
 from subagents.ports.workers import WorkerSetup as WorkerSetup
 from subagents.ports.workers import abilities_of as abilities_of

@@ -1,8 +1,9 @@
 """What is kept beside the store, and what leaves it: nothing is decided by any of it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Progress
 from subagents.domain.run.values import RunId, Value
 from subagents.domain.track_record.track_record import AttemptRecord
@@ -70,6 +71,36 @@ class ResultLog(Protocol):
         ...
 
 
+class EnvironmentLog(Protocol):
+    """The variables that callers brought for their runs. Blocking, but for ``read`` of what was
+    kept or read before.
+    """
+
+    def keep(self, run_ids: Sequence[RunId], environment: CallerEnvironment) -> None:
+        """Store it durably for runs that have none, readable for its owner only.
+
+        Raises:
+            OSError: It was not kept for all of them.
+        """
+        ...
+
+    def read(self, run_id: RunId) -> CallerEnvironment:
+        """What was kept for the run.
+
+        Raises:
+            OSError: It is not there, or cannot be read.
+        """
+        ...
+
+    def forget(self, run_id: RunId) -> None:
+        """Drop it. Idempotent."""
+        ...
+
+    def forget_strays(self, is_known: Callable[[RunId], bool]) -> None:
+        """Drop what was kept for runs that were never stored, as after a crash. Idempotent."""
+        ...
+
+
 class TranscriptLog(Protocol):
     """The lines of each run. Blocking; the engine calls it off the loop, one call per run at a time
     (``read`` at any time).
@@ -101,6 +132,10 @@ class TranscriptLog(Protocol):
         Raises:
             OSError: It may not.
         """
+        ...
+
+    def close(self, run_id: RunId) -> None:
+        """Nobody writes on for now; what is held in memory of it may go. Quick, idempotent."""
         ...
 
     def read(self, run_id: RunId, query: LogQuery) -> LogPage:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from subagents.domain.run.effects import Effect
 from subagents.domain.run.events import Event
@@ -13,6 +13,7 @@ from subagents.domain.run.values import (
     SessionKey,
     Value,
 )
+from subagents.errors import CorruptState
 
 
 class OutboxEntry(Value, frozen=True):
@@ -68,6 +69,26 @@ class InboxRow(Value, frozen=True):
     consumed_by: str | None = None
 
 
+class RememberedKey(NamedTuple):
+    """An idempotency key, and what it stands for."""
+
+    requester: SessionKey
+    key: str
+    run_id: RunId
+    at_ms: int
+    digest: str | None
+    """Of the request that made the run (``domain.rules.idempotency``); None = not known."""
+
+
+class SetAside(Value, frozen=True):
+    """Something stored that is not what was written: left out everywhere, and never changed."""
+
+    name: str
+    """Of a run or a message, or ``<run id>/<seq>`` of an event."""
+    run_id: RunId
+    reason: str
+
+
 @dataclass(slots=True)
 class Batch:
     """What one commit writes; filled by the engine while the commit before it is under way."""
@@ -94,7 +115,7 @@ class Batch:
     """``(run, at ms, reader)``: the end of the run was read, its unread alerts are no news now."""
     leases: dict[RunId, Lease | None] = field(default_factory=dict)
     """None releases."""
-    idempotency: list[tuple[SessionKey, str, RunId, int]] = field(default_factory=list)
+    idempotency: list[RememberedKey] = field(default_factory=list)
 
     def is_empty(self) -> bool:
         return not (
@@ -170,9 +191,21 @@ class Store(Protocol):
         """The keys already applied to these runs; None = to every open run."""
         ...
 
-    def load_idempotency(self, since_ms: int) -> Sequence[tuple[SessionKey, str, RunId, int]]: ...
+    def load_idempotency(self, since_ms: int) -> Sequence[RememberedKey]:
+        """The keys that were given after a time."""
+        ...
 
-    def run(self, run_id: RunId) -> Run | None: ...
+    def run(self, run_id: RunId) -> Run | None:
+        """One run; None = there is none.
+
+        Raises:
+            CorruptState: It is set aside; the message says why.
+        """
+        ...
+
+    def set_aside(self) -> Sequence[SetAside]:
+        """What was found damaged, at the start or since, and is left out by everything else."""
+        ...
 
     def runs(self, where: RunFilter) -> Sequence[Run]: ...
 
@@ -210,7 +243,9 @@ class Store(Protocol):
 
     def message(self, message_id: str) -> InboxRow | None: ...
 
-    def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]: ...
+    def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
+        """Runs that ended and were read before a time; never those that keep a session."""
+        ...
 
     def prunable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """Archived runs whose announcement was consumed, or kept long enough."""
@@ -220,6 +255,13 @@ class Store(Protocol):
         """Delete the runs and all that belongs to them, for good."""
         ...
 
+    def shrink(self) -> bool:
+        """Give some of the room that prunes made back to the disk; whether there is more.
+
+        Quick: commits wait for it.
+        """
+        ...
+
     def check(self) -> Sequence[str]:
         """Problems the database finds in itself; empty = none."""
         ...
@@ -227,3 +269,11 @@ class Store(Protocol):
     def backup(self, target: str) -> None:
         """Copy a consistent snapshot to a new file."""
         ...
+
+
+def readable(store: Store, run_id: RunId) -> Run | None:
+    """The run for whoever can do without it; None = there is none, or it is set aside."""
+    try:
+        return store.run(run_id)
+    except CorruptState:
+        return None

@@ -4,7 +4,7 @@ Each method says what repeating it does: the outbox performs effects at least on
 awaited on the daemon's event loop: work that blocks goes through ``OffLoop``.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from subagents.domain.run.access import Access, AccessLevel
@@ -105,6 +105,14 @@ class LongResult(NamedTuple):
     pieces: Callable[[int], Iterator[str]]
     """Its text in pieces that end with a line where they can, the last at most so many bytes of it
     in all. Blocking; each piece comes quickly and may be read until the terminal signal."""
+
+
+class Origin(NamedTuple):
+    """Whose process one is."""
+
+    attempt_id: AttemptId
+    is_certain: bool
+    """The kernel says so (its cgroup); else what it, or one above it, has in its environment."""
 
 
 class Runtime(Protocol):
@@ -237,6 +245,21 @@ class Runtime(Protocol):
 
 
 @runtime_checkable
+class Tidied(Protocol):
+    """A runtime with files that nobody reads once the run is over."""
+
+    async def tidy(self, ref: AttemptRef) -> None:
+        """Delete them; none of them is its program's session. Idempotent.
+
+        An attempt that was started is still known, and is not started again.
+
+        Raises:
+            RuntimeUnavailable: Not all could be deleted; repeat it.
+        """
+        ...
+
+
+@runtime_checkable
 class Varied(Protocol):
     """A runtime whose programs differ in what they can do: the agent's options say which it is."""
 
@@ -270,6 +293,15 @@ class Bounded(Protocol):
         Raises:
             Forbidden: Nothing here can; says what would.
         """
+        ...
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A runtime that can hold its workers to ``[agents.<id>.limits]``."""
+
+    def unkept_limits(self, limits: Iterable[str]) -> str | None:
+        """Which of these keys nothing here can enforce, and why; None = all can. Blocking."""
         ...
 
 

@@ -41,6 +41,7 @@ from subagents.ports import (
     Launch,
     LongResult,
     OffLoop,
+    Origin,
     StartedInfo,
 )
 from subagents.runtimes.process import sandbox
@@ -132,6 +133,10 @@ class CommandRuntime:
             raise sandbox.unkept(access, missing)
         return Bound(replace(access, kept_by=Keeper.BUBBLEWRAP))
 
+    def unkept_limits(self, limits: Iterable[str]) -> str | None:
+        """See ``ports.Limited.unkept_limits``."""
+        return self._attempts.unkept_limits(limits)
+
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:
         """See ``ports.Runtime.marker``."""
         return self._attempts.marker(ref.attempt_id).variables()
@@ -195,6 +200,10 @@ class CommandRuntime:
         """Always raises RuntimeUnavailable: a program has no session to resume."""
         raise RuntimeUnavailable(f'runtime "command" cannot resume attempt {ref.attempt_id}')
 
+    async def tidy(self, ref: AttemptRef) -> None:
+        """See ``ports.Tidied``."""
+        await self._attempts.tidy(self._attempts.directory(ref))
+
     async def forget(self, ref: AttemptRef) -> None:
         """Delete the attempt's directory with its output. Idempotent."""
         await self._attempts.forget(self._attempts.directory(ref))
@@ -203,9 +212,9 @@ class CommandRuntime:
         """``(attempt id, pid)`` of live workers of this installation that are not in ``known``."""
         return await self._attempts.orphans(known)
 
-    def attempt_of(self, pid: int) -> AttemptId | None:
+    def origin_of(self, pid: int) -> Origin | None:
         """The attempt of this installation that the process belongs to, if any."""
-        return self._attempts.attempt_of(pid)
+        return self._attempts.origin_of(pid)
 
     def _command(self, launch: Launch, directory: AttemptDirectory) -> ShimCommand:
         options = parse_options(launch.options)
@@ -240,6 +249,7 @@ class CommandRuntime:
             env={as_bytes(name): as_bytes(value) for name, value in env.items()},
             cwd=as_bytes(launch.cwd),
             files={name: as_bytes(text) for name, text in files.items()},
+            limits={str(key): most for key, most in options.limits.items()},
         )
 
 

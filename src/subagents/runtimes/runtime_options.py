@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 
@@ -16,6 +16,9 @@ VariablePattern = Annotated[str, msgspec.Meta(pattern=VARIABLE + r"\*?$")]
 """A name, or a prefix ``NAME_*``."""
 
 
+Limit = Literal["memory_mb", "pids", "cpu_percent"]
+
+
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What every runtime that starts a program takes; its own options come beside it."""
 
@@ -23,6 +26,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Variables set for the worker."""
     pass_env: tuple[VariablePattern, ...] = ()
     """Variables let through from the daemon's environment."""
+    limits: dict[Limit, int] = {}
+    """What its cgroup keeps the worker to; the keys of ``[agents.<id>.limits]``."""
 
 
 HANDSHAKE_S: Final = 120.0

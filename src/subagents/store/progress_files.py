@@ -54,7 +54,7 @@ class ProgressFiles:
             return ()
         found: dict[int, Progress] = {}
         for line in lines:
-            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 progress = _decoder.decode(line)
                 found[progress.number] = progress
         return tuple(found[number] for number in sorted(found))

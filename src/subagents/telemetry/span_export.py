@@ -17,6 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -34,6 +35,7 @@ from subagents.ports import (
     ExportState,
     FeedEntry,
     Store,
+    readable,
 )
 
 log = logging.getLogger(__name__)
@@ -238,7 +240,7 @@ class SpanExport:
             entry = each.entry
             if entry.run_id in seen or type(entry.event) not in kinds:
                 continue
-            run = self._store.run(entry.run_id)
+            run = readable(self._store, entry.run_id)
             if run is not None and type(entry.event) in ENDS.get(run.phase, ()):
                 seen.add(run.id)
                 yield run
@@ -258,7 +260,7 @@ class SpanExport:
             return spans_of(
                 run,
                 self._journal(run.id),
-                lineage(run, self._store.run),
+                lineage(run, partial(readable, self._store)),
                 description=self._describe(run.resolved.agent_id),
                 content=self._content,
             )

@@ -36,6 +36,7 @@ from subagents.ports import (
     JournalEntry,
     Lease,
     OutboxEntry,
+    RememberedKey,
     RunFilter,
     Store,
 )
@@ -147,7 +148,9 @@ def a_commit_is_read_back_as_it_was_written(place: StorePlace) -> None:
     batch.outbox.append(effect)
     batch.messages.append(message(run))
     batch.leases[run.id] = lease
-    batch.idempotency.append((ME, "key", run.id, NOW_MS))
+    kept = RememberedKey(ME, "key", run.id, NOW_MS, '{"task":"0f"}')
+    before_digests = RememberedKey(OTHER, "key", run.id, NOW_MS, None)
+    batch.idempotency += [kept, before_digests]
     with closing(opened(place)) as store:
         store.commit(batch)
 
@@ -159,8 +162,8 @@ def a_commit_is_read_back_as_it_was_written(place: StorePlace) -> None:
         expect("inbox", found=found, wanted=[message(run)])
         expect(
             "idempotency",
-            found=list(store.load_idempotency(NOW_MS - 1)),
-            wanted=[(ME, "key", run.id, NOW_MS)],
+            found=sorted(store.load_idempotency(NOW_MS - 1)),
+            wanted=sorted([kept, before_digests]),
         )
         expect("keys that are over", found=list(store.load_idempotency(NOW_MS)), wanted=[])
 
@@ -197,7 +200,7 @@ def a_batch_that_fails_writes_nothing(place: StorePlace) -> None:
         bad.outbox.append(
             OutboxEntry(run_id=second.id, seq=1, index=0, effect=CleanUp(delete=True))
         )
-        bad.idempotency.append((ME, "key", second.id, NOW_MS))
+        bad.idempotency.append(RememberedKey(ME, "key", second.id, NOW_MS, None))
         bad.runs[first.id] = over(first)
         bad.journal.append(entry(first, seq=1))  # the number is taken
         expect_error("a broken batch", StoreUnavailable, lambda: store.commit(bad))
@@ -621,7 +624,7 @@ def a_probe_leaves_nothing_behind(place: StorePlace) -> None:
 
 
 @SUITE.behaviour("store:archivable")
-def runs_over_for_long_enough_are_archived_sessions_never(place: StorePlace) -> None:
+def runs_read_for_long_enough_are_archived_sessions_never(place: StorePlace) -> None:
     kept = a_run(3)
     runs = [
         over(a_run(1), ended_ms=NOW_MS - 10),
@@ -632,9 +635,15 @@ def runs_over_for_long_enough_are_archived_sessions_never(place: StorePlace) -> 
         over(a_run(4), ended_ms=NOW_MS - 20),
         archived(over(a_run(5), ended_ms=NOW_MS - 30), NOW_MS),
         a_run(6),
+        replace(over(a_run(9), ended_ms=NOW_MS - 50), phase=Phase.CLEANUP_PENDING),
     ]
+    unread, late = (over(a_run(each), ended_ms=NOW_MS - 40) for each in (7, 8))
     with closing(opened(place)) as store:
-        store.commit(spawned(*runs))
+        batch = spawned(*runs, unread, late)
+        batch.messages += [message(runs[0]), alert(runs[3]), message(unread), message(late)]
+        store.commit(batch)
+        read = [(runs[0], NOW_MS - 1), (late, NOW_MS)]
+        store.commit(Batch(consumed=[(announcement_id(run.id), at, "me") for run, at in read]))
 
         expect(
             "oldest first", found=list(store.archivable(NOW_MS, 9)), wanted=[runs[3].id, runs[0].id]

@@ -104,7 +104,7 @@ WHY: list[tuple[tuple[e.Event, ...], Phase, str]] = [
     (
         (spawned(waits_for=("a", "b")),),
         Phase.WAITING,
-        'waits for 2 runs "a", "b", for at most 29m 59s more',
+        'waits for 2 runs "a", "b"',
     ),
     ((spawned(),), Phase.QUEUED, 'no slot in lane "default" (4/4 used)'),
     (

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,16 +15,23 @@ from starlette.requests import Request
 from tests.api.calls.refused_calls import events, lines, working
 from tests.api.home_daemon import Document, Home, build, play
 
-from subagents.api.calls.auth import CONNECTION, Caller, Connection
+from subagents.api.calls import auth
+from subagents.api.calls.auth import (
+    CONNECTION,
+    Caller,
+    Connection,
+    refuse_worker_without_token,
+)
 from subagents.api.calls.call import own_attempt
 from subagents.api.server.app import create_app
-from subagents.domain.run.values import AttemptId, RunId
+from subagents.domain.run.values import AttemptId, RunId, SessionKey
 from subagents.errors import (
     Conflict,
     Forbidden,
     Unauthorized,
     UsageError,
 )
+from subagents.ports import Origin
 from subagents.runtimes.process.processes import ATTEMPT_VARIABLE, ROOT_VARIABLE
 
 CALL = """
@@ -252,18 +261,62 @@ def test_a_worker_that_leaves_its_token_out_gains_nothing(tmp_path: Path) -> Non
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("identity:cut-loose")
+@pytest.mark.skipif(sys.platform != "linux", reason="nobody says who is at the other end")
+def test_what_the_kernel_calls_a_workers_is_refused_also_after_its_run(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        ended = (await home.spawn("quick"))["runId"]
+        await home.until_phase(ended, "completed")
+        origin = Origin(AttemptId(f"{ended}#1"), is_certain=True)
+        knows = replace(home.services, origin_of=lambda _pid: origin)
+        with pytest.raises(Unauthorized, match=f"belongs to the worker {ended}#1") as said:
+            refuse_worker_without_token(knows, SessionKey("agent:main:main"), Connection("", 7))
+        assert said.value.details == {"runId": ended}
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("identity:gone-before-looked-at")
+def test_whoever_connected_and_is_gone_is_nobody_whatever_its_id_names_now(tmp_path: Path) -> None:
+    place = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(place)
+        listener.listen()
+        connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+        subprocess.run([sys.executable, "-S", "-c", connect, place], check=True, timeout=20)
+        gone, _ = listener.accept()
+        with socket.socket(socket.AF_UNIX) as here, gone:
+            here.connect(place)
+            ours, _ = listener.accept()
+            with ours:
+                assert Connection.on(ours).origin(lambda _pid: None) is None
+            if not has_peer_pidfd(here):
+                pytest.skip("this kernel does not say it (Linux 6.5 does)")
+            with pytest.raises(ProcessLookupError):
+                Connection.on(gone).origin(lambda _pid: None)
+
+
+def has_peer_pidfd(connection: socket.socket) -> bool:
+    try:
+        os.close(connection.getsockopt(socket.SOL_SOCKET, auth._SO_PEERPIDFD))
+    except OSError:
+        return False
+    return True
+
+
 @pytest.mark.requirement("identity:dropped-token")
 def test_a_process_is_looked_at_once_per_connection() -> None:
     asked: list[int] = []
 
-    def attempt_of(pid: int) -> AttemptId | None:
+    def origin_of(pid: int) -> Origin | None:
         asked.append(pid)
-        return AttemptId("r-1#1")
+        return origin
 
+    origin = Origin(AttemptId("r-1#1"), is_certain=False)
     connection = Connection("pid 7", 7)
-    assert [connection.attempt(attempt_of) for _ in range(3)] == ["r-1#1"] * 3
+    assert [connection.origin(origin_of) for _ in range(3)] == [origin] * 3
     assert asked == [7]
-    assert Connection("127.0.0.1:9").attempt(attempt_of) is None
+    assert Connection("127.0.0.1:9").origin(origin_of) is None
 
 
 # -- refusals ------------------------------------------------------------------------------------

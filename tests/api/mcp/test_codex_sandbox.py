@@ -36,6 +36,11 @@ def meta(mode: str | None, *entries: object, network: str = "restricted") -> dic
         ({TURN: {"sandbox_mode": "workspace-write"}}, "write", "/cwd", False),
         (meta("of-next-year", ROOT), "read", None, False),
         ({CAPABILITY: {"permissionProfile": {"type": "managed"}}}, "read", None, False),
+        ({CAPABILITY: {"permissionProfile": {"network": {}}}}, "read", None, False),
+        (
+            {TURN: {"sandbox_mode": "workspace-write"}, CAPABILITY: {"sandboxCwd": "file://["}},
+            *("write", "/cwd", False),
+        ),
     ],
 )
 def test_its_sandbox_is_a_ceiling(

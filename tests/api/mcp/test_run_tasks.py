@@ -28,6 +28,7 @@ from subagents.api.mcp.run_tasks import (
 from subagents.domain.run.run import Decision, Phase
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import NotFound
+from subagents.ports import RunFilter
 
 
 @pytest.mark.requirement("mcp:tasks:result-once")
@@ -91,7 +92,7 @@ def test_a_refused_spawn_is_an_answer_and_no_task(tmp_path: Path) -> None:
         answer = await Wire(home).call("sessions_spawn", task="x", agentId="hidden")
         assert answer["isError"]
         assert answer["structuredContent"]["status"] == "forbidden"
-        assert await home.services.queries.roots(SessionKey(DESK)) == ()
+        assert await home.services.queries.roots(RunFilter(requester=SessionKey(DESK))) == ()
 
     play(tmp_path, scenario)
 

@@ -6,6 +6,7 @@ import pytest
 from tests.api.home_daemon import Document, Home, play, segment
 
 from subagents.client.client import AsyncClient
+from subagents.domain.run.values import RunId
 from subagents.errors import UsageError
 
 
@@ -78,6 +79,27 @@ def test_lists_are_filtered_paged_and_counted(tmp_path: Path) -> None:
         tree = await home.ok("GET", f"/v1/runs?tree={hanging}")
         assert [row["runId"] for row in tree["runs"]] == [hanging]
         assert (await home.ok("GET", "/v1/runs?requester=agent:main:other"))["total"] == 0
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:hidden")
+def test_what_lists_and_trees_leave_out_as_archived_is_counted(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        old, new = [(await home.spawn(label=label))["runId"] for label in ("old", "new")]
+        await home.wait(old, new)
+        await home.until_phase(old, "completed")
+        await home.services.engine.archive(RunId(old))
+
+        for path, name in (("/v1/runs?", "runs"), ("/v1/tree?", "roots")):
+            seen = await home.ok("GET", path)
+            assert ([row["label"] for row in seen[name]], seen["hidden"]) == (["new"], 1)
+            whole = await home.ok("GET", f"{path}archived=1")
+            assert {row["label"] for row in whole[name]} == {"old", "new"}
+            assert whole["hidden"] == 0
+        assert (await home.ok("GET", "/v1/runs?label=new"))["hidden"] == 0
+        below = await home.ok("GET", f"/v1/runs?tree={old}")
+        assert (below["runs"], below["total"], below["hidden"]) == ([], 0, 1)
 
     play(tmp_path, scenario)
 

@@ -191,6 +191,12 @@ def test_a_message_that_comes_twice_is_taken_once(tmp_path: Path) -> None:
         late = await send(home, first, "hurry", idempotencyKey="k1")
         started = [await send(home, first, "more", idempotencyKey="k2") for _ in range(2)]
 
+        for text, key in (("hurry up", "k1"), ("most", "k2")):
+            body = {"message": text, "idempotencyKey": key}
+            status, refused = await home.call("POST", f"/v1/runs/{first}/send", body)
+            assert (status, refused["code"]) == (409, "idempotency_conflict")
+            assert refused["details"]["differs"] == ["message"]
+
         assert [each["repeated"] for each in (*live, late)] == [False, True, True]
         assert {each["runId"] for each in (*live, late)} == {first}
         assert [each["repeated"] for each in started] == [False, True]

@@ -24,6 +24,10 @@ def test_a_refused_spawn_says_error_or_forbidden_and_stores_nothing(tmp_path: Pa
         override = {"spec": {"task": "x"}, "cwd": home.cwd, "overrides": {"a.b": 1}}
         status, document = await home.call("POST", "/v1/runs", override, agent)
         assert (status, document["details"]) == (403, {"guardrail": "config"})
+        for part in ("shell", "given"):
+            variables = {"spec": spec, "cwd": home.cwd, "environment": {part: {"PATH": "/evil"}}}
+            status, document = await home.call("POST", "/v1/runs", variables, agent)
+            assert (status, document["details"]) == (403, {"guardrail": "environment"})
         assert (await home.ok("GET", "/v1/runs?archived=1"))["total"] == 0
 
     play(tmp_path, scenario)
@@ -39,6 +43,28 @@ def test_the_same_idempotency_key_gives_the_first_run_again(tmp_path: Path) -> N
 
         assert (first["repeated"], again["repeated"]) == (False, True)
         assert again["runId"] == first["runId"]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:spawn:idempotency")
+def test_an_idempotency_key_of_another_body_is_a_conflict_that_names_its_run(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        headers = {"Idempotency-Key": "k1"}
+        body = {"spec": {"task": "x", "agentId": "quick"}, "cwd": home.cwd}
+        first = await home.ok("POST", "/v1/runs", body, headers)
+        spec = {"task": "y", "agentId": "quick"}
+        other = {"spec": spec, "cwd": home.cwd}
+        status, document = await home.call("POST", "/v1/runs", other, headers)
+        assert (status, document["code"]) == (409, "idempotency_conflict")
+        assert document["details"] == {"runId": first["runId"], "differs": ["task"]}
+
+        plan = {"specs": [{**spec, "idempotencyKey": "k1"}], "cwd": home.cwd}
+        status, document = await home.call("POST", "/v1/plans", plan)
+        assert (status, document["code"]) == (409, "idempotency_conflict")
+        assert (await home.ok("GET", "/v1/runs?archived=1"))["total"] == 1
 
     play(tmp_path, scenario)
 

@@ -227,6 +227,12 @@ def test_a_batch_that_a_client_repeats_spawns_once_and_an_own_key_wins(tmp_path:
             "sessions_spawn", agentId="hang", idempotencyKey="k", batch=[{"task": "x"}] * 2
         )
 
+        other = await desk.refused(
+            "sessions_spawn", task="x", agentId="hang", idempotencyKey="mine"
+        )
+
+        assert f"stands for run {single['runId']}" in other.text
+        assert "differs from the one that made it in task" in other.text
         assert ids(again.structured) == ids(first.structured)
         assert single["runId"] == ids(first.structured)[1]
         assert len(set(ids(keyed))) == 2

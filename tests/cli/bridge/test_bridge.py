@@ -297,3 +297,15 @@ def test_a_daemon_that_cannot_be_started_is_given_up_in_time(
     assert found.come_back(may_have_acted=False, due=time.monotonic() + 10)
     assert not found.come_back(may_have_acted=False, due=time.monotonic())
     assert capsys.readouterr().err.count("the disk is full") == 1
+
+
+@pytest.mark.requirement("mcp:bridge:any-line")
+@pytest.mark.parametrize(
+    "params", [{"name": ["x"]}, {"name": "subagents", "arguments": {"action": {}}}, {}]
+)
+def test_a_call_whose_name_is_no_text_gets_an_answer_also_when_its_daemon_dies(
+    client: BridgeClient, params: dict[str, Any]
+) -> None:
+    client.daemon.turns.put(dies)
+    client.send(1, "tools/call", **params)
+    assert client.receive()["result"]["structuredContent"]["code"] == "outcome_unknown"

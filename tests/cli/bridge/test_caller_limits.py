@@ -83,6 +83,7 @@ def test_a_whole_tool_that_its_settings_allow_counts(
     settings = tmp_path / ".claude" / "settings.local.json"
     settings.parent.mkdir()
     settings.write_text('{"permissions": {"allow": ["Edit", "Bash(ls:*)"]}}')
+    (settings.parent / "settings.json").write_text('{"permissions": {"allow": 5}}')
 
     assert level({"HOME": "/nowhere", "CLAUDE_PROJECT_DIR": str(tmp_path)}) == "write"
 

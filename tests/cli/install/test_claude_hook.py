@@ -206,7 +206,9 @@ def test_without_a_daemon_the_hooks_say_nothing_and_start_none(home: Home) -> No
 
 
 @pytest.mark.requirement("hook:failure-is-no-news")
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"session_id": "../../x"}', "\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"session_id": "../../x"}', "\xff", '{"a":' + "[" * 5_000]
+)
 def test_no_input_makes_a_hook_end_with_the_code_of_news(home: Home, text: str) -> None:
     ended(home, spawn(home, "echo 42 files", "count"))
 

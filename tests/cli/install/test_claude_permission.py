@@ -42,3 +42,8 @@ def test_settings_of_another_form_are_left_alone_and_the_flag_is_named(text: str
 def test_a_file_that_is_not_there_gets_the_rule_alone() -> None:
     assert json.loads(with_rule("", FILE, is_allowed=True)) == {"permissions": {"allow": [RULE]}}
     assert with_rule("", FILE, is_allowed=False) == ""
+
+
+@pytest.mark.requirement("mcp-install:only-ours")
+def test_a_blank_file_gets_the_rule() -> None:
+    assert json.loads(with_rule("\n", FILE, is_allowed=True))["permissions"]["allow"] == [RULE]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.bubblewrap import needs_bubblewrap
 from tests.cli.cli_home import Home
 
 ROOT: Final = Path(__file__).parents[3]
@@ -15,6 +16,9 @@ README: Final = (ROOT / "README.md").read_text()
 EXAMPLES: Final = dict(
     re.findall(r"^## ([^\n]+)\n\n```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 )
+
+MARKS: Final = {"A judge": needs_bubblewrap}
+"""It may only read."""
 
 
 def run(argv: list[str], home: Home, cwd: Path) -> str:
@@ -32,7 +36,10 @@ def run(argv: list[str], home: Home, cwd: Path) -> str:
 
 
 @pytest.mark.requirement("docs:contracts")
-@pytest.mark.parametrize("title", EXAMPLES)
+@pytest.mark.parametrize(
+    "title",
+    [pytest.param(each, marks=MARKS.get(each, ())) for each in EXAMPLES],
+)
 def test_an_example_of_a_contract_runs_as_it_stands_and_again(
     shared: Home, tmp_path: Path, title: str
 ) -> None:

@@ -28,6 +28,10 @@ lines.txt"""
 depends_on = "count"
 retryCount = 2
 '''
+LAUGHS = "".join(
+    f"l{n}: &l{n} [{', '.join(9 * [f'*l{n - 1}' if n else 'lol'])}]\n" for n in range(12)
+)
+"""Twelve lines that are a thousand million values."""
 YAML = """
 runs:
   - label: count
@@ -82,6 +86,9 @@ REFUSED: list[tuple[str, str | bytes, str]] = [
     ("p.toml", "runs = [", "Invalid"),
     ("p.yaml", "runs: [", "while parsing"),
     ("p.yaml", "a: 1\na: 2", "duplicate key"),
+    ("p.yaml", "runs:\n- ? [[a]]\n  : b", "unhashable"),
+    ("p.yaml", "runs: &a [*a]", "an alias stands for itself"),
+    ("p.yaml", LAUGHS, "aliases make more than 1,000,000 values of it"),
     ("p.txt", "", "a plan is .toml, .yaml, .yml or .json, not .txt"),
     ("plan", "", "not without suffix"),
     ("p.json", b"\xff", "is not valid UTF-8"),

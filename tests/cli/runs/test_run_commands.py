@@ -1,5 +1,6 @@
 """``run``, ``spawn`` and ``plan run`` on a real daemon: what is printed, and the exit code."""
 
+import json
 import re
 
 import pytest
@@ -99,6 +100,10 @@ def test_the_same_idempotency_key_gives_the_same_run(shared: Home) -> None:
     assert again.out.strip() == first
     assert "nothing was started" in again.err
 
+    other = shared.cli("spawn", "false", "--idempotency-key", "once", "--json")
+    assert (other.code, other.json["code"]) == (1, "idempotency_conflict")
+    assert other.json["details"] == {"runId": first, "differs": ["task"]}
+
 
 @pytest.mark.requirement("cli:plan")
 def test_a_plan_runs_in_the_order_of_its_dependencies(shared: Home) -> None:
@@ -124,9 +129,18 @@ def test_a_plan_with_one_wrong_run_starts_none(shared: Home) -> None:
 
 @pytest.mark.requirement("cli:exit-codes")
 def test_a_refused_spawn_ends_with_4_and_names_the_key_to_change(shared: Home) -> None:
-    key = "SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"
-    run = shared.spawn("sleep 60")
-    done = shared.cli("run", "true", env={key: "1"})
+    key = "SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_SPAWN_DEPTH"
+    done = shared.cli("run", "true", env={key: "0"})
     assert done.code == 4
-    assert "agents.defaults.subagents.max_children_per_agent" in done.err
-    shared.ok("cancel", run)
+    assert "agents.defaults.subagents.max_spawn_depth" in done.err
+
+
+@pytest.mark.requirement("spawn:children:operator")
+def test_a_persons_jobs_and_plans_are_never_too_many(shared: Home) -> None:
+    key = "SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"
+    first = shared.spawn("sleep 60")
+    steps = [{"task": f"echo {n}", "label": f"step-{n}"} for n in range(12)]
+    (shared.work / "twelve.json").write_text(json.dumps(steps))
+    done = shared.ok("plan", "run", "twelve.json", "--json", env={key: "1"})
+    assert len(done.rows("completed")) == 12
+    shared.ok("cancel", first)

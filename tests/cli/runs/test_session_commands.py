@@ -33,7 +33,6 @@ BOUND_S: Final = 40.0
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     with temporary_home(tmp_path_factory.mktemp("sessions")) as found:
         (found.work / "subagents.toml").write_text(CONFIG)
-        found.environ["SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"] = "100"
         found.ok("up")
         yield found
 

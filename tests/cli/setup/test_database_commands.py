@@ -1,7 +1,13 @@
-"""The database is copied while it is in use."""
+"""The database is copied while it is in use; one that cannot be used is named and kept."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
-from tests.cli.cli_home import Home
+from tests.cli.cli_home import Home, until
+
+from subagents.config.paths import Paths
 
 
 @pytest.mark.requirement("cli:db")
@@ -15,3 +21,132 @@ def test_the_database_can_be_copied_while_the_daemon_runs_and_never_over_a_file(
     again = shared.cli("db", "backup", str(target))
     assert again.code == 2
     assert "exists" in again.err
+
+
+@pytest.mark.requirement("store:newer-schema", "cli:db")
+def test_every_command_says_that_a_database_is_newer_and_leaves_it_alone(home: Home) -> None:
+    home.ok("run", "true")
+    home.down()
+    file = Paths.resolve(home.env()).database
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = file.read_bytes()
+
+    for command in (("db", "check"), ("db", "backup", "copy.db"), ("up",)):
+        said = home.cli(*command)
+        assert said.code in {1, 7}, said
+        assert "has schema 99, this version knows" in said.err
+        assert "install the newer subagents again" in said.err
+    doctor = home.cli("doctor", "--json")
+    assert doctor.code == 1
+    found = {each["name"]: each for each in doctor.rows("checks")}["database"]
+    assert found["status"] == "fail"
+    assert "has schema 99" in found["detail"]
+    assert file.read_bytes() == before
+
+
+@pytest.mark.requirement("store:never-empty")
+def test_no_daemon_starts_empty_beside_the_files_of_runs(home: Home) -> None:
+    home.ok("run", "true")
+    home.down()
+    file = Paths.resolve(home.env()).database
+    file.unlink()
+
+    said = home.cli("up")
+    assert said.code == 7
+    assert "is not there, but" in said.err
+    assert "subagents db backup" in said.err
+    assert not file.exists()
+    assert home.cli("doctor").code == 1
+
+
+def damaged(home: Home, *statements: str) -> Path:
+    """The database of a home without a daemon, after these statements."""
+    file = Paths.resolve(home.env()).database
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    return file
+
+
+@pytest.mark.requirement("cli:db:repair")
+def test_a_damaged_run_is_rebuilt_and_no_worker_starts_twice_nor_a_result_is_told_again(
+    home: Home,
+) -> None:
+    home.ok("run", "echo first")
+    unread = home.spawn("echo ran >>ran")
+    work = home.spawn("echo ran >>ran; until [ -e go ]; do sleep 0.05; done; echo worked")
+    until(lambda: home.field(unread, "phase") == "completed", "it ended")
+    until(lambda: (home.work / "ran").read_text() == "ran\n" * 2, "both ran")
+    refused = home.cli("db", "repair", "--yes")
+    assert (refused.code, "another process is using" in refused.err) == (1, True)
+    home.kill_daemon()
+    file = damaged(home, "UPDATE run SET state = x'00'")
+
+    asked = home.cli("db", "repair")
+    assert asked.code == 2
+    assert "3 runs repaired" in asked.err
+    assert home.cli("db", "check").code != 0
+    said = home.ok("db", "repair", "--yes", "--json")
+    home.ok("up")
+    (home.work / "go").touch()
+
+    assert {each["runId"] for each in said.rows("runs")} >= {unread, work}
+    assert not any(each["lost"] for each in said.rows("runs"))
+    assert (Path(str(said.json["aside"])) / file.name).is_file()
+    until(lambda: home.field(work, "phase") == "completed", "the worker's end was seen")
+    assert "its record was repaired" in home.ok("why", unread).out
+    messages = home.ok("inbox", "--json").rows("messages")
+    assert sorted(each["runId"] for each in messages) == sorted([unread, work])
+    assert (home.work / "ran").read_text() == "ran\n" * 2
+    assert home.cli("doctor").code == 0
+
+
+@pytest.mark.requirement("cli:db:repair", "store:never-empty")
+def test_of_a_deleted_database_the_runs_are_listed_as_lost_and_nothing_is_announced(
+    home: Home,
+) -> None:
+    home.ok("run", "echo first")
+    unread = home.spawn("echo second")
+    until(lambda: home.field(unread, "phase") == "completed", "it ended")
+    home.down()
+    damaged(home).unlink()
+
+    home.ok("db", "repair", "--yes")
+    home.ok("up")
+
+    runs = home.ok("list", "--json").rows("runs")
+    assert {(each["agentId"], each["outcome"]["reason"]) for each in runs} == {
+        ("command", "record_lost")
+    }
+    assert home.ok("why", unread).out.count("attempt 1 came to success") >= 1
+    assert "second" in home.ok("log", unread).out
+    assert home.ok("inbox", "--json").rows("messages") == []
+
+
+@pytest.mark.requirement("cli:db:repair", "store:never-empty")
+def test_starting_empty_moves_everything_of_runs_aside(home: Home) -> None:
+    home.ok("run", "echo first")
+    home.down()
+    state = damaged(home).parent
+
+    assert home.cli("db", "repair", "--empty").code == 2
+    aside = Path(str(home.ok("db", "repair", "--empty", "--yes", "--json").json["aside"]))
+    home.ok("up")
+
+    assert home.ok("list", "--json").rows("runs") == []
+    assert {each.name for each in aside.iterdir()} >= {"subagents.db", "attempts", "transcripts"}
+    assert aside.parent == state
+
+
+@pytest.mark.requirement("cli:db:repair", "store:newer-schema")
+def test_a_database_of_a_newer_version_is_not_repaired(home: Home) -> None:
+    home.ok("run", "true")
+    home.down()
+    before = damaged(home, "PRAGMA user_version = 99").read_bytes()
+
+    said = home.cli("db", "repair", "--yes")
+
+    assert said.code == 1
+    assert "has schema 99" in said.err
+    assert damaged(home).read_bytes() == before

@@ -34,3 +34,5 @@ def test_doctor_sees_the_daemon_and_a_directory_open_to_others(shared: Home) -> 
     assert checks["state"]["status"] == "warn"
     assert checks["state"]["fix"] == f"chmod 700 {state}"
     assert checks["database"]["status"] == "ok"
+    kept_by = ("each worker in a cgroup of its own", "shims adopt what workers leave behind")
+    assert checks["containment"]["detail"].startswith(kept_by)

@@ -13,6 +13,7 @@ from subagents.cli.setup import service_commands
 def test_the_service_leaves_workers_alone_and_needs_systemd(home: Home, tmp_path: Path) -> None:
     unit = home.ok("service", "install", "--dry-run").out
     assert "KillMode=process" in unit
+    assert "Delegate=yes\nDelegateSubgroup=daemon\n" in unit
     assert f'Environment="SUBAGENTS_HOME={home.root / "h"}"' in unit
     empty = tmp_path / "empty"
     empty.mkdir()

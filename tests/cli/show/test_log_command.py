@@ -40,7 +40,6 @@ LINE: re.Pattern[str] = re.compile(r"(?:\d\d-\d\d )?\d\d:\d\d:\d\d [ ~+!>-] ?.*"
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     with temporary_home(tmp_path_factory.mktemp("log")) as found:
-        found.environ["SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"] = "100"
         found.ok("up")
         (found.work / "worker.py").write_text(WORKER)
         yield found

@@ -1,7 +1,10 @@
 """Commands that only look: plain text, and one JSON document."""
 
 import pytest
-from tests.cli.cli_home import Home, gate
+from tests.cli.cli_home import Home, gate, until
+
+from subagents.client.client import Client
+from subagents.config.paths import Paths
 
 LOOKS = [
     "list",
@@ -48,6 +51,36 @@ def test_every_look_is_one_json_document_and_also_plain_text(seen: Home, line: s
     plain = shared.ok(*line.split())
     assert plain.out or "Nothing needs you" in plain.err
     assert "\x1b" not in plain.out + plain.err
+
+
+@pytest.mark.requirement("cli:look:hidden")
+def test_what_is_not_shown_is_counted_and_only_an_empty_database_has_no_runs(home: Home) -> None:
+    start = "No runs. Start one"
+    home.ok("up")
+    assert start in home.ok("list", "--label", "x").err
+    assert start in home.ok("tree").err
+
+    home.environ["SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__ARCHIVE_AFTER_MINUTES"] = "0"
+    home.down()
+    home.ok("run", "true", "--label", "read")
+    unread = home.spawn("false", "--label", "unread")
+    until(lambda: home.field(unread, "phase") == "completed", "it ended")
+    # From the next millisecond on, what was read is archived.
+    with Client(Paths.resolve(home.env()).socket) as client:
+        until(lambda: client.post("/v1/sweep")["archived"], "one is archived")
+
+    for command in ("list", "tree"):
+        seen = home.ok(command)
+        assert "unread" in seen.out
+        assert "1 archived run not shown: --archived" in seen.err
+        whole = home.ok(command, "--archived")
+        assert "unread" in whole.out
+        assert "not shown" not in whole.err
+        assert len(whole.out.splitlines()) == len(seen.out.splitlines()) + 1
+    assert "1 archived run not shown" in home.ok("list", "--label", "read").err
+    assert "No run fits: subagents list" in home.ok("list", "--label", "nobody").err
+    other = home.cli("tree", env={"SUBAGENTS_SESSION_KEY": "agent:main:web"})
+    assert "No runs of agent:main:web. Those of all sessions: subagents list" in other.err
 
 
 @pytest.mark.requirement("cli:look")

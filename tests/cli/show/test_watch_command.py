@@ -19,7 +19,6 @@ from subagents.text import iso
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     with temporary_home(tmp_path_factory.mktemp("watch")) as found:
-        found.environ["SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"] = "100"
         found.ok("up")
         yield found
 

@@ -157,10 +157,27 @@ def test_waiting_too_long_ends_the_run_with_the_exact_text() -> None:
 
 
 @pytest.mark.requirement("dependencies:timeout")
-def test_the_default_wait_is_half_an_hour() -> None:
+def test_without_a_longest_wait_a_run_waits_until_what_it_waits_for_ends() -> None:
     life = Life.begin(dependencies=(a_dependency(),))
 
+    assert life.run.waiting.deadline_ms is None
+    assert next_due_ms(life.run) is None
+    assert life.apply(TimerFired(at_ms=NOW_MS + 40 * 24 * 3_600_000)).stale
+    assert settled_dependency(life, 1, OK).phase is Phase.QUEUED
+
+
+@pytest.mark.requirement("dependencies:timeout")
+@pytest.mark.parametrize("rules", [0, 1])
+def test_a_run_of_before_waits_for_the_half_hour_that_it_was_given_then(rules: int) -> None:
+    life = Life.begin(dependencies=(a_dependency(1),), rules=rules)
+
     assert life.run.waiting.deadline_ms == NOW_MS + 1_800_000
+    life.timer()
+    assert life.run.outcome == Outcome(
+        status=Status.TIMEOUT,
+        reason=Reason.DEPENDENCY_TIMEOUT,
+        error="Timed out after 1800000ms waiting for run r-d000000001",
+    )
 
 
 # -- attempts -----------------------------------------------------------------------------------
@@ -607,6 +624,19 @@ def test_when_the_turn_cannot_start_the_results_are_appended() -> None:
     assert life.phase is Phase.ANNOUNCING
     assert life.run.result is not None
     assert life.run.result.startswith("mine\n\n[Sub-agent results]\n")
+
+
+@pytest.mark.requirement("results:cut-said")
+def test_a_cut_result_behind_which_others_are_appended_is_still_cut() -> None:
+    life = Life.begin(resolved=a_resolved()).start().child()
+    life.signal(ResultSeen(key="result", text="the end", bytes_total=50_000))
+    life.exit().child_ends(OK, "a")
+
+    ended = life.run.conclusion
+    assert ended is not None
+    assert (ended.result or "").startswith("the end\n\n[Sub-agent results]\n")
+    assert ended.bytes_total == 50_000 + ended.bytes_here - len("the end")
+    assert ended.is_cut
 
 
 @pytest.mark.requirement("children:follow-up-turn")

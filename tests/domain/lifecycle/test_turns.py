@@ -3,6 +3,7 @@
 import pytest
 from tests.domain.resumable_lives import able, interrupt
 
+from subagents.domain.lifecycle import turns
 from subagents.domain.lifecycle.reduce import FOLLOW_UPS_MAX
 from subagents.domain.run.effects import (
     ResumeAttempt,
@@ -15,6 +16,8 @@ from subagents.domain.run.outcome import (
     OK,
 )
 from subagents.domain.run.run import Phase, StopCause
+from subagents.domain.run.signals import ToolSeen, Vanished
+from subagents.domain.run.values import replace
 
 
 @pytest.mark.requirement("followups:each-has-news")
@@ -89,3 +92,21 @@ def test_what_was_said_to_it_meanwhile_is_taken_up_in_a_further_turn() -> None:
     life.result("this").exit()
     assert (life.run.outcome, life.run.result) == (OK, "this")
     assert interrupt(able()).run.attempt.evidence.stop is StopCause.INTERRUPT
+
+
+@pytest.mark.requirement("interrupt:then-message")
+def test_a_turn_that_follows_one_whose_worker_vanished_is_judged_by_its_own_end() -> None:
+    life = interrupt(able())
+    life.apply(SteerRequested(at_ms=life.at_ms, by="me", message="do this instead", next_turn=True))
+    life.signal(Vanished(key="vanished", error="its files are gone"))
+    vanished = life.run
+    life.start()
+
+    life.signal(ToolSeen(key="tool", name="shell"))
+
+    assert (life.phase, life.run.outcome) == (Phase.RUNNING, None)
+    life.result("this").exit()
+    assert (life.run.outcome, life.run.result) == (OK, "this")
+    # Runs that began under the rules of 0.1.0 end under them.
+    begun = AttemptStarted(at_ms=life.at_ms, attempt=1, turn=2)
+    assert turns.further(replace(vanished, rules=0), begun).evidence.lease_lost

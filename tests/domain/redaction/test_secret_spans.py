@@ -2,7 +2,7 @@
 
 import pytest
 
-from subagents.domain.redaction.redact import redact
+from subagents.domain.redaction.redact import may_hold_secret, redact
 from subagents.domain.redaction.secret_spans import REDACTED, looks_random, spans_in_line
 
 
@@ -51,13 +51,33 @@ def test_what_stands_beside_a_name_is_hidden_and_the_rest_stays(text: str, shown
     assert redact(text) == shown
 
 
+@pytest.mark.requirement("redact:fast")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"usage": {"input_tokens": 1024, "output_tokens": 1.5}, "id": 7}', "max_tokens=4096, n=3",
+        "'total_tokens': 12}, {'cache_key': 3}]", "tokens: 12k", 'token_count="17ms"', "tokens: 3;",
+    ],
+)  # fmt: skip
+def test_an_amount_beside_a_name_needs_no_second_look(text: str) -> None:
+    assert not may_hold_secret(text)
+
+
+@pytest.mark.requirement("redact:beside-names")
+@pytest.mark.parametrize(
+    "value", ["12ab34cd", "12345678901234567890", "9:81/2c", "12-34", "7)b3", "3secret9"]
+)
+def test_what_begins_with_digits_and_is_no_amount_is_hidden(value: str) -> None:
+    assert redact(f'"token": "{value}", n') == f'"token": "{REDACTED}", n'
+
+
 @pytest.mark.requirement("redact:beside-names")
 def test_what_a_machine_made_looks_random_and_names_do_not() -> None:
     for value in ("9f86d081884c7d659a2feaa0c55ad015", "Zm9vYmFy12QuxXq9LmNo", "k3j9x0q2m5v7b1n8"):
         assert looks_random(value)
     for value in (
         *("user_name_2024_11", "getElementsByClassName2", "http://127.0.0.1:9000/subagents"),
-        *("1234567890123456", "aaaaaaaaaaaaaaaa1", "version-1.2.3-beta-4", "short1"),
+        *("12345678901234567890", "aaaaaaaaaaaaaaaa1", "version-1.2.3-beta-4", "short1"),
     ):
         assert not looks_random(value)
 

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from tests.builders import NOW_MS, RUN, Life, a_resolved
 
 from subagents.domain.rules.admission import (
+    WAITING_CHILDREN_MAX,
+    Children,
     check_allowed,
     check_children,
     check_depth,
@@ -38,6 +40,8 @@ from subagents.domain.run.values import (
     replace,
 )
 from subagents.errors import Forbidden, RateLimited, UsageError
+
+ONE = Children(active=1, waiting=0)
 
 
 @pytest.mark.requirement("spawn:mode", "spawn:modes", "spawn:session-needs-thread")
@@ -81,16 +85,39 @@ def test_the_depth_limit_is_told_in_these_words() -> None:
 
 
 @pytest.mark.requirement("spawn:children", "spawn:children-per-session")
-def test_the_children_limit_is_told_in_these_words() -> None:
-    check_children(4, 5)
+def test_the_children_limit_is_told_in_these_words_with_what_to_do() -> None:
+    check_children(Children(4, 0), ONE, 5)
     with pytest.raises(Forbidden) as refused:
-        check_children(5, 5)
+        check_children(Children(5, 0), ONE, 5)
 
     assert refused.value.message == (
         "sessions_spawn has reached max active children for this session "
         "(5/5; agents.defaults.subagents.max_children_per_agent)"
     )
     assert refused.value.guardrail == "children"
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("spawn it when a child has ended (sessions_wait")
+
+    with pytest.raises(Forbidden, match=r"\(3/5, 8 more asked for; ") as batch:
+        check_children(Children(3, 0), Children(8, 0), 5)
+    assert str(batch.value.hint).startswith("spawn at most 2 now, and the others when")
+
+
+@pytest.mark.requirement("spawn:children:waiting")
+def test_runs_that_wait_for_others_have_a_bound_of_their_own() -> None:
+    check_children(Children(5, 0), Children(0, WAITING_CHILDREN_MAX), 5)
+    check_children(Children(0, WAITING_CHILDREN_MAX), ONE, 5)
+    with pytest.raises(Forbidden, match=r"\(100/100, 1 more asked for\)"):
+        check_children(Children(5, WAITING_CHILDREN_MAX), Children(0, 1), 5)
+
+
+@pytest.mark.requirement("spawn:children:waiting")
+def test_runs_whose_wait_is_over_keep_their_place_while_they_are_above_the_cap() -> None:
+    """Else an agent could have any number: let them wait, release them, and again."""
+    released = Children(WAITING_CHILDREN_MAX, 0)
+    check_children(released, Children(0, 5), 5)
+    with pytest.raises(Forbidden, match=r"\(95/100, 6 more asked for\)"):
+        check_children(released, Children(0, 6), 5)
 
 
 @pytest.mark.requirement("spawn:allow-agents", "spawn:allow-agents-names")

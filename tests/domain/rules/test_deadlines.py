@@ -33,7 +33,8 @@ def a_life(timeout_ms: int = 0, budget: Budget | None = None, **spec: Any) -> Li
 
 
 def waits_for_another() -> Life:
-    return Life.begin(RunSpec(task="do it"), dependencies=(a_dependency(1),))
+    spec = RunSpec(task="do it", dependency_timeout_seconds=1800)
+    return Life.begin(spec, dependencies=(a_dependency(1),))
 
 
 def asks() -> Life:

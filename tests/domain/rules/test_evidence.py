@@ -77,6 +77,13 @@ COMPLETE = ReportSeen(key="report", report=Report(summary="yes"))
 VANISHED = Vanished(key="vanished", error="nobody there")
 
 
+AT_LIMIT = "the kernel ended processes of it at its memory limit"
+
+
+def limited(code: int | None = None, signal: int | None = None) -> Exited:
+    return Exited(key="x", exit=Exit(code=code, signal=signal, limit="memory limit"), drained=True)
+
+
 def error(reason: Reason, text: str) -> Outcome:
     return Outcome(status=Status.ERROR, reason=reason, error=text)
 
@@ -93,6 +100,12 @@ def error(reason: Reason, text: str) -> Outcome:
         ((RESULT, COMPLETE, exited(3)), error(Reason.EXIT_CODE, "exit code 3")),
         ((exited(None, signal=9),), error(Reason.SIGNAL, "signal:9 (SIGKILL)")),
         ((exited(None, signal=64), RESULT), error(Reason.SIGNAL, f"signal:64 ({signal_name(64)})")),
+        ((limited(signal=9),), error(Reason.RESOURCE_LIMIT, f"{AT_LIMIT}")),
+        (
+            (limited(code=1), RESULT),
+            error(Reason.RESOURCE_LIMIT, f"{AT_LIMIT}, and it ended with exit code 1"),
+        ),
+        ((limited(code=0), RESULT), OK),
         ((ERROR_RESULT, exited()), error(Reason.RUNTIME_ERROR, "rate limit")),
         ((FAILED, exited()), error(Reason.REPORTED_FAILED, "no key; x")),
         (

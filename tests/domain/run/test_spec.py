@@ -24,7 +24,7 @@ def test_a_stored_specification_has_the_defaults_for_what_it_does_not_name() -> 
         budget=Budget(max_tokens=5),
         verification=Contract(on_failure=OnFailure.RETRY_ONCE),
     )
-    assert (spec.dependency_timeout_seconds, spec.retry_delay) == (1800, 1000)
+    assert (spec.dependency_timeout_seconds, spec.retry_delay) == (None, 1000)
     assert spec.expects_completion_message
 
 

@@ -7,10 +7,11 @@ import pytest
 from tests.engine.world import WatchedRuntime, World, in_world
 
 from subagents.domain.run.outcome import OK, Reason, Status
-from subagents.domain.run.run import Phase
-from subagents.domain.run.signals import Signal, Vanished
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.signals import ResultSeen, Signal, Vanished
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.ports import AttemptRef
+from subagents.errors import StoreUnavailable
+from subagents.ports import AttemptRef, LongResult
 
 
 @pytest.mark.requirement("recovery:adopts", "field:restart-repeats-work")
@@ -62,6 +63,50 @@ def test_a_worker_nobody_can_watch_is_lost_after_its_lease(tmp_path: Path) -> No
 
         assert run.outcome is not None
         assert run.outcome.status is Status.LOST
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("recovery:failed-read")
+def test_a_worker_is_watched_on_after_a_read_of_the_store_that_failed(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("slow")
+        await world.until(run_id, Phase.RUNNING)
+        await world.restart()
+        world.runtime.is_blind = True
+        await world.restart()
+        await world.clock.advance(3)
+        world.runtime.is_blind = False
+        find, failures = world.parts.recorder.positions, [StoreUnavailable("it cannot be read")]
+
+        async def positions(run: Run, *, is_new: bool) -> Mapping[str, int]:
+            if failures:
+                raise failures.pop()
+            return await find(run, is_new=is_new)
+
+        world.parts.supervisor._recorder.positions = positions  # type: ignore[method-assign]
+
+        assert (await world.until(run_id, within_s=90)).outcome == OK
+        assert failures == []
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("recovery:failed-result")
+def test_a_result_that_could_not_be_taken_at_first_is_read_again(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        results, failures = world.parts.results, [MemoryError()]
+        keep = results.kept
+
+        async def kept(run: Run, seen: ResultSeen | LongResult) -> ResultSeen:
+            if failures:
+                raise failures.pop()
+            return await keep(run, seen)
+
+        results.kept = kept  # type: ignore[method-assign]
+        run = await world.until(await world.spawn("slow"), within_s=90)
+
+        assert (failures, run.outcome, run.result) == ([], OK, "slowly done")
 
     in_world(tmp_path, scenario)
 

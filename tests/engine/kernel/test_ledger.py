@@ -1,10 +1,11 @@
 """Nothing is observable before its commit, and memory holds what is open."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.engine.world import ME, FakeCourier, World, in_world
+from tests.engine.world import ME, FakeCourier, T, World, in_world
 
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import (
@@ -16,9 +17,11 @@ from subagents.domain.run.values import (
     announcement_id,
 )
 from subagents.errors import (
+    NotFound,
     StoreUnavailable,
 )
 from subagents.ports import RunFilter
+from subagents.testing.store_suite import a_run, over, spawned
 
 
 @pytest.mark.requirement("commit:nothing-observable-before")
@@ -147,3 +150,42 @@ def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
         assert world.engine.live_attempts == 0
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("sweep:prune-in-use")
+def test_who_reads_a_run_while_it_is_deleted_does_not_get_it(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = over(a_run(1))
+        world.store.commit(spawned(run))
+        ledger, off_loop = world.parts.ledger, world.parts.ledger._off_loop
+
+        async def overtaken(work: Callable[[], T]) -> T:
+            found = work()
+            ledger._off_loop = off_loop
+            with ledger.leaving([run.id]) as ids:
+                world.store.prune(ids)
+            return found
+
+        ledger._off_loop = overtaken
+        with pytest.raises(NotFound, match="does not exist"):
+            await ledger.load_run(run.id)
+
+        assert ledger.live == {}
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("sweep:prune-in-use")
+def test_a_run_that_was_not_deleted_after_all_can_be_loaded_again(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = over(a_run(1))
+        world.store.commit(spawned(run))
+        ledger = world.parts.ledger
+        with ledger.leaving([run.id]), pytest.raises(NotFound):
+            await ledger.load_run(run.id)
+
+        assert await ledger.load_run(run.id) == run
+        with ledger.leaving([run.id]) as ids:
+            assert ids == [], "it is in use"
+
+    in_world(tmp_path, scenario)

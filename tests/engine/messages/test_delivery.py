@@ -158,6 +158,24 @@ def test_a_caller_that_lost_what_it_read_is_given_it_again_once_and_on_record(
 
 
 @pytest.mark.requirement("delivery:redelivered")
+def test_a_result_whose_requester_was_pruned_goes_into_no_inbox_that_nobody_reads(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("slow")
+        await world.until(parent, Phase.RUNNING)
+        child = await world.spawn_child(parent, "quick")
+        await world.until(parent, Phase.COMPLETED)
+        await world.until(child, Phase.COMPLETED)
+        world.store.prune([parent])
+
+        with pytest.raises(Conflict, match="no longer kept"):
+            await world.engine.redeliver(child, by=ME)
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("delivery:redelivered")
 def test_a_result_is_offered_once_more_only_when_that_is_committed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         mailbox = world.parts.mailbox

@@ -14,6 +14,7 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.values import announcement_id, replace
 from subagents.engine.messages.mailbox import WaitResult
+from subagents.errors import StoreUnavailable
 
 
 @pytest.mark.requirement("delivery:offer-lease", "wait:whole-session")
@@ -159,5 +160,27 @@ def test_a_wait_returns_when_the_provider_refuses_an_awaited_run_and_once_only(
         world.engine.note_told([need.id], session=ME)
         ended = await world.clock.result(wait())
         assert ([run.result for run in ended.completed], ended.needs) == (["done after all"], ())
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("delivery:consumed-once", "commit:failure-recovers")
+def test_what_a_failed_commit_was_to_consume_is_unread_and_consumed_by_the_next_who_says_so(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.result(world.engine.notify(run_id, "half way"))
+        (row,) = await world.engine.offer_inbox(ME, reader="first")
+        world.store.failures_left = 1
+        with pytest.raises(StoreUnavailable):
+            await world.engine.acknowledge([row.message.id], reader="first")
+        await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
+
+        done = world.engine.acknowledge([row.message.id], reader="second")
+
+        assert await world.clock.result(done) == 1
+        assert world.store.inbox(ME, unconsumed=True) == []
 
     in_world(tmp_path, scenario)

@@ -121,6 +121,34 @@ def test_after_a_crash_reading_goes_on_where_lines_were_kept(tmp_path: Path) -> 
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("recorder:restart")
+def test_where_lines_were_kept_is_asked_again_when_there_was_no_memory_to_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, failures = TranscriptWriter.write, list[Exception]()
+
+    def failing(writer: TranscriptWriter, pages: Iterable[Page]) -> None:
+        if failures:
+            raise failures.pop()
+        write(writer, pages)
+
+    async def scenario(world: World) -> None:
+        run_id = await talking(world, *texts(3))
+        runtime = world.runtime
+        assert isinstance(runtime, Talkative)
+        runtime.words += texts(2, start=3)
+        monkeypatch.setattr(TranscriptWriter, "write", failing)
+        failures.append(MemoryError())
+        await world.restart()
+        await world.clock.advance(10)
+
+        assert failures == []
+        assert spoken(await lines(world, run_id)) == [f"line {n}" for n in range(5)]
+        assert runtime.asked_from == [0, 3]
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("recorder:alerts-once")
 def test_an_alert_is_durable_before_the_line_and_told_once_over_a_restart(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
@@ -358,5 +386,27 @@ def test_thoughts_and_long_lines_are_cut_and_say_by_how_much(tmp_path: Path) -> 
 
         assert thought.text == f"{'h' * 300}… (700 more characters)"
         assert text.text == f"{'x' * 8000}… (2000 more characters)"
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("recorder:restart")
+def test_what_a_killed_daemon_wrote_is_synced_before_its_workers_copy_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await talking(world, *texts(3))
+        await lines(world, run_id)
+        await world.crash()
+        await world.boot()
+        recorder, run = world.parts.recorder, await world.run(run_id)
+        synced: list[RunId] = []
+        monkeypatch.setattr(recorder._transcripts, "sync", synced.append)
+        recorder._open.clear()  # nothing is read in this life of what had ended in the last one
+
+        assert await recorder.sync(run)
+        assert await recorder.sync(run)
+
+        assert synced == [run_id]
 
     in_world(tmp_path, scenario)

@@ -88,7 +88,7 @@ def test_nothing_that_happens_to_a_run_later_writes_its_record_again(tmp_path: P
 
         assert ends(world) == [(run_id, 1, "success")]
 
-    in_world(tmp_path, scenario)
+    in_world(tmp_path, scenario, archive_after_minutes=60)
 
 
 @pytest.mark.requirement("performance:crash")
@@ -189,6 +189,47 @@ def test_a_log_that_cannot_be_written_holds_up_no_run_and_is_made_good(
         await world.clock.advance(2 * RETRY_S)
 
         assert sorted(end[0] for end in ends(world)) == sorted(runs)  # type: ignore[type-var]  # run ids
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("performance:disk-full")
+def test_an_attempt_that_ended_in_a_run_at_work_when_no_record_could_wait_has_one_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "DUE_MAX", 0)
+
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("flaky", retry_count=1, retry_delay=60_000)
+        await world.until(run_id, Phase.RETRY_WAIT)
+        await world.clock.advance(RETRY_S)
+        monkeypatch.setattr(module, "DUE_MAX", 2)
+        await over(world, run_id)
+        await world.clock.advance(RETRY_S)
+
+        assert ends(world) == [(run_id, 1, "failure"), (run_id, 2, "success")]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("performance:disk-full")
+def test_an_attempt_that_ended_before_it_began_by_a_corrected_clock_has_a_record_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "DUE_MAX", 0)
+
+    async def scenario(world: World) -> None:
+        await over(world, await world.spawn("quick"))
+        run_id = await world.spawn("slow")
+        await world.until(run_id, Phase.RUNNING)
+        await world.crash()
+        world.clock.set_wall(by_s=-3_600)
+        world.clock.take_step_ms()  # while nobody watched
+        await world.boot()
+        await over(world, run_id)
+        await world.clock.advance(RETRY_S)
+
+        assert [end[0] for end in ends(world)].count(run_id) == 1
 
     in_world(tmp_path, scenario)
 

@@ -140,6 +140,24 @@ def test_with_run_on_failure_the_next_step_is_told_what_it_lacks(tmp_path: Path)
 
 
 @pytest.mark.requirement("dependencies:timeout")
+def test_a_run_may_wait_for_a_job_of_two_hours(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        job = await world.spawn("hang")
+        run_id = await world.spawn(depends_on=(job,))
+        await world.until(job, Phase.RUNNING)
+        world.clock.jump(2 * 3_600)
+        await world.clock.idle()
+        assert (await world.run(run_id)).phase is Phase.WAITING
+
+        await world.restart()
+        world.clock.jump(2 * 3_600)
+        await world.clock.idle()
+        assert (await world.run(run_id)).phase is Phase.WAITING
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("dependencies:timeout")
 def test_a_dependency_that_takes_too_long_is_named_with_the_time(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         hang = await world.spawn("hang")

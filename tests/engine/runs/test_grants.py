@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.engine.world import ME, World, in_world
 
-from subagents.config.settings import AgentSubagents
+from subagents.config.settings import AgentLimits, AgentSubagents
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.spec import Abilities, Artifact, Budget, Checks, Contract, Judge
 from subagents.domain.run.values import replace
@@ -50,6 +50,20 @@ def test_a_judge_that_could_not_work_is_refused_at_the_spawn(
         assert world.store.runs(RunFilter(requester=ME)) == []
 
     in_world(tmp_path, scenario, abilities=Abilities(scope_tools=True))
+
+
+@pytest.mark.requirement("spawn:limits")
+def test_an_agent_whose_limits_nothing_keeps_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        quick = replace(world.settings.agents["quick"], limits=AgentLimits(pids=9))
+        limited = replace(world.settings, agents={**world.settings.agents, "quick": quick})
+        with pytest.raises(Forbidden, match='"scripted" cannot hold its workers to any') as said:
+            await world.spawn("quick", settings=limited)
+        assert said.value.guardrail == "limits"
+        assert said.value.hint is not None
+        assert "remove [agents.quick.limits]" in said.value.hint
+
+    in_world(tmp_path, scenario)
 
 
 @pytest.mark.requirement("judge:access")

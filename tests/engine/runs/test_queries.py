@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
-from tests.engine.world import ME, World, in_world
+from tests.engine.world import ME, OTHER, World, in_world
 
 from subagents.domain.run.run import Phase
 from subagents.errors import (
     NotFound,
     UsageError,
 )
+from subagents.ports import RunFilter
 
 
 @pytest.mark.requirement("cancel:unknown")
@@ -32,11 +33,31 @@ def test_a_run_is_found_by_id_label_prefix_and_last(tmp_path: Path) -> None:
         assert await resolve(old, ME) == old
         assert await resolve("job", ME) == new
         assert await resolve("last", ME) == new
-        assert await resolve(old[:-1] + old[-1], None) == old
+        assert await resolve(old[:-1] + old[-1], OTHER) == old
         with pytest.raises(UsageError, match="fits several runs"):
             await resolve("r-0000", ME)
         with pytest.raises(NotFound, match='no run "zzz"'):
             await resolve("zzz", ME)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("queries:last")
+def test_last_is_only_ever_a_run_of_the_session_that_says_it(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        theirs = await world.spawn("hang", label="job")
+        await world.until(theirs, Phase.RUNNING)
+        resolve = world.engine.queries.resolve
+
+        with pytest.raises(NotFound, match=f"{OTHER} has no runs") as refused:
+            await resolve("last", OTHER)
+        assert await resolve("job", OTHER) == theirs
+
+        mine = await world.spawn("quick", requester=OTHER)
+        await world.spawn("quick")
+        assert await resolve("last", OTHER) == mine
+        assert refused.value.hint is not None
+        assert "subagents list" in refused.value.hint
 
     in_world(tmp_path, scenario)
 
@@ -53,7 +74,7 @@ def test_the_tree_shows_every_descendant_with_its_verification(tmp_path: Path) -
 
         assert [node.run.id for node in tree.children] == children
         assert tree.children[0].run.verification.state is None
-        (root,) = await world.engine.queries.roots(ME)
+        (root,) = await world.engine.queries.roots(RunFilter(requester=ME))
         assert root.run.id == parent
 
     in_world(tmp_path, scenario, max_spawn_depth=2)

@@ -1,6 +1,8 @@
 """Spawning: guardrails in their order, caps to the last place, nothing stored on refusal."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ import pytest
 from tests.engine.world import ME, OTHER, World, in_world, settings_of
 
 from subagents.config.settings import Agent, AgentSubagents, Settings
-from subagents.domain.run.outcome import VerificationState
+from subagents.domain.run.caller_environment import CallerEnvironment
+from subagents.domain.run.outcome import OK, VerificationState
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import (
     Abilities,
@@ -21,20 +24,37 @@ from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.errors import (
     ContractError,
     Forbidden,
+    IdempotencyConflict,
     NotFound,
     StoreUnavailable,
     SubagentsError,
     UsageError,
 )
 from subagents.ports import RunFilter
+from subagents.store.environment_files import EnvironmentFiles
 
 BAD_CONTRACT = Contract()
+
+
+BROUGHT = CallerEnvironment(shell={"PATH": "/shell"}, given={"TOKEN": "hush-hush"})
+CAPPED = settings_of(max_children_per_agent=1)
 
 
 def narrow(**agents: Agent) -> Settings:
     """One worker whose list allows nobody else."""
     base = settings_of(max_children_per_agent=1)
     return Settings(defaults=base.defaults, agents={**base.agents, **agents})
+
+
+async def with_variables(world: World, spec: RunSpec) -> RunId:
+    spawning = world.engine.spawn(
+        spec,
+        requester=ME,
+        settings=world.settings,
+        cwd=str(world.directory),
+        environment=BROUGHT,
+    )
+    return (await world.clock.result(spawning)).run.id
 
 
 def stored(world: World) -> int:
@@ -95,7 +115,10 @@ def test_guardrails_are_asked_in_the_order_of_the_specification(tmp_path: Path) 
         assert 'mode="session" requires' in await refused(UsageError, deep)
         tried["mode"] = None
         assert "not allowed at this depth" in await refused(Forbidden, deep)
+        # Only what waits for no other run counts as active.
+        tried["depends_on"] = ()
         assert "max active children" in await refused(Forbidden, full)
+        tried["depends_on"] = wrong["depends_on"]
         lonely = Agent(runtime="scripted", script=(), subagents=AgentSubagents())
         alone = Settings(defaults=wide.defaults, agents={**wide.agents, "hang": lonely})
         assert 'may not spawn "stranger"' in await refused(Forbidden, alone)
@@ -120,7 +143,7 @@ def test_guardrails_are_asked_in_the_order_of_the_specification(tmp_path: Path) 
 @pytest.mark.requirement("spawn:children", "field:cap-exceeded", "field:spawn-burst")
 def test_of_fifty_racing_spawns_exactly_the_cap_is_accepted(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        tries = [world.try_spawn("slow") for _ in range(50)]
+        tries = [world.try_spawn("slow", is_operator=False) for _ in range(50)]
         found = await world.clock.result(asyncio.gather(*tries, return_exceptions=True))
 
         refused = [each for each in found if isinstance(each, Forbidden)]
@@ -133,13 +156,78 @@ def test_of_fifty_racing_spawns_exactly_the_cap_is_accepted(tmp_path: Path) -> N
 @pytest.mark.requirement("spawn:children", "spawn:children-per-session")
 def test_an_ended_child_frees_its_place_and_another_session_has_its_own(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        first = await world.spawn("slow")
+        first = await world.spawn("slow", is_operator=False)
         with pytest.raises(Forbidden):
-            await world.try_spawn("slow")
-        await world.spawn("slow", requester=OTHER)
+            await world.try_spawn("slow", is_operator=False)
+        second = SessionKey("agent:main:second")
+        await world.spawn("slow", requester=second, is_operator=False)
         await world.until(first)
 
-        await world.spawn("slow")
+        await world.spawn("slow", is_operator=False)
+
+    in_world(tmp_path, scenario, max_children_per_agent=1)
+
+
+@pytest.mark.requirement("spawn:children:operator")
+def test_what_an_operator_spawns_is_queued_and_never_refused(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        ids = [await world.spawn("slow") for _ in range(4)]
+        ids += await world.clock.result(world.batch(*[RunSpec(task="x", agent_id="slow")] * 12))
+        await world.until(ids[1], Phase.RUNNING)
+        running = [each for each in ids if (await world.run(each)).phase is Phase.RUNNING]
+        assert set(running) == {ids[0], ids[1]}
+        await world.restart()
+        ids.append(await world.spawn("slow"))
+        receipt = await world.clock.result(
+            world.engine.retry((await world.until(ids[0])).id, requester=ME, settings=CAPPED)
+        )
+        ids.append(receipt.run.id)
+
+        assert {(await world.until(each)).outcome for each in ids} == {OK}
+
+    in_world(tmp_path, scenario, max_children_per_agent=1, max_concurrent=2)
+
+
+@pytest.mark.requirement("spawn:children:operator")
+def test_an_operators_word_does_not_lift_the_cap_of_a_run(tmp_path: Path) -> None:
+    """Whoever speaks under the session of a run is its agent, whatever else is said."""
+
+    async def scenario(world: World) -> None:
+        parent = await world.spawn("hang")
+        session = (await world.until(parent, Phase.RUNNING)).session_key
+        await world.spawn("hang", requester=session, is_operator=True)
+        with pytest.raises(Forbidden, match="max active children"):
+            await world.try_spawn("hang", requester=session, is_operator=True)
+
+    in_world(tmp_path, scenario, max_children_per_agent=1, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("spawn:children:waiting", "field:batch-of-steps")
+def test_an_agents_chain_of_twelve_steps_fits_under_a_cap_of_one(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        chain = [RunSpec(task="x", agent_id="slow", label="s0")]
+        chain += [
+            RunSpec(task="x", agent_id="slow", label=f"s{n}", chain_after=f"s{n - 1}")
+            for n in range(1, 12)
+        ]
+        ids = await world.clock.result(world.batch(*chain, is_operator=False))
+        await world.restart()
+        with pytest.raises(Forbidden, match="max active children"):
+            await world.try_spawn("slow", is_operator=False)
+
+        assert {(await world.until(each)).outcome for each in ids} == {OK}
+
+    in_world(tmp_path, scenario, max_children_per_agent=1)
+
+
+@pytest.mark.requirement("spawn:children:waiting")
+def test_a_dependency_that_has_ended_is_no_way_around_the_cap(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        over = await world.spawn("quick", is_operator=False)
+        await world.until(over)
+        await world.spawn("hang", is_operator=False)
+        with pytest.raises(Forbidden, match="max active children"):
+            await world.try_spawn("hang", chain_after=over, is_operator=False)
 
     in_world(tmp_path, scenario, max_children_per_agent=1)
 
@@ -148,7 +236,7 @@ def test_an_ended_child_frees_its_place_and_another_session_has_its_own(tmp_path
 def test_the_same_key_gives_the_first_run_again_for_24_hours(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         first = await world.clock.result(world.try_spawn(idempotency_key="k"))
-        again = await world.clock.result(world.try_spawn("slow", idempotency_key="k"))
+        again = await world.clock.result(world.try_spawn(idempotency_key="k"))
         assert (again.run.id, again.repeated, first.repeated) == (first.run.id, True, False)
         other = await world.clock.result(world.try_spawn(requester=OTHER, idempotency_key="k"))
         assert other.run.id != first.run.id
@@ -159,6 +247,53 @@ def test_the_same_key_gives_the_first_run_again_for_24_hours(tmp_path: Path) -> 
 
         world.clock.jump(24 * 3_600 + 1)
         assert not (await world.clock.result(world.try_spawn(idempotency_key="k"))).repeated
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:idempotency-conflict")
+def test_the_same_key_with_another_request_is_refused_also_after_a_restart(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("hang", label="one", idempotency_key="k")
+        others: list[tuple[dict[str, Any], list[str]]] = [
+            ({"agent": "hang", "label": "one", "task": "other"}, ["task"]),
+            ({"agent": "hang", "cwd": "/"}, ["cwd", "label"]),
+            ({"agent": "slow", "label": "one", "tags": ("x",)}, ["agentId", "tags", "task"]),
+        ]
+        for _ in range(2):
+            for given, differs in others:
+                with pytest.raises(IdempotencyConflict, match=f"stands for run {first}") as refused:
+                    await world.spawn(**given, idempotency_key="k")
+                assert refused.value.details == {"runId": first, "differs": differs}
+            assert await world.spawn("hang", label="one", idempotency_key="k") == first
+            await world.restart()
+        assert stored(world) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:idempotency-conflict")
+def test_a_batch_with_one_key_of_another_request_starts_nothing(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        keyed = RunSpec(task="a", agent_id="quick", idempotency_key="ka")
+        await world.clock.result(world.batch(keyed))
+        other = replace(keyed, task="b")
+        with pytest.raises(IdempotencyConflict, match=r'key "ka" .* differs .* in task'):
+            await world.batch(RunSpec(task="c", agent_id="quick"), other)
+        assert stored(world) == 1
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("spawn:idempotency-conflict")
+def test_a_key_from_before_requests_were_kept_stands_for_every_request(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("hang", idempotency_key="k")
+        await world.crash()
+        with closing(sqlite3.connect(world.path)) as connection, connection:
+            connection.execute("UPDATE idempotency SET digest = NULL, checksum = NULL")
+        await world.boot()
+        assert await world.spawn("slow", idempotency_key="k") == first
 
     in_world(tmp_path, scenario)
 
@@ -185,7 +320,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match='label "a" is used twice in this batch'):
             await world.batch(good, good)
         with pytest.raises(Forbidden):
-            await world.batch(*[RunSpec(task="x", agent_id="quick")] * 4)
+            await world.batch(*[RunSpec(task="x", agent_id="quick")] * 4, is_operator=False)
         assert stored(world) == 0
 
         ids = await world.clock.result(
@@ -418,3 +553,35 @@ def test_the_prompt_of_a_worker_that_may_spawn_names_the_agents_it_may_use(tmp_p
         assert (await world.run(leaf)).resolved.fleet == ()
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("environment:kept")
+def test_variables_of_a_caller_are_kept_for_the_run_and_its_retry_and_in_no_event(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        first = await with_variables(world, RunSpec(task="x", agent_id="quick"))
+        again = await world.clock.result(
+            world.engine.retry((await world.until(first)).id, requester=ME, settings=world.settings)
+        )
+        # Only a plain command is what a person would have typed into their shell.
+        given = BROUGHT.given.keys()
+        assert (await world.run(first)).resolved.caller_env == tuple(given)
+        files = EnvironmentFiles(tmp_path / "environments")
+        assert files.read(first) == files.read(again.run.id) == replace(BROUGHT, shell={})
+        assert b"hush" not in world.path.read_bytes()
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("environment:kept")
+def test_a_spawn_that_makes_no_run_keeps_no_variables(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        spec = RunSpec(task="x", agent_id="quick", idempotency_key="k")
+        first = await with_variables(world, spec)
+        assert await with_variables(world, spec) == first
+        with pytest.raises(UsageError):
+            await with_variables(world, RunSpec(task="x", agent_id="quick", cwd="/nowhere"))
+        assert [each.name for each in (tmp_path / "environments").iterdir()] == [first]
+
+    in_world(tmp_path, scenario)

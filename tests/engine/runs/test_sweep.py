@@ -1,19 +1,20 @@
 """The periodic pass: what the timers missed, archiving and pruning."""
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.engine.world import ME, World, in_world
+from tests.engine.world import ME, T, World, in_world
 
-from subagents.domain.run.run import (
-    Phase,
-)
+from subagents.config.settings import SubagentDefaults
+from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import Cleanup, Mode
-from subagents.domain.run.values import (
-    announcement_id,
-)
-from subagents.errors import Conflict
-from subagents.ports import RunFilter
+from subagents.domain.run.values import RunId, announcement_id
+from subagents.engine.runs.sweep import ROWS_MAX
+from subagents.errors import Conflict, NotFound
+from subagents.ports import AttemptRef, RunFilter
+from subagents.testing.store_suite import a_run, over, spawned
 
 
 @pytest.mark.requirement("sweep:is-the-truth")
@@ -33,23 +34,74 @@ def test_the_sweep_finds_what_the_timers_missed(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("sweep:archive", "field:data-lost-on-cleanup", "spawn:sweeper")
-def test_ended_runs_are_archived_after_an_hour_and_sessions_never(tmp_path: Path) -> None:
+def test_ended_runs_are_archived_a_while_after_they_were_read_and_sessions_never(
+    tmp_path: Path,
+) -> None:
     async def scenario(world: World) -> None:
-        run_id = await world.spawn()
+        run_id, failed = await world.spawn(), await world.spawn("fail")
         kept = await world.spawn(thread=True, mode=Mode.SESSION)
-        await world.until(run_id, Phase.COMPLETED)
-        await world.until(kept, Phase.COMPLETED)
-        await world.clock.advance(59 * 60)
-        assert (await world.run(run_id)).times.archived_at_ms is None
+        for each in (run_id, failed, kept):
+            await world.until(each, Phase.COMPLETED)
+        queries = world.engine.queries
 
-        await world.clock.advance(3 * 60)
+        async def listed() -> list[RunId]:
+            return [run.id for run in await queries.runs(RunFilter())]
 
+        world.clock.jump(30 * 24 * 3_600)
+        await world.clock.result(world.engine.sweep())
+        assert await listed() == [kept, failed, run_id]
+
+        read = world.engine.acknowledge([announcement_id(run_id)], reader="me")
+        await world.clock.result(read)
+        world.clock.jump(59 * 60)
+        await world.clock.result(world.engine.sweep())
+        assert await listed() == [kept, failed, run_id]
+
+        world.clock.jump(120)
+        await world.clock.result(world.engine.sweep())
         run = await world.run(run_id)
         assert run.times.archived_at_ms is not None
         assert run.result == "done"
-        assert (await world.run(kept)).times.archived_at_ms is None
-        assert [r.id for r in await world.engine.queries.runs(RunFilter())] == [kept]
-        assert len(await world.engine.queries.journal(run_id)) == run.seq
+        assert await listed() == [kept, failed]
+        assert await queries.hidden(RunFilter(), total=2) == 1
+        assert len(await queries.journal(run_id)) == run.seq
+
+    assert SubagentDefaults().archive_after_minutes == 7 * 24 * 60
+    in_world(tmp_path, scenario, archive_after_minutes=60)
+
+
+@pytest.mark.requirement("sweep:keeps-up")
+def test_one_pass_archives_and_prunes_all_that_is_due(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        number = 2 * ROWS_MAX + 1
+        runs = [over(a_run(each)) for each in range(number)]
+        world.store.commit(spawned(*runs))
+        world.clock.jump(8 * 24 * 3_600)
+
+        report = await world.clock.result(world.engine.sweep())
+
+        assert (report.archived, report.pruned) == (number, number)
+        assert world.store.count(RunFilter(archived=True)) == 0
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("sweep:keeps-up")
+def test_two_passes_at_once_prune_each_run_once(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        number = ROWS_MAX + 1
+        world.store.commit(spawned(*(over(a_run(each)) for each in range(number))))
+        world.clock.jump(8 * 24 * 3_600)
+
+        async def in_a_thread(work: Callable[[], T]) -> T:
+            await asyncio.sleep(0)  # others go on meanwhile
+            return work()
+
+        world.parts.sweep._off_loop = in_a_thread
+        passes = asyncio.gather(world.engine.sweep(), world.engine.sweep())
+        reports = await world.clock.result(passes)
+
+        assert [each.pruned for each in reports] == [number, 0]
 
     in_world(tmp_path, scenario)
 
@@ -75,6 +127,68 @@ def test_a_run_is_pruned_a_week_after_it_was_read_and_never_before(tmp_path: Pat
         assert world.runtime.forgotten == [f"{read}#1"]
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("sweep:prune-in-use")
+def test_a_run_that_is_being_pruned_takes_no_event_that_could_not_be_written(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id, refused = await ready_to_prune(world), asyncio.Event()
+
+        async def use_it(ref: AttemptRef) -> None:
+            with pytest.raises(NotFound, match="does not exist"):
+                await world.engine.note_refusal(run_id, at_ms=0, call="x", reason="no", by="me")
+            refused.set()
+
+        world.runtime.forget = use_it  # type: ignore[method-assign]
+        report = await world.clock.result(world.engine.sweep())
+
+        assert (report.pruned, refused.is_set(), world.engine.degraded) == (1, True, None)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("sweep:prune-in-use")
+def test_a_run_that_somebody_uses_is_not_pruned(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await ready_to_prune(world)
+        await world.parts.ledger.load_run(run_id)
+
+        report = await world.clock.result(world.engine.sweep())
+
+        assert (report.pruned, world.runtime.forgotten) == (0, [])
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("sweep:prune-in-use")
+def test_a_session_whose_run_is_being_pruned_cannot_be_gone_on_with(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id, refused = await ready_to_prune(world), asyncio.Event()
+
+        async def go_on(ref: AttemptRef) -> None:
+            with pytest.raises(NotFound, match="does not exist"):
+                await world.try_spawn(continues=run_id)
+            refused.set()
+
+        world.runtime.forget = go_on  # type: ignore[method-assign]
+        await world.clock.result(world.engine.sweep())
+
+        assert refused.is_set()
+        assert world.store.count(RunFilter(archived=True)) == 0
+
+    in_world(tmp_path, scenario)
+
+
+async def ready_to_prune(world: World) -> RunId:
+    """A run that is over, archived, and was read long ago."""
+    run_id = await world.spawn()
+    await world.until(run_id, Phase.COMPLETED)
+    await world.clock.result(world.engine.acknowledge([announcement_id(run_id)], reader="me"))
+    await world.clock.result(world.engine.archive(run_id))
+    world.clock.jump(8 * 24 * 3_600)
+    return run_id
 
 
 @pytest.mark.requirement("cleanup:keep-or-delete")

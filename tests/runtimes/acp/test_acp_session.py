@@ -191,3 +191,13 @@ def test_a_session_is_gone_on_with_by_resume_then_by_load_and_else_not_at_all() 
     unable = Fold(opening(session_id="s-1"))
     unable.hear(answer("initialize", {"protocolVersion": 1}))
     assert unable.result.error == "the agent cannot resume its session s-1"
+
+
+@pytest.mark.requirement("acp:stream:any-line")
+@pytest.mark.parametrize("odd", [{}, [1], None, 5])
+def test_an_option_whose_names_are_no_texts_is_not_the_one_that_is_looked_for(odd: object) -> None:
+    fold = Fold(of_agent("qwen"))
+
+    fold.open(configOptions=[{"id": odd, "category": odd, "options": []}])
+
+    assert fold.sent("session/prompt")

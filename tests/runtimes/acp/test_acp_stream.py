@@ -233,3 +233,13 @@ def test_no_update_of_any_shape_raises(updates: list[tuple[str, dict[str, Any]]]
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
 
     assert fold.is_done
+
+
+@pytest.mark.requirement("acp:stream:any-line")
+def test_a_cost_in_a_currency_that_is_no_text_is_not_in_dollars() -> None:
+    turn = Fold(opening())
+    turn.open()
+
+    turn.hear(update("usage_update", used=90, size=200, cost={"amount": 0.5, "currency": {}}))
+
+    assert [each for each in turn.signals if isinstance(each, UsageSeen)] == []

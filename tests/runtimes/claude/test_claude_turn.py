@@ -321,3 +321,13 @@ def test_events_in_any_order_never_raise() -> None:
     for _ in range(50):
         found = chance.sample(KNOWN, k=min(40, len(KNOWN)))
         finished(fold(found))
+
+
+@pytest.mark.requirement("claude-worker:turn:dies-in-the-middle")
+def test_a_turn_whose_result_could_not_be_read_is_no_success() -> None:
+    whole = lines("text")
+    broken = [b'{"type": "result", ' if b'"type": "result"' in line else line for line in whole]
+
+    folded = finished(fold([each for each in broken if b"command_lifecycle" not in each]))
+
+    assert folded.result.is_error

@@ -223,10 +223,14 @@ def test_a_further_turn_is_a_new_process_in_the_same_session(tmp_path: Path) -> 
             await runtime.resume(ref, "text second", env={})
             second = await read_all(runtime, ref)
             await runtime.discard(ref, cursor=0, positions={}, ended=True)
+            await runtime.tidy(ref)
+            left.update(each.name for each in (harness.root / "r-bench").glob("*/*"))
             await runtime.forget(ref)
             return first, second
 
+        left = set[str]()
         first, second = asyncio.run(go())
+        assert left == {"claim"}
         assert (texts(first), texts(second)) == (["first"], ["second"])
         sessions = [each.session_id for each in second.signals if isinstance(each, SessionSeen)]
         assert sessions == ["s-new+"]

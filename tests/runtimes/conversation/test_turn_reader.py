@@ -9,8 +9,9 @@ import pytest
 
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.values import RunId
-from subagents.domain.run.worker_output import OutputBatch, OutputItem
+from subagents.domain.run.worker_output import LineType, OutputBatch, OutputItem
 from subagents.ports import Launch, LongResult
+from subagents.runtimes.claude.claude_code import ClaudeDialect
 from subagents.runtimes.conversation.conversation import LAUNCH, OPENING
 from subagents.runtimes.conversation.dialect import Dialect, Opening
 from subagents.runtimes.conversation.turn_reader import CHECKPOINT, TurnReader
@@ -87,3 +88,25 @@ def test_what_0_1_0_wrote_down_of_a_start_is_read_whole(attempt: str) -> None:
         again = msgspec.json.encode(msgspec.json.decode(written, type=form))
 
         assert msgspec.json.decode(again) == msgspec.json.decode(written)
+
+
+@pytest.mark.requirement("security:hostile-output")
+def test_an_event_that_breaks_its_dialect_is_said_and_the_turn_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, signals, state = read(tmp_path / "whole", "claude-tools")
+    reads = ClaudeDialect.read_line
+
+    def breaks(self: ClaudeDialect, state: Any, line: bytes, *, now_ms: int | None) -> Any:
+        if b'"tool_result"' in line:
+            raise RuntimeError("odd")
+        return reads(self, state, line, now_ms=now_ms)
+
+    monkeypatch.setattr(ClaudeDialect, "read_line", breaks)
+    output, seen, _ = read(tmp_path / "broken", "claude-tools")
+
+    said = [each.text for each in output if each.type is LineType.ERROR]
+    assert "an event could not be read: RuntimeError: odd" in said
+    assert state.is_over
+    assert whole[-1] == output[-1]
+    assert signals[-1] == seen[-1]

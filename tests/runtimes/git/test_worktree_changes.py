@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.repository import commit
@@ -9,8 +10,11 @@ from tests.runtimes.git.worktree_harness import Harness
 
 from subagents.domain.run.workspace import (
     ChangeKind,
+    Worktree,
     summary,
 )
+from subagents.runtimes.git.git import Git, GitFailed
+from subagents.runtimes.git.worktree_changes import changes_of
 
 
 @pytest.mark.requirement("worktree:changes:deleted", "field:out-of-scope-edits")
@@ -66,3 +70,15 @@ def test_files_that_git_ignores_keep_a_worktree_but_caches_of_tools_do_not(
     (Path(tree.path) / "out" / "report.json").write_text("{}")
     assert harness.changes(tree).ignored == 1
     assert not harness.remove(tree)
+
+
+@pytest.mark.requirement("worktree:changes:unreadable")
+@pytest.mark.parametrize("said", ["1\0", "a\tb\tc\0", "x" * 50])
+def test_an_answer_of_git_that_cannot_be_read_is_said_and_breaks_nothing(said: str) -> None:
+    def git(*_arguments: str, timeout_s: float) -> str:
+        del timeout_s
+        return said
+
+    tree = Worktree(repository="/r", path="/nowhere", branch="b", origin="/r")
+    with pytest.raises(GitFailed, match="cannot be read"):
+        changes_of(cast(Git, git), "base", tree)

@@ -124,6 +124,16 @@ def test_the_end_of_the_text_is_the_result_although_the_rest_of_it_is_gone(
     assert again.output == []
 
 
+@pytest.mark.requirement("shim:tidy")
+def test_what_is_discarded_beside_a_tidying_leaves_no_record_behind(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("said")
+    (tmp_path / "claim").touch()
+
+    discard_all(tmp_path)  # as when everything else was deleted after its first look
+
+    assert [each.name for each in tmp_path.iterdir()] == ["claim"]
+
+
 @pytest.mark.requirement("output:deleted-at-the-end")
 def test_the_output_of_an_ended_attempt_is_deleted_and_its_end_stays_on_record(
     harness: Harness,
@@ -181,6 +191,8 @@ def test_a_reader_whose_place_was_lost_begins_behind_what_is_gone(harness: Harne
 def test_an_unreadable_record_counts_as_nothing_given_up(tmp_path: Path) -> None:
     (tmp_path / "discarded").write_text("12 x")
     assert discarded(tmp_path) == Discarded()
+    (tmp_path / "out").write_text("said")
+    (tmp_path / "pid").write_text("shim 1 1")
     discard_all(tmp_path)
     assert discarded(tmp_path) == Discarded(is_all=True)
 

@@ -38,7 +38,11 @@ def test_it_leads_a_session_and_ignores_no_signal_and_has_no_open_file(
     launcher: Launcher, tmp_path: Path
 ) -> None:
     script = "{ grep -E 'SigIgn|SigBlk' /proc/self/status; ls /proc/$$/fd; echo end; } > said"
-    pid = started(launcher, tmp_path, script + f"; echo ${REAPS_VARIABLE} > reaps; sleep 60")
+    before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    try:
+        pid = started(launcher, tmp_path, script + f"; echo ${REAPS_VARIABLE} > reaps; sleep 60")
+    finally:
+        signal.signal(signal.SIGQUIT, before)
     try:
         found = written(tmp_path / "reaps")
         process = look(pid)

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.bubblewrap import needs_bubblewrap
 
 from subagents import process_group
 from subagents.domain.run.access import Access, AccessLevel
@@ -11,9 +12,6 @@ from subagents.errors import UsageError
 from subagents.runtimes.process import sandbox
 from subagents.runtimes.process.sandbox import Places, places_of, wrapped
 
-needs_bubblewrap = pytest.mark.skipif(
-    sandbox.problem() is not None, reason=f"no sandbox here: {sandbox.problem()}"
-)
 READ = Access(level=AccessLevel.READ)
 NONE = Places()
 

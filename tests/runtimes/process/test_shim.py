@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from tests.runtimes.attempt_harness import Ended, Harness, until, until_async
 import subagents
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import ProgressSeen
+from subagents.domain.run.values import RunId
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.runtimes.output.output_reader import Sizes
 from subagents.runtimes.process.processes import alive
@@ -480,6 +482,23 @@ def test_forgetting_deletes_the_attempt_and_nothing_else(harness: Harness) -> No
     assert list(harness.root.iterdir()) == []
 
 
+@pytest.mark.requirement("shim:tidy")
+def test_of_a_tidied_attempt_only_its_claim_is_left_and_it_is_not_started_again(
+    harness: Harness,
+) -> None:
+    harness.ended("sh", "-c", "echo ran >>ran")
+    for _ in range(2):
+        asyncio.run(harness.runtime().tidy(harness.ref()))
+    assert [each.name for each in harness.directory().path.iterdir()] == ["claim"]
+
+    again = harness.ended("sh", "-c", "echo ran >>ran")
+
+    assert again.vanished.error
+    assert (harness.cwd / "ran").read_text() == "ran\n"
+    asyncio.run(harness.runtime().tidy(harness.ref(number=2)))
+    assert not harness.directory(number=2).path.exists()
+
+
 @pytest.mark.requirement("runtimes:forget")
 def test_a_file_that_goes_while_an_attempt_is_deleted_leaves_no_other_behind(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
@@ -497,6 +516,31 @@ def test_a_file_that_goes_while_an_attempt_is_deleted_leaves_no_other_behind(
     place.delete()
 
     assert not place.path.exists()
+
+
+@pytest.mark.requirement("runtimes:forget")
+def test_what_is_deleted_of_attempts_does_not_come_back_when_the_power_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, run = tmp_path / "attempts", tmp_path / "attempts" / "r-x"
+    first, second = (AttemptDirectory(root, RunId("r-x"), number) for number in (1, 2))
+    first.create({})
+    second.create({})
+    synced = []
+
+    def fsync(file: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{file}"))  # noqa: PTH115 - of a descriptor
+        if len(synced) == 1:
+            raise OSError(errno.EIO, "the disk fails")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="the disk fails"):
+        first.delete()
+    first.delete()
+    second.delete()
+
+    assert synced == [str(run), str(run), str(root)]
+    AttemptDirectory(tmp_path / "never made", RunId("r-x"), 1).delete()
 
 
 @pytest.mark.requirement("runtimes:private-files")
@@ -536,7 +580,9 @@ def test_a_worker_that_a_daemon_of_0_1_0_started_is_adopted_read_and_ended(
         started = await runtime.start(harness.launch("sh", "-c", "echo ran >> ran"))
         assert started.adopted
         assert started.pid is not None
-        assert runtime.attempt_of(started.pid) == harness.ref().attempt_id
+        origin = runtime.origin_of(started.pid)
+        assert origin is not None
+        assert origin.attempt_id == harness.ref().attempt_id
         await until_async("its output", lambda: "half" in (directory / "out").read_text())
         await runtime.stop(harness.ref(), grace_s=5)
         return await harness.read(runtime)
@@ -547,3 +593,17 @@ def test_a_worker_that_a_daemon_of_0_1_0_started_is_adopted_read_and_ended(
     assert ended.exited.exit == Exit(signal=signal.SIGTERM)
     assert not harness.carriers()
     assert not (harness.cwd / "ran").exists()
+
+
+@pytest.mark.requirement("runtimes:exit-recorded")
+@pytest.mark.parametrize(
+    "written", ["code\n", "code x\n", "code ²\n", "signal -9\n", "code 1e3\n", "\n"]
+)
+def test_a_record_of_the_exit_that_no_shim_wrote_says_nothing(tmp_path: Path, written: str) -> None:
+    directory = AttemptDirectory(tmp_path, RunId("r-1"), 1)
+    directory.path.mkdir(parents=True)
+    (directory.path / "exit").write_text(written)
+    (directory.path / "pid").write_text(f"shim {'9' * 20} 1\nboot b\nworker ² 1\nsession 1\n")
+
+    assert directory.exit() is None
+    assert (directory.shim(), directory.worker()) == (None, None)

@@ -14,8 +14,7 @@ from subagents.errors import CorruptState, StoreUnavailable
 from subagents.ports import Batch, RunFilter
 from subagents.store.sqlite import rows
 from subagents.store.sqlite.migrate import migrate, migrations
-from subagents.store.sqlite.statements import statements
-from subagents.testing.store_suite import a_run, entry
+from subagents.testing.store_suite import ME, NOW_MS, a_run, entry
 
 
 @pytest.mark.requirement("store:newer-schema")
@@ -102,6 +101,25 @@ def test_a_migration_that_fails_changes_nothing(
         assert store.count(RunFilter()) == 3
 
 
+@pytest.mark.requirement("store:migrations", "spawn:idempotency-conflict")
+def test_keys_of_before_there_were_digests_are_kept_without_one(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as connection:
+        migrate(connection, path, to=4)
+        row = (ME, "once", a_run(1).id, NOW_MS)
+        connection.execute(
+            "INSERT INTO idempotency (requester, key, run_id, created_at_ms, checksum)"
+            " VALUES (?, ?, ?, ?, ?)",
+            rows.with_checksum(*row),
+        )
+        connection.commit()
+
+    with closing(a_store(path)) as store:
+        store.open("new")
+        assert list(store.load_idempotency(0)) == [(*row, None)]
+        assert store.check() == []
+
+
 def old_state(run: Run) -> bytes:
     """The state of a queued run, as the versions up to schema 2 wrote it."""
     old = {
@@ -123,9 +141,11 @@ def of_version_1(path: Path) -> list[tuple[object, ...]]:
     (number, _, script), *_ = migrations()
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(f"{script}\nPRAGMA user_version = {number};")
-        for run in (a_run(1), a_run(2)):
-            row = (*rows.inserted(run)[:-1], old_state(run))
-            connection.execute(statements()["insert_run"], row)
+        for number, run in enumerate((a_run(1), a_run(2)), start=1):
+            # Without the newest state and the checksums, which came later.
+            row = (*rows.inserted(number, run)[:-3], old_state(run))
+            places = ", ".join("?" * len(row))
+            connection.execute(f"INSERT INTO run VALUES ({places})", row)  # noqa: S608
         for seq, number in ((1, 2), (1, 1), (2, 2), (2, 1), (3, 2)):
             connection.execute(
                 "INSERT INTO journal (run, run_id, seq, at_ms, type, key, data)"

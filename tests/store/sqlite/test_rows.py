@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from tests.builders import NOW_MS, RUN, Life, in_phase
 
+from subagents.domain.run.effects import decode_effect
 from subagents.domain.run.events import Paused
 from subagents.domain.run.run import OVER, Message, MessageKind, Phase
 from subagents.domain.run.spec import RunSpec
@@ -11,7 +12,10 @@ from subagents.domain.run.values import MessageId, RunId, SessionKey
 from subagents.ports import JournalEntry, RunFilter
 from subagents.store.sqlite import rows
 
-COLUMNS = ("id", "seq", "phase", "label", "agent", "requester", "parent", "session", "over")
+COLUMNS = (
+    *("number", "id", "seq", "phase", "label", "agent", "requester", "parent", "session"),
+    "over",
+)
 MESSAGE = Message(
     id=MessageId("r-1:announce"),
     session_key=SessionKey("agent:main:main"),
@@ -27,7 +31,7 @@ MESSAGE = Message(
 def test_a_run_of_any_phase_is_read_back_as_it_was(phase: Phase) -> None:
     run = in_phase(phase).run
 
-    assert rows.run_from(rows.origin_of(run), rows.state_of(run)) == run
+    assert rows.run_row_from(rows.inserted(7, run)) == run
 
 
 @pytest.mark.requirement("store:rows")
@@ -44,9 +48,10 @@ def test_what_never_changes_is_not_written_again_with_every_state() -> None:
 @pytest.mark.parametrize("phase", [Phase.RUNNING, Phase.ANNOUNCING, Phase.COMPLETED])
 def test_the_columns_that_are_looked_for_say_what_the_run_says(phase: Phase) -> None:
     run = in_phase(phase).run
-    found = dict(zip(COLUMNS, rows.inserted(run), strict=False))
+    found = dict(zip(COLUMNS, rows.inserted(7, run), strict=False))
 
     assert found == {
+        "number": 7,
         "id": run.id,
         "seq": run.seq,
         "phase": phase.value,
@@ -65,19 +70,21 @@ def test_the_columns_that_are_looked_for_say_what_the_run_says(phase: Phase) -> 
 def test_columns_that_hold_no_run_are_refused() -> None:
     run = Life.begin().run
 
-    for origin, state in ((b"{}", rows.state_of(run)), (rows.origin_of(run), b"[]")):
+    *before, origin, state, _, _ = rows.inserted(7, run)
+    for row in ((*before, b"{}", state, None, None), (*before, origin, b"[]", None, None)):
         with pytest.raises(msgspec.DecodeError):
-            rows.run_from(origin, state)
+            rows.run_row_from(row)
 
 
 @pytest.mark.requirement("store:rows")
 def test_an_event_comes_back_with_its_number_and_key() -> None:
     event = Paused(at_ms=NOW_MS, by="me")
     entry = JournalEntry(run_id=RUN, seq=4, at_ms=NOW_MS, key="k", event=event)
-    run_id, seq, at_ms, name, key, data, number = rows.event_inserted(9, entry)
+    row = rows.event_inserted(9, entry)
 
-    assert (run_id, name) == (RUN, "Paused")
-    found = rows.feed_entry_from((number, run_id, seq, at_ms, key, data))  # type: ignore[arg-type]
+    assert row[:2] == (9, RUN)
+    assert row[4] == "Paused"
+    found = rows.feed_entry_from(row)
     assert (found.number, found.entry) == (9, entry)
 
 
@@ -85,16 +92,26 @@ def test_an_event_comes_back_with_its_number_and_key() -> None:
 def test_a_message_that_nobody_waits_for_is_written_as_consumed() -> None:
     silent = msgspec.structs.replace(MESSAGE, consumed=True)
 
-    *_, consumed_at, by = rows.message_inserted(silent)
-    assert (consumed_at, by) == (NOW_MS, "not expected")
-    *_, consumed_at, by = rows.message_inserted(MESSAGE)
-    assert (consumed_at, by) == (None, None)
+    assert rows.message_inserted(7, silent)[7:9] == (NOW_MS, "not expected")
+    assert rows.message_inserted(7, MESSAGE)[7:9] == (None, None)
+
+
+@pytest.mark.requirement("store:set-aside")
+def test_an_unread_message_that_a_flipped_bit_calls_read_is_refused() -> None:
+    row = rows.message_inserted(7, MESSAGE)
+
+    with pytest.raises(ValueError, match="not by anybody"):
+        rows.inbox_row_from((*row[:7], 0, None, *row[9:]))
+    with pytest.raises(ValueError, match="not at any time"):
+        rows.inbox_row_from((*row[:7], None, "", *row[9:]))
 
 
 @pytest.mark.requirement("store:rows")
 def test_a_row_of_the_inbox_is_its_message_and_what_became_of_it() -> None:
-    unread = rows.inbox_row_from((7, *rows.message_inserted(MESSAGE)))
-    read = rows.inbox_row_from((7, *rows.message_inserted(MESSAGE)[:-2], NOW_MS + 5, "me"))
+    row = rows.message_inserted(7, MESSAGE)
+    unread = rows.inbox_row_from(row)
+    seen = (NOW_MS + 5, "me")
+    read = rows.inbox_row_from((*row[:7], *seen, *row[9:11], rows.checksum(*seen)))
 
     assert (unread.message, unread.number, unread.consumed_at_ms) == (MESSAGE, 7, None)
     assert (read.consumed_at_ms, read.consumed_by, read.message.consumed) == (
@@ -103,7 +120,7 @@ def test_a_row_of_the_inbox_is_its_message_and_what_became_of_it() -> None:
         True,
     )
     with pytest.raises(TypeError, match="expected an integer column"):
-        rows.inbox_row_from(("7", *rows.message_inserted(MESSAGE)))
+        rows.inbox_row_from(("7", *row[1:9], None, None, None))
 
 
 @pytest.mark.requirement("store:rows")
@@ -117,3 +134,20 @@ def test_each_filter_uses_the_index_that_leaves_the_fewest_rows() -> None:
     phases = (Phase.QUEUED, Phase.RUNNING)
     assert '["queued","running"]' in rows.filters(RunFilter(phases=phases))
     assert set(rows.filters(RunFilter())) <= {None, False}
+
+
+@pytest.mark.requirement("store:rows")
+@pytest.mark.parametrize(
+    "data", [b'{"spec":{"task":"\xff"}}', b'{"x":' + b"[" * 10_000, b"", b"[]"]
+)
+def test_whatever_a_damaged_column_holds_is_refused_in_one_way(data: bytes) -> None:
+    run = in_phase(Phase.RUNNING).run
+
+    for read in (
+        lambda: rows.run_from(data, rows.state_of(run)),
+        lambda: rows.run_from(rows.origin_of(run), data),
+        lambda: rows.feed_entry_from((1, run.id, 1, 1, "Paused", None, data, None)),
+        lambda: decode_effect(data),
+    ):
+        with pytest.raises(msgspec.DecodeError):
+            read()

@@ -8,15 +8,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
 from tests.store.sqlite.sqlite_place import a_store, filled
 
+from subagents.domain.run.effects import CleanUp
+from subagents.domain.run.events import SteerRequested
+from subagents.domain.run.values import announcement_id, replace
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
-from subagents.ports import RunFilter
-from subagents.store.sqlite.sqlite_store import KEPT_FREE_BYTES, SqliteStore
-from subagents.testing.store_suite import a_run, over, spawned
+from subagents.ports import Batch, Lease, OutboxEntry, RememberedKey, RunFilter
+from subagents.store.sqlite.sqlite_store import HELD_BYTES, SHRINK_PAGES, SqliteStore
+from subagents.testing.store_suite import ME, NOW_MS, a_run, entry, over, spawned
 
 # -- the file ------------------------------------------------------------------------------------
 
@@ -129,6 +133,63 @@ def test_a_vacuum_renumbers_nothing(tmp_path: Path) -> None:
         assert [number for number, _ in before] == [2, 4]
 
 
+# -- the size of the file --------------------------------------------------------------------
+
+
+def free_pages(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("PRAGMA freelist_count").fetchone()[0])
+
+
+@pytest.mark.requirement("store:shrinks")
+def test_a_prune_gives_its_room_back_in_small_steps(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=2_000)
+    full = path.stat().st_size
+    with closing(a_store(path)) as store:
+        store.open("two")
+        store.prune([a_run(n).id for n in range(2_000)])
+        free, steps = free_pages(path), 0
+        assert free > 2 * SHRINK_PAGES
+        while store.shrink():
+            steps += 1
+            assert free - free_pages(path) == SHRINK_PAGES
+            free = free_pages(path)
+
+    assert steps >= 2
+    assert path.stat().st_size < full / 2
+    assert free_pages(path) <= SHRINK_PAGES
+
+
+@pytest.mark.requirement("store:shrinks")
+def test_room_that_is_soon_needed_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=100)
+    with closing(a_store(path)) as store:
+        store.open("two")
+        store.prune([a_run(n).id for n in range(50)])
+        before = free_pages(path)
+
+        assert not store.shrink()
+        assert free_pages(path) == before > 0
+
+
+@pytest.mark.requirement("store:shrinks", "store:migrations")
+def test_a_database_that_could_not_shrink_can_after_its_next_start(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=2_000)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA auto_vacuum = NONE")
+        connection.execute("VACUUM")
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+        assert store.count(RunFilter()) == 2_000
+        store.prune([a_run(n).id for n in range(2_000)])
+        assert store.shrink()
+
+
 # -- a full disk ---------------------------------------------------------------------------------
 
 
@@ -154,32 +215,61 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.requirement("store:full-disk", "disk:noisy-worker")
-def test_on_a_disk_that_others_filled_what_ends_runs_can_still_be_written(small_disk: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+def test_on_a_disk_without_a_free_byte_what_ends_runs_can_still_be_written(
+    small_disk: Path,
+) -> None:
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     path = small_disk / "subagents.db"
-    with closing(SqliteStore(path, kept_free_bytes=KEPT_FREE_BYTES)) as store:
+    with closing(SqliteStore(path, held_bytes=HELD_BYTES)) as store:
         store.open("one")
-        reserve = small_disk / "subagents.db.reserve"
-        assert (reserve.stat().st_size, reserve.stat().st_mode & 0o777) == (512 * 1024, 0o600)
-        filler = small_disk / "filler"
-        with suppress(OSError), filler.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
-        assert filler.stat().st_size > 1024 * 1024
+        filler = fill(small_disk)
 
-        written = []
-        for number in range(15):
-            with suppress(StoreUnavailable):
-                store.commit(spawned(over(a_run(number), result="x" * 4_000)))
-                written.append(number)
+        for number in range(100):
+            store.commit(spawned(over(a_run(number), result="x" * 4_000)))
 
-        assert written[:8] == [*range(written[0], written[0] + 8)], "not in a row"
-        assert written[0] <= 1  # the one that found the disk full may be lost
         assert not store.has_room()
-        assert not reserve.exists()
+        for number in count(100):
+            try:
+                store.commit(spawned(over(a_run(number), result="x" * 4_000)))
+            except StoreUnavailable:  # in the end it is spent
+                break
         filler.unlink()
-        store.has_room()
-        assert reserve.exists()
+        assert store.has_room()
+
+
+@pytest.mark.requirement("store:full-disk", "disk:noisy-worker")
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_on_a_full_disk_it_opens_with_what_the_one_before_left(
+    small_disk: Path, *, is_killed: bool
+) -> None:
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    path = small_disk / "subagents.db"
+    leaves = "import os; os._exit(9)" if is_killed else "store.close()"
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from subagents.store.sqlite.sqlite_store import HELD_BYTES, SHRINK_PAGES, SqliteStore\n"
+        "store = SqliteStore(Path(sys.argv[1]), held_bytes=HELD_BYTES); store.open('one')\n"
+    )
+    subprocess.run([sys.executable, "-c", program + leaves, str(path)], check=is_killed is False)
+    filler = fill(small_disk)
+
+    with closing(SqliteStore(path, held_bytes=HELD_BYTES)) as store:
+        store.open("two")
+        store.commit(spawned(over(a_run(1), result="x" * 4_000)))
+        assert store.run(a_run(1).id) is not None
+    filler.unlink()
+
+
+def fill(disk: Path) -> Path:
+    """A file that has every byte there is."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1024 * 1024, 512):
+            with suppress(OSError):
+                while True:
+                    file.write(bytes(size))
+    assert os.statvfs(disk).f_bavail == 0
+    return filler
 
 
 @pytest.mark.requirement("store:full-disk")
@@ -207,3 +297,253 @@ def test_a_full_disk_refuses_commits_whole_until_there_is_room(small_disk: Path)
         store.commit(spawned(a_run(999)))
         assert store.run(a_run(999).id) is not None
         assert store.check() == []
+
+
+# -- one bad row ---------------------------------------------------------------------------------
+
+
+def change(path: Path, sql: str, *parameters: object) -> None:
+    """Behind the store's back, as a bad disk would."""
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(sql, parameters).rowcount == 1
+        connection.commit()
+
+
+@pytest.mark.requirement("store:set-aside")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE run SET state = CAST(replace(state, '1700', '1701') AS BLOB) WHERE number = 3",
+        "UPDATE run SET origin = x'7b7d' WHERE number = 3",
+        "UPDATE run SET phase = 'running' WHERE number = 3",
+        "UPDATE run SET label = CAST(x'6cff' AS TEXT) WHERE number = 3",
+        "UPDATE run SET is_over = 1 WHERE number = 3",
+        "UPDATE run SET archived_at_ms = 7 WHERE number = 3",
+        "UPDATE outbox SET effect = x'7b7d' WHERE run_id = 'r-0000000002'",
+        "UPDATE lease SET cursor = cursor + 1 WHERE run_id = 'r-0000000002'",
+        "UPDATE journal SET key = 'other' WHERE run_id = 'r-0000000002'",
+    ],
+)
+def test_a_run_with_a_row_that_changed_is_set_aside_and_the_others_are_as_before(
+    tmp_path: Path, sql: str
+) -> None:
+    path = tmp_path / "subagents.db"
+    runs = [a_run(n) for n in range(5)]
+    with closing(a_store(path)) as store:
+        store.open("one")
+        batch = spawned(*runs)
+        batch.journal = [entry(run, key="k") for run in runs]
+        batch.outbox = [
+            OutboxEntry(run_id=run.id, seq=1, index=0, effect=CleanUp(delete=False)) for run in runs
+        ]
+        batch.leases = {
+            run.id: Lease(run_id=run.id, attempt=1, owner="one", epoch=1, until_ms=9)
+            for run in runs
+        }
+        store.commit(batch)
+    change(path, sql)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.text_factory = bytes
+        before = connection.execute("SELECT * FROM run").fetchall()
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+        store.load_keys()
+        others = [run for run in runs if run.id != runs[2].id]
+
+        assert list(store.load_open()) == others
+        assert [run.id for run in store.runs(RunFilter(archived=True))] == [
+            run.id for run in reversed(others)
+        ]
+        assert store.count(RunFilter()) == 4
+        assert {each.run_id for each in store.load_outbox()} == {run.id for run in others}
+        assert {each.run_id for each in store.load_leases()} == {run.id for run in others}
+        assert {each.name for each in store.set_aside()} == {runs[2].id}
+        with pytest.raises(CorruptState, match=f"run {runs[2].id} is set aside: ") as refused:
+            store.run(runs[2].id)
+        assert refused.value.details == {"runId": runs[2].id}
+        assert store.check()[0].startswith(runs[2].id)
+        assert not store.prunable(10**15, 10)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.text_factory = bytes
+        assert connection.execute("SELECT * FROM run").fetchall() == before
+
+
+@pytest.mark.requirement("store:set-aside")
+def test_a_run_whose_row_goes_bad_under_a_daemon_is_left_out_of_full_pages(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    with closing(a_store(path)) as store:
+        store.open("one")
+        runs = [a_run(n) for n in range(5)]
+        store.commit(spawned(*runs))
+        change(path, "UPDATE run SET state = x'7b7d' WHERE number = 4")
+
+        assert [run.id for run in store.runs(RunFilter(limit=2))] == [runs[4].id, runs[2].id]
+        assert [each.name for each in store.set_aside()] == [runs[3].id]
+        change(path, "UPDATE run SET state = x'7b7d' WHERE number = 1")
+        with pytest.raises(CorruptState, match="is set aside"):
+            store.run(runs[0].id)
+
+
+@pytest.mark.requirement("store:set-aside")
+@pytest.mark.parametrize(
+    "change_of",
+    [
+        "text = 'r-0000000001 endet'",
+        "text = CAST(x'ff' AS TEXT)",
+        "session_key = 'agent:mbin:main'",
+        "consumed_at_ms = 7, consumed_by = 'somebody', read_checksum = 0",
+        "number = 77",
+    ],
+)
+def test_a_message_that_changed_is_not_handed_over_and_the_others_are(
+    tmp_path: Path, change_of: str
+) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=3)
+    change(path, f"UPDATE inbox SET {change_of} WHERE number = 2")  # noqa: S608
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+        ids = [announcement_id(a_run(n).id) for n in (0, 2)]
+
+        assert [row.message.id for row in store.inbox(ME, unconsumed=True)] == ids
+        assert list(store.unread(ME, 10)) == ids
+        assert store.unread_total() == 2
+        assert store.message(announcement_id(a_run(1).id)) is None
+        assert [each.run_id for each in store.set_aside()] == [a_run(1).id]
+        assert store.run(a_run(1).id) == a_run(1)
+        assert a_run(1).id not in store.prunable(10**15, 10)
+
+
+@pytest.mark.requirement("store:set-aside")
+def test_an_event_that_changed_is_left_out_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=3)
+    change(path, "UPDATE journal SET at_ms = at_ms + 1 WHERE number = 2")
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+
+        assert [each.number for each in store.feed(after=0)] == [1, 3]
+        assert list(store.journal(a_run(1).id)) == []
+        assert [each.name for each in store.set_aside()] == [f"{a_run(1).id}/1"]
+        assert len(store.load_open()) == 3
+
+
+@pytest.mark.requirement("store:set-aside")
+def test_an_idempotency_key_that_changed_is_known_again_from_its_run(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    run = a_run(1)
+    run = replace(run, spec=replace(run.spec, idempotency_key="once"))
+    with closing(a_store(path)) as store:
+        store.open("one")
+        batch = spawned(run)
+        batch.idempotency = [RememberedKey(ME, "once", run.id, run.times.created_at_ms, "{}")]
+        store.commit(batch)
+    change(path, "UPDATE idempotency SET key = 'onbe'")
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+        assert list(store.load_idempotency(0)) == [
+            # What was asked for under it is not known any more.
+            RememberedKey(ME, "once", run.id, run.times.created_at_ms, None)
+        ]
+
+
+@pytest.mark.requirement("store:set-aside")
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("UPDATE node SET epoch = 0", "its epoch"),
+        ("UPDATE outbox SET run_id = 'r-0000000003'", "work of a run that cannot be told"),
+    ],
+)
+def test_what_cannot_be_set_aside_alone_refuses_the_start(
+    tmp_path: Path, sql: str, said: str
+) -> None:
+    path = tmp_path / "subagents.db"
+    with closing(a_store(path)) as store:
+        store.open("one")
+        batch = spawned(a_run(1))
+        batch.outbox = [
+            OutboxEntry(run_id=a_run(1).id, seq=1, index=0, effect=CleanUp(delete=False))
+        ]
+        store.commit(batch)
+    change(path, sql)
+
+    with pytest.raises(CorruptState, match=said):
+        a_store(path).open("two")
+
+
+@pytest.mark.requirement("store:set-aside")
+def test_indexes_that_changed_are_made_again_from_the_rows(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=3)
+    with closing(sqlite3.connect(path)) as connection:
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'run_label'"
+        ).fetchone()
+    content = bytearray(path.read_bytes())
+    found = content.index(b"label1", (root - 1) * 4096)
+    assert found < root * 4096
+    content[found + 5] ^= 1
+    path.write_bytes(content)
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+
+        assert store.check() == []
+        assert [run.id for run in store.runs(RunFilter(label="label1"))] == [a_run(1).id]
+        assert not store.set_aside()
+
+
+@pytest.mark.requirement("store:set-aside")
+def test_rows_without_checksums_of_older_versions_are_believed(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    filled(path, runs=3)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE run SET origin_checksum = NULL, state_checksum = NULL")
+        connection.execute("UPDATE journal SET checksum = NULL")
+        connection.execute("UPDATE inbox SET checksum = NULL, place_checksum = NULL")
+        connection.commit()
+
+    with closing(a_store(path)) as store:
+        store.open("two")
+        assert len(store.load_open()) == len(store.feed(after=0)) == store.unread_total() == 3
+        assert store.check() == []
+
+
+@pytest.mark.requirement("store:set-aside")
+def test_erasing_a_run_passes_over_an_event_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "subagents.db"
+    run = a_run(1)
+    with closing(a_store(path)) as store:
+        store.open("one")
+        store.commit(spawned(run))
+        told = SteerRequested(at_ms=NOW_MS, message="a secret", by="me")
+        store.commit(Batch(runs={run.id: run}, journal=[entry(run, seq=2, event=told)]))
+        change(path, "UPDATE journal SET data = x'7b' WHERE seq = 2")
+
+        store.commit(Batch(runs={run.id: run}, erased={run.id}))
+
+        assert store.run(run.id) == run
+
+
+@pytest.mark.requirement("store:power-loss")
+def test_a_database_whose_making_was_cut_off_is_opened(tmp_path: Path) -> None:
+    path, left = tmp_path / "subagents.db", tmp_path / "left.db"
+    filled(path, runs=3)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("BEGIN")
+        connection.execute("UPDATE run SET origin = zeroblob(20000)")
+        connection.execute("UPDATE journal SET data = zeroblob(20000)")
+        for suffix in ("", "-journal"):
+            shutil.copy(f"{path}{suffix}", f"{left}{suffix}")
+        connection.execute("ROLLBACK")
+
+    with closing(a_store(left)) as store:
+        store.open("two")
+        assert len(store.load_open()) == 3

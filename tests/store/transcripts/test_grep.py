@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from msgspec import json
 
-from subagents.domain.run.worker_output import LINE_CHARS_MAX
+from subagents.domain.run.worker_output import LINE_CHARS_MAX, LineType
 from subagents.domain.transcript.transcript_query import GREP_CHARS_MAX
 from subagents.errors import UsageError
 from subagents.store.transcripts import grep
@@ -22,7 +22,8 @@ LARGEST = "[ab].{900}$"
 
 def rows(*texts: str) -> list[Row]:
     return [
-        Row(seq=seq, ts=seq, type="text", attempt=1, text=text) for seq, text in enumerate(texts, 1)
+        Row(seq=seq, ts=seq, type=LineType.TEXT, attempt=1, text=text)
+        for seq, text in enumerate(texts, 1)
     ]
 
 

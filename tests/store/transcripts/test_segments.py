@@ -107,3 +107,15 @@ def test_older_lines_are_looked_for_in_the_first_segment_that_is_left() -> None:
     left = [Segment(50, Path("a"), 9), Segment(90, Path("b"), 9)]
 
     assert segments.holding(left, 3).first == 50
+
+
+@pytest.mark.requirement("transcript:segments")
+@pytest.mark.parametrize(
+    "bad",
+    [b'[3,30,"of-next-year",1,"x"]', b'[3,30,"text",1,"\xff"]', b"[" * 10_000],
+    ids=["type", "no-text", "deep"],
+)
+def test_a_line_that_cannot_be_read_is_left_out_and_the_others_are_there(bad: bytes) -> None:
+    data = records([1, 2]) + bad + b"\n" + records([4])
+
+    assert [row.seq for row in segments.rows_of(data)] == [1, 2, 4]

@@ -1,5 +1,6 @@
 """Transcripts on a real disk: nothing is lost, nothing comes twice, and they stay bounded."""
 
+import errno
 import itertools
 import json
 import os
@@ -107,6 +108,26 @@ def test_a_forgotten_transcript_is_gone_and_can_be_begun_again(
     assert list(tmp_path.iterdir()) == []
     fill(log, 3)
     assert numbers(everything(log)) == [1, 2, 3]
+
+
+@pytest.mark.requirement("transcript:forget")
+def test_a_deletion_that_could_not_be_synced_is_synced_when_it_is_repeated(
+    log: TranscriptFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(log, 1)
+    synced = []
+
+    def fsync(file: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{file}"))  # noqa: PTH115 - of a descriptor
+        if len(synced) == 1:
+            raise OSError(errno.EIO, "the disk fails")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="the disk fails"):
+        log.forget(RUN)
+    log.forget(RUN)
+
+    assert synced == [str(tmp_path)] * 2
 
 
 @pytest.mark.requirement("transcript:kept")
@@ -443,7 +464,8 @@ def test_what_was_appended_is_synced_with_its_directories(
     monkeypatch.setattr(os, "fsync", fsync)
     log.sync(RUN)
     assert set(map(str, files(tmp_path / "transcripts"))) <= set(synced)
-    assert {str(tmp_path / "transcripts"), str(tmp_path / "transcripts" / RUN)} <= set(synced)
+    folder = tmp_path / "transcripts"
+    assert {str(tmp_path), str(folder), str(folder / RUN)} <= set(synced)
 
     synced.clear()
     log.sync(RUN)
@@ -451,3 +473,7 @@ def test_what_was_appended_is_synced_with_its_directories(
     fill(log, 101, bytes_max=8000)
     log.sync(RUN)
     assert str(files(tmp_path / "transcripts")[-1]) in synced
+
+    synced.clear()
+    log.forget(RUN)
+    assert synced == [str(tmp_path / "transcripts")], "or it would come back with the power"

@@ -12,11 +12,11 @@ from subagents.config.layers import Config
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import LABEL_CHARS_MAX, RunSpec
-from subagents.domain.run.values import replace
+from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.digest import digest, shortened
 from subagents.domain.transcript.transcript_query import Line, LogQuery
-from subagents.errors import SubagentsError
+from subagents.errors import IdempotencyConflict, SubagentsError
 from subagents.text import fence, one_line
 
 PAGE_LINES: Final = 2_000
@@ -163,14 +163,17 @@ async def _written(
             # Who may be asked for summaries is the operator's word, whoever looks at a log.
             is_operator=True,
         )
+        written_id = receipt.run.id
+    except IdempotencyConflict as known:
+        # The log has not grown. Only times in the task differ, or the agent.
+        written_id = RunId(str(known.details["runId"]))
     except SubagentsError as error:
         return structs.replace(found, note=f"{agent_id} could not be asked: {error.message}")
-    written = receipt.run
     waited = await engine.wait(
-        [written.id], session=caller.session, timeout_s=WAIT_S, reader=caller.reader
+        [written_id], session=caller.session, timeout_s=WAIT_S, reader=caller.reader
     )
     await engine.acknowledge(waited.offered, reader=caller.reader)
-    written = await services.queries.run(written.id)
+    written = await services.queries.run(written_id)
     if written.outcome is None:
         note = f"{agent_id} has not answered within {WAIT_S} s"
     elif written.outcome.status is not Status.OK or not (written.result or "").strip():

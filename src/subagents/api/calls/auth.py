@@ -6,13 +6,16 @@ socket the operating system has let in only the user who owns the daemon: a top-
 in a header tells callers apart, it does not keep them out.
 """
 
+import errno
+import os
 import re
+import select
 import socket
 import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -22,9 +25,9 @@ from subagents.api.calls.refusals import Refusal, is_refusal
 from subagents.api.calls.services import Services, services_of
 from subagents.domain.redaction.redact import redact
 from subagents.domain.run.access import AccessLevel, Ceiling
-from subagents.domain.run.values import AttemptId, RunId, SessionKey
+from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import SubagentsError, Unauthorized, Unavailable, UsageError
-from subagents.ports import TOKEN_VARIABLE
+from subagents.ports import TOKEN_VARIABLE, Origin
 
 DEFAULT_SESSION: Final = "agent:main:main"
 SESSION: Final = re.compile(r"agent:[a-z0-9][a-z0-9_-]{0,63}:[!-~]{1,200}")
@@ -34,6 +37,7 @@ CONNECTION: Final = "connection"
 """Under this name a request's state holds its ``Connection``."""
 MCP_PATH: Final = "/mcp"
 TEXT_CHARS_MAX: Final = 400
+_SO_PEERPIDFD: Final = 77
 _PEER: Final = struct.Struct("3i")
 """``struct ucred``: pid, uid, gid."""
 
@@ -46,17 +50,33 @@ class Connection:
     """``pid 4711`` on the Unix socket, ``127.0.0.1:40112`` on TCP."""
     pid: int | None = None
     """Of the process that connected, where the system says so."""
+    end: socket.socket | None = None
+    """Ours of the Unix socket, where ``pid`` is known."""
     is_operator: bool = False
     """On TCP: this request came with the operator's token."""
-    _attempt: AttemptId | None = None
+    _origin: Origin | None = None
     _has_looked: bool = False
 
-    def attempt(self, attempt_of: Callable[[int], AttemptId | None]) -> AttemptId | None:
-        """The attempt whose worker is at the other end; looked up once."""
+    def origin(self, origin_of: Callable[[int], Origin | None]) -> Origin | None:
+        """The attempt whose worker is at the other end; looked up once.
+
+        Raises:
+            OSError: It cannot be known: whoever connected is gone, or we could not look.
+        """
         if not self._has_looked and self.pid is not None:
-            self._attempt = attempt_of(self.pid)
+            self._origin = origin_of(self.pid)
+            # Only of a process that is still there it is sure that the id was not another one's.
+            if self._origin is None and self.end is not None and _has_ended(self.end):
+                raise ProcessLookupError(errno.ESRCH, f"process {self.pid} has ended")
             self._has_looked = True
-        return self._attempt
+        return self._origin
+
+    @classmethod
+    def on(cls, end: socket.socket) -> Self:
+        """Of a client of the Unix socket."""
+        # 0: it lives in another pid namespace.
+        pid = _peer(end)[0] or None if sys.platform == "linux" else None
+        return cls("") if pid is None else cls(f"pid {pid}", pid, end)
 
 
 NOWHERE: Final = Connection("")
@@ -241,20 +261,21 @@ def refuse_worker_without_token(
             hint=hint,
             details={"runId": services.queries.run_of(session)},
         )
-    if not services.queries.open_runs:
-        return
     try:
-        attempt = connection.attempt(services.attempt_of)
+        origin = connection.origin(services.origin_of)
     except OSError as error:
         raise Unavailable(f"cannot look who calls: {error}", hint="call again") from error
-    if attempt is None:
+    if origin is None:
         return
-    run = services.queries.open_run(RunId(attempt.rpartition("#")[0]))
-    if run is not None and not run.is_settled:
+    run_id = RunId(origin.attempt_id.rpartition("#")[0])
+    run = services.queries.open_run(run_id)
+    # What a worker leaves behind is no person's before it is ended; a variable proves less.
+    if origin.is_certain or (run is not None and not run.is_settled):
         raise Unauthorized(
-            f"process {connection.pid} belongs to the worker {attempt}, and the call has no token",
+            f"process {connection.pid} belongs to the worker {origin.attempt_id}, and the call has"
+            " no token",
             hint=hint,
-            details={"runId": run.id},
+            details={"runId": run_id},
         )
 
 
@@ -271,10 +292,19 @@ def peer_uid(connection: socket.socket) -> int | None:
     return None if sys.platform != "linux" else _peer(connection)[1]
 
 
-def peer_pid(connection: socket.socket) -> int | None:
-    """The process that connected, None where the system does not say."""
-    # 0: it lives in another pid namespace.
-    return None if sys.platform != "linux" else _peer(connection)[0] or None
+def _has_ended(connection: socket.socket) -> bool:
+    """Whether the process that connected is gone; False where the kernel does not say."""
+    try:
+        descriptor = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
+    except OSError as error:
+        # Some have none to give of a process that is gone; before Linux 6.5 there is no such thing.
+        return error.errno in {errno.ESRCH, errno.EINVAL}
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(0))
+    finally:
+        os.close(descriptor)
 
 
 def _peer(connection: socket.socket) -> tuple[int, int, int]:

@@ -153,7 +153,7 @@ def _tail(file: Path) -> list[Refusal]:
     for line in lines[1:] if start else lines:
         try:
             found.append(msgspec.json.decode(line, type=Refusal))
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # Empty after the last newline, or torn by a full disk.
             continue
     return found

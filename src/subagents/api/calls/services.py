@@ -19,13 +19,13 @@ from subagents.domain.rules.parameter_checks import check_task
 from subagents.domain.rules.provider_limits import Gate, refusal_text
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Run
-from subagents.domain.run.values import AttemptId, SessionKey
+from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.records.counters import Histogram
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.sessions import Sent
 from subagents.errors import ConfigError
-from subagents.ports import Exporter, OffLoop
+from subagents.ports import Exporter, OffLoop, Origin
 
 LAGS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 DAY_MS: Final = 24 * 3_600_000
@@ -44,7 +44,7 @@ class DaemonInfo:
     """Where it answers over TCP, if it does."""
 
 
-def _no_attempt(_pid: int) -> AttemptId | None:
+def _no_origin(_pid: int) -> Origin | None:
     return None
 
 
@@ -68,8 +68,10 @@ class Services:
     """``(attempt id, pid)`` of every marked process that no open run owns."""
     off_loop: OffLoop
     refusals: Refusals
-    attempt_of: Callable[[int], AttemptId | None] = _no_attempt
+    origin_of: Callable[[int], Origin | None] = _no_origin
     """The attempt of this home that the process of that id belongs to; microseconds."""
+    containment: Callable[[], str] = str
+    """How workers' processes are kept together, in words; blocking."""
     user: UserConfig | None = None
     """The user's configuration, which outlives its errors; None = it cannot change."""
     exporter: Exporter | None = None

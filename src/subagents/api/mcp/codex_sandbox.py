@@ -45,7 +45,7 @@ def ceiling_of(meta: Mapping[str, object] | None, *, cwd: str | None) -> Ceiling
     return Ceiling(
         level=level,
         source=f"Codex in its sandbox{name}" if not is_full else "Codex without a sandbox",
-        network=is_full or _at(profile, "network") in {"enabled", "full", "unrestricted"},
+        network=is_full or _at(profile, "network") in ("enabled", "full", "unrestricted"),
         below=(_place(_at(state, "sandboxCwd")) or cwd) if level is AccessLevel.WRITE else None,
     )
 
@@ -64,7 +64,10 @@ def _place(uri: object) -> str | None:
     """A path, or the path of a ``file:`` address."""
     if not isinstance(uri, str) or not uri:
         return None
-    return unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
+    try:
+        return unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
+    except ValueError:  # half an IPv6 address, for example
+        return None
 
 
 def _at(value: object, name: str) -> object:

@@ -1,6 +1,7 @@
 """The daemon itself: health, version, configuration, sweep, diagnostics, shutdown."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from subagents.api.wire.daemon_answers import (
     RecentRefusals,
     RecoveredRun,
     Refusal,
+    SetAsideRow,
     SharedBudget,
     Stopping,
     SweepResult,
@@ -34,7 +36,8 @@ from subagents.api.wire.parameters import word
 from subagents.api.wire.wire_struct import iso_or_none
 from subagents.domain.rules.budgets import shared_caps
 from subagents.domain.rules.parameter_checks import check_path
-from subagents.errors import UsageError
+from subagents.errors import SubagentsError, UsageError
+from subagents.ports import SetAside
 from subagents.text import iso
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
@@ -61,6 +64,9 @@ async def readyz(request: Request) -> Response:
 async def version(request: Request) -> Response:
     """GET /version."""
     services = services_of(request)
+    aside: Sequence[SetAside] = ()
+    with contextlib.suppress(SubagentsError):
+        aside = await services.queries.set_aside()
     return answer(
         DaemonVersion(
             version=services.info.version,
@@ -69,6 +75,7 @@ async def version(request: Request) -> Response:
             started_at=iso(services.info.started_at_ms),
             database=str(services.paths.database),
             degraded=services.refusing,
+            set_aside=[each.name for each in aside],
         )
     )
 
@@ -136,6 +143,7 @@ async def diagnostics(request: Request) -> Response:
                 RecoveredRun(run_id=each.run_id, phase=each.phase, decision=each.decision)
                 for each in services.engine.recoveries
             ],
+            set_aside=[_set_aside(each) for each in await services.queries.set_aside()],
             database=DatabaseState(
                 path=str(services.paths.database), bytes=size, problems=list(problems)
             ),
@@ -148,10 +156,15 @@ async def diagnostics(request: Request) -> Response:
             attempts_dir=str(services.paths.attempts_dir),
             degraded=services.refusing,
             orphans=[_orphan(*each) for each in await services.orphans()],
+            containment=await services.off_loop(services.containment),
             refusals=await _refusals(services),
             budgets=_budgets(services),
         )
     )
+
+
+def _set_aside(found: SetAside) -> SetAsideRow:
+    return SetAsideRow(name=found.name, run_id=found.run_id, reason=found.reason)
 
 
 def _budgets(services: Services) -> list[SharedBudget]:

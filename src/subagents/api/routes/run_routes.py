@@ -59,6 +59,7 @@ LIST: Final = (
     number("limit", "At most so many.", low=1, high=LIST_LIMIT_MAX, default=LIST_LIMIT),
     number("offset", "So many of the newest are left out.", high=OFFSET_MAX, default=0),
 )
+TREE: Final = (flag("archived", "Archived runs, too."),)
 RESULT_TEXT: Final = (
     number("offset", "From this byte on.", high=RESULT_OFFSET_MAX, default=0),
     number("limit", "At most this many bytes.", low=1, high=RESULT_OFFSET_MAX, default=None),
@@ -89,15 +90,22 @@ async def list_runs(request: Request) -> Response:
     )
     if "tree" in query:
         root = await find_run(services, query["tree"], caller)
-        matching = [run for run in _flat(await services.queries.tree(root.id)) if _fits(run, where)]
-        found, total = matching[offset : offset + limit], len(matching)
+        fitting = [run for run in _flat(await services.queries.tree(root.id)) if _fits(run, where)]
+        seen = [run for run in fitting if where.archived or run.times.archived_at_ms is None]
+        found, total = seen[offset : offset + limit], len(seen)
+        hidden = len(fitting) - total
     else:
         if not caller.is_operator:
             where = replace(where, requester=services.queries.inbox_of(caller.session))
         found, total = list(await services.queries.runs(where)), await services.queries.count(where)
+        hidden = await services.queries.hidden(where, total)
     now_ms = services.now_ms()
     rows = [run_building.row(run, now_ms, lane=services.lane_of(run)) for run in found]
-    return answer(RunPage(runs=rows, total=total, limit=limit, offset=offset))
+    aside = [each.name for each in await services.queries.set_aside()]
+    page = RunPage(
+        runs=rows, total=total, limit=limit, offset=offset, hidden=hidden, set_aside=aside
+    )
+    return answer(page)
 
 
 def _phases(text: str | None) -> tuple[Phase, ...] | None:
@@ -121,7 +129,6 @@ def _fits(run: Run, where: RunFilter) -> bool:
         and (where.phases is None or run.phase in where.phases)
         and (where.label is None or run.resolved.label == where.label)
         and (where.agent_id is None or run.resolved.agent_id == where.agent_id)
-        and (where.archived or run.times.archived_at_ms is None)
     )
 
 
@@ -180,11 +187,14 @@ async def roots(request: Request) -> Response:
     """GET /v1/tree: the trees of the caller's session."""
     services, caller = services_of(request), Caller.of(request)
     inbox = services.queries.inbox_of(caller.session)
-    found = await services.queries.roots(inbox)
-    total = await services.queries.count(RunFilter(requester=inbox))
+    where = RunFilter(requester=inbox, archived=flag_in(query_of(request, TREE), "archived"))
+    found = await services.queries.roots(where)
+    total = await services.queries.count(where)
+    hidden = await services.queries.hidden(where, total)
     now_ms = services.now_ms()
     trees = [run_building.tree(each, now_ms) for each in found]
-    return answer(RunForest(roots=trees, left_out=max(total - len(trees), 0)))
+    left_out = max(total - len(trees), 0)
+    return answer(RunForest(roots=trees, left_out=left_out, hidden=hidden))
 
 
 async def timeline(request: Request) -> Response:

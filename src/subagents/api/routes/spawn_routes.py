@@ -21,6 +21,7 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.run_answers import PlanReceipt
 from subagents.config.layers import Config
 from subagents.domain.rules.parameter_checks import check_name
+from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX, Budget, RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import Forbidden, UsageError
@@ -45,6 +46,7 @@ async def spawn(request: Request) -> Response:
             cwd=_cwd_of(body.cwd, [spec]),
             is_operator=caller.is_operator,
             ceiling=caller.ceiling,
+            environment=_environment_of(caller, body.environment),
         )
     warnings = (*receipt.warnings, *config.ignored)
     found = run_building.receipt(receipt.run, warnings=warnings, repeated=receipt.repeated)
@@ -65,6 +67,7 @@ async def spawn_plan(request: Request) -> Response:
             is_operator=caller.is_operator,
             ceiling=caller.ceiling,
             plan=_plan_budget(body.budget),
+            environment=_environment_of(caller, body.environment),
         )
     found = [
         run_building.receipt(
@@ -79,6 +82,23 @@ def _plan_budget(limit: wire.PlanLimit | None) -> Budget | None:
     if limit is None or limit == wire.PlanLimit():
         return None
     return Budget(max_tokens=limit.max_tokens, max_cost_usd=limit.max_cost_usd)
+
+
+def _environment_of(caller: Caller, brought: CallerEnvironment) -> CallerEnvironment | None:
+    """What the operator brings for their workers.
+
+    Raises:
+        Forbidden: An agent tried to: a PATH of its own would be other programs under our rules.
+    """
+    if not brought.names:
+        return None
+    if not caller.is_operator:
+        raise Forbidden(
+            "variables for workers (environment, --env) are taken from the operator only",
+            guardrail="environment",
+            hint="leave them out, or ask the user to set agents.<id>.env",
+        )
+    return brought
 
 
 def _with_default(

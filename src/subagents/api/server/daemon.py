@@ -23,7 +23,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from subagents.api.calls.auth import CONNECTION, Connection, peer_pid, peer_uid
+from subagents.api.calls.auth import CONNECTION, Connection, peer_uid
 from subagents.api.calls.services import DaemonInfo, Services
 from subagents.api.mcp.mcp_endpoint import McpEndpoint
 from subagents.api.server.app import create_app
@@ -44,6 +44,8 @@ LOG_BYTES_MAX: Final = 10 * 1024 * 1024
 STOP_S: Final = 5
 """Calls under way at a stop may take so long to end; then they are cut off."""
 KEEP_ALIVE_S: Final = 5
+HOLDER_BYTES: Final = 32
+"""Of the lock's file, which names the holder."""
 LOOK_S: Final = 1.0
 """So often the socket files are looked for: one ``lstat`` each."""
 ANSWER_S: Final = 1.0
@@ -277,9 +279,7 @@ class SameUserProtocol(WatchedProtocol):
             self._is_refused = True
             transport.abort()
             return
-        pid = peer_pid(connection)
-        end = Connection("" if pid is None else f"pid {pid}", pid)
-        self.app_state = {**self.app_state, CONNECTION: end}
+        self.app_state = {**self.app_state, CONNECTION: Connection.on(connection)}
         super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -302,9 +302,9 @@ def hold_lock(paths: Paths) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            pid = lock.read(32).strip() or "unknown"
+            pid = lock.read(HOLDER_BYTES).strip() or "unknown"
             raise _already_running(pid, paths.socket) from error
-        _write(lock, f"{os.getpid()}\n")
+        _write(lock, str(os.getpid()))
         try:
             yield
         finally:
@@ -313,10 +313,9 @@ def hold_lock(paths: Paths) -> Iterator[None]:
 
 
 def _write(file: IO[str], text: str) -> None:
-    file.seek(0)
-    file.truncate()
-    file.write(text)
-    file.flush()
+    # Over what is there, and never shorter: a full disk takes that, too. The lock needs no name.
+    with contextlib.suppress(OSError):
+        os.pwrite(file.fileno(), f"{text:<{HOLDER_BYTES - 1}}\n".encode("ascii"), 0)
 
 
 def _already_running(pid: str, path: Path) -> AlreadyRunning:

@@ -99,7 +99,8 @@ class BoundedFile(logging.Handler):
             self.handleError(record)
 
     def close(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # lines that no disk took
+            self._file.close()
         super().close()
 
     def _rotate_if_large(self) -> None:

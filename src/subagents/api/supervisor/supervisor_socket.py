@@ -17,7 +17,6 @@ from subagents.api.calls.auth import (
     Caller,
     Connection,
     note_refusal,
-    peer_pid,
     peer_uid,
     refuse_worker_without_token,
     run_concerned,
@@ -95,9 +94,7 @@ class SupervisorServer:
         if uid is not None and uid != os.getuid():
             log.warning("refused a supervisor of user %s", uid)
             return
-        pid = peer_pid(end)
-        connection = Connection("" if pid is None else f"pid {pid}", pid)
-        conversation = Conversation(self._services, connection, writer)
+        conversation = Conversation(self._services, Connection.on(end), writer)
         with contextlib.suppress(ConnectionError):
             if len(self._talking) > SUPERVISORS_MAX:
                 full = RateLimited(f"at most {SUPERVISORS_MAX} supervisors at once")

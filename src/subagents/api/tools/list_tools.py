@@ -160,9 +160,9 @@ async def tree(call: Call) -> Answer:
     asked = decoded(call, TreeArguments)
     services = call.services
     if asked.root is None:
-        inbox = services.queries.inbox_of(call.caller.session)
-        roots = await services.queries.roots(inbox)
-        older = max(await services.queries.count(RunFilter(requester=inbox)) - len(roots), 0)
+        where = RunFilter(requester=services.queries.inbox_of(call.caller.session))
+        roots = await services.queries.roots(where)
+        older = max(await services.queries.count(where) - len(roots), 0)
     else:
         run = await find_run(services, asked.root, call.caller)
         roots, older = (await services.queries.tree(run.id, most=TREE_NODES_MAX),), 0

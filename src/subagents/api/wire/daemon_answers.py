@@ -34,6 +34,8 @@ class DaemonVersion(WireStruct, frozen=True, kw_only=True):
     """Its file."""
     degraded: str | None = None
     """Why new runs are not accepted; null = they are."""
+    set_aside: list[str] = []
+    """Runs, messages and events that are damaged and left out; `doctor` says why."""
 
 
 class ConfigValue(WireStruct, frozen=True, kw_only=True):
@@ -89,6 +91,17 @@ class RecoveredRun(WireStruct, frozen=True, kw_only=True):
     """In which it was found."""
     decision: str = ""
     """What was done."""
+
+
+class SetAsideRow(WireStruct, frozen=True, kw_only=True):
+    """Something stored that is damaged, left out everywhere and never changed."""
+
+    name: str = ""
+    """A run's or message's id, or `<run id>/<seq>` of an event."""
+    run_id: str = ""
+    """Whose it is."""
+    reason: str = ""
+    """What is wrong with it."""
 
 
 class DatabaseState(WireStruct, frozen=True, kw_only=True):
@@ -190,6 +203,8 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """Workers at work."""
     recoveries: list[RecoveredRun] = []
     """What was decided about runs when it started."""
+    set_aside: list[SetAsideRow] = []
+    """What it leaves out because it is damaged."""
     database: DatabaseState = DatabaseState()
     """Its size and problems."""
     disk: DiskState = DiskState()
@@ -210,6 +225,8 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """Why new runs are not accepted; null = they are."""
     orphans: list[Orphan] = []
     """Processes that nobody waits for."""
+    containment: str = ""
+    """How workers' processes are kept together, in words."""
     refusals: RecentRefusals = RecentRefusals()
     """Who was turned away."""
     budgets: list[SharedBudget] = []

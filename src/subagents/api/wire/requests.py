@@ -21,6 +21,7 @@ from subagents.api.wire.decoding import (
     texts_in,
 )
 from subagents.domain.rules.parameter_checks import check_path, check_spec
+from subagents.domain.run.caller_environment import CallerEnvironment, require_usable
 from subagents.domain.run.parameter import parameters, words
 from subagents.domain.run.run import (
     Decision,
@@ -92,6 +93,8 @@ class SpawnBody(Body, frozen=True):
     """For a spec that names no agent, where the configuration has no default either."""
     config_env: dict[str, str] = {}
     overrides: dict[str, object] = {}
+    environment: CallerEnvironment = CallerEnvironment()
+    """Variables for its workers; taken from the operator only."""
 
 
 class PlanLimit(Body, frozen=True):
@@ -110,6 +113,8 @@ class PlanBody(Body, frozen=True):
     """As for one run."""
     config_env: dict[str, str] = {}
     overrides: dict[str, object] = {}
+    environment: CallerEnvironment = CallerEnvironment()
+    """As for one run."""
 
 
 class CancelBody(Body, frozen=True):
@@ -226,6 +231,7 @@ def parse_spawn(body: bytes) -> SpawnBody:
         raise UsageError("spec is required: the spawn parameters", details={"field": "spec"})
     rest = decode({**raw, "spec": {"task": "-"}}, SpawnBody)
     _check_surroundings(rest.cwd, rest.config_env, rest.overrides)
+    require_usable(rest.environment)
     return msgspec.structs.replace(rest, spec=spec)
 
 
@@ -248,6 +254,7 @@ def parse_plan(body: bytes) -> PlanBody:
     parsed = tuple(parse_spec(each, at=f"specs[{i}].") for i, each in enumerate(specs))
     rest = decode({**raw, "specs": []}, PlanBody)
     _check_surroundings(rest.cwd, rest.config_env, rest.overrides)
+    require_usable(rest.environment)
     return msgspec.structs.replace(rest, specs=parsed)
 
 

@@ -260,6 +260,10 @@ class RunPage(WireStruct, frozen=True, kw_only=True):
     """As asked for."""
     offset: int = 0
     """So many newer ones were left out."""
+    hidden: int = 0
+    """So many more fit that are archived: `archived=1` shows them."""
+    set_aside: list[str] = []
+    """Runs, messages and events that are damaged and left out; `doctor` says why."""
 
 
 class Attempt(WireStruct, frozen=True, kw_only=True):
@@ -562,6 +566,8 @@ class RunForest(WireStruct, frozen=True, kw_only=True):
     """The newest 50 runs that no other run spawned, oldest first."""
     left_out: int = 0
     """So many older ones there are."""
+    hidden: int = 0
+    """So many more are archived: `archived=1` shows them."""
 
 
 class StoredResult(Standing, frozen=True, kw_only=True):

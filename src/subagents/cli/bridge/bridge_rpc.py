@@ -70,7 +70,7 @@ class Call:
 
     @property
     def waits(self) -> bool:
-        return self.method == "tools/call" and self.params.get("name") in WAITING_TOOLS
+        return self.method == "tools/call" and _text(self.params, "name") in WAITING_TOOLS
 
     def headers(self, agreed_version: str | None) -> dict[str, str]:
         """What the protocol repeats of the body in headers.
@@ -102,9 +102,14 @@ def may_repeat(method: str, params: Mapping[str, Any]) -> bool:
         return True
     if params.get("name") == "subagents":
         arguments = params.get("arguments")
-        action = arguments.get("action") if isinstance(arguments, dict) else None
-        return action in REPEATABLE_ACTIONS
-    return params.get("name") in REPEATABLE_TOOLS
+        return isinstance(arguments, dict) and _text(arguments, "action") in REPEATABLE_ACTIONS
+    return _text(params, "name") in REPEATABLE_TOOLS
+
+
+def _text(form: Mapping[str, Any], name: str) -> str:
+    """A client may put anything there, also what is no key of a set."""
+    found = form.get(name)
+    return found if isinstance(found, str) else ""
 
 
 def header_value(text: str) -> str:

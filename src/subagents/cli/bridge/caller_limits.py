@@ -204,7 +204,8 @@ def _rules(environ: Mapping[str, str]) -> list[str]:
         except OSError:
             continue
         allowed = permissions.get("allow") if isinstance(permissions, dict) else None
-        found += [rule for rule in allowed or () if isinstance(rule, str)]
+        if isinstance(allowed, list):
+            found += [rule for rule in allowed if isinstance(rule, str)]
     return found
 
 

@@ -98,7 +98,7 @@ class AgentProgram:
         """
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         for name in self.path:
             found = found.get(name) if isinstance(found, dict) else None

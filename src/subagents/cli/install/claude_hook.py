@@ -177,7 +177,7 @@ def _given() -> Given:
         return Given()
     try:
         return msgspec.json.decode(sys.stdin.buffer.read(INPUT_BYTES_MAX), type=Given)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Given()
 
 

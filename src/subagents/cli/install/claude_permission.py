@@ -43,7 +43,7 @@ def with_rule(text: str, file: Path, *, is_allowed: bool) -> str:
             return text
         left = [each for each in allowed if each != RULE]
         allowed = [*left, RULE] if is_allowed else left
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ConfigError(
             f"{file} is written in a form not known here; nothing was changed",
             hint=f"add {RULE!r} to permissions.allow in it by hand, or start Claude Code with"
@@ -61,7 +61,9 @@ def with_rule(text: str, file: Path, *, is_allowed: bool) -> str:
 
 def _spelled(document: object, *, like: str) -> str:
     for indent in _INDENTS:
-        if like.strip() == json.dumps(json.loads(like or "{}"), indent=indent, ensure_ascii=False):
+        if like.strip() == json.dumps(
+            json.loads(like.strip() or "{}"), indent=indent, ensure_ascii=False
+        ):
             break
     else:
         indent = _INDENTS[0]

@@ -18,6 +18,8 @@ from subagents.errors import UsageError
 
 KEYS: Final = frozenset({"runs", "budget"})
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+YAML_VALUES_MAX: Final = 1_000_000
+"""With those that aliases repeat: a few hundred bytes of aliases to aliases are billions."""
 
 
 class Plan(NamedTuple):
@@ -106,13 +108,33 @@ def _parse(file: Path, text: str) -> object:
 
 def _yaml(file: Path, text: str) -> object:
     from ruamel.yaml import YAML  # noqa: PLC0415  only for those who write YAML
-    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
     try:
         loaded: object = YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ValueError, RecursionError) as error:
+    except Exception as error:  # its parser trips over odd documents in many ways
         raise UsageError(f"{file}: {' '.join(str(error).split())}") from error
+    try:
+        values = _values_in(loaded, {})
+    except RecursionError as error:
+        raise UsageError(f"{file}: nested too deeply, or an alias stands for itself") from error
+    if values > YAML_VALUES_MAX:
+        raise UsageError(f"{file}: aliases make more than {YAML_VALUES_MAX:,} values of it")
     return loaded
+
+
+def _values_in(value: object, known: dict[int, int]) -> int:
+    """How many values it is when aliases are written out; ``known`` by identity.
+
+    Raises:
+        RecursionError: It contains itself, or is nested too deeply.
+    """
+    if not isinstance(value, (dict, list, set, tuple)):
+        return 1
+    found = known.get(id(value))
+    if found is None:
+        inside = [*value, *value.values()] if isinstance(value, dict) else value
+        found = known[id(value)] = 1 + sum(_values_in(each, known) for each in inside)
+    return found
 
 
 def _spec(content: object, where: str) -> RunSpec:

@@ -14,14 +14,17 @@ from subagents.cli import long_results, output
 from subagents.cli.connection import connect, place, warn_of_version
 from subagents.cli.flags import Json
 from subagents.cli.runs import follow
+from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
 from subagents.client.client import Client, Document
+from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from subagents.text import one_line
 
 DEFAULT_AGENT: Final = "command"
+NEW_FIELDS: Final = ("defaultAgent", "environment")
 Named = Callable[[RunSpec], RunSpec]
 
 Task = Annotated[
@@ -37,6 +40,8 @@ NO_FLAGS: Final = SpawnFlags()
 def run(
     *task: Task,
     flags: Flags = NO_FLAGS,
+    env: Env = (),
+    env_file: EnvFile = (),
     detach: Annotated[
         bool, Parameter(name=["--detach", "-d"], help="Do not wait for the run, as `spawn`.")
     ] = False,
@@ -53,18 +58,24 @@ def run(
         subagents run --agent command -- python3 -c 'print(6 * 7)'
     """
     if detach:
-        return spawn(*task, flags=flags, json=json)
-    spec = to_spec(task, flags)
+        return spawn(*task, flags=flags, env=env, env_file=env_file, json=json)
+    spec, brought = to_spec(task, flags), environment(env, env_file)
     started = time.monotonic()
     with connect(starts=True) as client:
-        receipt = _spawn(client, spec)
+        receipt = _spawn(client, spec, brought)
     accepted = read(receipt, SpawnReceipt)
     # The live tree shows the run; a log of plain lines needs its id before the end.
     _say_accepted([accepted], is_brief=follow.can_draw())
     return wait_and_print([accepted], started=started, json=json)
 
 
-def spawn(*task: Task, flags: Flags = NO_FLAGS, json: Json = False) -> int:
+def spawn(
+    *task: Task,
+    flags: Flags = NO_FLAGS,
+    env: Env = (),
+    env_file: EnvFile = (),
+    json: Json = False,
+) -> int:
     """Start a run and print its id. Its result is delivered to your inbox.
 
     For example:
@@ -73,9 +84,9 @@ def spawn(*task: Task, flags: Flags = NO_FLAGS, json: Json = False) -> int:
 
         subagents spawn 'cat tests.log' --after tests --include-result
     """
-    spec = to_spec(task, flags)
+    spec, brought = to_spec(task, flags), environment(env, env_file)
     with connect(starts=True) as client:
-        receipt = _spawn(client, spec)
+        receipt = _spawn(client, spec, brought)
     if json:
         output.document(receipt)
         return EXIT_OK
@@ -90,6 +101,8 @@ def spawn(*task: Task, flags: Flags = NO_FLAGS, json: Json = False) -> int:
 def plan(
     file: Annotated[Path, Parameter(help="A .toml, .yaml or .json file with `runs`.")],
     *,
+    env: Env = (),
+    env_file: EnvFile = (),
     detach: Annotated[bool, Parameter(name=["--detach", "-d"], help="Do not wait.")] = False,
     json: Json = False,
 ) -> int:
@@ -106,12 +119,14 @@ def plan(
     """
     from subagents.cli.runs.plan_file import read_plan  # noqa: PLC0415  only for this command
 
-    planned = read_plan(file)
+    planned, brought = read_plan(file), environment(env, env_file)
     limit = {} if planned.budget is None else {"budget": planned.budget}
     started = time.monotonic()
     with connect(starts=True) as client:
         specs = planned.specs
-        answer = _submit(client, "/v1/plans", lambda to: {"specs": [*map(to, specs)], **limit})
+        answer = _submit(
+            client, "/v1/plans", lambda to: {"specs": [*map(to, specs)], **limit}, brought
+        )
     accepted = read(answer, PlanReceipt).receipts
     if not detach:
         _say_accepted(accepted, is_brief=follow.can_draw())
@@ -126,19 +141,24 @@ def plan(
     return EXIT_OK
 
 
-def _spawn(client: Client, spec: RunSpec) -> Document:
-    return _submit(client, "/v1/runs", lambda named: {"spec": named(spec)})
+def _spawn(client: Client, spec: RunSpec, brought: CallerEnvironment) -> Document:
+    return _submit(client, "/v1/runs", lambda named: {"spec": named(spec)}, brought)
 
 
-def _submit(client: Client, path: str, body: Callable[[Named], Document]) -> Document:
+def _submit(
+    client: Client, path: str, body: Callable[[Named], Document], brought: CallerEnvironment
+) -> Document:
     """Hand specs over; one without an agent goes to the configured default, else ``command``."""
     asked = {**body(_as_it_is), **place()}
+    variables = {"environment": brought} if brought.names else {}
     try:
-        answer = client.post(path, {**asked, "defaultAgent": DEFAULT_AGENT}, timeout_s=30)
+        answer = client.post(
+            path, {**asked, **variables, "defaultAgent": DEFAULT_AGENT}, timeout_s=30
+        )
     except UsageError as error:
-        if error.details.get("field") != "defaultAgent":
+        if error.details.get("field") not in NEW_FIELDS or brought.given:
             raise
-        # A daemon of 0.1.0, which does not know that field, runs until somebody restarts it.
+        # A daemon of 0.1.0, which does not know these fields, runs until somebody restarts it.
         try:
             answer = client.post(path, asked, timeout_s=30)
         except UsageError as refusal:

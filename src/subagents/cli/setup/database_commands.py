@@ -1,7 +1,9 @@
-"""``db check`` and ``db backup``; both also while the daemon runs."""
+"""``db check`` and ``db backup``, both also while the daemon runs, and ``db repair``."""
 
 import os
+import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +11,10 @@ from cyclopts import Parameter
 
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.flags import Json
+from subagents.cli.flags import Json, Yes
+from subagents.config.paths import Paths
 from subagents.errors import EXIT_FAILED, EXIT_OK, StoreUnavailable, SubagentsError, UsageError
+from subagents.text import counted
 
 
 def check(*, json: Json = False) -> int:
@@ -22,6 +26,8 @@ def check(*, json: Json = False) -> int:
 
         subagents db check --json
     """
+    from subagents.store.sqlite.identity import ways_out  # noqa: PLC0415
+
     problems = database_problems()
     home = paths()
     if json:
@@ -31,7 +37,7 @@ def check(*, json: Json = False) -> int:
     elif problems:
         for problem in problems:
             output.line(problem)
-        output.note("  hint: restore a copy made by `subagents db backup`")
+        output.note(f"  hint: {ways_out(home.database)}")
     else:
         output.line(f"ok: {home.database}")
     return EXIT_FAILED if problems else EXIT_OK
@@ -42,10 +48,12 @@ def database_problems() -> list[str]:
 
     Raises:
         StoreUnavailable: There is none, or it cannot be read.
+        CorruptState: It is not ours, of a newer version, or empty beside what runs left.
     """
     from subagents.store.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
 
-    store = SqliteStore(paths().database)
+    home = paths()
+    store = SqliteStore(home.database, belongings=home.belongings)
     store.open_readonly()
     try:
         return list(store.check())
@@ -76,7 +84,8 @@ def backup(
     target = file or Path(caller_cwd()) / time.strftime("subagents-%Y%m%d-%H%M%S.db")
     if target.exists():
         raise UsageError(f"{target} exists; a backup needs a new file", details={"field": "FILE"})
-    store = SqliteStore(paths().database)
+    home = paths()
+    store = SqliteStore(home.database, belongings=home.belongings)
     store.open_readonly()
     try:
         # Created first, closed to others: it holds the same tasks and results.
@@ -95,3 +104,90 @@ def backup(
     else:
         output.line(f"{target} ({size} bytes)")
     return EXIT_OK
+
+
+def repair(
+    *,
+    empty: Annotated[
+        bool,
+        Parameter(name="--empty", help="Start empty: move database and files of runs aside."),
+    ] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> int:
+    """Rebuild the database from what can be read of it, and of the files of runs.
+
+    For one that is damaged, missing or empty; no daemon may be running. Runs whose record is
+    whole stay as they are. Others are folded from their journal, or end as lost with what
+    their files say. Nothing is started again, and no result announced twice. The new
+    database takes its place after you agree; the old one is kept beside it.
+
+    For example:
+
+        subagents db repair
+
+        subagents db repair --yes --json
+
+        subagents db repair --empty
+    """
+    from subagents.store.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
+
+    home = paths()
+    aside = home.state_dir / time.strftime("aside-%Y%m%d-%H%M%S")
+    with SqliteStore(home.database).locked() as is_cut:
+        if empty:
+            moved = [*_files_of(home.database), *filter(Path.exists, home.belongings)]
+            names = ", ".join(each.name for each in moved) or "nothing"
+            if not output.is_confirmed(f"Move {names} to {aside}, and start empty?", yes=yes):
+                return EXIT_FAILED
+            _move(moved, aside)
+            _say({"aside": str(aside), "runs": []}, f"moved to {aside}: {names}", json=json)
+            return EXIT_OK
+        return _rebuild(home, aside, is_cut=is_cut, yes=yes, json=json)
+
+
+def _rebuild(home: Paths, aside: Path, *, is_cut: bool, yes: bool, json: bool) -> int:
+    import sqlite3  # noqa: PLC0415
+
+    from subagents.store.sqlite.identity import require_not_newer  # noqa: PLC0415
+    from subagents.wiring import rebuild_database  # noqa: PLC0415 - the whole engine
+
+    require_not_newer(home.database)
+    with tempfile.TemporaryDirectory(prefix="repair-", dir=home.state_dir) as directory:
+        new = Path(directory) / home.database.name
+        try:
+            runs = rebuild_database(home, new, is_cut=is_cut)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"{home.database} cannot be rebuilt: {error}") from error
+        for each in () if json else runs:
+            ends = "; it ended as lost" if each.is_lost else ""
+            output.line(f"{each.run_id}: {each.found.splitlines()[0]}{ends}")
+        note = f"{counted(len(runs), 'run')} repaired, all others as they were"
+        question = f"{note}. Put the new database in place, and keep the old one in {aside}?"
+        if not output.is_confirmed(question, yes=yes):
+            return EXIT_FAILED
+        _move(_files_of(home.database), aside)
+        # It says how far the log of the old one went.
+        os.truncate(f"{home.database}.lock", 0)
+        new.rename(home.database)
+    told = [{"runId": r.run_id, "found": r.found, "lost": r.is_lost} for r in runs]
+    _say({"aside": str(aside), "runs": told}, f"{note}; the old one is in {aside}", json=json)
+    return EXIT_OK
+
+
+def _files_of(database: Path) -> list[Path]:
+    names = ("", "-wal", "-shm")
+    return [each for name in names if (each := Path(f"{database}{name}")).exists()]
+
+
+def _move(files: Iterable[Path], aside: Path) -> None:
+    aside.mkdir(mode=0o700)
+    for each in files:
+        each.rename(aside / each.name)
+
+
+def _say(document: dict[str, object], text: str, *, json: bool) -> None:
+    if json:
+        output.document(document)
+    else:
+        output.line(text)

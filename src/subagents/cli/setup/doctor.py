@@ -27,6 +27,7 @@ from subagents.errors import (
     EXIT_OK,
     ConfigError,
     DaemonUnreachable,
+    StoreUnavailable,
     SubagentsError,
 )
 from subagents.text import counted, one_line, size
@@ -36,6 +37,7 @@ FREE_BYTES_LOW: Final = 500 * 1024 * 1024
 FREE_BYTES_FULL: Final = 16 * 1024 * 1024
 FILES_LOW: Final = 1024
 OTHERS: Final = 0o077
+SET_ASIDE_FIX: Final = "nothing of it was changed: restore a copy, or spawn it again"
 REFUSAL_CHARS_MAX: Final = 240
 
 
@@ -293,19 +295,29 @@ def _of_daemon(found: Document | None) -> Iterator[Check]:
     if degraded:
         fix = "correct what it names; new runs are then accepted again, without a restart"
         yield Check("accepting", FAIL, f"no new runs are accepted: {degraded}", fix)
-    orphans = found.get("orphans")
-    listed = orphans if isinstance(orphans, list) else []
+    listed = _documents(found.get("orphans"))
+    for aside in _documents(found.get("setAside")):
+        own = [each for each in listed if str(each["attemptId"]).startswith(f"{aside['name']}#")]
+        left = f"; its worker goes on, unwatched (pid {own[0]['pid']})" if own else ""
+        yield Check("set aside", WARN, f"{aside['name']}: {aside['reason']}{left}", SET_ASIDE_FIX)
+        listed = [each for each in listed if each not in own]
     if listed:
         names = ", ".join(f"{each.get('attemptId')} (pid {each.get('pid')})" for each in listed[:5])
         pids = " ".join(str(each.get("pid")) for each in listed[:5])
         yield Check("orphans", WARN, f"workers without a run: {names}", f"kill {pids}")
     else:
         yield Check("orphans", OK, "no workers without a run")
+    if found.get("containment"):
+        yield Check("containment", OK, str(found["containment"]))
     yield _refusals(found)
     yield from _budgets(found)
     if found.get("log"):
         yield Check("log", OK, f"{found['log']} (lines of JSON)")
     yield from _telemetry(found)
+
+
+def _documents(found: object) -> list[Document]:
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def _budgets(found: Document) -> Iterator[Check]:
@@ -357,15 +369,18 @@ def _refusals(found: Document) -> Check:
 
 
 def _database(home: Paths) -> Check:
-    if not home.database.exists():
-        return Check("database", OK, f"{home.database} (not created yet)")
+    from subagents.store.sqlite.identity import ways_out  # noqa: PLC0415
+
     try:
         problems = database_problems()
+    except StoreUnavailable as error:
+        if not home.database.exists():
+            return Check("database", OK, f"{home.database} (not created yet)")
+        return Check("database", FAIL, error.message, error.hint)
     except SubagentsError as error:
         return Check("database", FAIL, error.message, error.hint)
     if problems:
-        fix = f"restore a copy made by `subagents db backup` to {home.database}"
-        return Check("database", FAIL, "\n".join(problems), fix)
+        return Check("database", FAIL, "\n".join(problems), ways_out(home.database))
     shown = size(home.database.stat().st_size)
     return Check("database", OK, f"{home.database} ({shown}, checked)")
 

@@ -14,6 +14,7 @@ from subagents.cli import output
 from subagents.cli.connection import paths
 from subagents.cli.flags import Json
 from subagents.errors import EXIT_OK, Unavailable
+from subagents.runtimes.process.cgroups import LEAF
 from subagents.text import one_line
 
 UNIT_NAME: Final = "subagents.service"
@@ -81,7 +82,11 @@ def uninstall(*, json: Json = False) -> int:
 
 
 def unit_text() -> str:
-    """The systemd user unit; ``KillMode=process`` keeps workers alive when it stops."""
+    """The systemd user unit.
+
+    ``KillMode=process`` keeps workers alive when it stops; ``Delegate`` lets each have a cgroup of
+    its own, and ``DelegateSubgroup`` (systemd 254) limits there.
+    """
     home = os.environ.get("SUBAGENTS_HOME")
     environment = ""
     if home:
@@ -96,6 +101,8 @@ Documentation=man:subagents(1)
 ExecStart={_exec_word(sys.executable)} -m subagents serve
 {environment}WorkingDirectory=/
 KillMode=process
+Delegate=yes
+DelegateSubgroup={LEAF}
 Restart=on-failure
 RestartSec=1
 

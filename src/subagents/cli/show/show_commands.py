@@ -21,19 +21,20 @@ from subagents.api.wire.run_answers import (
 )
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import long_results, output
-from subagents.cli.connection import connect, session
+from subagents.cli.connection import connect, session, warn_of_set_aside
 from subagents.cli.flags import Json, Run
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
-from subagents.client.client import Document
+from subagents.client.client import Client, Document
 from subagents.domain.run.access import Access, in_words
 from subagents.domain.run.outcome import DeliveryOutcome, failure_text
 from subagents.domain.text.event_words import delivery_text
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import duration, harmless, one_line
+from subagents.text import counted, duration, harmless, one_line
 
 EVENTS_PAGE: Final = 500
+NO_RUNS: Final = "No runs. Start one: subagents run 'echo hello'"
 OVERSHOOT: Final = {
     "none": " (no request starts that could cross it)",
     "one_request": " (can be overspent by one request)",
@@ -93,22 +94,40 @@ def list_(
     }
     with connect() as client:
         answer = client.get("/v1/runs", query)
+        found = read(answer, RunPage)
+        is_empty = not json and not found.runs and not found.hidden
+        is_filtered = any((phase, label, agent, mine, tree, offset))
+        nothing = NO_RUNS if is_empty else ""
+        if is_empty and is_filtered:
+            nothing = _nothing(client, "No run fits: subagents list")
     if json:
         output.document(answer)
         return EXIT_OK
-    found = read(answer, RunPage)
-    if not found.runs:
-        output.note("No runs. Start one: subagents run 'echo hello'")
-        return EXIT_OK
-    now_ms = time.time() * 1000
-    output.table(
-        ["run", "label", "agent", "state", "time", "now"],
-        [_cells(row, now_ms) for row in found.runs],
-        styles={3: 3},
-    )
+    warn_of_set_aside(answer)
+    if nothing:
+        output.note(nothing)
+    if found.runs:
+        now_ms = time.time() * 1000
+        output.table(
+            ["run", "label", "agent", "state", "time", "now"],
+            [_cells(row, now_ms) for row in found.runs],
+            styles={3: 3},
+        )
     if found.total is not None and found.total > len(found.runs) + offset:
         output.note(f"{found.total - len(found.runs) - offset} more: --offset, --limit")
+    _say_hidden(found.hidden)
     return EXIT_OK
+
+
+def _say_hidden(count: int) -> None:
+    if count:
+        output.note(f"{counted(count, 'archived run')} not shown: --archived")
+
+
+def _nothing(client: Client, elsewhere: str) -> str:
+    """What to say where no run is shown and none is hidden: there may be others."""
+    everything = read(client.get("/v1/runs", {"archived": 1, "limit": 1}), RunPage)
+    return elsewhere if everything.total else NO_RUNS
 
 
 def _cells(row: RunRow, now_ms: float) -> list[str]:
@@ -122,6 +141,7 @@ def tree(
     ] = None,
     /,
     *,
+    archived: Annotated[bool, Parameter(help="Include archived runs.")] = False,
     json: Json = False,
 ) -> int:
     """Show runs together with the runs they spawned.
@@ -133,17 +153,22 @@ def tree(
         subagents tree last --json
     """
     with connect() as client:
-        path = "/v1/tree" if run is None else path_of(run.removeprefix("tree:"), "/tree")
-        answer = client.get(path)
+        if run is None:
+            answer = client.get("/v1/tree", {"archived": 1} if archived else None)
+            forest = read(answer, RunForest)
+        else:
+            answer = client.get(path_of(run.removeprefix("tree:"), "/tree"))
+            forest = RunForest(roots=[read(answer, RunNode)])
+        roots = forest.roots
+        if not json and not roots and not forest.hidden:
+            none = f"No runs of {session()}. Those of all sessions: subagents list"
+            output.note(_nothing(client, none))
     if json:
         output.document(answer)
         return EXIT_OK
-    forest = read(answer, RunForest) if run is None else RunForest(roots=[read(answer, RunNode)])
-    roots = forest.roots
+    _say_hidden(forest.hidden)
     if forest.left_out:
         output.note(f"{forest.left_out:,} older runs are not shown: subagents list --mine")
-    if not roots:
-        output.note("No runs in this session. Start one: subagents run 'echo hello'")
     lines = [each for root in roots for each in render.tree_lines(root)]
     for each in render.aligned(lines):
         icon = output.styled(render.icon(each.state), each.state)

@@ -4,7 +4,7 @@ A part of the reducer (``lifecycle``).
 """
 
 from subagents.domain.lifecycle import open_questions
-from subagents.domain.lifecycle.steps import enter, join
+from subagents.domain.lifecycle.steps import enter, join, with_attempt
 from subagents.domain.rules.delivery_policy import (
     Done,
     GiveUp,
@@ -14,14 +14,17 @@ from subagents.domain.rules.delivery_policy import (
 )
 from subagents.domain.run.effects import (
     Announce,
+    CancelChildren,
     CleanUp,
     ConsumeChildren,
+    Effect,
     FollowUp,
     MarkTold,
     MoveInbox,
     OutdateAlerts,
     ReopenAnnouncement,
     ResolveMessages,
+    StopAttempt,
     TellDependants,
     TellParent,
     Transition,
@@ -89,6 +92,24 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         followups=followups,
         messages=(message,),
     )
+
+
+def record_lost(run: Run, outcome: Outcome, at_ms: int) -> Transition:
+    """Nothing goes on from a record that may lack its end: what is left of the run ends with it."""
+    if run.is_settled:
+        return Transition(run)
+    run, resolved = open_questions.close(run, at_ms)
+    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    if run.active_children:
+        followups += (CancelChildren(by=run.id, reason="the record of its parent was lost"),)
+    effects: tuple[Effect, ...] = ()
+    if run.attempts and run.attempt.outcome is None:
+        attempt = run.attempt
+        times = replace(attempt.times, ended_at_ms=at_ms)
+        run = with_attempt(run, replace(attempt, outcome=outcome, times=times))
+        effects = (StopAttempt(attempt=attempt.number, grace_ms=run.resolved.grace_ms),)
+    step = join(settle(run, outcome, at_ms), followups)
+    return step._replace(effects=(*effects, *step.effects))
 
 
 def _released(run: Run) -> Run:

@@ -18,6 +18,7 @@ from subagents.domain.lifecycle.conclusion import (
     announce_again,
     consumed,
     delivery_settled,
+    record_lost,
     settle,
 )
 from subagents.domain.lifecycle.erasure import erased
@@ -31,7 +32,7 @@ from subagents.domain.lifecycle.steps import (
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
 from subagents.domain.rules import clock_steps, provider_limits
 from subagents.domain.rules.budgets import budgets
-from subagents.domain.rules.deadlines import warn_at_ms
+from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
 from subagents.domain.rules.retry import retry_delay_ms
 from subagents.domain.run.effects import (
@@ -80,6 +81,7 @@ from subagents.domain.run.events import (
     ParentNotified,
     Paused,
     Redelivered,
+    Repaired,
     RequestAnswered,
     RequestAsked,
     RequestHeld,
@@ -162,7 +164,8 @@ def reduce(run: Run | None, event: Event) -> Transition:
     # on. Such a pair is known as stale and harmless; any other is a bug and must not be stored.
     if (run.phase, type(event)) not in TRANSITIONS:
         if (run.phase, type(event)) in STALE:
-            return _stale(run)
+            # It is journaled like any other event, and so takes a number of its own.
+            return Transition(replace(run, seq=run.seq + 1), stale=True)
         raise IllegalTransition(run.id, run.phase, type(event).__name__)
     step = _react(replace(run, seq=run.seq + 1), event)
     return accounting.settle_up(run, step, event, stop=_stop_for_budget)
@@ -251,6 +254,8 @@ def _react(run: Run, event: Event) -> Transition:  # noqa: C901, PLR0912 - one b
             return Transition(replace(run, verification=record))
         case CallRefused():
             return Transition(replace(run, refusals=run.refusals + 1))
+        case Repaired(at_ms=at_ms, outcome=outcome):
+            return Transition(run) if outcome is None else record_lost(run, outcome, at_ms)
         case CleanedUp(at_ms=at_ms):
             run = erased(run, at_ms) if event.erased else run
             return Transition(enter(run, P.COMPLETED, at_ms))
@@ -284,10 +289,9 @@ def _spawned(event: Spawned) -> Transition:
         session=RunSession(first_key=event.session_key, continues=event.continues),
     )
     if event.dependencies:
-        late_ms = event.at_ms + int(event.spec.dependency_timeout_seconds * 1000)
-        waiting = Waiting(
-            dependencies=event.dependencies, deadline_ms=late_ms if unsettled else None
-        )
+        most_ms = longest_wait_ms(run)
+        late_ms = event.at_ms + most_ms if unsettled and most_ms is not None else None
+        waiting = Waiting(dependencies=event.dependencies, deadline_ms=late_ms)
         run = replace(run, waiting=waiting)
     if event.spec.verification is not None:
         record = VerificationRecord(
@@ -633,12 +637,14 @@ def _append_children(run: Run) -> Run:
         return run
     evidence = run.attempt.evidence
     text = announcement.append_children(evidence.result, untold)
+    more = text[len(evidence.result or "") :]
     changes: dict[str, object] = {"result": text, "result_bytes": 0}
+    if evidence.result_bytes and (run.rules or evidence.result_file is not None):
+        # What stands before it was cut, and the whole is still that much longer.
+        changes["result_bytes"] = evidence.result_bytes + len(more.encode())
     if evidence.result_file is not None:
-        more = text[len(evidence.result or "") :]
-        file = replace(evidence.result_file, more=evidence.result_file.more + more)
-        size = evidence.result_bytes + len(more.encode())
-        changes = {"result": text, "result_bytes": size, "result_file": file}
+        file = evidence.result_file
+        changes["result_file"] = replace(file, more=file.more + more)
     return with_attempt(run, replace(run.attempt, evidence=replace(evidence, **changes)))
 
 
@@ -726,8 +732,7 @@ def _wait_timed_out(run: Run, at_ms: int) -> Transition:
     if run.waiting.deadline_ms is None or at_ms < run.waiting.deadline_ms:
         return Transition(run, stale=True)
     late = next(d for d in run.waiting.dependencies if d.outcome is None)
-    waited_ms = int(run.spec.dependency_timeout_seconds * 1000)
-    text = f"Timed out after {waited_ms}ms waiting for run {late.run_id}"
+    text = f"Timed out after {longest_wait_ms(run)}ms waiting for run {late.run_id}"
     outcome = Outcome(status=Status.TIMEOUT, reason=Reason.DEPENDENCY_TIMEOUT, error=text)
     return settle(run, outcome, at_ms)
 
@@ -990,8 +995,3 @@ def _verified(run: Run, event: VerificationFinished) -> Transition:
 
 def _escalated(step: Transition) -> Transition:
     return step._replace(messages=(*step.messages, announcement.escalation(step.run)))
-
-
-def _stale(run: Run) -> Transition:
-    # It is journaled like any other event, and so takes a number of its own.
-    return Transition(replace(run, seq=run.seq + 1), stale=True)

@@ -36,6 +36,7 @@ from subagents.domain.run.events import (
     ParentNotified,
     Paused,
     Redelivered,
+    Repaired,
     RequestAnswered,
     RequestAsked,
     RequestHeld,
@@ -136,6 +137,10 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     **{(phase, Alerted): frozenset({phase}) for phase in P},
     (P.RUNNING, ChildAlerted): frozenset({P.RUNNING}),
     **{(phase, CallRefused): frozenset({phase}) for phase in P},
+    **{
+        (phase, Repaired): frozenset({phase} if phase in SETTLED else {phase, P.ANNOUNCING})
+        for phase in P
+    },
 }
 """Every legal ``(phase, event)`` and the phases it may lead to."""
 

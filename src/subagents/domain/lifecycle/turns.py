@@ -40,6 +40,7 @@ def further(run: Run, event: AttemptStarted) -> Attempt:
         before,
         exit=None,
         exit_at_ms=None,
+        lease_lost=before.lease_lost and not run.rules,
         drained=False,
         is_error=False,
         error=None,

@@ -25,6 +25,7 @@ def own_secrets(
     environ: Mapping[str, str] | None = None,
     *,
     passes: Sequence[str] = (),
+    given: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
     """What a run's worker must not repeat: values of its variables whose name says secret.
 
@@ -35,6 +36,7 @@ def own_secrets(
             ``_env``, as ``api_key_env`` does, names one variable that is a secret.
         environ: Where the latter have their values.
         passes: Names and prefixes that its runtime lets through by itself.
+        given: Variables that its caller set for it.
     """
     env, passed = options.get("env"), options.get("pass_env")
     variables = {str(n): str(v) for n, v in env.items()} if isinstance(env, Mapping) else {}
@@ -42,7 +44,7 @@ def own_secrets(
     for pattern in (*passes, *named) if environ else ():
         variables |= {n: v for n, v in (environ or {}).items() if _is_meant(str(pattern), n)}
     found = set[str]()
-    for name, value in variables.items():
+    for name, value in (*variables.items(), *(given or {}).items()):
         says_secret = names_secret(name) or _SAYS_SECRET.search(name)
         if says_secret and not _SAYS_WHERE.search(name):
             found |= _forms(value)

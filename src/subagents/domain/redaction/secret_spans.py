@@ -12,7 +12,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from enum import Enum, auto
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -47,8 +48,18 @@ _BEHIND: Final = r"(?:\A|[^A-Za-z0-9]|\\[nrt])"
 _TYPE_SEEN: Final = r"(?:[ \t]*:[ \t]*[A-Za-z_&][\w.|\[\] ]*=|[ \t]+string[ \t]*=)"
 _MARK_SEEN: Final = rf"(?:{_TYPE_SEEN}|{_QUOTES}*[ \t]*{_SIGN})[ \t]*{_QUOTES}*"
 _VALUE_SEEN: Final = r"[^\s\"'`\\,;&|<>(){}\[\]][^\s\"'`\\,;&]{3}"
+_DIGITS_SEEN: Final = (
+    # Too many, or letters behind them that are no unit, or what no amount goes on with; brackets
+    # and quotes end it, unless the value goes on behind them.
+    r"[0-9][0-9.,_*]*(?:[0-9.,_*]{15}|[A-Za-z]{7}|[A-Za-z]+[0-9.,_*]"
+    r"|[A-Za-z]*[)\]}>'`\\]*[^A-Za-z0-9.,_*\s\"'`\\;&)\]}>]"
+    r"|[A-Za-z]*[)\]}>'`]+[A-Za-z0-9._*])"
+)
+"""No amount, as in ``"input_tokens": 1024``."""
+_SIGN_SEEN: Final = r"[^A-Za-z0-9_.:\s\"'`\\,;&()\[\]{}<>|-]"
 _MADE_SEEN: Final = (
-    r"(?:[A-Za-z_.:-]*[^A-Za-z_.:\s\"'`\\,;&()\[\]{}<>|-]|[A-Za-z_.:-]*[A-Za-z]{16})"
+    rf"(?:[A-Za-z_.:-]+(?:[0-9]|{_SIGN_SEEN})|[A-Za-z_.:-]*[A-Za-z]{{16}}|{_SIGN_SEEN}"
+    rf"|{_DIGITS_SEEN})"
 )
 """Neither words nor a call of a function."""
 _RANDOM_SEEN: Final = r"[A-Za-z+/_=.:~%-]*[0-9][A-Za-z0-9+/_=.:~%-]{5}|[A-Za-z+/_=.:~%-]{6,}[0-9]"
@@ -220,6 +231,8 @@ _HASHES: Final = re.compile(
 _CLIENT_ID: Final = re.compile(r"client_?id\Z", re.ASCII | re.IGNORECASE)
 _NAME_CHARS: Final = 80
 """Of the end of a name are looked at."""
+NAMES_KEPT: Final = 4096
+"""What they say is remembered: the lines of a log have the same names."""
 
 
 def names_secret(name: str) -> bool:
@@ -247,17 +260,37 @@ def _assigned(line: str) -> Iterator[Span]:
 
 
 def _is_secret(name: str, value: str, *, is_quoted: bool) -> bool:
+    match _says(name):
+        case _Says.SECRET:
+            return not _is_harmless(name, value, is_quoted=is_quoted)
+        case _Says.SERVICE:
+            return looks_random(value, least=11) or (
+                _CLIENT_ID.search(name) is not None and len(value) > 13 and value.isalnum()
+            )
+        case _Says.WEAK:
+            return looks_random(_HASHES.sub("-", value[: 2 * _LOOKED_AT_CHARS]), least=20)
+        case _:
+            return False
+
+
+class _Says(Enum):
+    """What a name says of the value beside it."""
+
+    SECRET = auto()
+    SERVICE = auto()
+    WEAK = auto()
+    NOTHING = auto()
+
+
+@lru_cache(NAMES_KEPT)
+def _says(name: str) -> _Says:
     if _NAMES_SECRET.search(name):
-        return not _is_harmless(name, value, is_quoted=is_quoted)
-    if _SERVICE.search(name) and not _PUBLIC.search(name):
-        return looks_random(value, least=11) or (
-            _CLIENT_ID.search(name) is not None and len(value) > 13 and value.isalnum()
-        )
-    return (
-        _WEAK.search(name) is not None
-        and not _PUBLIC.search(name)
-        and looks_random(_HASHES.sub("-", value[: 2 * _LOOKED_AT_CHARS]), least=20)
-    )
+        return _Says.SECRET
+    if _PUBLIC.search(name):
+        return _Says.NOTHING
+    if _SERVICE.search(name):
+        return _Says.SERVICE
+    return _Says.WEAK if _WEAK.search(name) else _Says.NOTHING
 
 
 def _paired(line: str) -> Iterator[Span]:

@@ -25,6 +25,8 @@ MINUTE_MS: Final = 60_000
 PROGRESS_INTERVAL_MS: Final = 30_000
 PROGRESS_LINES_MAX: Final = 100
 """In a run's progress log, over all its attempts."""
+WAITING_CHILDREN_MAX: Final = 100
+"""Open runs of one agent that wait for other runs, beyond its cap on active ones."""
 STEER_CHARS_MAX: Final = 4_000
 STEER_INTERVAL_MS: Final = 2_000
 
@@ -58,18 +60,45 @@ def check_depth(depth: int, max_spawn_depth: int) -> None:
         )
 
 
-def check_children(active: int, max_children: int) -> None:
-    """``active`` counts the requester's runs that are not yet announcing or later.
+class Children(NamedTuple):
+    """How many runs of one requester are open, or are asked for."""
+
+    active: int
+    """Not yet announcing or later, and waiting for no other run."""
+    waiting: int
+    """Waiting for other runs."""
+
+
+def check_children(there: Children, asked: Children, max_children: int) -> None:
+    """May an agent that has these children start those as well? Operators are never asked.
+
+    Runs that wait for others do not count as active, so a chain of any length fits; they have a
+    bound of their own. Those whose wait is over keep their place under it while they are more
+    than the cap allows: else waiting runs would be a way around it.
 
     Raises:
-        Forbidden: Guardrail ``children``.
+        Forbidden: Guardrail ``children``; says what to do.
     """
-    if active >= max_children:
+    free = max(max_children - there.active, 0)
+    if asked.active > free:
+        asked_for = f", {asked.active} more asked for" if asked.active > 1 else ""
         raise Forbidden(
             "sessions_spawn has reached max active children for this session "
-            f"({active}/{max_children}; agents.defaults.subagents.max_children_per_agent)",
+            f"({there.active}/{max_children}{asked_for}; "
+            "agents.defaults.subagents.max_children_per_agent)",
             guardrail="children",
-            hint="wait for a child to end, or raise the limit in subagents.toml",
+            hint=(f"spawn at most {free} now, and the others" if free else "spawn it")
+            + " when a child has ended (sessions_wait, or cancel one), or let them wait for others"
+            " (dependsOn, chainAfter): those do not count; the user can raise the limit in"
+            " subagents.toml",
+        )
+    over = max(there.active - max_children, 0)
+    if asked.waiting and there.waiting + over + asked.waiting > WAITING_CHILDREN_MAX:
+        raise Forbidden(
+            "sessions_spawn has reached the most runs of this session that may wait for other runs "
+            f"({there.waiting + over}/{WAITING_CHILDREN_MAX}, {asked.waiting} more asked for)",
+            guardrail="children",
+            hint="wait until some of them have ended (sessions_wait), then spawn the others",
         )
 
 

@@ -13,8 +13,19 @@ from subagents.domain.rules.evidence import settle_due_ms
 from subagents.domain.run.events import TimerCause, TimerFired
 from subagents.domain.run.run import Attempt, Phase, Run
 
+WAIT_BEFORE_RULES_2_MS: Final = 1_800_000
+"""Longest wait for dependencies of runs that were spawned when there was such a default."""
+
 P = Phase
 _IMPORTANCE: Final = {cause: number for number, cause in enumerate(TimerCause)}
+
+
+def longest_wait_ms(run: Run) -> int | None:
+    """How long it waits for the runs before it; None = until they end."""
+    seconds = run.spec.dependency_timeout_seconds
+    if seconds is None:
+        return WAIT_BEFORE_RULES_2_MS if run.rules < 2 else None
+    return int(seconds * 1000)
 
 
 def next_due_ms(run: Run) -> int | None:

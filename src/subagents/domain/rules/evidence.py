@@ -244,6 +244,10 @@ def _exited(evidence: Evidence, exit_: Exit) -> Outcome | None:
         text = evidence.error or "the model's provider refused for now"
         error = text[:ERROR_CHARS_MAX]
         return Outcome(status=Status.ERROR, reason=Reason.PROVIDER_LIMIT, error=error)
+    if exit_.limit is not None and exit_.code != 0:
+        how = "" if exit_.code is None else f", and it ended with exit code {exit_.code}"
+        text = f"the kernel ended processes of it at its {exit_.limit}{how}"
+        return _error(Reason.RESOURCE_LIMIT, text, evidence)
     if exit_.signal is not None:
         return _error(
             Reason.SIGNAL, f"signal:{exit_.signal} ({signal_name(exit_.signal)})", evidence

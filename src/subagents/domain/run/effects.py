@@ -25,6 +25,7 @@ from subagents.domain.run.values import (
     RunId,
     SessionKey,
     Value,
+    decoded,
 )
 
 
@@ -124,7 +125,12 @@ def encode_effect(effect: Effect) -> bytes:
 
 
 def decode_effect(data: bytes) -> Effect:
-    return _decoder.decode(data)
+    """The reverse of ``encode_effect``.
+
+    Raises:
+        msgspec.DecodeError: Not an effect of this version.
+    """
+    return decoded(_decoder, data)
 
 
 class TellDependants(Value, frozen=True, tag=True):

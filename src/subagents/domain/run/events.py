@@ -27,7 +27,7 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Resolved, RunSpec
-from subagents.domain.run.values import RunId, SessionKey, Value
+from subagents.domain.run.values import RunId, SessionKey, Value, decoded
 
 
 class Fact(Value, frozen=True):
@@ -350,6 +350,15 @@ class CallRefused(Fact, frozen=True, tag=True):
     by: str
 
 
+class Repaired(Fact, frozen=True, tag=True):
+    """``subagents db repair`` made the run's record anew, from what else was there."""
+
+    found: str
+    """What was damaged or lost, and what the record is made from."""
+    outcome: Outcome | None = None
+    """Given to a run that has none, where what else it did may be lost."""
+
+
 class CleanedUp(Fact, frozen=True, tag=True):
     """Child sessions were deleted or kept, as asked."""
 
@@ -400,6 +409,7 @@ Event: TypeAlias = (
     | Alerted
     | ChildAlerted
     | CallRefused
+    | Repaired
     | CleanedUp
     | Archived
 )
@@ -420,6 +430,6 @@ def decode_event(data: bytes) -> Event:
     """The reverse of ``encode_event``.
 
     Raises:
-        msgspec.ValidationError: Not an event of this version.
+        msgspec.DecodeError: Not an event of this version.
     """
-    return _decoder.decode(data)
+    return decoded(_decoder, data)

@@ -21,6 +21,7 @@ class Reason(StrEnum):
 
     EXIT_CODE = "exit_code"
     SIGNAL = "signal"
+    RESOURCE_LIMIT = "resource_limit"
     START_FAILED = "start_failed"
     DEADLINE = "deadline"
     CANCELLED_BY_CALLER = "cancelled_by_caller"
@@ -38,6 +39,8 @@ class Reason(StrEnum):
     EXIT_UNKNOWN = "exit_unknown"
     PROVIDER_LIMIT = "provider_limit"
     NOT_ALLOWED = "not_allowed"
+    RECORD_LOST = "record_lost"
+    """The database was damaged, and nothing else tells how the run ended."""
 
 
 class Outcome(Value, frozen=True):

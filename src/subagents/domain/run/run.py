@@ -184,6 +184,8 @@ class Exit(Value, frozen=True):
 
     code: int | None = None
     signal: int | None = None
+    limit: str | None = None
+    """Processes of it were ended by the kernel for this limit; None = none were."""
 
 
 class StopCause(StrEnum):
@@ -652,9 +654,10 @@ class Conclusion(Value, frozen=True):
         return self.bytes_total > self.bytes_here
 
 
-RULES: Final = 1
+RULES: Final = 2
 """What a spawn of this version writes down: a run ends under the rules that it began under, so that
-its journal folds to it and what its requester was told holds. 0 = those of 0.1.0."""
+its journal folds to it and what its requester was told holds. 0 = those of 0.1.0; up to 1, a run
+waits for its dependencies half an hour at most where nothing else was said."""
 
 
 class Run(Value, frozen=True):
@@ -750,6 +753,13 @@ class Run(Value, frozen=True):
     @property
     def active_children(self) -> tuple[Child, ...]:
         return tuple(child for child in self.children if child.outcome is None)
+
+    @property
+    def waits_for_runs(self) -> bool:
+        """Whether it cannot begin before another run has ended."""
+        return self.phase is Phase.WAITING and any(
+            dependency.outcome is None for dependency in self.waiting.dependencies
+        )
 
     @property
     def pending_requests(self) -> tuple[Request, ...]:

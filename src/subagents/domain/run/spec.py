@@ -272,9 +272,15 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         bool, about("Their partial outcome will do", DEPENDENCIES)
     ] = False
     dependency_timeout_seconds: Annotated[
-        float,
-        number("Longest wait for them", 0.001, TIMEOUT_SECONDS_MAX, DEPENDENCIES, unit="seconds"),
-    ] = 1800
+        float | None,
+        number(
+            "Longest wait for them; default none",
+            0.001,
+            TIMEOUT_SECONDS_MAX,
+            DEPENDENCIES,
+            unit="seconds",
+        ),
+    ] = None
     retry_count: Annotated[
         int, number("Attempts after a failed one", 0, RETRY_COUNT_MAX, RETRIES)
     ] = 0
@@ -395,6 +401,9 @@ class Resolved(Value, frozen=True):
     """The budget that it shares with the other runs of its plan, and those below them."""
     tags_above: tuple[str, ...] = ()
     """Of the runs above it: what it uses counts towards their caps, too."""
+    caller_env: tuple[str, ...] | None = None
+    """Names of the variables that its caller brought; their values are in a file of their own.
+    None = there is none."""
     options: dict[str, object] = {}
     """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""
 

@@ -5,9 +5,11 @@
 their tag, so that a journal can be folded without hand-written codecs. See docs/decisions/0001.
 """
 
-from typing import Final, NewType
+from typing import Final, NewType, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 replace: Final = msgspec.structs.replace
 """``replace(value, field=…)``: the value with these changes; the original stays as it was.
@@ -39,6 +41,19 @@ class Value(
     ``gc=False``: values hold values and JSON, never a cycle, so the collector need not visit the
     tens of thousands that open runs consist of.
     """
+
+
+def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    """What was written down.
+
+    Raises:
+        msgspec.DecodeError: Anything else than that, also bytes that are no text and a nesting
+            without end, for which ``decode`` raises errors of other kinds.
+    """
+    try:
+        return decoder.decode(data)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def attempt_id(run_id: RunId, number: int) -> AttemptId:

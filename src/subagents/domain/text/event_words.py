@@ -324,6 +324,12 @@ WORDS: Final = dict(
         _row(events.TimerFired, _timer),
         _row(events.ClockStepped, _clock_stepped),
         _row(
+            events.Repaired,
+            lambda event, _, texts: f"its record was repaired: {texts.shown(event.found)}",
+            line=LineType.SYSTEM,
+            mark="repaired",
+        ),
+        _row(
             events.ChecksPassed,
             lambda event, run, _: (
                 f"{counted(len(event.checks), 'check')} passed; now"

@@ -25,7 +25,7 @@ from subagents.domain.run.values import RunId
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.errors import Forbidden
-from subagents.ports import RunFilter
+from subagents.ports import RunFilter, readable
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +148,7 @@ class SharedSpending:
             key = f"plan:{run.resolved.plan.id}"
             if key in plans:
                 self._add(run, shared_caps.used_by(run), [plans[key]])
-            below = (self._store.run(child.run_id) for child in run.children)
+            below = (readable(self._store, child.run_id) for child in run.children)
             pending += [found for found in below if found is not None]
 
     def _count_day(self, day: Day) -> None:

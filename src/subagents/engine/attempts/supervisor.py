@@ -5,6 +5,7 @@ attempt is really being watched: a watcher that stays broken lets the lease run 
 attempt is lost instead of running for ever unseen.
 """
 
+import contextlib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ from subagents.ports import (
     Lease,
     LongResult,
     Runtime,
+    Tidied,
 )
 
 log = logging.getLogger(__name__)
@@ -113,8 +115,6 @@ class Supervisor:
         self._is_stopped = False
         self._watched: dict[RunId, _Watched] = {}
         self._cursors: dict[AttemptId, int] = {}
-        self._gone: set[AttemptId] = set()
-        """Ended attempts of open runs whose output was discarded."""
         self._tasks = Tasks()
 
     @property
@@ -144,15 +144,13 @@ class Supervisor:
                     ),
                 )
         self.renew()
-        self._tasks.start(self._keep_leases(), "leases")
+        self._tasks.keep(self._keep_leases, "leases", self._clock)
 
     def on_commit(self, batch: Batch) -> None:
         for run in batch.runs.values():
             # A first turn of a first attempt: no transcript can be on the disk.
             is_new = len(run.attempts) == 1 and run.attempt.turn.number == 1
             self._look_at(run, is_new=is_new)
-            if self._gone and run.id not in self._ledger.live:
-                self._gone.difference_update(attempt_id(run.id, a.number) for a in run.attempts)
 
     def _look_at(self, run: Run, *, is_new: bool) -> int | None:
         """Watch the run's attempt if it needs it and nobody does; from where, else None."""
@@ -198,7 +196,8 @@ class Supervisor:
     async def _watch(self, run: Run, watched: _Watched) -> None:
         try:
             while self._is_live(run) and not await self._watch_once(run, watched):
-                await self._clock.sleep(WATCH_AGAIN_S)
+                with contextlib.suppress(MemoryError):
+                    await self._clock.sleep(WATCH_AGAIN_S)
         except StoreUnavailable:
             return  # the ledger failed; after it is loaded again the attempt is watched anew
         finally:
@@ -225,12 +224,13 @@ class Supervisor:
                     await self._recorder.written(run)
                     self._flush(run, watched)
                     await self._look_at_remains(run, seen)
+                elif isinstance(seen, LongResult | ResultSeen):
+                    # Before it, too: when this fails, the result has to be read again.
+                    seen = await self._results.kept(run, seen)  # noqa: PLW2901
                 # A signal that comes again has the cursor it had before.
                 cursor = max(cursor, watched.cursor)  # noqa: PLW2901
                 watched.cursor = cursor
-                if isinstance(seen, LongResult | ResultSeen):
-                    self._hold(run, watched, await self._results.kept(run, seen))
-                elif isinstance(seen, OutputBatch):
+                if isinstance(seen, OutputBatch):
                     self._provider_gates.see_output(run, seen)
                     await self._recorder.record(run, seen)
                     watched.positions.update(seen.positions)
@@ -241,9 +241,10 @@ class Supervisor:
                     return True
                 else:
                     self._hold(run, watched, seen)
-        except StoreUnavailable:
-            raise
         except Exception:
+            if self._ledger.failure is not None:
+                raise
+            # Also when the store cannot be read now: the ledger is well, and begins nothing anew.
             log.exception("watching %s failed", run.attempt_id)
             watched.broken_since_ms = watched.broken_since_ms or self._clock.steady_ms()
             return False
@@ -329,8 +330,6 @@ class Supervisor:
                 return
             await self._ledger.committed()
             await runtime.discard(ref_of(run), cursor=cursor, positions=positions, ended=ended)
-            if ended and run.id in self._ledger.live:
-                self._gone.add(run.attempt_id)
         except StoreUnavailable:
             return  # it is not durable; after the recovery it is read again from the old place
         except SubagentsError as error:
@@ -338,23 +337,26 @@ class Supervisor:
         except Exception:
             log.exception("output of %s stays where it is", run.attempt_id)
 
-    async def discard_output(self, run: Run) -> None:
-        """Of all attempts of a run that is over; mostly that was done when each of them ended.
+    async def tidy(self, run: Run) -> None:
+        """Delete what nobody reads any more of the attempts of a run that is over.
 
-        Attempts whose end nobody saw keep their output: not all of it may have been read.
+        Attempts whose end nobody saw keep everything: not all of it may have been read.
         """
         runtime = self._runtimes.get(run.resolved.runtime)
         ended = [each.number for each in run.attempts if each.evidence.exit is not None]
-        left = [number for number in ended if attempt_id(run.id, number) not in self._gone]
-        if runtime is None or not left or not run.resolved.abilities.survives_daemon:
+        if runtime is None or not ended or not run.resolved.abilities.survives_daemon:
             return
         if not await self._recorder.sync(run):
             return
-        for number in left:
+        for number in ended:
+            ref = ref_of(run, number)
             try:
-                await runtime.discard(ref_of(run, number), cursor=0, positions={}, ended=True)
+                if isinstance(runtime, Tidied):
+                    await runtime.tidy(ref)
+                else:
+                    await runtime.discard(ref, cursor=0, positions={}, ended=True)
             except SubagentsError as error:
-                log.warning("output of %s#%s stays where it is: %s", run.id, number, error)
+                log.warning("files of %s#%s stay where they are: %s", run.id, number, error)
 
     async def delete_session(self, run: Run, runtime: Runtime) -> None:
         """Delete the files of all attempts, prompts and output included, and the log. Idempotent.

@@ -25,7 +25,7 @@ from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.verification.work_root import root_of
-from subagents.errors import StoreUnavailable, SubagentsError, UsageError
+from subagents.errors import CorruptState, StoreUnavailable, SubagentsError, UsageError
 from subagents.ports import (
     Planned,
     Worktrees,
@@ -214,7 +214,10 @@ class Workspaces:
                 log.warning("worktree %s of a deleted run has changes and stays", path)
 
     async def _is_stored(self, run_id: RunId) -> bool:
-        return await self._off_loop(lambda: self._store.run(run_id)) is not None
+        try:
+            return await self._off_loop(lambda: self._store.run(run_id)) is not None
+        except CorruptState:
+            return True
 
 
 def begins_afresh(attempts: tuple[Attempt, ...]) -> bool:

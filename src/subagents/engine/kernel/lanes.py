@@ -9,7 +9,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from subagents.domain.rules.admission import holds_slot, lane_key, queue_order
+from subagents.domain.rules.admission import Children, holds_slot, lane_key, queue_order
 from subagents.domain.run.run import SETTLED, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
 
@@ -21,6 +21,8 @@ class Lanes:
 
     def __init__(self) -> None:
         self._active: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
+        self._waits_for_runs: defaultdict[SessionKey, set[RunId]] = defaultdict(set)
+        """Of these, those that wait for other runs."""
         self._dependants: defaultdict[RunId, list[RunId]] = defaultdict(list)
         self._session: dict[SessionKey, RunId] = {}
         self._held: defaultdict[LaneKey, set[RunId]] = defaultdict(set)
@@ -35,7 +37,7 @@ class Lanes:
 
     def put(self, before: Run | None, after: Run) -> None:
         """Take over one change of one run."""
-        if before is None or before.phase is not after.phase:
+        if before is None or before.phase is not after.phase or before.waiting is not after.waiting:
             self._place_requester(after)
         if before is None:
             for dependency in after.waiting.dependencies:
@@ -48,9 +50,10 @@ class Lanes:
 
     def drop(self, run: Run) -> None:
         """The run left memory."""
-        self._active[run.requester].discard(run.id)
-        if not self._active[run.requester]:
-            del self._active[run.requester]
+        for index in (self._active, self._waits_for_runs):
+            index[run.requester].discard(run.id)
+            if not index[run.requester]:
+                del index[run.requester]
         self._dependants.pop(run.id, None)
         for key in {run.session.first_key, *(a.session.key for a in run.attempts)}:
             self._session.pop(key, None)
@@ -60,6 +63,10 @@ class Lanes:
             self._active[run.requester].discard(run.id)
         else:
             self._active[run.requester].add(run.id)
+        if run.waits_for_runs:
+            self._waits_for_runs[run.requester].add(run.id)
+        else:
+            self._waits_for_runs[run.requester].discard(run.id)
 
     def _place_lane(self, before: Run | None, after: Run) -> None:
         lane = lane_key(after)
@@ -85,11 +92,13 @@ class Lanes:
     # -- questions -------------------------------------------------------------------------
 
     def active(self, requester: SessionKey) -> frozenset[RunId]:
-        """The requester's runs that count against its cap."""
+        """The requester's runs that have no outcome yet."""
         return frozenset(self._active.get(requester, ()))
 
-    def active_count(self, requester: SessionKey) -> int:
-        return len(self._active.get(requester, ()))
+    def children(self, requester: SessionKey) -> Children:
+        """How many open runs the requester has, as its cap counts them."""
+        waiting = len(self._waits_for_runs.get(requester, ()))
+        return Children(len(self._active.get(requester, ())) - waiting, waiting)
 
     def take_dependants(self, run_id: RunId) -> list[RunId]:
         """Runs that wait for this one; asked once, when it settles."""

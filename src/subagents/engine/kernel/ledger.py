@@ -17,7 +17,8 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.redaction.redact_events import BY_WORKERS, redact_event, secrets_of
@@ -38,6 +39,7 @@ from subagents.ports import (
     Lease,
     OffLoop,
     OutboxEntry,
+    RememberedKey,
     Store,
 )
 
@@ -70,6 +72,8 @@ class Ledger:
         self._on_commit: list[CommitListener] = []
         self._on_failure: list[FailureListener] = []
         self._evictions = 0
+        self._leaving: set[RunId] = set()
+        """Runs that are about to be deleted; the disk forgets them, so no reset of memory may."""
         self.may_start: Callable[[Run], bool] = lambda _run: True
         """Whether a run may have a slot now; asked again after ``Lanes.unpark``."""
         self.recorded: Callable[[Run | None, Run, int], None] = lambda *_: None
@@ -86,6 +90,8 @@ class Ledger:
         """Reduced; may be ahead of the disk. For decisions of the engine only."""
         self.published: dict[RunId, Run] = {}
         """Committed. For everything that somebody can see."""
+        self.aside: dict[str, str] = {}
+        """Runs that were not loaded because what is stored of them is damaged, and why."""
         self.lanes = Lanes()
         self.tokens = Issued()
         self._keys: dict[RunId, set[str]] = {}
@@ -114,13 +120,16 @@ class Ledger:
 
     async def load(self, owner: str, epoch: int) -> None:
         """Forget everything in memory and read the open runs from the store."""
-        runs = await self._off_loop(self._store.load_open)
+        # What one of these finds damaged is left out by the next.
         keys = await self._off_loop(self._store.load_keys)
+        runs = await self._off_loop(self._store.load_open)
+        aside = await self._off_loop(self._store.set_aside)
         # No await from here on: until everything is there, every call is refused.
         self._reset()
         self._evictions += 1
         self.loads += 1
         self.owner, self.epoch = owner, epoch
+        self.aside = {each.name: each.reason for each in aside}
         for run in runs:
             self.live[run.id] = self.published[run.id] = run
             self.lanes.put(None, run)
@@ -130,9 +139,11 @@ class Ledger:
         """Return the run, loading it back into memory when it was over and gone from there.
 
         Raises:
-            NotFound: No such run.
+            NotFound: No such run, or none any more: it is being deleted.
         """
         while run_id not in self.live:
+            if run_id in self._leaving:
+                raise NotFound(f"run {run_id} does not exist")
             evictions = self._evictions
             stored = await self._off_loop(lambda: self._store.run(run_id))
             if stored is None:
@@ -145,6 +156,21 @@ class Ledger:
                 self._keys[run_id] = set(keys.get(run_id, ()))
                 self.lanes.put(None, stored)
         return self.live[run_id]
+
+    @contextmanager
+    def leaving(self, run_ids: Iterable[RunId]) -> Iterator[Sequence[RunId]]:
+        """Within the block nobody can load, and so change, the runs that it gives: delete them.
+
+        It gives those of ``run_ids`` that are not in memory. Runs in memory are in use, and stay.
+        """
+        ids = [run_id for run_id in run_ids if run_id not in self.live]
+        self._leaving.update(ids)
+        self._evictions += 1  # who is reading one of them from the store now looks again
+        try:
+            yield ids
+        finally:
+            self._leaving.difference_update(ids)
+            self._evictions += 1  # what was read before they were deleted is old, too
 
     # -- changing --------------------------------------------------------------------------
 
@@ -241,10 +267,10 @@ class Ledger:
         self.batch.moved.append((source, target))
         self._has_work.set()
 
-    def remember(self, requester: SessionKey, key: str, run_id: RunId) -> None:
+    def remember(self, key: RememberedKey) -> None:
         """Store an idempotency key with the run it made."""
         # Wakes nobody: the event beside it, in the same step, does. A key alone means nothing.
-        self.batch.idempotency.append((requester, key, run_id, self._clock.now_ms()))
+        self.batch.idempotency.append(key)
 
     def renew_lease(self, run: Run, cursor: int) -> None:
         """Extend this node's right to act for the run's attempt."""

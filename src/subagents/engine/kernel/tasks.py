@@ -1,13 +1,17 @@
 """Tasks with an owner, which end together and loudly, and a wait on the injected clock."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 from subagents.ports import Clock
 
 log = logging.getLogger(__name__)
+
+AGAIN_S: Final = 1.0
+"""Before work that never ends is begun again."""
 
 
 class Tasks:
@@ -22,6 +26,13 @@ class Tasks:
         self._running[task] = None
         task.add_done_callback(self._ended)
         return task
+
+    def keep(self, work: Callable[[], Coroutine[Any, Any, None]], name: str, clock: Clock) -> None:
+        """Start work that never ends by itself; what fails all the same is begun again.
+
+        One mistake, or one allocation that failed, must not be the end of every deadline.
+        """
+        self.start(_kept(work, name, clock), name)
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self._running.pop(task, None)
@@ -39,6 +50,16 @@ class Tasks:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _kept(work: Callable[[], Coroutine[Any, Any, None]], name: str, clock: Clock) -> None:
+    while True:
+        try:
+            return await work()
+        except Exception:
+            log.exception("%s failed, again in %s s", name, AGAIN_S)
+        with contextlib.suppress(MemoryError):
+            await clock.sleep(AGAIN_S)
 
 
 async def wait_at_most(clock: Clock, seconds: float, event: asyncio.Event) -> None:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from subagents.domain.lifecycle.reduce import may_call
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
-from subagents.errors import Unauthorized
+from subagents.errors import Unauthorized, Unavailable
 from subagents.ports import TOKEN_VARIABLE
 
 SECRET_BYTES: Final = 32
@@ -64,14 +64,16 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def identify(token: str, runs: Mapping[RunId, Run]) -> Identity:
+def identify(token: str, runs: Mapping[RunId, Run], aside: Mapping[str, str]) -> Identity:
     """Whom ``token`` stands for.
 
     Args:
         token: As it was presented.
         runs: Every open run, as committed.
+        aside: Why runs are set aside, by id.
 
     Raises:
+        Unavailable: What is stored of the run that it names is damaged.
         Unauthorized: It is no token, unknown, or its attempt is over. ``details`` name the run
             that the token names, genuine or not.
     """
@@ -83,6 +85,12 @@ def identify(token: str, runs: Mapping[RunId, Run]) -> Identity:
         )
     named, number = RunId(found["run"]), int(found["attempt"])
     run = runs.get(named)
+    if run is None and named in aside:
+        raise Unavailable(
+            f"run {named} is set aside: {aside[named]}",
+            hint="go on with the work and call again later; its user is told by subagents doctor",
+            details={"runId": named},
+        )
     if run is None or not _is_issued(run, number, digest(token)):
         reason = "the token is unknown, or its run is over"
     elif number < len(run.attempts):

@@ -80,6 +80,8 @@ class Mailbox:
         """In the order of their calls: who waited longest is woken first."""
         self._expected: dict[str, int] = {}
         """Messages that a client polls for, and until when it should have come."""
+        self._consuming: set[str] = set()
+        """Messages whose consumption is on its way to the disk."""
         self._told: dict[tuple[SessionKey, str], None] = {}
         """Needs that a session was told of by a wait; begins anew with the daemon."""
 
@@ -87,6 +89,7 @@ class Mailbox:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
         for message_id, _, _ in batch.consumed:
             self.leases.close(message_id)
+            self._consuming.discard(message_id)
         for message_id in batch.reopened:
             self.leases.reopen(message_id)
         if not self._waiters:
@@ -102,8 +105,14 @@ class Mailbox:
                         for waiter in self._waiters.get(name, ()):
                             waiter.set()
 
-    def wake_all(self) -> None:
-        """The ledger failed: let every waiter find out."""
+    def failed(self) -> None:
+        """The ledger failed: what was to be consumed is unread again, and every waiter finds out.
+
+        Else whoever acknowledges it next would be told that it is done already.
+        """
+        for message_id in self._consuming:
+            self.leases.reopen(message_id)
+        self._consuming.clear()
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.set()
@@ -430,8 +439,9 @@ class Mailbox:
             return 0
         if self.leases.is_closed(message_id):
             return 0  # by another call, whose commit this row did not show yet
-        self.leases.close(message_id)
         self._ledger.consume_message(message_id, reader)
+        self.leases.close(message_id)
+        self._consuming.add(message_id)
         return 1
 
 

@@ -21,7 +21,7 @@ from subagents.domain.alerts.detectors import Watch
 from subagents.domain.rules.current_alerts import Concern, concerns
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.events import Alerted
-from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.spec import Cleanup
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.worker_output import OutputBatch
@@ -89,6 +89,8 @@ class Recorder:
         self._open: dict[RunId, _Open] = {}
         self._waiting: dict[RunId, Run] = {}
         """Runs with pieces that are not written yet."""
+        self._of_before: set[RunId] = set()
+        """Runs whose output a daemon before this one may have written, and never synced."""
         self._has_work = asyncio.Event()
         self._hurry = asyncio.Event()
         """Somebody waits for it to be written: output is not gathered any longer."""
@@ -102,10 +104,12 @@ class Recorder:
             self._close(run.id)
 
     def _close(self, run_id: RunId) -> None:
-        opened = self._open.get(run_id)
-        is_over = run_id not in self._ledger.live and run_id not in self._waiting
+        opened, run = self._open.get(run_id), self._ledger.live.get(run_id)
+        # One that is over leaves the ledger only after all have heard of the commit.
+        is_over = (run is None or run.phase in OVER) and run_id not in self._waiting
         if is_over and opened is not None and not opened.pieces and not opened.lock.locked():
             del self._open[run_id]
+            self._transcripts.close(run_id)
 
     async def pause(self) -> None:
         """Return when nobody writes; from here until ``reset`` nobody does, readers included."""
@@ -118,6 +122,7 @@ class Recorder:
         """Forget what is in memory; the log is read again."""
         self._open.clear()
         self._waiting.clear()
+        self._of_before = set(self._ledger.published)
         self._is_paused = False
 
     # -- writing ---------------------------------------------------------------------------
@@ -175,20 +180,26 @@ class Recorder:
         """Return when all output outlives a power cut; False = some of it is lost."""
         opened = self._open.get(run.id)
         if opened is None:
-            return True
+            return run.id not in self._of_before or await self._synced(run)
         if opened.pieces or opened.lock.locked():
             await self._write_one(run)
         if opened.is_synced:
             return opened.is_kept
-        try:
-            async with opened.lock:
-                await self._off_loop(lambda: self._transcripts.sync(run.id))
-        except OSError as error:
-            log.warning("the transcript of %s may not outlive a power cut: %s", run.id, error)
-            return False
+        async with opened.lock:
+            if not await self._synced(run):
+                return False
         opened.is_synced = True
         self._close(run.id)
         return opened.is_kept
+
+    async def _synced(self, run: Run) -> bool:
+        try:
+            await self._off_loop(lambda: self._transcripts.sync(run.id))
+        except OSError as error:
+            log.warning("the transcript of %s may not outlive a power cut: %s", run.id, error)
+            return False
+        self._of_before.discard(run.id)
+        return True
 
     async def forget(self, run_id: RunId) -> None:
         """Delete the run's transcript; it goes with its run, or with its session."""
@@ -196,6 +207,7 @@ class Recorder:
         async with opened.lock:  # who writes now would bring it back
             self._waiting.pop(run_id, None)
             self._open.pop(run_id, None)
+            self._of_before.discard(run_id)
             opened.pieces.clear()
             opened.is_deleted = True
             opened.is_idle.set()
@@ -386,7 +398,8 @@ class Recorder:
         except Exception:
             for opened, page in taken.values():
                 if not page.is_done:
-                    page.checkpoint, page.is_kept, page.is_done = opened.checkpoint, False, True
+                    page.checkpoint, page.is_read = opened.checkpoint, opened.is_read
+                    page.is_kept, page.is_done = False, True
             raise
         finally:
             for run_id, (opened, page) in taken.items():
@@ -424,7 +437,7 @@ def _is_gone(run: Run) -> bool:
 def _take_over(opened: _Open, page: Page) -> None:
     if page.checkpoint is not opened.checkpoint:
         opened.is_synced = False
-    opened.checkpoint, opened.is_read = page.checkpoint, True
+    opened.checkpoint, opened.is_read = page.checkpoint, page.is_read
     opened.is_kept = opened.is_kept and page.is_kept
     opened.lost = page.lost
 

@@ -39,6 +39,7 @@ from subagents.ports import (
     Batch,
     PerformanceLog,
     RunFilter,
+    readable,
 )
 
 log = logging.getLogger(__name__)
@@ -159,11 +160,14 @@ class TrackRecords:
         ended, seen = ended_attempts(run), self._seen.get(run.id, 0)
         if ended <= seen:
             return
-        self._seen[run.id] = ended
         if len(self._due) < DUE_MAX:
+            self._seen[run.id] = ended
             self._due += _records_of(run, after=seen)
-        else:
-            since_ms = run.attempts[seen].times.requested_at_ms
+        elif run.is_settled:
+            # Others are taken with a later commit: the store is asked for those that ended, by the
+            # time of their end, which need not be after that of their start: clocks jump.
+            self._seen[run.id] = ended
+            since_ms = run.ended_at_ms or 0
             known_ms = self._missing_since_ms
             self._missing_since_ms = since_ms if known_ms is None else min(since_ms, known_ms)
         self._has_work.set()
@@ -224,7 +228,7 @@ class TrackRecords:
         return len(due)
 
     def _whole(self, due: _Due) -> AttemptRecord:
-        before = self._store.run(due.repeats) if due.repeats is not None else None
+        before = readable(self._store, due.repeats) if due.repeats is not None else None
         if before is None:
             return due.record
         retry_of, escalated_from = repeated(before)

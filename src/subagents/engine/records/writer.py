@@ -78,7 +78,7 @@ class TranscriptWriter:
     def write(self, pages: Iterable[Page]) -> None:
         """Prepare every page, and keep those without alerts: alerts are made durable first."""
         for page in pages:
-            before = page.checkpoint
+            before, was_read = page.checkpoint, page.is_read
             try:
                 self._prepare(page)
             except StoreUnavailable:
@@ -86,7 +86,8 @@ class TranscriptWriter:
             except Exception:
                 # One run's words must not keep the others', nor its own end, waiting.
                 log.exception("what %s said cannot be recorded", page.run.id)
-                page.checkpoint, page.is_kept, page.is_done = before, False, True
+                page.checkpoint, page.is_read = before, was_read
+                page.is_kept, page.is_done = False, True
                 page.alerts.clear()
                 continue
             if page.alerts:

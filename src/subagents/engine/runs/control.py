@@ -20,8 +20,15 @@ from subagents.domain.run.events import (
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.runs.emergency_stops import EmergencyStops
 from subagents.engine.runs.queries import Queries
-from subagents.errors import Conflict, IllegalTransition, NotFound
+from subagents.errors import (
+    Conflict,
+    CorruptState,
+    IllegalTransition,
+    NotFound,
+    StoreUnavailable,
+)
 
 REFUSALS_MAX: Final = 50
 """In a run's journal; a caller who is refused must not fill the store."""
@@ -30,21 +37,33 @@ REFUSALS_MAX: Final = 50
 class Control:
     """Durable intents; what becomes of them is decided by the reducer."""
 
-    def __init__(self, kernel: Kernel, queries: Queries) -> None:
+    def __init__(self, kernel: Kernel, queries: Queries, emergency_stops: EmergencyStops) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._queries = queries
+        self._emergency_stops = emergency_stops
 
     async def cancel(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
         """Store the intent to end the run and all its descendants; repeating it is harmless.
 
         Returns:
             The run: settled ones are returned as they are.
+
+        Raises:
+            StoreUnavailable: It could not be stored. The workers are ended all the same, and the
+                cancel is recorded once the store can be written, if this process lives until then.
         """
         run = await self._queries.run(run_id)
         if run.is_settled:
             return run
         event = CancelRequested(at_ms=self._clock.now_ms(), by=by, reason=reason)
-        return await self._apply(run_id, event)
+        try:
+            return await self._apply(run_id, event)
+        except StoreUnavailable as error:
+            self._emergency_stops.cancel(run_id, event)
+            raise StoreUnavailable(
+                error.message,
+                hint="its workers are ended all the same; cancel it again to have that on record",
+            ) from error
 
     async def interrupt(self, run_id: RunId, *, by: str, reason: str | None = None) -> Run:
         """End the turn that is under way, and keep its session: what it spawned is cancelled.
@@ -152,7 +171,8 @@ class Control:
         unread again.
 
         Raises:
-            Conflict: It has no result yet, or one that waits to be read anyway.
+            Conflict: It has no result yet, or one that waits to be read anyway, or the run that
+                asked for it was pruned.
         """
         run = await self._queries.run(run_id)
         if not run.is_settled:
@@ -185,12 +205,17 @@ class Control:
 
     async def _living_inbox(self, run: Run) -> SessionKey:
         """Of the nearest run above it that has not ended, in the end of the top-level session."""
-        inbox = run.requester
+        run_id, inbox = run.id, run.requester
         while run.lineage.requester_run is not None:
             try:
                 run = await self._queries.run(run.lineage.requester_run)
             except NotFound:
-                break  # pruned: nothing more is known
+                raise Conflict(
+                    f"the run that asked for {run_id} is no longer kept: nobody reads its inbox",
+                    hint=f"read the result: subagents result {run_id}",
+                ) from None
+            except CorruptState:
+                break  # set aside: nothing more is known
             if not run.is_settled:
                 return run.session.first_key
             inbox = run.requester

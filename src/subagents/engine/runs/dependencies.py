@@ -107,6 +107,10 @@ class Dependencies:
         run = self._ledger.live.get(dependency.run_id)
         return dependency if run is None else _dependency(run)
 
+    def waits(self, draft: Draft, found: Mapping[str, Dependency]) -> bool:
+        """Whether a run of this draft, stored at this instant, would wait for another one."""
+        return any(self.newest(found[name]).outcome is None for name in draft.labels)
+
     def refuse_waiting_ancestors(
         self, parent: Run | None, draft: Draft, found: Mapping[str, Dependency]
     ) -> None:

@@ -20,6 +20,7 @@ from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import (
     Batch,
     FeedEntry,
+    readable,
 )
 
 PAGE: Final = 200
@@ -135,11 +136,11 @@ class Feed:
         return Page(number=number, happened=tuple(happened), known=known, is_last=is_last)
 
     async def _run(self, run_id: RunId, known: Known, *, seq_min: int = 0) -> Run | None:
-        """The run, not older than its event ``seq_min``; None = it was pruned."""
+        """The run, not older than its event ``seq_min``; None = it was pruned, or is set aside."""
         run = known.get(run_id) or self._ledger.published.get(run_id)
         if run is None or run.seq < seq_min:
             # A commit is in the store before it is published here.
-            run = await self._off_loop(lambda: self._store.run(run_id))
+            run = await self._off_loop(lambda: readable(self._store, run_id))
         if run is not None:
             known[run_id] = run
         return run

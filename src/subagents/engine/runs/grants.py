@@ -18,7 +18,7 @@ from subagents.domain.run.spec import Abilities, Judge, Mode, Resolved, RunSpec
 from subagents.domain.run.values import SessionKey, agent_of, replace
 from subagents.domain.text import judge_task
 from subagents.errors import Forbidden, SubagentsError, UsageError
-from subagents.ports import Bound, Bounded, OffLoop, Runtime, abilities_of, access_of
+from subagents.ports import Bound, Bounded, Limited, OffLoop, Runtime, abilities_of, access_of
 
 ProofOf = Callable[[str, Agent], Proof]
 """What probes found, by an agent's id and its table; blocking."""
@@ -125,6 +125,7 @@ class Grants:
         """
         runtime = self.runtime(agent_id, agent)
         runtime.check(agent.options)
+        await self._check_limits(agent_id, agent, runtime)
         bound, question = await self._bound(
             spec, agent_id, agent, runtime, cwd=cwd, found=found, may_ask=may_ask
         )
@@ -148,6 +149,20 @@ class Grants:
             unproven = await self._proofs.check(agent_id, agent)
         admission.check_usable(spec, runtime.name, abilities)
         return Grant(runtime, abilities, bound.access, question, tools, deny, unproven)
+
+    async def _check_limits(self, agent_id: str, agent: Agent, runtime: Runtime) -> None:
+        limits = agent.limits.given
+        if not limits:
+            return
+        unkept: str | None = f'runtime "{runtime.name}" cannot hold its workers to any'
+        if isinstance(runtime, Limited):
+            unkept = await self._off_loop(partial(runtime.unkept_limits, limits))
+        if unkept is not None:
+            raise Forbidden(
+                f"agents.{agent_id}.limits cannot be kept here: {unkept}",
+                guardrail="limits",
+                hint=f"mend that (subagents doctor), or remove [agents.{agent_id}.limits]",
+            )
 
     async def judge(
         self,

@@ -1,7 +1,8 @@
 """Read models. Open runs are answered from what was committed last, ended ones from the store."""
 
+import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from subagents.domain.rules.admission import pending_requests
@@ -27,11 +28,12 @@ from subagents.engine.kernel.quarantine import Quarantine
 from subagents.engine.messages.leases import UNREAD_LAPSES
 from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.records.recorder import Recorder
-from subagents.errors import NotFound, UsageError
+from subagents.errors import CorruptState, NotFound, UsageError
 from subagents.ports import (
     InboxRow,
     JournalEntry,
     RunFilter,
+    SetAside,
 )
 
 TREE_NODES_MAX: Final = 1_000
@@ -40,6 +42,8 @@ ROOTS_MAX: Final = 50
 SESSIONS_PAGE: Final = 200
 SESSIONS_SEARCHED_MAX: Final = 5_000
 """Newest runs of an agent among which an ended session is searched."""
+LAST: Final = "last"
+"""Selects the newest run of whoever says it."""
 PREFIX_CHARS_MIN: Final = 3
 """After ``r-``. A shorter word is a label somebody mistyped sooner than an id."""
 SAME_LABEL_MAX: Final = 200
@@ -135,18 +139,19 @@ class Queries:
         return run
 
     async def resolve(
-        self, selector: str, session: SessionKey | None, *, may_see: MaySee | None = None
+        self, selector: str, session: SessionKey, *, may_see: MaySee | None = None
     ) -> RunId:
         """The run meant by an id, a session key, ``last``, a label or a unique id prefix.
 
         A whole id means that run and no other, also when somebody took it for a label. A label
         means its newest run.
 
-        Labels and ``last`` look at the caller's own runs first, then at everybody's.
+        A label looks at the caller's own runs first, then at everybody's. ``last`` is the caller's
+        own newest run and nobody else's: what is then done to it must not hit a stranger's.
 
         Args:
             selector: As it was given.
-            session: Whose runs come first; None = nobody's.
+            session: Whose runs come first.
             may_see: What others have does not hide what passes this. When nothing passes, one of
                 theirs is the answer, for the caller to be refused; None = everything passes.
 
@@ -162,11 +167,12 @@ class Queries:
             run = await self._off_loop(lambda: self._store.run(RunId(selector)))
             if run is not None:
                 return run.id
+        if selector == LAST:
+            return await self._last(session)
         for requester in dict.fromkeys((session, None)):
-            label = None if selector == "last" else selector
             limit = 1 if requester is not None or may_see is None else SAME_LABEL_MAX
             found = await self.runs(
-                RunFilter(requester=requester, label=label, limit=limit, archived=True)
+                RunFilter(requester=requester, label=selector, limit=limit, archived=True)
             )
             if found:
                 seen = found if limit == 1 else await _seen(found, may_see)
@@ -176,13 +182,27 @@ class Queries:
         if len(typed) >= PREFIX_CHARS_MIN:
             by_prefix = await self._off_loop(lambda: self._store.find(f"r-{typed}"))
         if by_prefix and may_see is not None:
-            fitting = [await self.run(run_id) for run_id in by_prefix]
+            fitting = await self._readable(by_prefix)
             by_prefix = [run.id for run in await _seen(fitting, may_see) or fitting[:1]]
         if len(by_prefix) > 1:
             raise UsageError(f'"{selector}" fits several runs: {", ".join(by_prefix)}')
         if not by_prefix:
             raise NotFound(f'no run "{selector}"', hint="see: subagents list")
         return by_prefix[0]
+
+    async def _last(self, session: SessionKey) -> RunId:
+        """The newest run that the session spawned.
+
+        Raises:
+            NotFound: There is none.
+        """
+        found = await self.runs(RunFilter(requester=session, limit=1, archived=True))
+        if not found:
+            raise NotFound(
+                f"{session} has no runs, so there is no last one",
+                hint="name the run by its id or label, see: subagents list",
+            )
+        return found[0].id
 
     async def _run_of_session(self, key: SessionKey) -> RunId:
         """The run in whose child session, of whichever attempt, its agent speaks or spoke.
@@ -216,6 +236,17 @@ class Queries:
     async def count(self, where: RunFilter) -> int:
         return await self._off_loop(lambda: self._store.count(where))
 
+    async def hidden(self, where: RunFilter, total: int) -> int:
+        """How many more runs the filter would match if it left out no archived ones.
+
+        Args:
+            where: The filter.
+            total: How many it matches.
+        """
+        if where.archived:
+            return 0
+        return max(await self.count(replace(where, archived=True)) - total, 0)
+
     async def journal(
         self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
     ) -> tuple[JournalEntry, ...]:
@@ -245,18 +276,30 @@ class Queries:
             if not parent.children:
                 continue
             room = len(parent.children) if most is None else most - seen
-            found = [await self.run(child.run_id) for child in parent.children[:room]]
+            found = await self._readable(child.run_id for child in parent.children[:room])
             children[parent.id] = found
             pending.extend(found)
             seen += len(found)
         return _node(root, children)
 
-    async def roots(self, session: SessionKey) -> tuple[RunTree, ...]:
-        """The trees of a session's newest ``ROOTS_MAX`` runs that are not archived, oldest first.
+    async def _readable(self, run_ids: Iterable[RunId]) -> list[Run]:
+        """These runs without those that are set aside."""
+        found = []
+        for run_id in run_ids:
+            with contextlib.suppress(CorruptState):
+                found.append(await self.run(run_id))
+        return found
+
+    async def set_aside(self) -> tuple[SetAside, ...]:
+        """What is stored but damaged, and left out everywhere."""
+        return tuple(await self._off_loop(self._store.set_aside))
+
+    async def roots(self, where: RunFilter) -> tuple[RunTree, ...]:
+        """The trees of the newest ``ROOTS_MAX`` runs that the filter matches, oldest first.
 
         ``count`` knows how many there are in all.
         """
-        found = await self.runs(RunFilter(requester=session, limit=ROOTS_MAX))
+        found = await self.runs(replace(where, limit=ROOTS_MAX))
         trees = [await self.tree(run.id, most=TREE_NODES_MAX) for run in reversed(found)]
         return tuple(trees)
 

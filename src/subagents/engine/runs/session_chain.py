@@ -13,7 +13,7 @@ from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.runs.dependencies import Draft
 from subagents.engine.runs.queries import Queries
-from subagents.errors import Conflict, Forbidden, NotFound, UsageError
+from subagents.errors import Conflict, CorruptState, Forbidden, NotFound, UsageError
 from subagents.ports import Runtime
 
 DEPTH_MAX: Final = 64
@@ -82,13 +82,21 @@ async def _is_below(queries: Queries, run: Run, session: SessionKey) -> bool:
 
 
 async def load_runs(ledger: Ledger, before: Previous) -> None:
-    """Load the runs whose sessions are continued, and the first ones of those sessions."""
-    wanted = {name for run in before if run is not None for name in (run.id, run.root)}
+    """Load the runs whose sessions are continued, and the first ones of those sessions.
+
+    Raises:
+        NotFound: One of those that are continued was pruned meanwhile.
+        CorruptState: What is stored of one of them turned out to be damaged.
+    """
+    continued = {run.id for run in before if run is not None}
+    wanted = continued | {run.root for run in before if run is not None}
     while missing := [name for name in wanted if name not in ledger.live]:
         for name in missing:
             try:
                 await ledger.load_run(name)
-            except NotFound:
+            except (NotFound, CorruptState):
+                if name in continued:
+                    raise  # nobody could write down that its session goes on, nor refuse a second
                 wanted.discard(name)  # pruned: what names the session is only a name now
 
 

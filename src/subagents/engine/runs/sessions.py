@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from subagents.config.settings import Settings
+from subagents.domain.rules.idempotency import differing, digest_of
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import RunSpec
@@ -13,7 +14,8 @@ from subagents.engine.runs.control import Control
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.session_chain import SessionTaken, newest_of
 from subagents.engine.runs.spawn import Spawner
-from subagents.errors import Conflict
+from subagents.errors import Conflict, IdempotencyConflict
+from subagents.ports import RememberedKey
 
 TRIES_MAX: Final = 5
 """A session whose newest run ends, or begins, while a message is on its way is read again."""
@@ -82,6 +84,7 @@ class Sessions:
             key: The same one twice is one message, for 24 hours.
 
         Raises:
+            IdempotencyConflict: The key stands for another message; nothing was sent.
             Conflict: Nobody works there and it cannot be continued; or, with ``steer``, nobody
                 works there.
             Forbidden: A guardrail; nothing was stored.
@@ -91,8 +94,7 @@ class Sessions:
         for _ in range(TRIES_MAX):
             run = await self.newest(run_id)
             if key is not None and (known := self._spawner.keys.known(owner, key)) is not None:
-                await self._ledger.committed()
-                return Sent("accepted", await self._queries.run(known), repeated=True)
+                return await self._repeated(known, run, message)
             try:
                 if not run.is_settled:
                     return await self._tell(
@@ -136,7 +138,7 @@ class Sessions:
                 hint="send it again in a moment",
             )
         owner = self._ledger.inbox_of(by)
-        before = None if key is None else self._remembering(owner, key, run.id)
+        before = None if key is None else self._remembering(owner, key, run.id, message)
         try:
             status = await self._control.steer(
                 run.id,
@@ -152,5 +154,30 @@ class Sessions:
             raise
         return Sent(status, await self._queries.run(run.id))
 
-    def _remembering(self, by: SessionKey, key: str, run_id: RunId) -> Callable[[], None]:
-        return lambda: self._spawner.keys.remember(by, key, run_id)
+    async def _repeated(self, known: RememberedKey, run: Run, message: str) -> Sent:
+        """What became of the message that was sent under this key.
+
+        Raises:
+            IdempotencyConflict: It was another message, or went to another session.
+        """
+        await self._ledger.committed()
+        made = await self._queries.run(known.run_id)
+        names = differing(known.digest, _digest(run.id, message))
+        # Which run of the session it named depends on when it was sent.
+        differs = ["message" if name == "task" else name for name in names if name != "continues"]
+        if known.digest is not None and made.root != run.root:
+            differs.append("session")
+        if differs:
+            raise IdempotencyConflict.of(known.key, run_id=made.id, differs=differs)
+        return Sent("accepted", made, repeated=True)
+
+    def _remembering(
+        self, by: SessionKey, key: str, run_id: RunId, message: str
+    ) -> Callable[[], None]:
+        digest = _digest(run_id, message)
+        return lambda: self._spawner.keys.remember(by, key, run_id, digest=digest)
+
+
+def _digest(run_id: RunId, message: str) -> str:
+    """The same as that of the run which the message starts when nobody is at work."""
+    return digest_of(RunSpec(task=message, continues=run_id))

@@ -14,10 +14,11 @@ from typing import Final
 
 from subagents.config import agent_cards
 from subagents.config.settings import DEFAULT_LANE, Settings
-from subagents.domain.rules import admission, ceilings, continuation, contract
+from subagents.domain.rules import admission, ceilings, continuation, contract, idempotency
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.rules.tool_kinds import intersection, offers
 from subagents.domain.run.access import Ceiling
+from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.run import (
     RULES,
@@ -61,15 +62,19 @@ from subagents.engine.verification.work_root import real_below, root_of
 from subagents.errors import (
     Conflict,
     ContractError,
+    CorruptState,
     Forbidden,
+    IdempotencyConflict,
     StoreUnavailable,
     SubagentsError,
     UsageError,
 )
 from subagents.ports import (
     EngineClock,
+    EnvironmentLog,
     Ids,
     OffLoop,
+    RememberedKey,
     Runtime,
 )
 from subagents.text import one_line
@@ -78,6 +83,9 @@ LABEL_FROM_TASK_CHARS: Final = 32
 SPAWN_TOOL: Final = "sessions_spawn"
 APPROVAL_MS: Final = 600_000
 """So long a person has to allow what goes over a ceiling; no answer is a no."""
+
+PLAIN_COMMAND: Final = "command"
+"""The runtime whose workers get a shell's variables: what a person would have typed there."""
 
 KEYS_MAX: Final = 10_000
 """With so many in memory, those that are over are dropped."""
@@ -111,6 +119,7 @@ class Spawner:
         workspaces: Workspaces,
         shared_spending: SharedSpending,
         proof_of: ProofOf = no_proof_needed,
+        environments: EnvironmentLog | None = None,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._queries = queries
@@ -119,6 +128,7 @@ class Spawner:
         self._verifier = verifier
         self._workspaces = workspaces
         self._shared_spending = shared_spending
+        self._environments = environments
         self._dependencies = Dependencies(kernel.ledger, queries)
         self.keys = IdempotencyKeys(kernel)
         self._probe = CachedProbe(kernel.off_loop, kernel.clock)
@@ -132,6 +142,7 @@ class Spawner:
         cwd: str,
         is_operator: bool = True,
         ceiling: Ceiling | None = None,
+        environment: CallerEnvironment | None = None,
     ) -> Receipt:
         """As ``spawn_batch``, for one run."""
         receipts = await self.spawn_batch(
@@ -141,6 +152,7 @@ class Spawner:
             cwd=cwd,
             is_operator=is_operator,
             ceiling=ceiling,
+            environment=environment,
         )
         return receipts[0]
 
@@ -181,6 +193,7 @@ class Spawner:
             is_operator=is_operator,
             ceiling=ceiling,
             retry_from=run.id,
+            environment=await self._environment_of(run) if is_operator else None,
         )
         return receipts[0]
 
@@ -195,6 +208,7 @@ class Spawner:
         ceiling: Ceiling | None = None,
         retry_from: RunId | None = None,
         plan: Budget | None = None,
+        environment: CallerEnvironment | None = None,
     ) -> tuple[Receipt, ...]:
         """Store all of these runs, or none, and return their receipts.
 
@@ -203,14 +217,16 @@ class Spawner:
             requester: Who spawns and is told of the ends.
             settings: The effective configuration where the caller is.
             cwd: Working directory of specs that name none; absolute.
-            is_operator: A person or their program: may use any agent.
+            is_operator: A person or their program: may use any agent, and is not capped.
             ceiling: The most that the caller may do itself; None = a person, or it is not known.
             retry_from: The run whose parameters are used again.
             plan: What all of them, with the runs below them, may use together: tokens and cost.
+            environment: Variables that an operator brings for their workers; kept in a file.
 
         Raises:
             UsageError: A parameter; nothing was stored.
             Forbidden: A guardrail, named; nothing was stored.
+            IdempotencyConflict: A key stands for another request; nothing was stored.
             NotFound: An agent or dependency; nothing was stored.
             StoreUnavailable: The database cannot take new runs now; nothing was stored.
         """
@@ -225,9 +241,6 @@ class Spawner:
             )
         parent = self._parent(requester)
         inbox = parent.session.first_key if parent is not None else requester
-        keys = [spec.idempotency_key for spec in specs if spec.idempotency_key is not None]
-        if len(keys) != len(set(keys)):
-            raise UsageError("an idempotencyKey is used twice in this batch")
 
         async def again(fresh: Sequence[RunSpec]) -> tuple[Receipt, ...]:
             return await self.spawn_batch(
@@ -239,9 +252,17 @@ class Spawner:
                 ceiling=ceiling,
                 retry_from=retry_from,
                 plan=plan,
+                environment=environment,
             )
 
-        if known := self.keys.of(specs, inbox):
+        digests = {
+            spec.idempotency_key: idempotency.digest_of(spec, cwd=cwd, plan=plan)
+            for spec in specs
+            if spec.idempotency_key is not None
+        }
+        if len(digests) != sum(spec.idempotency_key is not None for spec in specs):
+            raise UsageError("an idempotencyKey is used twice in this batch")
+        if known := self.keys.of(digests, inbox):
             return await self._repeated(specs, known, again)
         before = [
             None
@@ -258,7 +279,9 @@ class Spawner:
             for spec, run in zip(specs, before, strict=True)
         ]
         modes = [admission.resolve_mode(spec) for spec in specs]
-        self._count(parent, inbox, settings, len(specs))
+        # What a dependency turns out to be is not known yet; it is counted again at the end.
+        named = [bool(asked_dependencies(spec)) for spec in specs]
+        self._count(parent, inbox, settings, is_operator=is_operator, waits=named)
         drafts = [
             await self._draft(
                 spec,
@@ -283,18 +306,23 @@ class Spawner:
             )
             for draft in drafts
         ]
+        if environment is not None and is_trusted:
+            drafts = await self._keep_environment(drafts, environment)
         await self._dependencies.look_again(drafts, found)
-        if known := self.keys.of(specs, inbox):
+        if known := self.keys.of(digests, inbox):
             # The same key came in while this call was looking things up.
+            await self._drop_environment(drafts)
             return await self._repeated(specs, known, again)
-        await session_chain.load_runs(self._ledger, before)
         try:
+            await session_chain.load_runs(self._ledger, before)
             parent = self._parent(requester)
-            self._count(parent, inbox, settings, len(specs))
+            waits = [self._dependencies.waits(draft, found) for draft in drafts]
+            self._count(parent, inbox, settings, is_operator=is_operator, waits=waits)
             drafts = _under_shared_caps(drafts, parent, plan)
-            runs = self._store_all(drafts, found, parent=parent, requester=inbox)
+            runs = self._store_all(drafts, found, parent=parent, requester=inbox, digests=digests)
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
+            await self._drop_environment(drafts)
             raise
         await self._ledger.committed()
         said = {draft.spawned.run_id: draft.warnings for draft in drafts}
@@ -305,6 +333,62 @@ class Spawner:
             )
             for run in runs
         )
+
+    async def _environment_of(self, run: Run) -> CallerEnvironment | None:
+        """What the caller brought for this run.
+
+        Raises:
+            Conflict: It cannot be read any more.
+        """
+        if self._environments is None or run.resolved.caller_env is None:
+            return None
+        try:
+            return await self._off_loop(partial(self._environments.read, run.id))
+        except OSError as error:
+            raise Conflict(
+                f"the variables that run {run.id} was given cannot be read: {error}",
+                hint="spawn a new run, with its task and its variables",
+            ) from error
+
+    async def _keep_environment(
+        self, drafts: Sequence[Draft], environment: CallerEnvironment
+    ) -> list[Draft]:
+        """The drafts with the names of what their caller brought; the values are durable.
+
+        Raises:
+            StoreUnavailable: They cannot be kept.
+        """
+        if self._environments is None:
+            return list(drafts)
+        given = replace(environment, shell={})
+        found: list[Draft] = []
+        for brought, is_plain in ((environment, True), (given, False)):
+            meant = [
+                draft
+                for draft in drafts
+                if (draft.spawned.resolved.runtime == PLAIN_COMMAND) is is_plain
+            ]
+            if not brought.names or not meant:
+                found += meant
+                continue
+            ids = [draft.spawned.run_id for draft in meant]
+            try:
+                await self._off_loop(partial(self._environments.keep, ids, brought))
+            except OSError as error:
+                for run_id in ids:
+                    await self._off_loop(partial(self._environments.forget, run_id))
+                await self._drop_environment(found)
+                raise StoreUnavailable(
+                    f"the variables for its worker cannot be kept: {error}; nothing was stored"
+                ) from error
+            found += [_with_variables(draft, brought.names) for draft in meant]
+        order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
+        return sorted(found, key=lambda draft: order[draft.spawned.run_id])
+
+    async def _drop_environment(self, drafts: Sequence[Draft]) -> None:
+        for draft in drafts:
+            if self._environments is not None and draft.spawned.resolved.caller_env is not None:
+                await self._off_loop(partial(self._environments.forget, draft.spawned.run_id))
 
     async def _repeated(
         self,
@@ -345,13 +429,30 @@ class Spawner:
         return parent
 
     def _count(
-        self, parent: Run | None, requester: SessionKey, settings: Settings, asked: int
+        self,
+        parent: Run | None,
+        requester: SessionKey,
+        settings: Settings,
+        *,
+        is_operator: bool,
+        waits: Sequence[bool],
     ) -> None:
+        """Refuse what is too deep, or too much for an agent; what an operator spawns is queued.
+
+        Args:
+            parent: The run whose agent spawns; such a spawn is never an operator's.
+            requester: Whose children count.
+            settings: The effective configuration where the caller is.
+            is_operator: A person or their program calls.
+            waits: For each run asked for, whether it waits for others.
+        """
         depth = parent.lineage.depth if parent is not None else 0
         admission.check_depth(depth, settings.defaults.max_spawn_depth)
+        if parent is None and is_operator:
+            return
+        asked = admission.Children(active=waits.count(False), waiting=waits.count(True))
         most = settings.defaults.max_children_per_agent
-        active = self._ledger.lanes.active_count(requester)
-        admission.check_children(active + asked - 1, most)
+        admission.check_children(self._ledger.lanes.children(requester), asked, most)
 
     async def _draft(
         self,
@@ -578,6 +679,7 @@ class Spawner:
         *,
         parent: Run | None,
         requester: SessionKey,
+        digests: Mapping[str, str],
     ) -> list[Run]:
         """No await in here: what was counted and what is stored are one step."""
         session_chain.check_free(self._ledger, drafts)
@@ -615,7 +717,8 @@ class Spawner:
             run = self._ledger.apply_now(event.run_id, event)
             runs.append(run)
             if spec.idempotency_key is not None:
-                self.keys.remember(requester, spec.idempotency_key, run.id)
+                key = spec.idempotency_key
+                self.keys.remember(requester, key, run.id, digest=digests[key])
         order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
         return sorted(runs, key=lambda run: order[run.id])
 
@@ -625,8 +728,21 @@ class Spawner:
         while parent is not None:
             found.append(parent)
             upper = parent.lineage.requester_run
+            if upper is not None and upper in self._ledger.aside:
+                # What is left of its budget, which counts for all below it, is not known.
+                raise CorruptState(
+                    f"run {upper}, which is above this one, is set aside:"
+                    f" {self._ledger.aside[upper]}",
+                    hint="see: subagents doctor",
+                    details={"runId": upper},
+                )
             parent = self._ledger.live.get(upper) if upper is not None else None
         return found
+
+
+def _with_variables(draft: Draft, names: tuple[str, ...]) -> Draft:
+    resolved = replace(draft.spawned.resolved, caller_env=names)
+    return replace(draft, spawned=replace(draft.spawned, resolved=resolved))
 
 
 def _approval(draft: Draft, now_ms: int) -> Request | None:
@@ -681,37 +797,52 @@ class IdempotencyKeys:
 
     def __init__(self, kernel: Kernel) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
-        self._runs: dict[tuple[SessionKey, str], tuple[RunId, int]] = {}
+        self._keys: dict[tuple[SessionKey, str], RememberedKey] = {}
         self._most = KEYS_MAX
 
     async def load(self) -> None:
         """Read those that still count."""
         since = self._since()
         found = await self._off_loop(lambda: self._store.load_idempotency(since))
-        self._runs = {(r, key): (run_id, at) for r, key, run_id, at in found}
+        self._keys = {(each.requester, each.key): each for each in found}
 
     def _since(self) -> int:
         return self._clock.now_ms() - IDEMPOTENCY_WINDOW_MS
 
-    def known(self, requester: SessionKey, key: str) -> RunId | None:
-        """The run that a key stands for."""
-        found = self._runs.get((requester, key))
-        return None if found is None or found[1] < self._since() else found[0]
+    def known(self, requester: SessionKey, key: str) -> RememberedKey | None:
+        """What a key stands for."""
+        found = self._keys.get((requester, key))
+        return None if found is None or found.at_ms < self._since() else found
 
-    def of(self, specs: Sequence[RunSpec], requester: SessionKey) -> dict[str, RunId]:
-        """The keys among these specs that made a run before."""
-        keys = [spec.idempotency_key for spec in specs if spec.idempotency_key is not None]
-        found = {key: self.known(requester, key) for key in keys}
-        return {key: run_id for key, run_id in found.items() if run_id is not None}
+    def of(self, digests: Mapping[str, str], requester: SessionKey) -> dict[str, RunId]:
+        """Those among these keys that made a run before, each for the same request.
 
-    def remember(self, requester: SessionKey, key: str, run_id: RunId) -> None:
+        Args:
+            digests: Of the request under each key.
+            requester: Whose keys they are.
+
+        Raises:
+            IdempotencyConflict: One of them stands for another request.
+        """
+        made: dict[str, RunId] = {}
+        for key, digest in digests.items():
+            known = self.known(requester, key)
+            if known is None:
+                continue
+            if differs := idempotency.differing(known.digest, digest):
+                raise IdempotencyConflict.of(key, run_id=known.run_id, differs=differs)
+            made[key] = known.run_id
+        return made
+
+    def remember(self, requester: SessionKey, key: str, run_id: RunId, *, digest: str) -> None:
         """Let a key stand for a run, from the next commit on."""
-        self._ledger.remember(requester, key, run_id)
-        self._runs[requester, key] = (run_id, self._clock.now_ms())
-        if len(self._runs) >= self._most:
+        known = RememberedKey(requester, key, run_id, self._clock.now_ms(), digest)
+        self._ledger.remember(known)
+        self._keys[requester, key] = known
+        if len(self._keys) >= self._most:
             since = self._since()
-            self._runs = {k: v for k, v in self._runs.items() if v[1] > since}
-            self._most = 2 * len(self._runs) + KEYS_MAX
+            self._keys = {k: v for k, v in self._keys.items() if v.at_ms > since}
+            self._most = 2 * len(self._keys) + KEYS_MAX
 
 
 class CachedProbe:

@@ -1,7 +1,9 @@
 """The one periodic pass, every 60 s and on demand: wake-ups are hints, this is the truth."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final
 
 from subagents.config.settings import Settings
@@ -18,13 +20,15 @@ from subagents.engine.records.results import Results
 from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.timers import Timers
-from subagents.errors import NotFound, RuntimeUnavailable
-from subagents.ports import Runtime
+from subagents.errors import CorruptState, NotFound, RuntimeUnavailable
+from subagents.ports import EnvironmentLog, Runtime
 
 log = logging.getLogger(__name__)
 
-ROWS_MAX: Final = 500
-"""Archived or pruned per pass; the next pass continues."""
+ROWS_MAX: Final = 100
+"""Archived or pruned at once; commits wait for so many."""
+ROUNDS_MAX: Final = 50
+"""So often in one pass; the next pass continues."""
 
 Orphans = Callable[[set[AttemptId]], Awaitable[list[tuple[str, int]]]]
 """Given the attempts that may live, the marked processes of all others: ``(attempt, pid)``."""
@@ -56,6 +60,7 @@ class Sweep:
         runtimes: Mapping[str, Runtime],
         settings: Settings,
         orphans: Orphans,
+        environments: EnvironmentLog | None = None,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._queries = queries
@@ -64,11 +69,14 @@ class Sweep:
         self._reports = reports
         self._recorder = recorder
         self._results = results
+        self._environments = environments
+        self._has_looked_for_strays = False
         self._track_records = track_records
         self._workspaces = workspaces
         self._runtimes = runtimes
         self._settings = settings
         self._orphans = orphans
+        self._passing = asyncio.Lock()
 
     async def run(self) -> None:
         """Sweep until cancelled."""
@@ -80,13 +88,21 @@ class Sweep:
                 log.exception("a sweep failed; the next one tries again")
 
     async def once(self) -> SweepReport:
-        """One whole pass."""
+        """One whole pass, after one that is under way: both would prune the same runs."""
+        async with self._passing:
+            return await self._pass()
+
+    async def _pass(self) -> SweepReport:
         redriven = self._timers.redrive()
         self._mailbox.leases.forget()
-        archived = await self._archive()
-        pruned = await self._prune()
+        archived = await _in_rounds(self._archive)
+        pruned = await _in_rounds(self._prune)
+        while await self._off_loop(self._store.shrink):
+            pass  # commits come in between
         await self._track_records.tidy()
         await self._workspaces.sweep()
+        if not self._has_looked_for_strays:
+            await self._forget_strays()
         orphans = await self._orphans(self._expected())
         for attempt in dict.fromkeys(attempt for attempt, _ in orphans):
             pids = ", ".join(str(pid) for name, pid in orphans if name == attempt)
@@ -98,6 +114,7 @@ class Sweep:
         )
 
     async def _archive(self) -> int:
+        """Some of those that are due; their number."""
         minutes = self._settings.defaults.archive_after_minutes
         before = self._clock.now_ms() - minutes * 60_000
         ids = await self._off_loop(lambda: self._store.archivable(before, ROWS_MAX))
@@ -111,17 +128,30 @@ class Sweep:
         return len(ids)
 
     async def _prune(self) -> int:
+        """Some of those that are due; their number."""
         days = self._settings.retention.result_retention_days
         before = self._clock.now_ms() - days * 24 * 3_600_000
-        ids = [
-            run_id
-            for run_id in await self._off_loop(lambda: self._store.prunable(before, ROWS_MAX))
-            if run_id not in self._ledger.live
-        ]
-        for run_id in ids:
-            await self._forget(run_id)
-        await self._off_loop(lambda: self._store.prune(ids))
+        due = await self._off_loop(lambda: self._store.prunable(before, ROWS_MAX))
+        # From the first file on: a run that somebody changed meanwhile could not be written.
+        with self._ledger.leaving(due) as ids:
+            for run_id in ids:
+                await self._forget(run_id)
+            await self._off_loop(lambda: self._store.prune(ids))
         return len(ids)
+
+    async def _forget_strays(self) -> None:
+        """Once per start: a crash comes between a file and the commit of its run."""
+        environments, self._has_looked_for_strays = self._environments, True
+        if environments is None:
+            return
+
+        def is_known(run_id: RunId) -> bool:
+            try:
+                return self._store.run(run_id) is not None
+            except CorruptState:
+                return True
+
+        await self._off_loop(partial(environments.forget_strays, is_known))
 
     def _expected(self) -> set[AttemptId]:
         """Attempts that may have processes."""
@@ -138,6 +168,8 @@ class Sweep:
         await self._recorder.forget(run_id)
         run = await self._queries.run(run_id)
         await self._results.forget(run)
+        if self._environments is not None and run.resolved.caller_env is not None:
+            await self._off_loop(partial(self._environments.forget, run_id))
         await self._workspaces.tidy(run)
         runtime = self._runtimes.get(run.resolved.runtime)
         if runtime is None:
@@ -150,7 +182,7 @@ class Sweep:
         run_id, _, number = name.rpartition("#")
         try:
             run, attempt = await self._queries.run(RunId(run_id)), int(number)
-        except (NotFound, ValueError):
+        except (NotFound, CorruptState, ValueError):
             return False
         is_over = run.is_settled or attempt < len(run.attempts)
         runtime = self._runtimes.get(run.resolved.runtime)
@@ -162,3 +194,14 @@ class Sweep:
             log.warning("%s", error)
             return False
         return True
+
+
+async def _in_rounds(work: Callable[[], Awaitable[int]]) -> int:
+    """Repeat it while there is something to do; returns how much was done."""
+    total = 0
+    for _ in range(ROUNDS_MAX):
+        done = await work()
+        total += done
+        if not done:
+            break
+    return total

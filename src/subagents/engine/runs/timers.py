@@ -12,7 +12,7 @@ import asyncio
 import heapq
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.run.events import ClockStepped, TimerCause, TimerFired
@@ -28,6 +28,12 @@ LOOK_MS_MAX: Final = 5_000
 """The wall clock can be set, and the machine suspended: look for that at least this often."""
 STEP_MS_MIN: Final = 1_000
 """A step of less moves no deadline: that is what a minute's drift or a network's delay makes."""
+
+
+class _Step(NamedTuple):
+    by_ms: int
+    run_ids: frozenset[RunId]
+    """Which it moves."""
 
 
 class Timers:
@@ -52,8 +58,12 @@ class Timers:
         self._heap: list[tuple[int, RunId]] = []
         self._due: dict[RunId, int] = {}
         self._changed = asyncio.Event()
+        self._untold: dict[str, _Step] = {}
+        """Steps of the clock that may be on no disk yet, by the key of their events."""
 
     def on_commit(self, batch: Batch) -> None:
+        for entry in batch.journal if self._untold else ():
+            self._untold.pop(entry.key or "", None)
         for run in batch.runs.values():
             self.arm(run)
 
@@ -82,16 +92,37 @@ class Timers:
     def take_step(self) -> int:
         """Follow the machine's clock, and move along what is due; returns by how many ms."""
         by_ms = self._clock.take_step_ms()
-        if abs(by_ms) < STEP_MS_MIN or self._ledger.failure is not None:
+        if abs(by_ms) < STEP_MS_MIN:
             return by_ms
         log.warning("the clock was set, or the machine slept: deadlines move by %s s", by_ms / 1000)
         for listener in self._on_step:
             listener(by_ms)
-        now = self._clock.now_ms()
-        for run in tuple(self._ledger.live.values()):
-            if run.phase in HOLDS_SLOT or next_due_ms(run) is not None:
-                self._ledger.apply_now(run.id, ClockStepped(at_ms=now, by_ms=by_ms))
+        # Of a failed ledger what is in memory is not on the disk.
+        failed = self._ledger.failure is not None
+        runs = tuple((self._ledger.published if failed else self._ledger.live).values())
+        moved = [run.id for run in runs if run.phase in HOLDS_SLOT or next_due_ms(run) is not None]
+        if moved:
+            key = f"clock:{self._clock.steady_ms()}"
+            self._untold[key] = _Step(by_ms, frozenset(moved))
+            if not failed:
+                self._move(key)
         return by_ms
+
+    def tell_again(self) -> None:
+        """After memory was lost and loaded again, with it what was in no commit."""
+        for key in tuple(self._untold):
+            self._move(key)
+
+    def now_for(self, run: Run) -> int:
+        """The time by which a run as it is stored is to be judged, in milliseconds since 1970."""
+        return self._clock.now_ms() - sum(
+            step.by_ms for step in self._untold.values() if run.id in step.run_ids
+        )
+
+    def _move(self, key: str) -> None:
+        step, now = self._untold[key], self._clock.now_ms()
+        for run_id in step.run_ids & self._ledger.live.keys():
+            self._ledger.apply_now(run_id, ClockStepped(at_ms=now, by_ms=step.by_ms), key=key)
 
     def fire_due(self) -> int:
         """Apply the passed deadlines of every due run; returns how many runs that were."""

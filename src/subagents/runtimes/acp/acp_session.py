@@ -215,7 +215,7 @@ class _Offer:
             (
                 each
                 for each in self._options
-                if category in {value_at(each, "category"), value_at(each, "id")}
+                if category in {text_at(each, "category"), text_at(each, "id")}
             ),
             None,
         )

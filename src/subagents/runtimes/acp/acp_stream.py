@@ -359,7 +359,7 @@ def _usage(stream: AcpStream, update: Mapping[str, object]) -> StreamStep:
             OutputItem(type=LineType.SYSTEM, context=ContextUse(tokens=used, window=size or None)),
         )
     cost = value_at(value_at(update, "cost"), "amount")
-    is_dollars = value_at(value_at(update, "cost"), "currency") in {None, "USD"}
+    is_dollars = value_at(value_at(update, "cost"), "currency") in (None, "USD")
     if not isinstance(cost, (int, float)) or isinstance(cost, bool) or not is_dollars:
         return StreamStep(stream=stream, output=output)
     if not 0 < cost < 1e12:  # 0 is what agents report of models without a price

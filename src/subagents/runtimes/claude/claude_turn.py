@@ -78,7 +78,8 @@ def step_of(state: ClaudeState, line: bytes, *, now_ms: int | None) -> ClaudeSte
 
 def finished(state: ClaudeState) -> ClaudeStep:
     """The program is gone: a turn without its result is an error."""
-    if state.is_over or not (state.is_working or state.is_awaiting or _is_waiting(state)):
+    is_open = state.is_working or state.is_awaiting or _is_waiting(state) or not state.has_result
+    if state.is_over or not is_open:
         return TurnStep(state)
     error = "Claude Code ended in the middle of its turn"
     error += f" ({state.reason.replace('_', ' ')})" if state.reason else ""

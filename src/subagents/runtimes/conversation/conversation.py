@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -40,6 +40,7 @@ from subagents.runtimes.conversation.dialect import (
     Awaiting,
     Dialect,
     InputLine,
+    KeepsSessions,
     Opening,
     ProgramPlaces,
     Restrained,
@@ -154,6 +155,10 @@ class ConversationRuntime(Generic[S]):
         """See ``ports.Greeted``."""
         return greeting.problem(self._dialect, options, environ=environ, timeout_s=timeout_s)
 
+    def unkept_limits(self, limits: Iterable[str]) -> str | None:
+        """See ``ports.Limited.unkept_limits``."""
+        return self._attempts.unkept_limits(limits)
+
     def marker(self, ref: AttemptRef) -> Mapping[str, str]:
         """See ``ports.Runtime.marker``."""
         return self._attempts.marker(ref.attempt_id, ref.turns).variables()
@@ -243,7 +248,7 @@ class ConversationRuntime(Generic[S]):
         try:
             if ended:
                 for directory in await self._off_loop(partial(self._turns, ref)):
-                    await self._off_loop(partial(discard_all, directory))
+                    await self._off_loop(partial(discard_all, directory.path))
             elif (live := self._live.get(ref.attempt_id)) is not None:
                 await self._off_loop(
                     partial(live.reader.discard_before, cursor=cursor, positions=positions)
@@ -294,20 +299,25 @@ class ConversationRuntime(Generic[S]):
             lambda: live.reader.is_done or live.reader.is_over, INTERRUPT_BOUND_S, self._clock
         )
 
+    async def tidy(self, ref: AttemptRef) -> None:
+        """See ``ports.Tidied``."""
+        dialect = self._dialect
+        kept = dialect.session_files if isinstance(dialect, KeepsSessions) else frozenset()
+        await self._attempts.tidy(*await self._off_loop(partial(self._turns, ref)), kept=kept)
+
     async def forget(self, ref: AttemptRef) -> None:
         """Delete the attempt's directories with all its turns. Idempotent."""
-        for path in reversed(await self._off_loop(partial(self._turns, ref))):
-            number, _, turn = path.name.partition(".")
-            directory = AttemptDirectory(
-                self._attempts.root, ref.run_id, int(number), int(turn or 1)
-            )
-            await self._attempts.forget(directory)
+        await self._attempts.forget(*await self._off_loop(partial(self._turns, ref)))
 
-    def _turns(self, ref: AttemptRef) -> list[Path]:
-        """The directories of the attempt's turns that are there, the first one first."""
-        run = self._attempts.root / ref.run_id
-        found = run.glob(f"{ref.number}.*") if run.is_dir() else ()
-        return [run / str(ref.number), *sorted(each for each in found if each.is_dir())]
+    def _turns(self, ref: AttemptRef) -> list[AttemptDirectory]:
+        """The directories of the attempt's turns that are there, and of the first: it is last."""
+        root = self._attempts.root
+        found = (root / ref.run_id).glob(f"{ref.number}.*")
+        turns = (int(each.name.partition(".")[2]) for each in found if each.is_dir())
+        return [
+            AttemptDirectory(root, ref.run_id, ref.number, turn)
+            for turn in (*sorted(turns, reverse=True), 1)
+        ]
 
     async def _live_turn(self, ref: AttemptRef) -> "_LiveTurn[S]":
         """The turn as it is read; a turn that has just begun may take a moment.
@@ -423,6 +433,7 @@ class ConversationRuntime(Generic[S]):
             env={as_bytes(name): as_bytes(value) for name, value in env.items()},
             cwd=as_bytes(launch.cwd),
             files=files,
+            limits=_limits(options.get("limits")),
             is_fed=True,
         )
 
@@ -523,6 +534,10 @@ def _unstarted(ref: AttemptRef) -> Opening:
         session_uuid="",
         options=ref.options,
     )
+
+
+def _limits(value: object) -> dict[str, int]:
+    return {str(key): int(most) for key, most in value.items()} if isinstance(value, dict) else {}
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -106,6 +106,16 @@ class Restrained(Protocol):
 
 
 @runtime_checkable
+class KeepsSessions(Protocol):
+    """A dialect whose program keeps its sessions in the attempt's directory."""
+
+    @property
+    def session_files(self) -> frozenset[str]:
+        """Their names: what a later run continues, so they stay when the run is over."""
+        ...
+
+
+@runtime_checkable
 class SelfKept(Protocol):
     """A dialect whose program has a sandbox of its own."""
 

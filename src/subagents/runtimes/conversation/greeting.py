@@ -70,6 +70,8 @@ def problem(
                     return _greeted(dialect, opening, process, timeout_s=timeout_s)
                 finally:
                     kill_group(process.pid)
+                    with contextlib.suppress(BrokenPipeError):  # of what it never read
+                        _open(process.stdin).close()
         except (SubagentsError, OSError) as error:
             return str(error)
 

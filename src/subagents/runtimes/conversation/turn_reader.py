@@ -18,6 +18,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from subagents.disk_blocks import punch
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import Exited, ResultSeen, Signal
 from subagents.domain.run.values import Value, replace
@@ -41,7 +42,7 @@ from subagents.runtimes.output.output_reader import (
 )
 from subagents.runtimes.output.output_reader import newest as newest_of
 from subagents.runtimes.output.terminal_text import cut_line_item, line_items
-from subagents.runtimes.process.discard import KEPT_BYTES, punch
+from subagents.runtimes.process.discard import KEPT_BYTES
 from subagents.runtimes.process.shim import AttemptDirectory
 
 log = logging.getLogger(__name__)

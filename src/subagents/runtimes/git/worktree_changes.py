@@ -16,7 +16,7 @@ from subagents.domain.run.workspace import (
     FileChange,
     Worktree,
 )
-from subagents.runtimes.git.git import Git, fields
+from subagents.runtimes.git.git import Git, GitFailed, fields
 
 LOOK_S: Final = 10.0
 COUNTED_BYTES_MAX: Final = 256 * 1024
@@ -36,6 +36,13 @@ def changes_of(git: Git, base: str, tree: Worktree) -> Changes:
     Raises:
         GitFailed: git could not say.
     """
+    try:
+        return _changes(git, base, tree)
+    except ValueError as error:
+        raise GitFailed(f"git said of the worktree what cannot be read: {error}") from error
+
+
+def _changes(git: Git, base: str, tree: Worktree) -> Changes:
     plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "-z", base, "--")
     lines = _numbers(git("diff", "--numstat", *plain, timeout_s=LOOK_S))
     kinds = _kinds(git("diff", "--name-status", *plain, timeout_s=LOOK_S))

@@ -95,6 +95,10 @@ class LlmDialect:
         return NAME
 
     @property
+    def session_files(self) -> frozenset[str]:
+        return frozenset({SESSION})
+
+    @property
     def abilities(self) -> Abilities:
         return Abilities(
             survives_daemon=True,

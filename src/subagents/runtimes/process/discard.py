@@ -5,29 +5,21 @@ they keep their size, and the offsets their meaning, without the blocks. When al
 deleted. A record of what was discarded stays in the attempt's directory, written first: whoever
 reads after a crash must know that zeros are no output.
 
-Punching holes is Linux (ext4, xfs, btrfs, tmpfs, …); elsewhere the files stay until the end.
+Where holes cannot be punched (``disk_blocks``) the files stay until the end.
 """
 
 import contextlib
-import ctypes
-import errno
-import os
-from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from subagents.disk_blocks import punch
 from subagents.domain.redaction.redact import MARGIN_BYTES
 from subagents.domain.run.worker_output import RESULT_BYTES_MAX
 from subagents.runtimes.output.output_reader import STDERR_BYTES_MAX, has_result
 
 RECORD: Final = "discarded"
-BLOCK_BYTES: Final = 4096
 KEPT_BYTES: Final = RESULT_BYTES_MAX + STDERR_BYTES_MAX + MARGIN_BYTES
 """Before the place up to which a file was read: the end of the text may become the result."""
-
-_KEEP_SIZE: Final = 0x01
-_PUNCH_HOLE: Final = 0x02
-_UNSUPPORTED: Final = frozenset({errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 
 
 class Discarded(NamedTuple):
@@ -80,15 +72,19 @@ def discard_all(directory: Path) -> None:
     Raises:
         OSError: Not all could be deleted.
     """
-    if not directory.is_dir():
+    files = [directory / name for name in ("out", "err")]
+    if not any(file.exists() for file in files):
         return
     before = discarded(directory)
     if not before.is_all:
         # Not on a full disk; there the room matters more, and nobody reads on here.
         with contextlib.suppress(OSError):
             _record(directory, before._replace(is_all=True))
-    for name in ("out", "err"):
-        (directory / name).unlink(missing_ok=True)
+    for file in files:
+        file.unlink(missing_ok=True)
+    if not (directory / "pid").exists():
+        # Tidied beside this, or nothing ran: there is nothing to be known of it.
+        (directory / RECORD).unlink(missing_ok=True)
 
 
 def _record(directory: Path, what: Discarded) -> None:
@@ -96,38 +92,3 @@ def _record(directory: Path, what: Discarded) -> None:
     draft = directory / f".{RECORD}"
     draft.write_text(f"{what.out} {what.err} {result} {extent}\n", "ascii")
     draft.replace(directory / RECORD)
-
-
-def punch(path: str, *, until: int) -> None:
-    """Free the whole blocks before the offset, where the file system can. Blocking, idempotent.
-
-    Raises:
-        OSError: They could not be freed.
-    """
-    size = until // BLOCK_BYTES * BLOCK_BYTES
-    fallocate = _fallocate()
-    if size <= 0 or fallocate is None:
-        return
-    with contextlib.suppress(FileNotFoundError):
-        descriptor = os.open(path, os.O_WRONLY)
-        try:
-            if fallocate(descriptor, _PUNCH_HOLE | _KEEP_SIZE, 0, size) == 0:
-                return
-            number = ctypes.get_errno()
-            if number not in _UNSUPPORTED:
-                raise OSError(number, os.strerror(number), path)
-        finally:
-            os.close(descriptor)
-
-
-@cache
-def _fallocate() -> "ctypes._NamedFuncPointer | None":
-    libc = ctypes.CDLL(None, use_errno=True)
-    for name in ("fallocate64", "fallocate"):
-        function = getattr(libc, name, None)
-        if function is not None:
-            offset = ctypes.c_int64 if name == "fallocate64" else ctypes.c_long
-            function.argtypes = (ctypes.c_int, ctypes.c_int, offset, offset)
-            function.restype = ctypes.c_int
-            return function  # type: ignore[no-any-return]  # whatever the library has
-    return None

@@ -6,9 +6,12 @@ becomes one by a call of its own that outlasts exec and is not inherited over fo
 must come between the two. In a daemon with threads and 100 MB that is neither safe nor quick; here
 it is both.
 
-Run as a program, this file reads ``(argv, environment, working directory)`` again and again, and
-answers each with a process id, or the negative number of an error. It ends with its input, and so
-with the daemon. It needs the standard library only and starts without site packages.
+Where there are cgroups (``cgroups.py``) the shim is born in that of its attempt: a process that
+wrote itself into it instead would wait for 10 to 20 ms, until all processors took notice.
+
+Run as a program, this file reads ``(argv, environment, working directory, cgroup)`` again and
+again, and answers each with a process id, or the negative number of an error. It ends with its
+input, and so with the daemon. It needs the standard library only and starts without site packages.
 """
 
 import atexit
@@ -17,16 +20,22 @@ import errno
 import marshal
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import BinaryIO, Final, NoReturn
+from functools import partial
+from typing import Any, BinaryIO, Final, NoReturn
 
 REAPS_VARIABLE: Final = "SUBAGENTS_SHIM_REAPS"
 """Tells a shim that it is a subreaper; the worker does not get it."""
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
+_CLONE3: Final = 435
+_CLONE_INTO_CGROUP: Final = 0x200000000
+_CLONE_ARGUMENTS: Final = struct.Struct("11Q")
+"""``struct clone_args``; the fifth is the signal at its end, the last one the cgroup."""
 _INTERPRETER_VARIABLES: Final = ("LD_", "DYLD_", "PYTHONHOME")
 _ENDED: Final = (EOFError, BrokenPipeError, ValueError, TypeError)
 """What writing to, and reading from, a launcher that was killed raises."""
@@ -40,15 +49,28 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         atexit.register(self.close)
 
-    def start(self, argv: Sequence[bytes], env: Mapping[bytes, bytes], cwd: bytes) -> int:
+    def start(
+        self,
+        argv: Sequence[bytes],
+        env: Mapping[bytes, bytes],
+        cwd: bytes,
+        *,
+        cgroup: bytes | None = None,
+    ) -> int:
         """Start a program in a session of its own, a subreaper where there are any; its pid.
 
         It may be started twice when the launcher was killed meanwhile. Nobody needs to wait for it.
 
+        Args:
+            argv: The program, an absolute path, and its arguments.
+            env: Its whole environment.
+            cwd: Where it works.
+            cgroup: The directory of the cgroup that it is in from its first moment; None = ours.
+
         Raises:
-            OSError: It cannot be started, or no launcher.
+            OSError: It cannot be started, or not there, or no launcher.
         """
-        request = marshal.dumps((list(argv), dict(env), cwd))
+        request = marshal.dumps((list(argv), dict(env), cwd, cgroup))
         with self._lock:
             try:
                 answer = self._ask(request)
@@ -93,25 +115,34 @@ class Launcher:
             process.communicate()
 
 
+LAUNCHER: Final = Launcher()
+"""One for all runtimes of a daemon."""
+
+
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    make_subreaper = _subreaper()
+    libc = _libc()
+    make_subreaper = _subreaper(libc)
     # Nobody waits for shims: their exit is in their files.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         try:
-            argv, env, cwd = marshal.load(requests)  # noqa: S302
+            argv, env, cwd, cgroup = marshal.load(requests)  # noqa: S302
         except EOFError:
             return
-        marshal.dump(_start(argv, env, cwd, make_subreaper), answers)
+        marshal.dump(_start(argv, env, cwd, make_subreaper, partial(_fork, libc, cgroup)), answers)
         answers.flush()
 
 
 def _start(
-    argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, make_subreaper: Callable[[], bool]
+    argv: list[bytes],
+    env: dict[bytes, bytes],
+    cwd: bytes,
+    make_subreaper: Callable[[], bool],
+    fork: Callable[[], int],
 ) -> int:
     read_end, write_end = os.pipe()
     try:
-        pid = os.fork()
+        pid = fork()
     except OSError as error:
         os.close(write_end)
         os.close(read_end)
@@ -133,8 +164,10 @@ def _become(
     tell: int,
 ) -> NoReturn:
     try:
-        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
+        # Those that Python ignores, and those that whoever started the daemon did (nohup).
+        for number in signal.valid_signals():
+            if signal.getsignal(number) == signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         # What ends the daemon's group passes it by, and its number finds its processes.
         os.setsid()
         if make_subreaper():
@@ -150,15 +183,52 @@ def _become(
         os._exit(127)
 
 
-def _subreaper() -> Callable[[], bool]:
-    """What makes the calling process adopt the orphans below it, and says whether it does."""
+def _fork(libc: Any, cgroup: bytes | None) -> int:
+    """As ``os.fork``, into that cgroup.
+
+    Raises:
+        OSError: Also when it cannot be entered.
+    """
+    if cgroup is None:
+        return os.fork()
+    if libc is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    directory = os.open(cgroup, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        packed = _CLONE_ARGUMENTS.pack(
+            _CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, directory
+        )
+        # There is no second thread here, whose locks the child would find held for ever.
+        pid = int(libc.syscall(_CLONE3, packed, len(packed)))
+    finally:
+        os.close(directory)
+    if pid < 0:
+        number = _errno()
+        raise OSError(number, os.strerror(number))
+    return pid
+
+
+def _libc() -> Any:
+    """The C library, by functions that keep the interpreter's lock; None = not to be had."""
+    with contextlib.suppress(ImportError, OSError):
         import ctypes  # noqa: PLC0415  only here, and not in every Python
 
-        prctl = ctypes.CDLL(None).prctl
-    except (ImportError, OSError, AttributeError):
+        return ctypes.PyDLL(None, use_errno=True)
+    return None
+
+
+def _errno() -> int:
+    import ctypes  # noqa: PLC0415
+
+    return ctypes.get_errno()
+
+
+def _subreaper(libc: Any) -> Callable[[], bool]:
+    """What makes the calling process adopt the orphans below it, and says whether it does."""
+    prctl = getattr(libc, "prctl", None) if sys.platform == "linux" else None
+    if prctl is None:
         return lambda: False
-    return lambda: sys.platform == "linux" and prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    return lambda: bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 """Which worker's process one is, or descends from.
 
-Descendants count although they carry no mark: harnesses start their tool servers with a cleaned
-environment, and such a server must not pass for a person's. A process whose parents ended before it
-was looked at is not known.
+The cgroup says it, where attempts have one, whatever a process did to its parents, session and
+environment. Elsewhere descendants count although they carry no mark: harnesses start their tool
+servers with a cleaned environment, and such a server must not pass for a person's. There a process
+whose parents ended before it was looked at is not known.
 """
 
+import errno
 import os
+import sys
 from typing import Final
 
-from subagents.domain.run.values import AttemptId
+from subagents.ports import Origin
+from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import Process, look
 
 ANCESTORS_MAX: Final = 32
@@ -24,17 +28,20 @@ class Origins:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._seen: dict[tuple[int, str], AttemptId | None] = {}
+        self._seen: dict[tuple[int, str], Origin | None] = {}
 
-    def attempt_of(self, pid: int) -> AttemptId | None:
+    def origin_of(self, pid: int) -> Origin | None:
         """The attempt under ``root``; None for any other process, and where there is no ``/proc``.
 
         Raises:
+            ProcessLookupError: There is no such process any more.
             OSError: We could not look (no descriptor or memory left).
         """
         process = look(pid)
         if process is None:
-            return None
+            if sys.platform != "linux":
+                return None
+            raise ProcessLookupError(errno.ESRCH, f"process {pid} has ended")
         # Not the id alone: it is used again.
         key = (pid, process.start)
         if key not in self._seen:
@@ -43,13 +50,16 @@ class Origins:
             self._seen[key] = self._search(process)
         return self._seen[key]
 
-    def _search(self, process: Process) -> AttemptId | None:
+    def _search(self, process: Process) -> Origin | None:
+        found = cgroups.attempt_of(process.pid, self._root)
+        if found is not None:
+            return Origin(found, is_certain=True)
         current: Process | None = process
         for _ in range(ANCESTORS_MAX):
             # What the daemon starts is marked; above it is whoever started the daemon.
             if current is None or current.pid in {0, 1, os.getpid()}:
                 return None
             if current.marker is not None and current.marker.root == self._root:
-                return current.marker.attempt_id
+                return Origin(current.marker.attempt_id, is_certain=False)
             current = look(current.parent)
         return None

@@ -10,25 +10,29 @@ shim, and every descendant of these, so also children that were given a clean en
 are descendants too: their shim adopts them (``launcher.py``). When a shim is killed, what it had
 adopted with a clean environment, in a session of its own, is not known any more.
 
+Where the attempt has a cgroup (``cgroups.py``) none of this is asked: its processes are in there,
+or, when they took pains to leave it, still children of the shim.
+
 Linux reads ``/proc``. Elsewhere ``psutil`` does, and identity is weaker: a process counts as the
 recorded one when it was not created after the record was written. That code is not tested.
 """
 
 import asyncio
 import contextlib
-import errno
 import os
 import resource
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from subagents.domain.run.values import AttemptId
 from subagents.errors import RuntimeUnavailable
 from subagents.ports import Clock, OffLoop
+from subagents.runtimes.process import cgroups
+from subagents.runtimes.process.kernel_files import read
 
 if sys.platform != "linux":
     import psutil  # type: ignore[import-untyped]
@@ -52,7 +56,6 @@ EXIT_POLL_S: Final = 0.2
 """How often a process is looked at where there is no pidfd."""
 
 _DEAD: Final = frozenset({b"Z", b"X", b"x"})
-_CANNOT_LOOK: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _LINUX: Final = sys.platform == "linux"
 
 
@@ -227,10 +230,10 @@ def look(pid: int) -> Process | None:
     fields = _stat(pid) if _LINUX else None
     if fields is None or fields.dead:
         return None
-    environ = _read(f"/proc/{pid}/environ")
+    environ = read(f"/proc/{pid}/environ")
     if not environ and fields.parent not in _KERNEL:
         # In the middle of its exec it has none for some microseconds, and must not be overlooked.
-        environ = _read(f"/proc/{pid}/environ")
+        environ = read(f"/proc/{pid}/environ")
     marker = _marker(environ)
     return Process(pid, fields.parent, fields.session, fields.start, marker)
 
@@ -305,13 +308,29 @@ def orphans(root: str, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]
 
 
 async def end_tree(
-    marker: Marker, *, shim: Identity | None, grace_s: float, census: Census, clock: Clock
+    marker: Marker,
+    *,
+    shim: Identity | None,
+    grace_s: float,
+    groups: Sequence[str],
+    census: Census | None,
+    clock: Clock,
+    off_loop: OffLoop,
 ) -> None:
     """TERM, ``grace_s`` seconds, KILL, for every process of the attempt; return when all are gone.
 
     Stopped processes are continued, so that they can act on the TERM; processes that appear
     meanwhile are ended too. The shim is left to record the exit, ``SHIM_BOUND_S`` at most.
     Idempotent.
+
+    Args:
+        marker: By which its processes are known.
+        shim: Its shim.
+        grace_s: Between TERM and KILL.
+        groups: Its cgroups.
+        census: Looks at all processes; None = all of them are in ``groups``.
+        clock: Only waits.
+        off_loop: Carries what the kernel takes its time for.
 
     Raises:
         RuntimeUnavailable: Some were still there ``KILL_BOUND_S`` after the first KILL; all were
@@ -322,11 +341,17 @@ async def end_tree(
     signalled: set[Identity] = set()
     alone_since: float | None = None
     while True:
-        seen = await census.take()
+        seen = () if census is None else await census.take()
         if shim is not None:
             seen = (*seen, *_adopted(shim, seen))
-        found = members(seen, marker, shim=shim)
-        left = [identity_of(each) for each in found]
+        found = seen if census is None else members(seen, marker, shim=shim)
+        left = {identity_of(each) for each in (*found, *_inside(groups))}
+        # A worker's command may have started us.
+        left = {
+            each
+            for each in left
+            if each.pid != os.getpid() and (shim is None or each[:2] != shim[:2])
+        }
         if not left and (shim is None or not alive(shim)):
             return
         now = loop.time()
@@ -337,7 +362,13 @@ async def end_tree(
             )
         if left:
             alone_since = None
+            if now >= kill_at:
+                spared = shim.pid if shim is not None and alive(shim) else None
+                for group in groups:
+                    await off_loop(partial(cgroups.kill, group, sparing=spared))
             _signal_all(left, signalled, force=now >= kill_at)
+            if shim is not None and os.getppid() == shim.pid and now > kill_at + SHIM_BOUND_S:
+                send(shim, signal.SIGKILL)  # it waits for us as for the worker's other children
             until = now + RESCAN_S if now >= kill_at else min(kill_at, now + RESCAN_S)
             await _until_gone(left, until_s=until, clock=clock)
         elif shim is not None:
@@ -347,10 +378,17 @@ async def end_tree(
             await _until_gone([shim], until_s=now + RESCAN_S / 2, clock=clock)
 
 
+def _inside(groups: Iterable[str]) -> list[Process]:
+    """What is in these cgroups, the shim too."""
+    seen = [(group, look(pid)) for group in groups for pid in cgroups.pids(group)]
+    # Asked again by its id, which may be another process's by now.
+    return [each for group, each in seen if each is not None and cgroups.holds(group, each.pid)]
+
+
 def _adopted(shim: Identity, seen: Sequence[Process]) -> list[Process]:
     """Children of the shim that a look at all processes missed: they fork and exit all the time."""
     known = {each.pid for each in seen}
-    pids = map(int, _read(f"/proc/{shim.pid}/task/{shim.pid}/children").split())
+    pids = map(int, read(f"/proc/{shim.pid}/task/{shim.pid}/children").split())
     found = [look(pid) for pid in pids if pid not in known and alive(shim)]
     return [each for each in found if each is not None and each.parent == shim.pid]
 
@@ -414,7 +452,7 @@ class _Stat(NamedTuple):
 
 
 def _stat(pid: int) -> _Stat | None:
-    data = _read(f"/proc/{pid}/stat")
+    data = read(f"/proc/{pid}/stat")
     if not data:
         return None
     # The name in parentheses may hold anything, also ") "; what follows the last one is numbers.
@@ -422,22 +460,6 @@ def _stat(pid: int) -> _Stat | None:
     # A leader that ended before its other threads shows as a zombie too, but its threads work on.
     dead = fields[0] in _DEAD and int(fields[17]) <= 1
     return _Stat(dead, int(fields[1]), int(fields[3]), fields[19].decode())
-
-
-def _read(path: str) -> bytes:
-    """The file's bytes; empty when the process is gone or not ours to read.
-
-    Raises:
-        OSError: We could not look (no descriptor or memory left), which says nothing about the
-            process: taken for its end, it would make a healthy worker lost.
-    """
-    try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # hot: once per process
-            return file.read()
-    except OSError as error:
-        if error.errno in _CANNOT_LOOK:
-            raise
-        return b""
 
 
 def _marker(environ: bytes) -> Marker | None:

@@ -4,14 +4,15 @@ The daemon holds no pipe and no exit status: ``shim.sh`` starts the worker and r
 everything known of an attempt is in its directory. So a worker outlives the daemon, and a new
 daemon continues where the old one was killed.
 
-Nothing here calls fsync: after a power cut the worker is gone as well, and an attempt whose files
-are missing or torn is reported as vanished.
+Nothing that is written here is synced: after a power cut the worker is gone as well, and an attempt
+whose files are missing or torn is reported as vanished. What is deleted is: it must not come back.
 """
 
 import asyncio
 import contextlib
 import errno
 import os
+import re
 import shutil
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -22,12 +23,13 @@ from typing import Final, NamedTuple, Protocol
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import Exited, Signal, Vanished
-from subagents.domain.run.values import AttemptId, RunId
+from subagents.domain.run.values import AttemptId, RunId, replace
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import (
     AttemptRef,
     Clock,
     OffLoop,
+    Origin,
     StartedInfo,
 )
 from subagents.runtimes.output.output_reader import (
@@ -41,6 +43,7 @@ from subagents.runtimes.output.output_reader import (
     tail,
 )
 from subagents.runtimes.output.terminal_text import clean
+from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.backpressure import Backpressure
 from subagents.runtimes.process.discard import (
     Discarded,
@@ -48,7 +51,7 @@ from subagents.runtimes.process.discard import (
     discard_before,
     discarded,
 )
-from subagents.runtimes.process.launcher import Launcher
+from subagents.runtimes.process.launcher import LAUNCHER
 from subagents.runtimes.process.origins import Origins
 from subagents.runtimes.process.poller import Poller
 from subagents.runtimes.process.processes import (
@@ -67,11 +70,10 @@ SHIM: Final = Path(__file__).with_name("shim.sh")
 START_BOUND_S: Final = 5.0
 """So long a claimed attempt may take to show its worker; usually it takes 3 ms."""
 
-_LAUNCHER: Final = Launcher()
-"""One for all runtimes of a daemon."""
-
 _STOPPED: Final = "stopped\n"
 """The claim of an attempt that was stopped before it started: it never will."""
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+"""As the shim writes it; a file that holds anything else says nothing."""
 
 
 class AttemptDirectory:
@@ -114,6 +116,14 @@ class AttemptDirectory:
         text, at_s = self._text("pid")
         return _identity(_records(text, last="session"), "worker", at_s)
 
+    def cgroup(self) -> str | None:
+        """The cgroup that its shim was started in; None = in none, or there was no shim."""
+        for name, last in (("claim", "boot"), ("pid", "session")):
+            path = _records(self._text(name)[0], last=last).get("cgroup")
+            if path:
+                return " ".join(path)
+        return None
+
     def feeder(self) -> Identity | None:
         """What hands ``in`` on to the worker; its end is the end of the worker's input."""
         text, at_s = self._text("feeder")
@@ -122,9 +132,9 @@ class AttemptDirectory:
     def exit(self) -> Exit | None:
         """How the worker ended; None while that is not recorded, or when it never ran."""
         match self._end():
-            case ["code", code, *_]:
+            case ["code", code, *_] if _NUMBER.fullmatch(code):
                 return Exit(code=int(code))
-            case ["signal", number, *_]:
+            case ["signal", number, *_] if _NUMBER.fullmatch(number):
                 return Exit(signal=int(number))
         return None
 
@@ -137,12 +147,15 @@ class AttemptDirectory:
         """How much was written so far."""
         return Sizes(out=_size(self.out), err=_size(self.err))
 
+    @property
+    def attempt(self) -> tuple[RunId, int]:
+        """The run and the number that it is of."""
+        return RunId(self.path.parent.name), int(self.path.name.partition(".")[0])
+
     def earlier(self) -> "list[AttemptDirectory]":
         """The directories of the attempt's turns before this one."""
-        run, number = self.path.parent, int(self.path.name.partition(".")[0])
-        return [
-            AttemptDirectory(run.parent, RunId(run.name), number, t) for t in range(1, self.turn)
-        ]
+        root = self.path.parent.parent
+        return [AttemptDirectory(root, *self.attempt, turn) for turn in range(1, self.turn)]
 
     def discarded(self) -> Discarded:
         """How much of the output was discarded."""
@@ -173,14 +186,31 @@ class AttemptDirectory:
             with (self.path / "claim").open("x") as claim:
                 claim.write(_STOPPED)
 
+    def tidy(self, kept: frozenset[str] = frozenset()) -> None:
+        """Delete what nobody reads once the run is over: all but these and the claim. Idempotent.
+
+        It keeps the attempt from being started again by a database restored from before its start.
+        """
+        kept |= {"claim"}
+        with contextlib.suppress(FileNotFoundError):
+            # Until nothing comes any more: its output may be discarded beside this.
+            while left := [each for each in self.path.iterdir() if each.name not in kept]:
+                for each in left:
+                    each.unlink(missing_ok=True)
+
     def delete(self) -> None:
         """Delete the directory, and the run's when this was its last attempt. Idempotent."""
         while self.path.exists():
             # Output is let go of beside this: a file that is gone first ends rmtree half way.
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(self.path)
+        run = self.path.parent
         with contextlib.suppress(OSError):  # other attempts are still there, or it is gone
-            self.path.parent.rmdir()
+            run.rmdir()
+        # A name whose going is not on the disk comes back when the power is cut. Also when nothing
+        # was there: an earlier call may have failed here, behind the deletion.
+        with contextlib.suppress(FileNotFoundError):  # nothing was ever started here
+            _sync(run if run.exists() else run.parent)
 
     def _end(self) -> list[str]:
         text, _ = self._text("exit")
@@ -193,6 +223,14 @@ class AttemptDirectory:
                 return file.read(4096), os.fstat(file.fileno()).st_mtime
         except FileNotFoundError:
             return "", 0.0
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _size(path: str) -> int:
@@ -212,7 +250,7 @@ def _records(text: str, *, last: str) -> dict[str, list[str]]:
 
 def _identity(records: Mapping[str, list[str]], name: str, at_s: float) -> Identity | None:
     match records.get(name), records.get("boot"):
-        case [pid, start], [boot] if pid.isdecimal():
+        case [pid, start], [boot] if _NUMBER.fullmatch(pid):
             return Identity(int(pid), start, boot, at_s)
     return None
 
@@ -225,6 +263,8 @@ class ShimCommand(NamedTuple):
     cwd: bytes
     files: Mapping[str, bytes]
     """Put into the attempt directory before; ``stdin`` is what the worker reads."""
+    limits: Mapping[str, int] = {}
+    """``[agents.<id>.limits]``, which its cgroup keeps it to."""
     is_fed: bool = False
     """It reads what is appended to the file ``in`` instead."""
 
@@ -271,8 +311,9 @@ class ProcessAttempts:
         self._census = Census(off_loop)
         self._poller = Poller()
         self._origins = Origins(str(self.root))
-        self._alone: set[Marker] = set()
-        """Turns that we saw end, with all before them, and of which no process can be left."""
+        self._known: set[Marker] = set()
+        """Turns that we saw end, with all before them, and whose processes can be nowhere but in
+        their cgroups; without one they were alone, and none is left."""
 
     def directory(self, ref: AttemptRef) -> AttemptDirectory:
         """Of the turn that ``ref`` names."""
@@ -281,8 +322,12 @@ class ProcessAttempts:
     def marker(self, attempt_id: AttemptId, turn: int = 1) -> Marker:
         """For the environment of a process, by which ``stop`` will find it."""
         marker = Marker(attempt_id, str(self.root), turn)
-        self._alone.discard(marker)
+        self._known.discard(marker)
         return marker
+
+    def unkept_limits(self, limits: Iterable[str]) -> str | None:
+        """Which of these limits nothing here can enforce, and why; None = all can. Blocking."""
+        return cgroups.place().unkept(limits)
 
     async def start(
         self, directory: AttemptDirectory, command: Callable[[], ShimCommand]
@@ -343,11 +388,11 @@ class ProcessAttempts:
             async with contextlib.aclosing(self._rest(directory, output)) as found:
                 async for each in found:
                     yield each
-        signal, is_alone = await self._off_loop(
+        signal, is_known = await self._off_loop(
             partial(_terminal_signal, attempt_id, directory, seen_alive=seen_alive)
         )
-        if is_alone:
-            self._alone.add(marker)
+        if is_known:
+            self._known.add(marker)
         yield signal, output.position
 
     async def _rest(
@@ -391,36 +436,77 @@ class ProcessAttempts:
         One that was not started never will be: a start that comes late finds it claimed.
         """
         marker = Marker(attempt_id, str(self.root), directory.turn)
-        if marker in self._alone:
-            self._alone.discard(marker)
+        is_known = marker in self._known
+        self._known.discard(marker)
+        groups = await self._off_loop(partial(self._groups, directory))
+        if is_known and not groups:
             return
         await self._off_loop(directory.claim_as_stopped)
+        worker = directory.worker()
+        is_at_work = worker is not None and alive(worker) and _is_contained(directory)
         await end_tree(
             marker,
             shim=directory.shim(),
             grace_s=grace_s,
-            census=self._census,
+            groups=groups,
+            census=None if is_known or is_at_work else self._census,
             clock=self._clock,
+            off_loop=self._off_loop,
         )
+        for group in groups:
+            await self._off_loop(partial(cgroups.remove, group))
 
-    async def forget(self, directory: AttemptDirectory) -> None:
-        """Delete the attempt's directory. Idempotent.
+    def _groups(self, directory: AttemptDirectory) -> list[str]:
+        """The cgroups of this turn and those before it in which there still is a process."""
+        known = dict.fromkeys(
+            group
+            for each in (directory, *directory.earlier())
+            for group in (each.cgroup(), self._cgroup(each))
+            if group is not None
+        )
+        return [group for group in known if not cgroups.remove(group)]
+
+    def _cgroup(self, directory: AttemptDirectory) -> str | None:
+        run_id, number = directory.attempt
+        return cgroups.path_of(str(self.root), run_id, number, directory.turn)
+
+    async def tidy(
+        self, *directories: AttemptDirectory, kept: frozenset[str] = frozenset()
+    ) -> None:
+        """Delete what nobody reads once the run is over, but the files ``kept``. Idempotent.
 
         Raises:
             RuntimeUnavailable: Not all could be deleted; repeat it.
         """
-        try:
-            await self._off_loop(directory.delete)
-        except OSError as error:
-            raise RuntimeUnavailable(f"cannot delete {directory.path}: {error}") from error
+        await self._delete([(each.path, partial(each.tidy, kept)) for each in directories])
+
+    async def forget(self, *directories: AttemptDirectory) -> None:
+        """Delete the attempt's directories. Idempotent.
+
+        Raises:
+            RuntimeUnavailable: Not all could be deleted; repeat it.
+        """
+        await self._delete([(each.path, each.delete) for each in directories])
+
+    async def _delete(self, steps: Iterable[tuple[Path, Callable[[], None]]]) -> None:
+        for path, step in steps:
+            try:
+                await self._off_loop(step)
+            except OSError as error:
+                raise RuntimeUnavailable(f"cannot delete {path}: {error}") from error
 
     async def orphans(self, known: Iterable[AttemptId]) -> list[tuple[AttemptId, int]]:
         """``(attempt id, pid)`` of processes of attempts of this root that are not in ``known``."""
-        return await self._off_loop(partial(orphans, str(self.root), frozenset(known)))
+        expected, root = frozenset(known), str(self.root)
 
-    def attempt_of(self, pid: int) -> AttemptId | None:
+        def found() -> list[tuple[AttemptId, int]]:
+            return sorted({*orphans(root, expected), *cgroups.left_behind(root, expected)})
+
+        return await self._off_loop(found)
+
+    def origin_of(self, pid: int) -> Origin | None:
         """The attempt of this root that the process belongs to, if any; see ``Origins``."""
-        return self._origins.attempt_of(pid)
+        return self._origins.origin_of(pid)
 
     def _launch(
         self, directory: AttemptDirectory, command: Callable[[], ShimCommand]
@@ -430,12 +516,21 @@ class ProcessAttempts:
         if directory.is_claimed:
             return None
         what = command()
+        unkept = self.unkept_limits(what.limits)
+        if unkept is not None:
+            raise UsageError(f"no limits can be kept here any more: {unkept}")
         try:
             directory.create(what.files, is_fed=what.is_fed)
-            return _LAUNCHER.start(
+            group, env = self._cgroup(directory), what.env
+            if group is not None:
+                # The shim, and what feeds a worker.
+                cgroups.make(group, what.limits, own_pids=2 if what.is_fed else 1)
+                env = {**env, cgroups.CGROUP_VARIABLE.encode(): os.fsencode(group)}
+            return LAUNCHER.start(
                 [SHELL.encode(), bytes(SHIM), bytes(directory.path), *what.argv],
-                what.env,
+                env,
                 what.cwd,
+                cgroup=None if group is None else os.fsencode(group),
             )
         except OSError as error:
             if error.errno == errno.E2BIG:
@@ -549,18 +644,28 @@ def _unread(directory: AttemptDirectory, output: AttemptReader) -> int:
 def _terminal_signal(
     attempt_id: AttemptId, directory: AttemptDirectory, *, seen_alive: bool
 ) -> tuple[Signal, bool]:
-    """How it ended, and whether nothing of it is left, earlier turns included."""
+    """How it ended, and whether it is known where all is that is left of it."""
     exit_ = directory.exit()
     if exit_ is None and not seen_alive:
         return Vanished(key=f"{attempt_id}:vanished", error=_why_vanished(directory)), False
     stderr, _ = tail(directory.err, STDERR_BYTES_MAX + MARGIN_BYTES)
+    group = directory.cgroup()
+    limit = None if group is None else cgroups.reached_limit(group)
     exited = Exited(
         key=f"{attempt_id}:exit",
-        exit=exit_ or Exit(),
+        exit=replace(exit_ or Exit(), limit=limit),
         drained=True,
         stderr_tail=clean(ending(stderr, STDERR_BYTES_MAX)) or None,
     )
-    return exited, all(each.ended_alone for each in (directory, *directory.earlier()))
+    return exited, all(each.ended_alone for each in (directory, *directory.earlier())) or (
+        _is_contained(directory)
+    )
+
+
+def _is_contained(directory: AttemptDirectory) -> bool:
+    """Whether every worker of the attempt was started in a cgroup."""
+    turns = (directory, *directory.earlier())
+    return all(each.cgroup() is not None or each.worker() is None for each in turns)
 
 
 def _is_there(pid: int | None) -> bool:

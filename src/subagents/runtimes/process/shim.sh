@@ -9,10 +9,12 @@
 #     feeder  the feeder: process id and start ticks
 #     claim   created by whoever may start the worker; then this shim's identity
 #     pid     shim and worker: process id and start ticks; boot id; session id (last line = complete)
+#             in either, where there is one, the directory of the cgroup that all of them are in
 #     out err what the worker wrote
 #     exit    "code N", "signal N", or "never" (the worker was not started); " alone" behind it when
 #             nothing that the worker started was alive any more; ends with a newline
 #
+# With SUBAGENTS_SHIM_CGROUP it is in that cgroup already, and only writes it down.
 # With SUBAGENTS_SHIM_REAPS (launcher.py sets it) this shim adopts whatever below it loses its
 # parent: so what has no living child has no living descendant. What the worker left behind keeps
 # the shim, so that it can be found; ending it is the daemon's.
@@ -32,7 +34,8 @@
     subagents_shim_dir=$1
     shift
     subagents_shim_reaps=${SUBAGENTS_SHIM_REAPS-}
-    unset SUBAGENTS_SHIM_REAPS
+    subagents_shim_cgroup=${SUBAGENTS_SHIM_CGROUP-}
+    unset SUBAGENTS_SHIM_REAPS SUBAGENTS_SHIM_CGROUP
     trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
 
     # O_EXCL: of any number of shims for one DIR exactly one goes on.
@@ -72,6 +75,8 @@
     fi
     subagents_shim_stat "/proc/$$/stat"
     subagents_shim_own="shim $$ $subagents_shim_ticks"
+    [ -z "$subagents_shim_cgroup" ] || subagents_shim_own="$subagents_shim_own
+cgroup $subagents_shim_cgroup"
     printf '%s\nboot %s\n' "$subagents_shim_own" "$subagents_shim_boot" >"$subagents_shim_dir/claim"
 
     subagents_shim_feeder=

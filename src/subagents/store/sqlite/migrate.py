@@ -25,28 +25,25 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> int:
-    """Apply what is missing and return the version reached; a copy is kept before a change.
+def migrate(connection: sqlite3.Connection, path: Path, *, to: int | None = None) -> int:
+    """Apply what is missing, up to ``to``; a copy is kept before a change.
+
+    Returns:
+        The version reached; None for ``to`` means the newest.
 
     Raises:
-        CorruptState: The file was written by a newer version, or holds a run that a step does not
-            know; nothing was changed by that step.
+        CorruptState: It holds a run that a step does not know; nothing was changed by that step.
         sqlite3.Error: The disk is full, or the file cannot be written.
     """
     current, steps = version_of(connection), migrations()
-    newest = steps[-1][0]
-    if current > newest:
-        raise CorruptState(
-            f"{path} has schema {current}, this version knows {newest}",
-            hint="install the newer subagents again, or restore a backup from before the upgrade",
-        )
+    newest = steps[-1][0] if to is None else to
     kept = path.with_name(f"{path.name}.schema-{current}.bak")
     if 0 < current < newest:
         _copy(connection, kept)
     odd: list[str] = []
     connection.create_function("in_values", 2, _reporting(odd, in_values))
     for number, _, script in steps:
-        if number > current:
+        if current < number <= newest:
             try:
                 connection.executescript(
                     f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"

@@ -1,9 +1,16 @@
-"""Row ↔ domain. A run is two JSON columns: ``origin``, written once, and ``state``."""
+"""Row ↔ domain. A run is two JSON columns: ``origin``, written once, and ``state``.
 
-from typing import Final
+Each row carries a CRC-32 of what it says, and is read only when the two agree
+(docs/decisions/0039).
+"""
+
+import zlib
+from collections.abc import Callable
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from subagents.domain.run.effects import decode_effect, encode_effect
 from subagents.domain.run.events import decode_event, encode_event
 from subagents.domain.run.run import (
     OVER,
@@ -17,14 +24,24 @@ from subagents.domain.run.values import (
     RunId,
     SessionKey,
     Value,
+    decoded,
     replace,
 )
 from subagents.ports import (
     FeedEntry,
     InboxRow,
     JournalEntry,
+    Lease,
+    OutboxEntry,
+    RememberedKey,
     RunFilter,
 )
+
+Row: TypeAlias = tuple[object, ...]
+T_co = TypeVar("T_co", covariant=True)
+
+DAMAGE: Final = (ValueError, TypeError, msgspec.DecodeError)
+"""What reading a damaged row raises."""
 
 
 class Origin(Value, frozen=True):
@@ -39,8 +56,9 @@ _BLANK_RESOLVED: Final = Resolved(
     agent_id="", runtime="", mode=Mode.RUN, label="", cwd="", lane="", lane_slots=0
 )
 _encode: Final = msgspec.json.Encoder().encode
-_decode_run: Final = msgspec.json.Decoder(Run).decode
-_decode_origin: Final = msgspec.json.Decoder(Origin).decode
+_pack: Final = msgspec.msgpack.Encoder().encode
+_runs: Final = msgspec.json.Decoder(Run)
+_origins: Final = msgspec.json.Decoder(Origin)
 
 
 def origin_of(run: Run) -> bytes:
@@ -52,99 +70,234 @@ def state_of(run: Run) -> bytes:
     return _encode(replace(run, spec=_BLANK_SPEC, resolved=_BLANK_RESOLVED))
 
 
+class Kind(NamedTuple, Generic[T_co]):
+    """How rows of one kind are read."""
+
+    read: Callable[[Row], T_co]
+    """Raises one of ``DAMAGE``."""
+    names: Callable[[Row], tuple[str, ...]]
+    """What is set aside with a damaged one: run ids, a message id, or ``<run id>/<seq>``."""
+    run_id: Callable[[Row], object]
+
+
+def checksum(*columns: object) -> int:
+    """CRC-32 of columns as SQLite gives them back: integers, texts, blobs and NULL."""
+    return zlib.crc32(_pack(columns))
+
+
+def with_checksum(*columns: object) -> Row:
+    return (*columns, zlib.crc32(_pack(columns)))
+
+
+def verify(written: object, *columns: object) -> None:
+    """Raise ValueError unless the checksum is theirs; NULL is of a row older than checksums."""
+    if written is not None and written != checksum(*columns):
+        raise ValueError("what is stored does not match its checksum")
+
+
 def run_from(origin: bytes, state: bytes) -> Run:
     """The reverse of ``origin_of`` and ``state_of``.
 
     Raises:
         msgspec.DecodeError: The columns do not hold a run.
     """
-    stored = _decode_origin(origin)
-    return replace(_decode_run(state), spec=stored.spec, resolved=stored.resolved)
+    stored = decoded(_origins, origin)
+    return replace(decoded(_runs, state), spec=stored.spec, resolved=stored.resolved)
 
 
-def inserted(run: Run) -> tuple[object, ...]:
-    """Parameters of ``insert_run``."""
-    return (
-        run.id,
-        run.seq,
-        run.phase.value,
-        run.resolved.label,
-        run.resolved.agent_id,
-        run.requester,
-        run.lineage.requester_run,
-        run.session.first_key,
-        run.phase in OVER,
-        run.resolved.mode is Mode.SESSION,
-        run.times.created_at_ms,
-        run.ended_at_ms,
-        run.times.archived_at_ms,
-        origin_of(run),
-        state_of(run),
-    )
-
-
-def updated(run: Run) -> tuple[object, ...]:
-    """Parameters of ``update_run``."""
-    return (
-        run.seq,
-        run.phase.value,
-        run.phase in OVER,
-        run.ended_at_ms,
-        run.times.archived_at_ms,
-        state_of(run),
-        run.id,
-    )
-
-
-def event_inserted(number: int, entry: JournalEntry) -> tuple[object, ...]:
-    """Parameters of ``insert_event``."""
-    event = entry.event
-    name = type(event).__name__
-    return (entry.run_id, entry.seq, entry.at_ms, name, entry.key, encode_event(event), number)
-
-
-def feed_entry_from(row: tuple[int, str, int, int, str | None, bytes]) -> FeedEntry:
-    """A row of ``select_feed``.
+def run_row_from(row: Row) -> Run:
+    """A whole row of ``run``, in the order of the schema.
 
     Raises:
-        msgspec.DecodeError: It holds no event.
+        ValueError: It is not what was written.
+        msgspec.DecodeError: Its columns do not hold a run.
     """
-    number, run_id, seq, at_ms, key, data = row
-    event = decode_event(data)
-    entry = JournalEntry(run_id=RunId(run_id), seq=seq, at_ms=at_ms, key=key, event=event)
-    return FeedEntry(number=number, entry=entry)
+    number, run_id, seq, phase, label, agent_id, requester, parent, session, is_over, *rest = row
+    keeps_session, created, ended, archived, origin, state, origin_sum, state_sum = rest
+    names = (run_id, label, agent_id, requester, parent, session)
+    verify(origin_sum, number, *names, keeps_session, created, origin)
+    verify(state_sum, run_id, seq, phase, is_over, ended, archived, state)
+    run = run_from(_bytes(origin), _bytes(state))
+    if run.id != run_id:
+        raise ValueError(f"it is the state of {run.id}")
+    return run
 
 
-def message_inserted(message: Message) -> tuple[object, ...]:
-    """Parameters of ``insert_message``."""
+def inserted(number: int, run: Run) -> Row:
+    """Parameters of ``insert_run``."""
+    label, agent_id, requester = run.resolved.label, run.resolved.agent_id, run.requester
+    names = (run.id, label, agent_id, requester, run.lineage.requester_run, run.session.first_key)
+    keeps_session, created = int(run.resolved.mode is Mode.SESSION), run.times.created_at_ms
+    origin = origin_of(run)
+    origin_sum = checksum(number, *names, keeps_session, created, origin)
+    seq, phase, is_over, ended, archived, state, state_sum, _ = updated(run)
     return (
-        message.id,
-        message.session_key,
-        message.run_id,
-        message.kind.value,
-        message.created_at_ms,
-        message.text,
-        message.created_at_ms if message.consumed else None,
-        "not expected" if message.consumed else None,
+        *(number, run.id, seq, phase, *names[1:], is_over, keeps_session, created, ended),
+        *(archived, origin, state, origin_sum, state_sum),
     )
 
 
-def inbox_row_from(row: tuple[object, ...]) -> InboxRow:
-    number, message_id, session, run_id, kind, created, text, consumed_at, consumed_by = row
+def updated(run: Run) -> Row:
+    """Parameters of ``update_run``."""
+    state = with_checksum(
+        run.id,
+        run.seq,
+        run.phase.value,
+        int(run.phase in OVER),
+        run.ended_at_ms,
+        run.times.archived_at_ms,
+        state_of(run),
+    )
+    return (*state[1:], run.id)
+
+
+def origin_updated(number: int, run: Run) -> Row:
+    """Parameters of ``update_origin``."""
+    *_, origin, _, origin_sum, _ = inserted(number, run)
+    return (origin, origin_sum, run.id)
+
+
+def event_inserted(number: int, entry: JournalEntry) -> Row:
+    """Parameters of ``insert_event``."""
+    event = entry.event
+    name, data = type(event).__name__, encode_event(event)
+    return with_checksum(number, entry.run_id, entry.seq, entry.at_ms, name, entry.key, data)
+
+
+def feed_entry_from(row: Row) -> FeedEntry:
+    number, run_id, seq, at_ms, _, key, data, written = row
+    verify(written, *row[:-1])
+    entry = JournalEntry(
+        run_id=RunId(_str(run_id)),
+        seq=_int(seq),
+        at_ms=_int(at_ms),
+        key=None if key is None else _str(key),
+        event=decode_event(_bytes(data)),
+    )
+    return FeedEntry(number=_int(number), entry=entry)
+
+
+def applied_from(row: Row) -> tuple[RunId, str]:
+    """An event's run and key."""
+    *_, run_id, _, _, _, key, _, written = row
+    verify(written, *row[:-1])
+    return RunId(_str(run_id)), _str(key)
+
+
+def effect_inserted(entry: OutboxEntry) -> Row:
+    """Parameters of ``insert_effect``."""
+    return with_checksum(entry.run_id, entry.seq, entry.index, encode_effect(entry.effect))
+
+
+def effect_from(row: Row) -> OutboxEntry:
+    run_id, seq, index, effect, written = row
+    verify(written, *row[:-1])
+    return OutboxEntry(
+        run_id=RunId(_str(run_id)),
+        seq=_int(seq),
+        index=_int(index),
+        effect=decode_effect(_bytes(effect)),
+    )
+
+
+def lease_put(held: Lease) -> Row:
+    """Parameters of ``put_lease``."""
+    return with_checksum(
+        held.run_id, held.attempt, held.owner, held.epoch, held.until_ms, held.cursor
+    )
+
+
+def lease_from(row: Row) -> Lease:
+    run_id, attempt, owner, epoch, until_ms, cursor, written = row
+    verify(written, *row[:-1])
+    return Lease(
+        run_id=RunId(_str(run_id)),
+        attempt=_int(attempt),
+        owner=_str(owner),
+        epoch=_int(epoch),
+        until_ms=_int(until_ms),
+        cursor=_int(cursor),
+    )
+
+
+def remembered_from(row: Row) -> RememberedKey:
+    """The reverse of ``remembered_inserted``."""
+    requester, key, run_id, at_ms, digest, written = row
+    known = RememberedKey(
+        *(SessionKey(_str(requester)), _str(key), RunId(_str(run_id)), _int(at_ms)),
+        None if digest is None else _str(digest),
+    )
+    verify(written, *_checked(known))
+    return known
+
+
+def remembered_inserted(known: RememberedKey) -> Row:
+    """Parameters of ``put_idempotency``."""
+    return (*known, checksum(*_checked(known)))
+
+
+def _checked(known: RememberedKey) -> Row:
+    """What the checksum covers; a row of before there were digests has the one of the others."""
+    return known if known.digest is not None else known[:-1]
+
+
+def message_inserted(number: int, message: Message) -> Row:
+    """Parameters of ``insert_message``."""
+    session, kind, at_ms = message.session_key, message.kind.value, message.created_at_ms
+    read = (at_ms, "not expected") if message.consumed else (None, None)
+    return (
+        *(number, message.id, session, message.run_id, kind, at_ms, message.text, *read),
+        checksum(number, message.id, message.run_id, kind, at_ms, message.text),
+        checksum(session),
+        checksum(*read) if message.consumed else None,
+    )
+
+
+def read_by(read: tuple[str, int, str]) -> Row:
+    """Parameters of ``consume_message`` and ``outdate_alerts``."""
+    name, at_ms, reader = read
+    return (at_ms, reader, checksum(at_ms, reader), name)
+
+
+def inbox_row_from(row: Row) -> InboxRow:
+    number, message_id, session, run_id, kind, created, text, consumed_at, consumed_by, *sums = row
+    written, place_sum, read_sum = sums
+    verify(written, number, message_id, run_id, kind, created, text)
+    verify(place_sum, session)
+    verify(read_sum, consumed_at, consumed_by)
+    if (consumed_at is None) != (consumed_by is None):
+        raise ValueError("it was read, but not by anybody or not at any time")
     return InboxRow(
         number=_int(number),
         message=Message(
-            id=MessageId(str(message_id)),
-            session_key=SessionKey(str(session)),
-            run_id=RunId(str(run_id)),
-            kind=MessageKind(str(kind)),
+            id=MessageId(_str(message_id)),
+            session_key=SessionKey(_str(session)),
+            run_id=RunId(_str(run_id)),
+            kind=MessageKind(_str(kind)),
             created_at_ms=_int(created),
-            text=str(text),
+            text=_str(text),
             consumed=consumed_at is not None,
         ),
         consumed_at_ms=None if consumed_at is None else _int(consumed_at),
-        consumed_by=None if consumed_by is None else str(consumed_by),
+        consumed_by=None if consumed_by is None else _str(consumed_by),
     )
+
+
+def _names_of_run(row: Row) -> tuple[str, ...]:
+    """The id of the row and the one inside it: a flipped bit in one of them makes them two."""
+    try:
+        inside = decoded(_runs, _bytes(row[15])).id
+    except DAMAGE:
+        return (str(row[1]),)
+    return tuple(dict.fromkeys((str(row[1]), str(inside))))
+
+
+RUN: Final = Kind(run_row_from, _names_of_run, lambda row: row[1])
+EVENT: Final = Kind(feed_entry_from, lambda row: (f"{row[1]}/{row[2]}",), lambda row: row[1])
+APPLIED: Final = Kind(applied_from, lambda row: (str(row[1]),), lambda row: row[1])
+EFFECT: Final = Kind(effect_from, lambda row: (str(row[0]),), lambda row: row[0])
+LEASE: Final = Kind(lease_from, lambda row: (str(row[0]),), lambda row: row[0])
+MESSAGE: Final = Kind(inbox_row_from, lambda row: (str(row[1]),), lambda row: row[3])
 
 
 def selection(where: RunFilter) -> str:
@@ -174,6 +327,17 @@ def filters(where: RunFilter) -> tuple[object, ...]:
 
 def _int(value: object) -> int:
     if not isinstance(value, int):
-        msg = f"expected an integer column, found {value!r}"
-        raise TypeError(msg)
+        raise TypeError(f"expected an integer column, found {value!r}")
+    return value
+
+
+def _str(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text column, found {value!r}")
+    return value
+
+
+def _bytes(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError(f"expected a blob column, found {value!r}")
     return value

@@ -4,23 +4,23 @@ With group commit FULL costs one fsync of latency and nothing in throughput (mea
 bench/README.md), so an acknowledged event survives a power cut and not only a crash.
 """
 
-import contextlib
 import fcntl
+import logging
 import os
 import queue
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import IO, Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from subagents.domain.lifecycle.erasure import BEARERS, erased_event
-from subagents.domain.run.effects import decode_effect, encode_effect
-from subagents.domain.run.events import decode_event, encode_event
+from subagents.domain.run.events import encode_event
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import IDEMPOTENCY_WINDOW_MS
 from subagents.domain.run.values import MessageId, RunId, SessionKey
@@ -32,14 +32,27 @@ from subagents.ports import (
     JournalEntry,
     Lease,
     OutboxEntry,
+    RememberedKey,
     RunFilter,
+    SetAside,
 )
 from subagents.store.sqlite import rows
-from subagents.store.sqlite.migrate import migrate
+from subagents.store.sqlite.disk_reserve import DiskReserve
+from subagents.store.sqlite.identity import APPLICATION_ID, read_only, require_ours, ways_out
+from subagents.store.sqlite.migrate import migrate, migrations, version_of
 from subagents.store.sqlite.statements import statements
+from subagents.store.sqlite.wal_mark import WalMark
+from subagents.text import counted
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 READERS_MAX: Final = 4
 """More would only wait for the same two cores."""
+
+READER_CACHE_KB: Final = 2_048
+"""Of each reader; pages are in the system's cache besides. The writer has 16 MiB."""
 
 BUSY_TIMEOUT_MS: Final = 5_000
 CHECK_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -48,14 +61,8 @@ CHECK_BYTES_MAX: Final = 64 * 1024 * 1024
 RESERVE_BYTES: Final = 8 * 1024 * 1024
 """New spawns are refused below this, so that the runs there are can still end on record."""
 
-KEPT_FREE_BYTES: Final = 16 * 1024 * 1024
-"""Held by a file that goes when a commit finds the disk full; for a daemon's store (``wiring``)."""
-
-KEPT_FREE_SHARE: Final = 32
-"""No more than this part of the disk, which is one in so many."""
-
-AGAIN_SHARE: Final = 4
-"""Kept free again once so many times as much is."""
+HELD_BYTES: Final = 24 * 1024 * 1024
+"""Of the disk, for the ends of the runs there are; by a daemon's store (``wiring``)."""
 
 FREE_FILES_MIN: Final = 256
 """New spawns are refused when the file system has room for fewer files."""
@@ -63,23 +70,61 @@ FREE_FILES_MIN: Final = 256
 PROBE_BYTES: Final = 1024 * 1024
 """After a failed commit nothing is tried again below this."""
 
+SHRINK_PAGES: Final = 256
+"""Given back in one step, so that commits wait for some milliseconds at most."""
+
+FREE_SHARE: Final = 8
+"""One in so many pages may be free, and 1 MiB: what comes next needs them."""
+
+REBUILD_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Up to this size a database of 0.1.0 is written anew at a start, so that it can shrink: 1 s for
+each 100 MB."""
+
 WAL_PAGES_MAX: Final = 2_000
 """Checkpoint after about 8 MB of WAL."""
+
+
+CHECKSUMS_SINCE: Final = 4
+"""The schema in which rows have checksums."""
+
+_WORK: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (
+    ("all_effects", rows.EFFECT),
+    ("all_leases", rows.LEASE),
+)
+_RUNS: Final[tuple[tuple[str, rows.Kind[object]], ...]] = (
+    ("all_runs", rows.RUN),
+    ("all_messages", rows.MESSAGE),
+)
+
+_INDEX_ONLY: Final = re.compile(
+    r"row \d+ missing from index|wrong # of entries in index|non-unique entry in index"
+    r"|row \d+ values differ from index"
+)
+_PLACE: Final = re.compile(r"\?\d*")
+_NO_TEXT: Final = "Could not decode to UTF-8"
 
 
 class SqliteStore:
     """One database file, held by one process (``<file>.lock``) under one epoch."""
 
-    def __init__(self, path: Path, *, synchronous: str = "FULL", kept_free_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        synchronous: str = "FULL",
+        held_bytes: int = 0,
+        belongings: Sequence[Path] = (),
+    ) -> None:
         self._path = path
-        self._kept_free_bytes = kept_free_bytes
-        self._reserve = path.with_name(f"{path.name}.reserve")
+        self._belongings = belongings
+        self._reserve = DiskReserve(path, held_bytes)
         self._synchronous = synchronous
         self._sql = statements()
         self._writer: sqlite3.Connection | None = None
         self._readers: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         self._readers_made = 0
-        self._lock: IO[bytes] | None = None
+        self._lock: int | None = None
+        self._mark: WalMark | None = None
         self._writing = threading.Lock()
         self._lending = threading.Lock()
         self._file = (0, 0)
@@ -90,52 +135,105 @@ class SqliteStore:
     def open(self, owner: str) -> int:
         """See ``ports.Store.open``; also applies missing migrations."""
         self._take_lock()
-        self._keep_free()
+        self._reserve.give_back()
         try:
+            if Path(f"{self._path}-journal").exists():
+                # It was being made when the power went: only who may write can undo the half.
+                with closing(sqlite3.connect(self._path)) as connection:
+                    connection.execute(self._sql["select_tables"])
+            require_ours(self._path, self._belongings)
+            stale = self._verify()
             self._writer = self._connect()
-            self._verify(self._writer)
+            if stale:
+                # Indexes only repeat what is in the rows; whether those are right is asked below.
+                log.warning("%s: indexes are made again: %s", self._path, "; ".join(stale[:5]))
+                self._writer.execute("REINDEX")
             migrate(self._writer, self._path)
+            self._make_shrinkable(self._writer)
+            self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._find_damaged(self._writer)
             with _transaction(self._writer):
-                self._writer.execute(self._sql["take_over"], (owner,))
-                (epoch,) = self._writer.execute(self._sql["read_epoch"]).fetchone()
+                epoch, pruned, _ = self._writer.execute(self._sql["read_node"]).fetchone()
+                epoch += 1
+                taken = (owner, epoch, rows.checksum(epoch, pruned))
+                self._writer.execute(self._sql["take_over"], taken)
         except sqlite3.DatabaseError as error:
             self.close()
             raise self._opening_failed(error) from error
+        except UnicodeDecodeError as error:
+            self.close()
+            raise self._corrupt(f"its schema is no text: {error}") from error
         except CorruptState:
             self.close()
             raise
+        self._note_commit()
         self._epoch = epoch
         self._file = _identity(self._path)
+        self._reserve.take()
         return self._epoch
 
     def open_readonly(self) -> None:
-        """For looking at a database that a daemon owns, or checking one: no lock, no writes."""
+        """For looking at a database that a daemon owns, or checking one: no lock, no writes.
+
+        Raises:
+            StoreUnavailable: There is none, or it cannot be read.
+            CorruptState: It is damaged, not ours, of a newer version, or empty beside runs.
+        """
+        try:
+            require_ours(self._path, self._belongings)
+        except sqlite3.DatabaseError as error:
+            raise self._opening_failed(error) from error
         if not self._path.is_file():
             raise StoreUnavailable(f"there is no database at {self._path}")
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Keep everybody else out; whether what was committed last is missing from the log.
+
+        Raises:
+            AlreadyRunning: Another process holds it.
+        """
+        self._take_lock()
+        try:
+            yield self._is_cut()
+        finally:
+            self.close()
+
+    def _is_cut(self) -> bool:
+        try:
+            with closing(sqlite3.connect(read_only(self._path), uri=True)) as connection:
+                version_of(connection)
+                return self._mark is not None and self._mark.lost() > 0
+        except sqlite3.Error:
+            return False
 
     def _take_lock(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # A lock of the kernel's goes with its process, however that ends. It is on a file of its
         # own, since closing a descriptor of the database's would drop SQLite's locks on it.
-        lock = self._path.with_name(f"{self._path.name}.lock").open("ab")
+        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            lock.close()
+            os.close(lock)
             raise AlreadyRunning(
                 f"another process is using {self._path}",
                 hint="talk to that daemon, or stop it first: subagents down",
             ) from error
-        self._lock = lock
+        self._lock, self._mark = lock, WalMark(self._path, lock)
 
     def _connect(self) -> sqlite3.Connection:
+        is_ours = self._lock is not None
         connection = sqlite3.connect(
-            self._path,
+            self._path if is_ours else read_only(self._path),
             isolation_level=None,
             check_same_thread=False,  # one commit at a time; readers are handed out one by one
             timeout=BUSY_TIMEOUT_MS / 1000,
             cached_statements=256,
+            uri=not is_ours,
         )
+        if not is_ours:
+            return connection
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX}")
@@ -145,20 +243,109 @@ class SqliteStore:
         os.chmod(self._path, 0o600)  # noqa: PTH101 - tasks and results are nobody else's business
         return connection
 
-    def _verify(self, connection: sqlite3.Connection) -> None:
-        if self._path.stat().st_size > CHECK_BYTES_MAX:
-            return
-        problems = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
-        if problems != ["ok"]:
-            raise self._corrupt("; ".join(problems))
+    def _verify(self) -> list[str]:
+        """What is wrong with indexes alone; anything else of the whole file refuses the start.
+
+        Through a connection that cannot write: one that can would end the log when it is closed.
+        """
+        if not self._path.is_file() or not self._path.stat().st_size:
+            return []
+        with closing(sqlite3.connect(read_only(self._path), uri=True)) as connection:
+            is_small = self._path.stat().st_size <= CHECK_BYTES_MAX
+            problems = _problems(connection) if is_small else []
+            if not all(_INDEX_ONLY.match(each) for each in problems):
+                raise self._corrupt("; ".join(problems[:5]))
+            version = version_of(connection)
+            if lost := 0 if self._mark is None else self._mark.lost():
+                raise CorruptState(
+                    f"{self._path} is damaged: its log ends {counted(lost, 'page')} before the"
+                    " last commit",
+                    hint=f"{ways_out(self._path)}, or delete {self._path}.lock to go on without"
+                    " what was acknowledged last",
+                )
+            if version >= CHECKSUMS_SINCE:
+                self._verify_work(connection)
+            if version == migrations()[-1][0]:
+                self._verify_schema(connection)
+        if self._mark is not None:
+            self._mark.close()
+        return problems
+
+    def _verify_schema(self, connection: sqlite3.Connection) -> None:
+        """Let SQLite read each statement: one that it cannot is found before anything is done."""
+        for sql in self._sql.values():
+            connection.execute(f"EXPLAIN {_PLACE.sub('NULL', sql)}")
+
+    def _verify_work(self, connection: sqlite3.Connection) -> None:
+        """What cannot be set aside alone: the counters, and work of a run that is not there."""
+        *counters, written = connection.execute(self._sql["read_node"]).fetchone()
+        try:
+            rows.verify(written, *counters)
+        except rows.DAMAGE as error:
+            raise self._corrupt(f"its epoch: {error}") from error
+        for each in self._damaged(connection, *_WORK):
+            if connection.execute(self._sql["run_number"], (each.run_id,)).fetchone() is None:
+                raise self._corrupt(f"work of a run that cannot be told: {each.reason}")
+
+    def _find_damaged(self, connection: sqlite3.Connection) -> None:
+        """Set aside what is damaged, as far as there is time for it at a start."""
+        with _transaction(connection):
+            connection.execute(self._sql["take_back"])
+        found = [*self._damaged(connection, *_WORK)]
+        if self._path.stat().st_size <= CHECK_BYTES_MAX:
+            found += self._damaged(connection, *_RUNS)
+            with _lenient(connection):
+                for (run_id,) in connection.execute(self._sql["select_strays"]):
+                    reason = "its events are filed under another run"
+                    found.append(SetAside(name=run_id, run_id=run_id, reason=reason))
+        self._put_aside(found)
+
+    def _damaged(
+        self, connection: sqlite3.Connection, *kinds: tuple[str, rows.Kind[object]]
+    ) -> Iterator[SetAside]:
+        for name, kind in kinds:
+            with _lenient(connection):
+                for row in connection.execute(self._sql[name]):
+                    try:
+                        kind.read(row)
+                    except rows.DAMAGE as error:
+                        yield from _aside(kind, row, error)
+
+    def _put_aside(self, found: Iterable[SetAside]) -> bool:
+        """Leave these out from now on; False = that was so before, or cannot be written."""
+        is_new = False
+        if self._writer is None:
+            return is_new
+        try:
+            with self._writing, _transaction(self._writer) as connection:
+                for each in found:
+                    row = (_raw(each.name), _raw(each.run_id), each.reason)
+                    if connection.execute(self._sql["put_aside"], row).rowcount:
+                        log.error("%s is set aside: %s", _shown(each.name), each.reason)
+                        is_new = True
+        except sqlite3.Error as error:
+            log.warning("nothing can be set aside now: %s", error)
+        return is_new
+
+    def set_aside(self) -> Sequence[SetAside]:
+        """See ``ports.Store.set_aside``."""
+        return [
+            SetAside(name=_shown(name), run_id=RunId(_shown(run_id)), reason=str(reason))
+            for name, run_id, reason in self._all("select_set_aside")
+        ]
+
+    def _make_shrinkable(self, connection: sqlite3.Connection) -> None:
+        """Write a new database, or one of 0.1.0, anew, where that is quick and there is room."""
+        (can_shrink,) = connection.execute("PRAGMA auto_vacuum").fetchone()
+        size = self._path.stat().st_size
+        if not can_shrink and size <= min(REBUILD_BYTES_MAX, self._free_bytes() // 4):
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("VACUUM")
 
     def _corrupt(self, detail: str) -> CorruptState:
         return CorruptState(
             f"{self._path} is damaged: {detail}",
-            hint=(
-                f"nothing was changed; restore a copy made by `subagents db backup` to {self._path}"
-                ", or move the file away to start empty"
-            ),
+            hint=ways_out(self._path),
         )
 
     def _opening_failed(self, error: sqlite3.DatabaseError) -> CorruptState | StoreUnavailable:
@@ -174,8 +361,12 @@ class SqliteStore:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+        if self._mark is not None:
+            self._mark.close()
+            self._mark = None
+        self._reserve.close()
         if self._lock is not None:
-            self._lock.close()
+            os.close(self._lock)
             self._lock = None
 
     # -- writing ---------------------------------------------------------------------------
@@ -183,21 +374,37 @@ class SqliteStore:
     def commit(self, batch: Batch) -> None:
         """See ``ports.Store.commit``."""
         try:
-            with self._writing, _transaction(self._require_writer()) as connection:
-                if _identity(self._path) != self._file:
-                    raise StoreUnavailable(
-                        f"{self._path} was moved or deleted: nothing written now would be kept",
-                        hint="put it back, or stop the daemon: subagents down",
-                    )
-                # In the transaction, whose write lock keeps anybody from taking over meanwhile.
-                self._require_epoch(connection)
-                self._write(connection, batch)
+            with self._writing:
+                try:
+                    self._commit(batch)
+                except sqlite3.OperationalError as error:
+                    if _code_of(error) != sqlite3.SQLITE_FULL:
+                        raise
+                    # What is in the log has room in the file, and then the log is written anew.
+                    self._require_writer().execute("PRAGMA wal_checkpoint(PASSIVE)")
+                    self._commit(batch)
+                self._note_commit()
         except sqlite3.Error as error:
-            self._keep_free()
             raise StoreUnavailable(
                 f"the database refused a write: {error}",
                 hint="free disk space; nothing acknowledged was lost",
             ) from error
+
+    def _commit(self, batch: Batch) -> None:
+        with _transaction(self._require_writer()) as connection:
+            if _identity(self._path) != self._file:
+                raise StoreUnavailable(
+                    f"{self._path} was moved or deleted: nothing written now would be kept",
+                    hint="put it back, or stop the daemon: subagents down",
+                )
+            # In the transaction, whose write lock keeps anybody from taking over meanwhile.
+            self._require_epoch(connection)
+            self._write(connection, batch)
+        self._reserve.keep()
+
+    def _note_commit(self) -> None:
+        if self._mark is not None:
+            self._mark.note()
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
         sql = self._sql
@@ -206,7 +413,11 @@ class SqliteStore:
         # them, since one commit may write, move and consume the same one.
         many(
             sql["insert_run"],
-            (rows.inserted(run) for run in batch.runs.values() if run.id in batch.created),
+            map(
+                rows.inserted,
+                self._numbers(connection, "newest_run"),
+                (run for run in batch.runs.values() if run.id in batch.created),
+            ),
         )
         many(
             sql["update_run"],
@@ -214,71 +425,71 @@ class SqliteStore:
         )
         many(
             sql["insert_event"],
-            map(rows.event_inserted, self._numbers(connection), batch.journal),
+            map(rows.event_inserted, self._numbers(connection, "newest_number"), batch.journal),
         )
         self._erase(connection, batch)
         many(
             sql["insert_effect"],
-            ((e.run_id, e.seq, e.index, encode_effect(e.effect)) for e in batch.outbox),
+            map(rows.effect_inserted, batch.outbox),
         )
         many(sql["delete_effect"], batch.performed)
-        many(sql["insert_message"], map(rows.message_inserted, batch.messages))
-        many(sql["move_messages"], ((target, source) for source, target in batch.moved))
-        many(sql["readdress_message"], ((target, each) for each, target in batch.readdressed))
+        if batch.messages:
+            numbers = self._numbers(connection, "newest_message")
+            many(sql["insert_message"], map(rows.message_inserted, numbers, batch.messages))
         many(
-            sql["consume_message"],
-            ((at_ms, reader, message_id) for message_id, at_ms, reader in batch.consumed),
+            sql["move_messages"],
+            ((target, rows.checksum(target), source) for source, target in batch.moved),
         )
-        many(sql["reopen_message"], ((target, each) for each, target in batch.reopened.items()))
         many(
-            sql["outdate_alerts"],
-            ((at_ms, reader, run_id) for run_id, at_ms, reader in batch.outdated),
+            sql["readdress_message"],
+            ((target, rows.checksum(target), each) for each, target in batch.readdressed),
         )
+        many(sql["consume_message"], map(rows.read_by, batch.consumed))
+        many(
+            sql["reopen_message"],
+            ((target, rows.checksum(target), each) for each, target in batch.reopened.items()),
+        )
+        many(sql["outdate_alerts"], map(rows.read_by, batch.outdated))
         many(
             sql["put_lease"],
-            (
-                (run_id, held.attempt, held.owner, held.epoch, held.until_ms, held.cursor)
-                for run_id, held in batch.leases.items()
-                if held is not None
-            ),
+            (rows.lease_put(held) for held in batch.leases.values() if held is not None),
         )
         many(
             sql["release_lease"],
             ((run_id,) for run_id, held in batch.leases.items() if held is None),
         )
-        many(sql["put_idempotency"], batch.idempotency)
+        many(sql["put_idempotency"], map(rows.remembered_inserted, batch.idempotency))
         if batch.idempotency:
-            newest_ms = max(at_ms for *_, at_ms in batch.idempotency)
+            newest_ms = max(each.at_ms for each in batch.idempotency)
             connection.execute(sql["forget_idempotency"], (newest_ms - IDEMPOTENCY_WINDOW_MS,))
 
     def _erase(self, connection: sqlite3.Connection, batch: Batch) -> None:
         """Overwrite what the workers of these runs were told; see ``domain.lifecycle.erasure``."""
         types = msgspec.json.encode([bearer.__name__ for bearer in BEARERS]).decode()
         for run_id in batch.erased:
-            connection.execute(
-                self._sql["update_origin"], (rows.origin_of(batch.runs[run_id]), run_id)
-            )
-            found = connection.execute(self._sql["select_events"], (run_id, types)).fetchall()
-            connection.executemany(
-                self._sql["update_event"],
-                (
-                    (encode_event(erased_event(decode_event(data))), number)
-                    for number, data in found
-                ),
-            )
+            (number,) = connection.execute(self._sql["run_number"], (run_id,)).fetchone()
+            origin = rows.origin_updated(number, batch.runs[run_id])
+            connection.execute(self._sql["update_origin"], origin)
+            for row in connection.execute(self._sql["select_events"], (run_id, types)).fetchall():
+                try:
+                    event = rows.feed_entry_from(row).entry.event
+                except rows.DAMAGE:
+                    continue  # left as it is, for whoever mends it
+                *before, _, _ = row
+                *_, data, written = rows.with_checksum(*before, encode_event(erased_event(event)))
+                connection.execute(self._sql["update_event"], (data, written, row[0]))
 
-    def _numbers(self, connection: sqlite3.Connection) -> Iterator[int]:
-        """Of the next events; read in the transaction, so that nothing can go between."""
-        (newest,) = connection.execute(self._sql["newest_number"]).fetchone()
-        return count(newest + 1)
+    def _numbers(self, connection: sqlite3.Connection, newest: str) -> Iterator[int]:
+        """Of the next rows; read in the transaction, so that nothing can go between."""
+        (number,) = connection.execute(self._sql[newest]).fetchone()
+        return count(number + 1)
 
     def probe(self) -> None:
         """See ``ports.Store.probe``: a real, durable write of one page that changes nothing.
 
         One page can fit where a batch does not, so there must be some room besides.
         """
-        self._keep_free()
-        if self._free_bytes() < PROBE_BYTES:
+        if self._free_bytes() + self._reserve.bytes_left < PROBE_BYTES:
             raise StoreUnavailable(f"less than {PROBE_BYTES} bytes are free at {self._path}")
         try:
             with self._writing, _transaction(self._require_writer()) as connection:
@@ -290,8 +501,8 @@ class SqliteStore:
 
     def has_room(self) -> bool:
         """See ``ports.Store.has_room``."""
-        self._keep_free()
-        if self._kept_free_bytes and not self._reserve.exists():
+        self._reserve.top_up()
+        if self._reserve.is_spent:
             return False
         found = os.statvfs(self._path.parent)
         # Some file systems count no files.
@@ -302,37 +513,36 @@ class SqliteStore:
         found = os.statvfs(self._path.parent)
         return found.f_bavail * found.f_frsize
 
-    def _keep_free(self) -> None:
-        """Hold some of the disk back while it has room, and give that up when it has none.
-
-        So what ends runs can still be committed on a disk that somebody filled.
-        """
-        if not self._kept_free_bytes:
-            return
-        with contextlib.suppress(OSError):
-            found = os.statvfs(self._path.parent)
-            disk, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
-            kept = min(self._kept_free_bytes, disk // KEPT_FREE_SHARE)
-            if free < min(PROBE_BYTES, kept):
-                self._reserve.unlink(missing_ok=True)
-            elif free >= AGAIN_SHARE * kept and not self._reserve.exists():
-                descriptor = os.open(self._reserve, os.O_CREAT | os.O_WRONLY, 0o600)
-                try:
-                    os.posix_fallocate(descriptor, 0, kept)
-                finally:
-                    os.close(descriptor)
-
     def prune(self, run_ids: Iterable[RunId]) -> None:
         """See ``ports.Store.prune``."""
         ids = [(run_id,) for run_id in run_ids]
         try:
             with self._writing, _transaction(self._require_writer()) as connection:
                 self._require_epoch(connection)
-                connection.execute(self._sql["keep_number"])
+                (newest,) = connection.execute(self._sql["newest_number"]).fetchone()
+                kept = (newest, rows.checksum(self._epoch, newest))
+                connection.execute(self._sql["keep_number"], kept)
                 for name in ("delete_journal", "delete_messages", "delete_run"):
                     connection.executemany(self._sql[name], ids)
+            self._note_commit()
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the database refused a write: {error}") from error
+
+    def shrink(self) -> bool:
+        """See ``ports.Store.shrink``."""
+        connection = self._require_writer()
+        try:
+            with self._writing:
+                (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+                (pages,) = connection.execute("PRAGMA page_count").fetchone()
+                if free <= max(SHRINK_PAGES, pages // FREE_SHARE):
+                    return False
+                # As a script: `execute` would step once, which gives back one page.
+                connection.executescript(f"PRAGMA incremental_vacuum({SHRINK_PAGES})")
+                (left,) = connection.execute("PRAGMA freelist_count").fetchone()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"the database refused a write: {error}") from error
+        return int(left) < int(free)
 
     def _require_epoch(self, connection: sqlite3.Connection) -> None:
         (epoch,) = connection.execute(self._sql["read_epoch"]).fetchone()
@@ -354,8 +564,8 @@ class SqliteStore:
         connection = self._borrow()
         try:
             yield connection
-        except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
-            if isinstance(error, msgspec.DecodeError) or _is_corruption(error):
+        except sqlite3.DatabaseError as error:
+            if _is_corruption(error):
                 raise self._corrupt(str(error)) from error
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         finally:
@@ -374,6 +584,7 @@ class SqliteStore:
                 return self._readers.get(timeout=BUSY_TIMEOUT_MS / 1000)
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
+            connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KB}")
         except queue.Empty as error:
             raise StoreUnavailable("all readers of the database are busy") from error
         except sqlite3.DatabaseError as error:
@@ -381,77 +592,94 @@ class SqliteStore:
             raise self._opening_failed(error) from error
         return connection
 
-    def _all(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
+    def _all(self, name: str, parameters: Sequence[object] = ()) -> list[rows.Row]:
         with self._reader() as connection:
-            return connection.execute(self._sql[name], parameters).fetchall()
+            try:
+                return connection.execute(self._sql[name], parameters).fetchall()
+            except sqlite3.OperationalError as error:
+                if _NO_TEXT not in str(error):
+                    raise
+            with _lenient(connection):
+                return connection.execute(self._sql[name], parameters).fetchall()
 
-    def _runs(self, name: str, parameters: Sequence[object] = ()) -> list[Run]:
-        with self._reader() as connection:
-            found = connection.execute(self._sql[name], parameters)
-            return [rows.run_from(origin, state) for origin, state in found]
+    def _read(self, name: str, kind: rows.Kind[T], parameters: Sequence[object] = ()) -> list[T]:
+        """What the rows say; the damaged ones are set aside and left out."""
+        while True:
+            found: list[T] = []
+            bad: list[SetAside] = []
+            for row in self._all(name, parameters):
+                try:
+                    found.append(kind.read(row))
+                except rows.DAMAGE as error:
+                    bad += _aside(kind, row, error)
+            # Once set aside they are left out by the statement, whose limit counts only others.
+            if not bad or not self._put_aside(bad):
+                return found
 
     def load_open(self) -> Sequence[Run]:
         """See ``ports.Store.load_open``."""
-        return self._runs("load_open")
+        return self._read("load_open", rows.RUN)
 
     def load_outbox(self) -> Sequence[OutboxEntry]:
         """See ``ports.Store.load_outbox``."""
-        with self._reader() as connection:
-            return [
-                OutboxEntry(
-                    run_id=RunId(run_id), seq=seq, index=index, effect=decode_effect(effect)
-                )
-                for run_id, seq, index, effect in connection.execute(self._sql["load_outbox"])
-            ]
+        return self._read("load_outbox", rows.EFFECT)
 
     def load_leases(self) -> Sequence[Lease]:
         """See ``ports.Store.load_leases``."""
-        with self._reader() as connection:
-            return [
-                Lease(
-                    run_id=RunId(run_id),
-                    attempt=attempt,
-                    owner=owner,
-                    epoch=epoch,
-                    until_ms=until_ms,
-                    cursor=cursor,
-                )
-                for run_id, attempt, owner, epoch, until_ms, cursor in connection.execute(
-                    self._sql["load_leases"]
-                )
-            ]
+        return self._read("load_leases", rows.LEASE)
 
     def load_keys(self, run_ids: Iterable[RunId] | None = None) -> Mapping[RunId, set[str]]:
         """See ``ports.Store.load_keys``; None = of every open run, in one pass."""
+        if run_ids is None:
+            found = self._read("load_open_keys", rows.APPLIED)
+        else:
+            found = [
+                each
+                for run_id in run_ids
+                for each in self._read("load_keys", rows.APPLIED, (run_id,))
+            ]
         keys: dict[RunId, set[str]] = {}
-        with self._reader() as connection:
-            if run_ids is None:
-                for run_id, key in connection.execute(self._sql["load_open_keys"]):
-                    keys.setdefault(RunId(run_id), set()).add(key)
-                return keys
-            for run_id in run_ids:
-                found = connection.execute(self._sql["load_keys"], (run_id,))
-                keys[run_id] = {key for (key,) in found}
+        for run_id, key in found:
+            keys.setdefault(run_id, set()).add(key)
         return keys
 
-    def load_idempotency(self, since_ms: int) -> Sequence[tuple[SessionKey, str, RunId, int]]:
+    def load_idempotency(self, since_ms: int) -> Sequence[RememberedKey]:
         """See ``ports.Store.load_idempotency``."""
-        with self._reader() as connection:
-            return [
-                (SessionKey(requester), key, RunId(run_id), at_ms)
-                for requester, key, run_id, at_ms in connection.execute(
-                    self._sql["load_idempotency"], (since_ms,)
-                )
-            ]
+        found: dict[tuple[str, str], RememberedKey] = {}
+        is_whole = True
+        for row in self._all("load_idempotency", (since_ms,)):
+            try:
+                each = rows.remembered_from(row)
+            except rows.DAMAGE as error:
+                log.error("an idempotency key is damaged: %s", error)  # noqa: TRY400
+                is_whole = False
+            else:
+                found[each.requester, each.key] = each
+        if not is_whole:
+            # Its run still says which key made it.
+            for run in self._read("select_spawned_since", rows.RUN, (since_ms,)):
+                if run.spec.idempotency_key is not None:
+                    key, at_ms = run.spec.idempotency_key, run.times.created_at_ms
+                    made = RememberedKey(run.requester, key, run.id, at_ms, digest=None)
+                    found.setdefault((run.requester, key), made)
+        return [*found.values()]
 
     def run(self, run_id: RunId) -> Run | None:
         """See ``ports.Store.run``."""
-        found = self._runs("select_run", (run_id,))
-        return found[0] if found else None
+        for run in self._read("select_run", rows.RUN, (run_id,)):
+            return run
+        for (reason,) in self._all("select_reason", (run_id,)):
+            raise CorruptState(
+                f"run {run_id} is set aside: {reason}",
+                hint="nothing of it was changed; the others go on. See: subagents db check",
+                details={"runId": run_id},
+            )
+        return None
 
     def runs(self, where: RunFilter) -> Sequence[Run]:
         """See ``ports.Store.runs``."""
-        return self._runs(rows.selection(where), (*rows.filters(where), where.limit, where.offset))
+        parameters = (*rows.filters(where), where.limit, where.offset)
+        return self._read(rows.selection(where), rows.RUN, parameters)
 
     def count(self, where: RunFilter) -> int:
         """How many runs the filter matches, without its window."""
@@ -468,19 +696,12 @@ class SqliteStore:
         self, run_id: RunId, *, after_seq: int = 0, limit: int = 500
     ) -> Sequence[JournalEntry]:
         """See ``ports.Store.journal``."""
-        with self._reader() as connection:
-            return [
-                JournalEntry(run_id=run_id, seq=seq, at_ms=at_ms, key=key, event=decode_event(data))
-                for seq, at_ms, key, data in connection.execute(
-                    self._sql["select_journal"], (run_id, after_seq, limit)
-                )
-            ]
+        found = self._read("select_journal", rows.EVENT, (run_id, after_seq, limit))
+        return [each.entry for each in found]
 
     def feed(self, *, after: int, limit: int = 500) -> Sequence[FeedEntry]:
         """See ``ports.Store.feed``."""
-        with self._reader() as connection:
-            found = connection.execute(self._sql["select_feed"], (after, limit))
-            return [rows.feed_entry_from(row) for row in found]
+        return self._read("select_feed", rows.EVENT, (after, limit))
 
     def newest_number(self) -> int:
         """See ``ports.Store.newest_number``."""
@@ -492,12 +713,10 @@ class SqliteStore:
     ) -> Sequence[InboxRow]:
         """See ``ports.Store.inbox``; consumed ones too: newest ``limit``, oldest first."""
         if not unconsumed:
-            found = self._all("select_inbox", (session, limit))[::-1]
-        elif session is None:
-            found = self._all("select_all_unread", (limit,))
-        else:
-            found = self._all("select_unread", (session, limit))
-        return [rows.inbox_row_from(row) for row in found]
+            return self._read("select_inbox", rows.MESSAGE, (session, limit))[::-1]
+        if session is None:
+            return self._read("select_all_unread", rows.MESSAGE, (limit,))
+        return self._read("select_unread", rows.MESSAGE, (session, limit))
 
     def unread(self, session: SessionKey, limit: int) -> Sequence[MessageId]:
         """See ``ports.Store.unread``."""
@@ -511,8 +730,7 @@ class SqliteStore:
 
     def message(self, message_id: str) -> InboxRow | None:
         """See ``ports.Store.message``."""
-        found = self._all("select_message", (message_id,))
-        return rows.inbox_row_from(found[0]) if found else None
+        return next(iter(self._read("select_message", rows.MESSAGE, (message_id,))), None)
 
     def archivable(self, ended_before_ms: int, limit: int) -> Sequence[RunId]:
         """See ``ports.Store.archivable``."""
@@ -528,10 +746,13 @@ class SqliteStore:
         """See ``ports.Store.check``."""
         try:
             with self._reader() as connection:
-                found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+                found = _problems(connection)
+                if version_of(connection) >= CHECKSUMS_SINCE:
+                    damaged = self._damaged(connection, *_WORK, *_RUNS, ("all_events", rows.EVENT))
+                    found += [f"{each.name}: {each.reason}" for each in damaged]
         except CorruptState as error:
             return [error.message]
-        return [] if found == ["ok"] else found
+        return found
 
     def backup(self, target: str) -> None:
         """See ``ports.Store.backup``."""
@@ -558,6 +779,38 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
         raise
 
 
+@contextmanager
+def _lenient(connection: sqlite3.Connection) -> Iterator[None]:
+    """Texts that are no text any more are read with surrogates for its bytes, not refused.
+
+    One of them would hide all rows that are read along with it.
+    """
+    connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+    try:
+        yield
+    finally:
+        connection.text_factory = str
+
+
+def _raw(text: str) -> bytes:
+    """The bytes that ``_lenient`` read."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _shown(value: object) -> str:
+    return _raw(str(value)).decode("utf-8", "replace")
+
+
+def _aside(kind: rows.Kind[T], row: rows.Row, error: Exception) -> Iterator[SetAside]:
+    for name in kind.names(row):
+        yield SetAside(name=name, run_id=RunId(str(kind.run_id(row))), reason=str(error))
+
+
+def _problems(connection: sqlite3.Connection) -> list[str]:
+    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+    return [] if found == ["ok"] else found
+
+
 def _identity(path: Path) -> tuple[int, int]:
     """Device and inode; zeros when there is no such file."""
     try:
@@ -568,5 +821,9 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _is_corruption(error: sqlite3.DatabaseError) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)
-    return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+    return _code_of(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def _code_of(error: sqlite3.Error) -> int | None:
+    """SQLite's; None = the error is not its."""
+    return getattr(error, "sqlite_errorcode", None)

@@ -1,124 +1,156 @@
 -- Every statement of the SQLite store, by name. Parameters are positional.
+--
+-- A checksum is never made of a value that was only found in the row: that would make a damaged one
+-- a good one.
 
 -- name: read_epoch
 SELECT epoch FROM node WHERE id = 1;
 
+-- name: select_tables
+SELECT name FROM sqlite_schema WHERE type = 'table';
+
 -- name: take_over
 -- The new epoch fences every writer that opened the store before.
-UPDATE node SET owner = ?, epoch = epoch + 1 WHERE id = 1;
+UPDATE node SET owner = ?, epoch = ?, checksum = ? WHERE id = 1;
+
+-- name: read_node
+SELECT epoch, pruned_number, checksum FROM node WHERE id = 1;
 
 -- name: probe
 UPDATE node SET owner = owner WHERE id = 1;
 
 -- name: insert_run
-INSERT INTO run (run_id, seq, phase, label, agent_id, requester, requester_run, session_key,
-                 is_over, keeps_session, created_at_ms, ended_at_ms, archived_at_ms, origin, state)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO run (number, run_id, seq, phase, label, agent_id, requester, requester_run, session_key,
+                 is_over, keeps_session, created_at_ms, ended_at_ms, archived_at_ms, origin, state,
+                 origin_checksum, state_checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: update_run
-UPDATE run SET seq = ?, phase = ?, is_over = ?, ended_at_ms = ?, archived_at_ms = ?, state = ?
+UPDATE run SET seq = ?, phase = ?, is_over = ?, ended_at_ms = ?, archived_at_ms = ?, state = ?,
+               state_checksum = ?
 WHERE run_id = ?;
 
 -- name: insert_event
 -- An event of a run that is not there fails: journal.run cannot be NULL.
-INSERT INTO journal (number, run, run_id, seq, at_ms, type, key, data)
-VALUES (?7, (SELECT number FROM run WHERE run_id = ?1), ?1, ?2, ?3, ?4, ?5, ?6);
+INSERT INTO journal (number, run, run_id, seq, at_ms, type, key, data, checksum)
+VALUES (?1, (SELECT number FROM run WHERE run_id = ?2), ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 
 -- name: update_origin
-UPDATE run SET origin = ? WHERE run_id = ?;
+UPDATE run SET origin = ?, origin_checksum = ? WHERE run_id = ?;
 
 -- name: select_events
 -- Of some types, which are a JSON list.
-SELECT number, data FROM journal
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal
 WHERE run = (SELECT number FROM run WHERE run_id = ?1)
   AND type IN (SELECT value FROM json_each(?2));
 
 -- name: update_event
-UPDATE journal SET data = ? WHERE number = ?;
+UPDATE journal SET data = ?, checksum = ? WHERE number = ?;
 
 -- name: newest_number
 SELECT max(pruned_number, (SELECT coalesce(max(number), 0) FROM journal)) FROM node WHERE id = 1;
 
+-- name: newest_run
+SELECT coalesce(max(number), 0) FROM run;
+
+-- name: newest_message
+SELECT coalesce(max(number), 0) FROM inbox;
+
+-- name: run_number
+SELECT number FROM run WHERE run_id = ?;
+
 -- name: keep_number
 -- Before a prune: what was the newest event's number is not given to another one.
-UPDATE node SET pruned_number = max(pruned_number, (SELECT coalesce(max(number), 0) FROM journal))
-WHERE id = 1;
+UPDATE node SET pruned_number = ?, checksum = ? WHERE id = 1;
 
 -- name: insert_effect
-INSERT INTO outbox (run_id, seq, i, effect) VALUES (?, ?, ?, ?);
+INSERT INTO outbox (run_id, seq, i, effect, checksum) VALUES (?, ?, ?, ?, ?);
 
 -- name: delete_effect
 DELETE FROM outbox WHERE run_id = ? AND seq = ? AND i = ?;
 
 -- name: insert_message
-INSERT INTO inbox (message_id, session_key, run_id, kind, created_at_ms, text,
-                   consumed_at_ms, consumed_by)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO inbox (number, message_id, session_key, run_id, kind, created_at_ms, text,
+                   consumed_at_ms, consumed_by, checksum, place_checksum, read_checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: move_messages
-UPDATE inbox SET session_key = ? WHERE session_key = ? AND consumed_at_ms IS NULL;
+UPDATE inbox SET session_key = ?, place_checksum = ?
+WHERE session_key = ? AND consumed_at_ms IS NULL;
 
 -- name: readdress_message
-UPDATE inbox SET session_key = ? WHERE message_id = ? AND consumed_at_ms IS NULL;
+UPDATE inbox SET session_key = ?, place_checksum = ?
+WHERE message_id = ? AND consumed_at_ms IS NULL;
 
 -- name: consume_message
 -- The first consumer stays on record.
-UPDATE inbox SET consumed_at_ms = ?, consumed_by = ?
+UPDATE inbox SET consumed_at_ms = ?, consumed_by = ?, read_checksum = ?
 WHERE message_id = ? AND consumed_at_ms IS NULL;
 
 -- name: reopen_message
-UPDATE inbox SET consumed_at_ms = NULL, consumed_by = NULL, session_key = ? WHERE message_id = ?;
+UPDATE inbox SET consumed_at_ms = NULL, consumed_by = NULL, read_checksum = NULL,
+                 session_key = ?, place_checksum = ?
+WHERE message_id = ?;
 
 -- name: outdate_alerts
-UPDATE inbox SET consumed_at_ms = ?, consumed_by = ?
+UPDATE inbox SET consumed_at_ms = ?, consumed_by = ?, read_checksum = ?
 WHERE run_id = ? AND kind = 'alert' AND consumed_at_ms IS NULL;
 
 -- name: put_lease
-INSERT INTO lease (run_id, attempt, owner, epoch, until_ms, cursor) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO lease (run_id, attempt, owner, epoch, until_ms, cursor, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (run_id) DO UPDATE SET attempt = excluded.attempt, owner = excluded.owner,
-  epoch = excluded.epoch, until_ms = excluded.until_ms, cursor = excluded.cursor
+  epoch = excluded.epoch, until_ms = excluded.until_ms, cursor = excluded.cursor,
+  checksum = excluded.checksum
 WHERE lease.epoch <= excluded.epoch;
 
 -- name: release_lease
 DELETE FROM lease WHERE run_id = ?;
 
 -- name: put_idempotency
-INSERT INTO idempotency (requester, key, run_id, created_at_ms) VALUES (?, ?, ?, ?)
+INSERT INTO idempotency (requester, key, run_id, created_at_ms, digest, checksum)
+VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (requester, key) DO UPDATE SET run_id = excluded.run_id,
-  created_at_ms = excluded.created_at_ms;
+  created_at_ms = excluded.created_at_ms, digest = excluded.digest, checksum = excluded.checksum;
 
 -- name: load_open
 -- Ended children of an open run belong to it until it has told their results.
-SELECT origin, state FROM run
-WHERE is_over = 0 OR requester_run IN (SELECT run_id FROM run WHERE is_over = 0)
+SELECT * FROM run
+WHERE (is_over = 0 OR requester_run IN (SELECT run_id FROM run WHERE is_over = 0))
+  AND run_id NOT IN (SELECT name FROM set_aside)
 ORDER BY created_at_ms, rowid;
 
 -- name: load_outbox
-SELECT run_id, seq, i, effect FROM outbox ORDER BY run_id, seq, i;
+SELECT run_id, seq, i, effect, checksum FROM outbox WHERE run_id NOT IN (SELECT name FROM set_aside)
+ORDER BY run_id, seq, i;
 
 -- name: load_leases
-SELECT run_id, attempt, owner, epoch, until_ms, cursor FROM lease;
+SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM lease
+WHERE run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: load_open_keys
-SELECT run.run_id, journal.key FROM run JOIN journal ON journal.run = run.number
-WHERE run.is_over = 0 AND journal.key IS NOT NULL;
+SELECT journal.number, journal.run_id, journal.seq, at_ms, type, key, data, checksum
+FROM run JOIN journal ON journal.run = run.number
+WHERE run.is_over = 0 AND journal.key IS NOT NULL
+  AND run.run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: load_keys
-SELECT key FROM journal
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal
 WHERE run = (SELECT number FROM run WHERE run_id = ?) AND key IS NOT NULL;
 
 -- name: load_idempotency
-SELECT requester, key, run_id, created_at_ms FROM idempotency WHERE created_at_ms > ?;
+SELECT requester, key, run_id, created_at_ms, digest, checksum FROM idempotency
+WHERE created_at_ms > ?;
 
 -- name: forget_idempotency
 DELETE FROM idempotency WHERE created_at_ms <= ?;
 
 -- name: select_run
-SELECT origin, state FROM run WHERE run_id = ?;
+SELECT * FROM run WHERE run_id = ? AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: select_runs
 -- Each filter is off when its parameter is NULL; phases are a JSON list.
-SELECT origin, state FROM run
+SELECT * FROM run
 WHERE (?1 IS NULL OR requester = ?1)
   AND (?2 IS NULL OR requester_run = ?2)
   AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
@@ -126,12 +158,13 @@ WHERE (?1 IS NULL OR requester = ?1)
   AND (?5 IS NULL OR agent_id = ?5)
   AND (?6 OR archived_at_ms IS NULL)
   AND (?7 IS NULL OR ended_at_ms >= ?7)
+  AND run_id NOT IN (SELECT name FROM set_aside)
 ORDER BY created_at_ms DESC, rowid DESC
 LIMIT ?8 OFFSET ?9;
 
 -- name: select_runs_labelled
 -- The same, for a filter with a label: a condition that can be off cannot use an index.
-SELECT origin, state FROM run
+SELECT * FROM run
 WHERE label = ?4
   AND (?1 IS NULL OR requester = ?1)
   AND (?2 IS NULL OR requester_run = ?2)
@@ -139,11 +172,12 @@ WHERE label = ?4
   AND (?5 IS NULL OR agent_id = ?5)
   AND (?6 OR archived_at_ms IS NULL)
   AND (?7 IS NULL OR ended_at_ms >= ?7)
+  AND run_id NOT IN (SELECT name FROM set_aside)
 ORDER BY created_at_ms DESC, rowid DESC
 LIMIT ?8 OFFSET ?9;
 
 -- name: select_runs_of_parent
-SELECT origin, state FROM run
+SELECT * FROM run
 WHERE requester_run = ?2
   AND (?1 IS NULL OR requester = ?1)
   AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
@@ -151,11 +185,12 @@ WHERE requester_run = ?2
   AND (?5 IS NULL OR agent_id = ?5)
   AND (?6 OR archived_at_ms IS NULL)
   AND (?7 IS NULL OR ended_at_ms >= ?7)
+  AND run_id NOT IN (SELECT name FROM set_aside)
 ORDER BY created_at_ms DESC, rowid DESC
 LIMIT ?8 OFFSET ?9;
 
 -- name: select_runs_of_requester
-SELECT origin, state FROM run
+SELECT * FROM run
 WHERE requester = ?1
   AND (?2 IS NULL OR requester_run = ?2)
   AND (?3 IS NULL OR phase IN (SELECT value FROM json_each(?3)))
@@ -163,6 +198,7 @@ WHERE requester = ?1
   AND (?5 IS NULL OR agent_id = ?5)
   AND (?6 OR archived_at_ms IS NULL)
   AND (?7 IS NULL OR ended_at_ms >= ?7)
+  AND run_id NOT IN (SELECT name FROM set_aside)
 ORDER BY created_at_ms DESC, rowid DESC
 LIMIT ?8 OFFSET ?9;
 
@@ -174,59 +210,86 @@ WHERE (?1 IS NULL OR requester = ?1)
   AND (?4 IS NULL OR label = ?4)
   AND (?5 IS NULL OR agent_id = ?5)
   AND (?6 OR archived_at_ms IS NULL)
-  AND (?7 IS NULL OR ended_at_ms >= ?7);
+  AND (?7 IS NULL OR ended_at_ms >= ?7)
+  AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: find_runs
 SELECT run_id FROM run WHERE run_id >= ?1 AND run_id < ?2 ORDER BY run_id LIMIT 10;
 
 -- name: select_journal
-SELECT seq, at_ms, key, data FROM journal
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal
 WHERE run = (SELECT number FROM run WHERE run_id = ?) AND seq > ? ORDER BY seq LIMIT ?;
 
 -- name: select_feed
-SELECT number, run_id, seq, at_ms, key, data FROM journal WHERE number > ? ORDER BY number LIMIT ?;
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal
+WHERE number > ? ORDER BY number LIMIT ?;
 
 -- name: select_inbox
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
-       consumed_by
+       consumed_by, checksum, place_checksum, read_checksum
 FROM inbox
-WHERE (?1 IS NULL OR session_key = ?1) ORDER BY number DESC LIMIT ?2;
+WHERE (?1 IS NULL OR session_key = ?1)
+  AND message_id NOT IN (SELECT name FROM set_aside)
+  AND run_id NOT IN (SELECT name FROM set_aside)
+ORDER BY number DESC LIMIT ?2;
 
 -- name: select_unread
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
-       consumed_by
+       consumed_by, checksum, place_checksum, read_checksum
 FROM inbox
-WHERE session_key = ?1 AND consumed_at_ms IS NULL ORDER BY number LIMIT ?2;
+WHERE session_key = ?1 AND consumed_at_ms IS NULL
+  AND message_id NOT IN (SELECT name FROM set_aside)
+  AND run_id NOT IN (SELECT name FROM set_aside)
+ORDER BY number LIMIT ?2;
 
 -- name: select_unread_ids
 -- For a count: the texts stay on the disk.
 SELECT message_id FROM inbox
-WHERE session_key = ?1 AND consumed_at_ms IS NULL ORDER BY number LIMIT ?2;
+WHERE session_key = ?1 AND consumed_at_ms IS NULL
+  AND message_id NOT IN (SELECT name FROM set_aside)
+  AND run_id NOT IN (SELECT name FROM set_aside)
+ORDER BY number LIMIT ?2;
 
 -- name: count_unread
-SELECT count(*) FROM inbox WHERE consumed_at_ms IS NULL;
+SELECT count(*) FROM inbox
+WHERE consumed_at_ms IS NULL
+  AND message_id NOT IN (SELECT name FROM set_aside)
+  AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: select_all_unread
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
-       consumed_by
+       consumed_by, checksum, place_checksum, read_checksum
 FROM inbox
-WHERE consumed_at_ms IS NULL ORDER BY number LIMIT ?1;
+WHERE consumed_at_ms IS NULL
+  AND message_id NOT IN (SELECT name FROM set_aside)
+  AND run_id NOT IN (SELECT name FROM set_aside)
+ORDER BY number LIMIT ?1;
 
 -- name: select_message
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
-       consumed_by
-FROM inbox WHERE message_id = ?;
+       consumed_by, checksum, place_checksum, read_checksum
+FROM inbox
+WHERE message_id = ?
+  AND message_id NOT IN (SELECT name FROM set_aside)
+  AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: select_archivable
+-- What nobody read stays in sight, and what was read late stays as long after that.
 SELECT run_id FROM run
-WHERE is_over = 1 AND archived_at_ms IS NULL AND keeps_session = 0 AND ended_at_ms < ?
-ORDER BY ended_at_ms LIMIT ?;
+WHERE is_over = 1 AND archived_at_ms IS NULL AND keeps_session = 0 AND ended_at_ms < ?1
+  AND run_id NOT IN (SELECT name FROM set_aside)
+  AND NOT EXISTS (SELECT 1 FROM inbox
+                  WHERE inbox.run_id = run.run_id
+                    AND inbox.kind <> 'alert'
+                    AND (consumed_at_ms IS NULL OR consumed_by IS NULL OR consumed_at_ms >= ?1))
+ORDER BY ended_at_ms LIMIT ?2;
 
 -- name: select_prunable
 -- A result nobody read is kept until it is read, and then until the retention is over; for news of
 -- how it came about nobody waits.
 SELECT run_id FROM run
 WHERE archived_at_ms IS NOT NULL AND ended_at_ms < ?1
+  AND run_id NOT IN (SELECT run_id FROM set_aside)
   AND NOT EXISTS (SELECT 1 FROM inbox
                   WHERE inbox.run_id = run.run_id
                     AND inbox.kind <> 'alert'
@@ -241,3 +304,69 @@ DELETE FROM journal WHERE run = (SELECT number FROM run WHERE run_id = ?);
 
 -- name: delete_messages
 DELETE FROM inbox WHERE run_id = ?;
+
+-- name: put_aside
+-- As bytes: a damaged name need not be a text.
+INSERT OR IGNORE INTO set_aside (name, run_id, reason)
+VALUES (CAST(?1 AS TEXT), CAST(?2 AS TEXT), ?3);
+
+-- name: take_back
+DELETE FROM set_aside;
+
+-- name: select_set_aside
+SELECT name, run_id, reason FROM set_aside ORDER BY run_id, name;
+
+-- name: all_runs
+SELECT * FROM run ORDER BY number;
+
+-- name: all_effects
+SELECT run_id, seq, i, effect, checksum FROM outbox;
+
+-- name: all_leases
+SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM lease;
+
+-- name: all_messages
+SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,
+       consumed_by, checksum, place_checksum, read_checksum
+FROM inbox;
+
+-- name: all_events
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal;
+
+-- name: select_reason
+SELECT reason FROM set_aside WHERE name = ?;
+
+-- name: select_spawned_since
+SELECT * FROM run
+WHERE created_at_ms > ? AND run_id NOT IN (SELECT name FROM set_aside);
+
+-- name: select_strays
+-- Runs with an event that is filed under the number of another one.
+SELECT DISTINCT journal.run_id FROM journal LEFT JOIN run ON run.number = journal.run
+WHERE run.run_id IS NOT journal.run_id;
+
+-- name: all_keys
+SELECT requester, key FROM idempotency;
+
+-- name: replace_effect
+INSERT OR REPLACE INTO outbox (run_id, seq, i, effect, checksum) VALUES (?, ?, ?, ?, ?);
+
+-- name: drop_event
+DELETE FROM journal WHERE number = ?;
+
+-- name: drop_message
+DELETE FROM inbox WHERE message_id = ?;
+
+-- name: refile_events
+-- journal.run is what no checksum covers.
+UPDATE OR IGNORE journal SET run = (SELECT number FROM run WHERE run.run_id = journal.run_id)
+WHERE run_id IN (SELECT run_id FROM run);
+
+-- name: drop_stray_events
+DELETE FROM journal WHERE run_id NOT IN (SELECT run_id FROM run);
+
+-- name: drop_stray_effects
+DELETE FROM outbox WHERE run_id NOT IN (SELECT run_id FROM run);
+
+-- name: drop_stray_leases
+DELETE FROM lease WHERE run_id NOT IN (SELECT run_id FROM run);

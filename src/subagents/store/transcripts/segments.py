@@ -37,7 +37,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     seq: int
     ts: int
-    type: str
+    type: LineType
     attempt: int
     text: str
 
@@ -45,7 +45,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return Line(
             seq=self.seq,
             ts=self.ts,
-            type=LineType(self.type),
+            type=self.type,
             text=self.text,
             attempt=self.attempt,
         )
@@ -156,7 +156,7 @@ def mark_of(record: bytes) -> Mark | None:
     """None = it is no complete checkpoint."""
     try:
         return _marks.decode(record)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -179,14 +179,14 @@ def rows_of(data: bytes) -> list[Row]:
     lines = without_marks(data)
     try:
         return _rows.decode_lines(lines)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return [row for line in lines.splitlines() if (row := _row_of(line)) is not None]
 
 
 def _row_of(line: bytes) -> Row | None:
     try:
         return _rows.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -106,17 +106,25 @@ class TranscriptFiles:
             unsynced = [path for path in files.unsynced if path.exists()]
         if not unsynced:
             return
-        for path in (*unsynced, place, self._directory):
+        # The names of the files and of both folders, too: its worker's own copy goes next.
+        for path in (*unsynced, place, self._directory, self._directory.parent):
             _sync(path)
         if files is not None:
             files.unsynced.difference_update(unsynced)
 
+    def close(self, run_id: RunId) -> None:
+        """See ``ports.TranscriptLog.close``."""
+        self._recall(run_id)
+
     def forget(self, run_id: RunId) -> None:
         """See ``ports.TranscriptLog.forget``."""
-        with self._lock:
-            self._known.pop(run_id, None)
+        self.close(run_id)
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self._place(run_id))
+        with contextlib.suppress(FileNotFoundError):
+            # A name whose going is not on the disk comes back when the power is cut. Also when
+            # nothing is there: an earlier call may have failed here, behind the deletion.
+            _sync(self._directory)
 
     def _keep(self, place: Path, files: _Files, batch: "_Batch", bytes_max: int) -> None:
         if batch.first is not None and batch.first <= files.checkpoint.seq:
@@ -260,7 +268,7 @@ def _sound(data: bytes) -> bytes:
 def _checkpoint_of(record: bytes) -> Checkpoint:
     try:
         return _checkpoints.decode(record)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # Of another version: numbers go on, and everything else begins anew.
         mark = segments.mark_of(record) or segments.Mark()
         return Checkpoint(seq=mark.seq, ts=mark.ts)

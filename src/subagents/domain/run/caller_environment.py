@@ -1,0 +1,115 @@
+"""The variables that a person's shell, or their program, brings along for the workers it asks for.
+
+Their values are in no event and no run: a file beside the run holds them, for its retries and over
+restarts. The run itself knows their names.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from subagents.domain.run.values import Value
+from subagents.errors import UsageError
+
+SHELL_VARIABLES: Final = (
+    "PATH", "VIRTUAL_ENV", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "NO_COLOR",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSH_AUTH_SOCK",
+)  # fmt: skip
+"""Which programs are found, which language and terminal they speak, and how they reach others."""
+
+OURS: Final = "SUBAGENTS_"
+VARIABLES_MAX: Final = 1_000
+BYTES_MAX: Final = 256 * 1024
+"""Of all names and values together; a process is not given much more by most systems."""
+VALUE_BYTES_MAX: Final = 128 * 1024 - 1
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class CallerEnvironment(Value, frozen=True):
+    """What a caller brings."""
+
+    shell: dict[str, str] = {}
+    """Of ``SHELL_VARIABLES``, those that are set where it was called; for plain commands."""
+    given: dict[str, str] = {}
+    """Set by name for these runs, whatever their agent; stronger than everything configured."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.shell, *self.given}))
+
+    def problem(self) -> str | None:
+        """Why no process can be started with these; None = it can."""
+        bytes_total = 0
+        for name, value in (*self.shell.items(), *self.given.items()):
+            if not _NAME.fullmatch(name):
+                return f"{name[:100]!r} is no name of a variable"
+            if name.startswith(OURS):
+                return f"{name[:100]} belongs to subagents and cannot be set for workers"
+            size = len(value.encode("utf-8", "surrogateescape"))
+            if "\0" in value or size > VALUE_BYTES_MAX:
+                return f"the value of {name} is too long or holds a NUL character"
+            bytes_total += len(name) + size + 2
+        if len(self.shell) + len(self.given) > VARIABLES_MAX:
+            return f"there are more than {VARIABLES_MAX} variables"
+        return None if bytes_total <= BYTES_MAX else f"all of it is more than {BYTES_MAX:,} bytes"
+
+
+def is_of_shell(name: str) -> bool:
+    """Whether it is one of ``SHELL_VARIABLES``."""
+    return any(
+        name.startswith(each[:-1]) if each.endswith("*") else name == each
+        for each in SHELL_VARIABLES
+    )
+
+
+def shell_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """``SHELL_VARIABLES`` as they are where a person calls; none in a worker of ours.
+
+    A worker has none to bring: it is an agent, and what it spawns has what the daemon gives.
+    """
+    if environ.get("SUBAGENTS_RUN_ID"):
+        return {}
+    found = {name: value for name, value in environ.items() if is_of_shell(name)}
+    # What is not text cannot be sent; such a value of a PATH is nobody's.
+    return {name: value for name, value in found.items() if _is_text(value)}
+
+
+def over_daemons(
+    environment: CallerEnvironment, daemon: Mapping[str, str], configured: Mapping[str, object]
+) -> dict[str, str]:
+    """What a plain command's worker gets of the shell, in place of what the daemon has.
+
+    Args:
+        environment: Of whoever called.
+        daemon: The daemon's variables.
+        configured: The agent's own ``env``, which is stronger than the shell's.
+
+    Returns:
+        Values by name. What the daemon has and the shell lacks is empty, which to locales and
+        terminals is the same as not set.
+    """
+    if not environment.shell:
+        return {}
+    lacking = {name: "" for name in daemon if is_of_shell(name)}
+    found = {**lacking, **environment.shell}
+    return {name: value for name, value in found.items() if name not in configured}
+
+
+def require_usable(environment: CallerEnvironment) -> None:
+    """Refuse variables that no worker can be given.
+
+    Raises:
+        UsageError: Names the variable.
+    """
+    problem = environment.problem()
+    if problem is not None:
+        raise UsageError(f"environment: {problem}", details={"field": "environment"})
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,63 @@
+"""What a caller's shell brings for workers, and what is refused of it."""
+
+import pytest
+
+from subagents.domain.run.caller_environment import (
+    CallerEnvironment,
+    over_daemons,
+    require_usable,
+    shell_variables,
+)
+from subagents.errors import UsageError
+
+SHELL = {
+    "PATH": "/venv/bin:/bin",
+    "VIRTUAL_ENV": "/venv",
+    "LC_TIME": "C",
+    "NO_COLOR": "1",
+    "https_proxy": "http://proxy:3128",
+    "SSH_AUTH_SOCK": "/run/agent",
+}
+
+
+@pytest.mark.requirement("environment:shell")
+def test_path_environment_locale_terminal_proxies_and_ssh_agent_come_along_and_nothing_else() -> (
+    None
+):
+    others = {"HOME": "/root", "FOO": "bar", "OPENAI_API_KEY": "k", "PYTHONPATH": "/x"}
+    assert shell_variables({**SHELL, **others}) == SHELL
+
+
+@pytest.mark.requirement("environment:agents")
+def test_a_worker_has_no_shell_to_bring() -> None:
+    assert shell_variables({**SHELL, "SUBAGENTS_RUN_ID": "r-1"}) == {}
+
+
+@pytest.mark.requirement("environment:shell")
+def test_the_shell_stands_in_for_the_daemon_and_the_agents_section_for_both() -> None:
+    daemon = {"PATH": "/daemon", "LANG": "de_DE", "HOME": "/root"}
+    brought = CallerEnvironment(shell={"PATH": "/shell", "TERM": "xterm"})
+
+    assert over_daemons(brought, daemon, {"TERM": "dumb"}) == {"PATH": "/shell", "LANG": ""}
+    assert over_daemons(CallerEnvironment(given={"A": "1"}), daemon, {}) == {}
+
+
+@pytest.mark.requirement("environment:given")
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"A B": "1"}, "'A B' is no name"),
+        ({"": "1"}, "is no name"),
+        ({"SUBAGENTS_TOKEN": "x"}, "belongs to subagents"),
+        ({"A": "secret\0value"}, "the value of A is too long or holds a NUL"),
+        ({"A": "x" * 131_072}, "the value of A is too long"),
+        ({f"V{n}": "" for n in range(1_001)}, "more than 1000 variables"),
+        ({f"V{n}": "x" * 100_000 for n in range(3)}, "more than 262,144 bytes"),
+    ],
+)
+def test_what_no_worker_can_be_given_is_refused_without_its_value(
+    given: dict[str, str], says: str
+) -> None:
+    with pytest.raises(UsageError, match=says) as refused:
+        require_usable(CallerEnvironment(given=given))
+    assert "secret" not in str(refused.value)

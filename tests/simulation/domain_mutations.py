@@ -1,0 +1,108 @@
+"""Rules that are broken: each one must be caught."""
+
+import itertools
+from typing import Any
+
+import pytest
+from tests.simulation.mutation_table import mutation, nothing, wrap
+
+from subagents.domain.lifecycle import accounting
+from subagents.domain.lifecycle import reduce as lifecycle
+from subagents.domain.rules import delivery_policy as routing
+from subagents.domain.rules.budgets import reservations
+from subagents.domain.run import spending
+from subagents.domain.run.effects import Transition
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import replace
+from subagents.domain.text import announcement
+
+
+@mutation
+def announces_again_with_every_try(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def again(run: Run, at_ms: int) -> Transition:
+            step: Transition = original(run, at_ms)
+            return step._replace(messages=(announcement.announcement(run, consumed=False),))
+
+        return again
+
+    wrap(patch, lifecycle, "announce_again", make)
+
+
+@mutation
+def takes_late_events_for_errors(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lifecycle, "STALE", frozenset())
+
+
+@mutation
+def does_not_count_retries(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def conclude(run: Run, *rest: Any) -> Transition:
+            step: Transition = original(run, *rest)
+            return step._replace(
+                run=replace(step.run, retry=replace(step.run.retry, used=run.retry.used))
+            )
+
+        return conclude
+
+    wrap(patch, lifecycle, "_conclude", make)
+
+
+@mutation
+def tells_its_requester_no_totals(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(accounting, "report_spending", lambda step: step)
+
+
+@mutation
+def spawns_without_looking_at_budgets(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reservations, "check", nothing)
+
+
+@mutation
+def forgets_what_is_held(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(spending, "held", lambda _run: spending.NOTHING_HELD)
+
+
+@mutation
+def retries_without_budget(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def again(run: Run, *rest: Any, **more: Any) -> Transition:
+            unbounded = replace(run, budget=replace(run.budget, stop=None))
+            step: Transition = original(unbounded, *rest, **more)
+            return step._replace(run=replace(step.run, budget=run.budget))
+
+        return again
+
+    wrap(patch, lifecycle, "_try_again", make)
+
+
+@mutation
+def starts_after_failed_dependencies(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lifecycle, "_is_usable", lambda *_: True)
+
+
+@mutation
+def remembers_what_is_in_no_event(patch: pytest.MonkeyPatch) -> None:
+    count = itertools.count()
+
+    def make(original: Any) -> Any:
+        def settle(*given: Any) -> Transition:
+            step: Transition = original(*given)
+            questions = replace(step.run.questions, notices=next(count))
+            return step._replace(run=replace(step.run, questions=questions))
+
+        return settle
+
+    wrap(patch, lifecycle, "settle", make)
+
+
+@mutation
+def pushes_nested_results_outside(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def route(run: Run) -> routing.Route:
+            lineage = replace(run.lineage, requester_run=None)
+            return original(replace(run, lineage=lineage))  # type: ignore[no-any-return]
+
+        return route
+
+    wrap(patch, routing, "route", make)
