@@ -26,6 +26,10 @@ read -r asked
 echo '{"jsonrpc": "2.0", "id": "initialize", "result": {"protocolVersion": 1}}'
 exec tail -f /dev/null
 """
+DIES = """#!/bin/sh
+[ "$1" = --version ] && echo '9.9.9 (Claude Code)' && exit
+kill -9 $$
+"""
 DIALECTS: list[tuple[Dialect[Any], str]] = [
     (AcpDialect(), "command"),
     (CodexDialect(), "command"),
@@ -90,3 +94,16 @@ def test_why_it_was_ended_is_known_to_the_next_daemon(tmp_path: Path) -> None:
     ended = watched_to_its_end(tmp_path, AcpDialect(), "command", MUTE, restarted=True)
 
     assert (ended.exited.exit, ended.result.error) == (Exit(code=0), "it owed too much")
+
+
+@pytest.mark.requirement("conversation:end:middle-of-a-turn")
+@pytest.mark.parametrize(
+    ("dialect", "option"), DIALECTS, ids=lambda each: getattr(each, "name", "")
+)
+def test_a_program_that_was_killed_before_its_turn_is_not_said_to_have_ended_well(
+    tmp_path: Path, dialect: Dialect[Any], option: str
+) -> None:
+    ended = watched_to_its_end(tmp_path, dialect, option, DIES)
+
+    assert ended.exited.exit == Exit(signal=9)
+    assert ended.result.is_error

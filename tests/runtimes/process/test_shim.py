@@ -398,6 +398,25 @@ def test_a_fifo_as_stdin_blocks_nobody_and_feeds_a_line(harness: Harness) -> Non
     assert asyncio.run(go()).result.text == "got a line"
 
 
+@pytest.mark.requirement("runtimes:one-worker")
+def test_a_second_start_keeps_the_input_that_the_first_ones_shim_may_read(
+    harness: Harness,
+) -> None:
+    directory = harness.directory()
+    directory.create({"in": b"asked\n"}, is_fed=True)
+    with (directory.path / "in").open("ab+") as reading:
+        reading.write(b"more\n")
+        reading.flush()
+        directory.create({"in": b"asked\n"}, is_fed=True)
+        with (directory.path / "in").open("ab") as next_daemons:
+            next_daemons.write(b"and more\n")
+        reading.seek(0)
+        assert reading.read() == b"asked\nmore\nand more\n"
+
+    directory.create({"in": b"another\n"}, is_fed=True)
+    assert (directory.path / "in").read_bytes() == b"another\n"
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 KiB."""

@@ -109,6 +109,8 @@ class TurnReader(Generic[S]):
         self._checkpoints: deque[_Checkpoint[S]] = deque(maxlen=CHECKPOINTS_MAX)
         self._unsent: list[InputLine] = list(first.input_lines)
         self._is_over = False
+        self._ended_unfinished = False
+        """The program ended before its turn was over: what ``finish`` made of it is no good end."""
 
     @property
     def position(self) -> int:
@@ -154,6 +156,7 @@ class TurnReader(Generic[S]):
             self._take(reading, start, end, line)
         for part in self._err.finish():
             reading.add(ERR, line_items(part.data, is_stderr=True), part.end)
+        self._ended_unfinished = not self.is_done
         last = self._guarded(lambda: self._dialect.finish(self.state))
         self.state = last.state
         overdue = self._overdue()
@@ -193,7 +196,8 @@ class TurnReader(Generic[S]):
         themselves) do not make it a bad one. Of one that was ended because it never began, the
         result says why.
         """
-        is_explained = self.is_done or self._overdue() is not None
+        is_good = self.is_done and not self._ended_unfinished
+        is_explained = is_good or self._overdue() is not None
         return replace(seen, exit=Exit(code=0)) if is_explained else seen
 
     def _overdue(self) -> str | None:

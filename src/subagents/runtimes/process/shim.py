@@ -164,11 +164,15 @@ class AttemptDirectory:
     def create(self, files: Mapping[str, bytes], *, is_fed: bool = False) -> None:
         """Make the directory with ``files``; a file that is there already is replaced whole.
 
-        With ``is_fed`` the worker reads from a FIFO, into which the shim feeds ``in``.
+        With ``is_fed`` the worker reads from a FIFO, into which the shim feeds ``in``. What begins
+        with the same is then left as it is: a shim that an earlier daemon started just before it was
+        killed may be reading it, and would not see what is appended to another file.
         """
         for path in (self.path.parent.parent, self.path.parent, self.path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, content in files.items():
+            if is_fed and _begins_with(self.path / name, content):
+                continue
             # Two starters may write the same at once, and a worker may read already.
             draft = self.path / f".{name}.{os.getpid()}.{threading.get_ident()}"
             draft.write_bytes(content)
@@ -223,6 +227,12 @@ class AttemptDirectory:
                 return file.read(4096), os.fstat(file.fileno()).st_mtime
         except FileNotFoundError:
             return "", 0.0
+
+
+def _begins_with(path: Path, content: bytes) -> bool:
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        return file.read(len(content)) == content
+    return False
 
 
 def _sync(directory: Path) -> None:
