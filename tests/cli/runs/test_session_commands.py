@@ -1,17 +1,11 @@
 """``subagents continue``, ``interrupt`` and ``attach``: from a shell, a pipe and a terminal."""
 
-import contextlib
-import os
-import pty
-import select
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
 from tests.cli.cli_home import Home, temporary_home, until
+from tests.cli.terminal import terminal
 
 CONFIG: Final = """
 [agents.talker]
@@ -26,7 +20,6 @@ script = [{ print = "at work" }, { result = "so far" }, { hang = true }]
 runtime = "scripted"
 script = [{ result = "x" }, { continued = true }, { result = "y" }, { exit = 3 }]
 """
-BOUND_S: Final = 40.0
 
 
 @pytest.fixture(scope="module")
@@ -48,66 +41,6 @@ def at_work(home: Home, label: str) -> str:
     run_id = home.spawn("work", "--agent", "stays", "--label", label)
     until(lambda: home.field(run_id, "phase") == "running", "it works")
     return run_id
-
-
-class Terminal:
-    """A command on a pseudo-terminal, typed into by hand."""
-
-    def __init__(self, home: Home, *argv: str) -> None:
-        self._ours, theirs = pty.openpty()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "subagents", *argv],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=home.work,
-            env=home.env(
-                {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", "NO_COLOR": "1"}
-            ),
-            start_new_session=True,
-        )
-        os.close(theirs)
-        self.shown = ""
-
-    def type(self, text: str) -> None:
-        os.write(self._ours, text.encode())
-
-    def until(self, *texts: str) -> None:
-        """Read on until all of these are shown."""
-        due = time.monotonic() + BOUND_S
-        while not all(text in self.shown for text in texts):
-            assert time.monotonic() < due, self.shown
-            self._read()
-
-    def _read(self) -> None:
-        ready, _, _ = select.select([self._ours], [], [], 0.1)
-        if ready:
-            self.shown += os.read(self._ours, 65536).decode(errors="replace")
-
-    def code(self) -> int:
-        """Its exit code, once it ended by itself."""
-        due = time.monotonic() + BOUND_S
-        while self._process.poll() is None:
-            assert time.monotonic() < due, self.shown
-            with contextlib.suppress(OSError):
-                self._read()
-        with contextlib.suppress(OSError):
-            self._read()
-        return self._process.returncode
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        os.close(self._ours)
-
-
-@contextlib.contextmanager
-def terminal(home: Home, *argv: str) -> Iterator[Terminal]:
-    found = Terminal(home, *argv)
-    try:
-        yield found
-    finally:
-        found.close()
 
 
 @pytest.mark.requirement("cli:continue")

@@ -14,7 +14,8 @@ def test_a_workers_question_reaches_whoever_waits_and_the_answer_reaches_the_wor
     try:
         assert waiting.stderr is not None
         lines = iter(waiting.stderr.readline, "")
-        assert any("asker asks: which branch? [main / dev]" in line for line in lines)
+        assert any("asker asks: which branch?" in line for line in lines)
+        assert [next(lines), next(lines)] == ["  1  main\n", "  2  dev\n"]
         command = next(line for line in lines if "answer with:" in line)
         items = shared.ok("attention", "--json").rows("items")
         assert "which branch?" in [each["text"] for each in items]

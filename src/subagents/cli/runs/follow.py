@@ -9,13 +9,16 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Final, Protocol
 
+from subagents.api.wire.log_answers import LogLine
+from subagents.api.wire.message_answers import WorkerRequest
 from subagents.api.wire.run_answers import RunDetail, RunNode, WaitResult
 from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
 from subagents.cli.connection import POLL_S, connect, persistently
+from subagents.cli.runs.live_output import LiveOutput, answer_in_place, can_ask
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, segment
 from subagents.errors import (
@@ -95,18 +98,48 @@ class Screen(Protocol):
 
     def show(self, trees: Sequence[RunNode]) -> None: ...
 
+    def say(self, lines: Sequence[LogLine]) -> None:
+        """What a worker said, above the trees."""
+        ...
+
+    def aside(self) -> AbstractContextManager[object]:
+        """Take the trees away for a while."""
+        ...
+
+    def clear(self) -> None:
+        """Take them away."""
+        ...
+
 
 class _Nowhere:
     def show(self, trees: Sequence[RunNode]) -> None:
         pass
 
+    def say(self, lines: Sequence[LogLine]) -> None:
+        pass
+
+    def aside(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def clear(self) -> None:
+        pass
+
 
 class Follower:
-    """Draws the runs' trees and passes their workers' questions on."""
+    """Draws the runs' trees and passes their workers' questions on.
 
-    def __init__(self, run_ids: Sequence[str], *, is_live: bool) -> None:
+    Args:
+        run_ids: Of the runs.
+        is_live: Draw their trees, and let the person at the terminal answer.
+        spoken: Show what this one's worker says.
+    """
+
+    def __init__(
+        self, run_ids: Sequence[str], *, is_live: bool, spoken: LiveOutput | None = None
+    ) -> None:
         self._run_ids = list(run_ids)[:WATCHED_MAX]
         self._is_live = is_live
+        self._spoken = spoken
         self._asked: set[str] = set()
 
     def follow(self, waiting: Waiting) -> None:
@@ -120,7 +153,9 @@ class Follower:
                 self._look(client, screen)
                 waiting.join(pause_s)
             if self._is_live:
-                self._look(client, screen)
+                trees = self._look(client, screen)
+                if len(self._run_ids) == 1 and not any(tree.children for tree in trees):
+                    screen.clear()  # its one line is said in full after this
         if waiting.error is not None:
             raise waiting.error
 
@@ -131,7 +166,7 @@ class Follower:
 
         return LiveTrees()
 
-    def _look(self, client: Client, screen: Screen) -> None:
+    def _look(self, client: Client, screen: Screen) -> list[RunNode]:
         trees: list[RunNode] = []
         for run_id in self._run_ids:
             try:
@@ -140,25 +175,51 @@ class Follower:
             except SubagentsError:
                 # The wait itself reports an unknown run or a daemon that stays away.
                 continue
+        if self._spoken is not None:
+            with suppress(SubagentsError):
+                screen.say(self._spoken.new(client))
         screen.show(trees)
         for node in (each for tree in trees for each in _all(tree)):
             if node.pending_request_count:
-                self._pass_on_questions(client, node)
+                self._pass_on_questions(client, screen, node.run_id)
+        return trees
 
-    def _pass_on_questions(self, client: Client, node: RunNode) -> None:
-        try:
-            run = read(client.get(f"/v1/runs/{segment(node.run_id)}"), RunDetail)
-        except SubagentsError:
-            return
-        for request in run.requests:
-            if request.status == "pending" and request.request_id not in self._asked:
-                self._asked.add(request.request_id)
-                options = f" [{' / '.join(request.options)}]" if request.options else ""
-                question = one_line(request.question, chars_max=400)
-                output.note(f"? {run.label} asks: {question}{options}")
-                if request.context:
-                    output.note(f"  context: {one_line(request.context, chars_max=400)}")
+    def _pass_on_questions(self, client: Client, screen: Screen, run_id: str) -> None:
+        for label, request in _open_questions(client, run_id):
+            if request.request_id in self._asked:
+                continue
+            self._asked.add(request.request_id)
+            if request.priority is None and self._is_live and can_ask():
+
+                def is_open(request_id: str = request.request_id) -> bool:
+                    found = _open_questions(client, run_id)
+                    return any(each.request_id == request_id for _, each in found)
+
+                with screen.aside():
+                    _say_question(label, request)
+                    answer_in_place(client, request, is_open)
+            else:
+                _say_question(label, request)
                 output.note(f"  answer with: subagents answer {request.request_id} TEXT")
+
+
+def _open_questions(client: Client, run_id: str) -> list[tuple[str, WorkerRequest]]:
+    """Each with the label of its run; none while the daemon is away."""
+    try:
+        run = read(client.get(f"/v1/runs/{segment(run_id)}"), RunDetail)
+    except SubagentsError:
+        return []
+    return [(run.label, each) for each in run.requests if each.status == "pending"]
+
+
+def _say_question(label: str, request: WorkerRequest) -> None:
+    output.note(f"? {label} asks: {one_line(request.question, chars_max=400)}")
+    if request.context:
+        output.note(f"  context: {one_line(request.context, chars_max=400)}")
+    for number, option in enumerate(request.options, start=1):
+        output.note(f"  {number}  {one_line(option, chars_max=200)}")
+    if request.default_answer:
+        output.note(f"  if nobody answers: {one_line(request.default_answer, chars_max=200)}")
 
 
 def _all(node: RunNode) -> list[RunNode]:
@@ -177,6 +238,7 @@ def wait_for(
     timeout_s: float | None,
     is_live: bool,
     starts: bool = False,
+    spoken: LiveOutput | None = None,
 ) -> Waiting:
     """Wait and follow; returns with the answer, whatever the runs came to.
 
@@ -186,13 +248,14 @@ def wait_for(
         timeout_s: In seconds; None = as long as it takes.
         is_live: Draw the trees.
         starts: Start the daemon when there is none.
+        spoken: Show what this one's worker says.
 
     Raises:
         DaemonUnreachable: The daemon stayed away for half a minute.
         KeyboardInterrupt: Ctrl-C; the runs continue.
     """
     waiting = Waiting(run_ids, until=until, timeout_s=timeout_s, starts=starts)
-    Follower(run_ids, is_live=is_live).follow(waiting)
+    Follower(run_ids, is_live=is_live, spoken=spoken).follow(waiting)
     return waiting
 
 
@@ -225,8 +288,15 @@ def exit_code(waited: WaitResult) -> int:
     return EXIT_RUN_UNSUCCESSFUL
 
 
-def print_ends(waited: WaitResult, *, started: float | None = None) -> bool:
+def print_ends(
+    waited: WaitResult, *, started: float | None = None, spoken: LiveOutput | None = None
+) -> bool:
     """The results on stdout, the one-line summaries on stderr; several get headings on stdout.
+
+    Args:
+        waited: How they ended.
+        started: When, by the monotonic clock in seconds, for how long it took.
+        spoken: What was shown of the only one; a result that stands there is not shown twice.
 
     Returns:
         Whether every result could be printed whole.
@@ -242,7 +312,9 @@ def print_ends(waited: WaitResult, *, started: float | None = None) -> bool:
         if not is_one:
             output.styled_line(f" {text}", render.icon(state), state)
         result = item.result or (item.report.summary if item.report else None)
-        if item.result:
+        if item.result and spoken and sys.stdout.isatty() and spoken.ended_with(item.result):
+            pass
+        elif item.result:
             is_whole = long_results.print_result(item) and is_whole
         elif result:
             output.data(result)

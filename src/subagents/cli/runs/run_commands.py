@@ -15,6 +15,7 @@ from subagents.cli.connection import connect, place, warn_of_version
 from subagents.cli.flags import Json
 from subagents.cli.runs import follow
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
+from subagents.cli.runs.live_output import LiveOutput
 from subagents.cli.runs.spawn_flags import SpawnFlags, to_spec
 from subagents.client.client import Client, Document
 from subagents.domain.run.caller_environment import CallerEnvironment
@@ -200,15 +201,18 @@ def wait_and_print(accepted: Sequence[SpawnReceipt], *, started: float, json: bo
     """Wait for all of them and print their ends; the exit code says how they went."""
     run_ids = [receipt.run_id for receipt in accepted]
     is_live = follow.can_draw()
+    spoken = LiveOutput(run_ids[0]) if is_live and len(run_ids) == 1 and not json else None
     try:
-        waiting = follow.wait_for(run_ids, until="all", timeout_s=None, is_live=is_live)
+        waiting = follow.wait_for(
+            run_ids, until="all", timeout_s=None, is_live=is_live, spoken=spoken
+        )
     except KeyboardInterrupt:
         return _interrupted(run_ids)
     waited = read(waiting.document, WaitResult)
     if json:
         is_whole = long_results.print_document(waiting.document)
     else:
-        is_whole = follow.print_ends(waited, started=started)
+        is_whole = follow.print_ends(waited, started=started, spoken=spoken)
     follow.acknowledge(waiting.offered)
     return long_results.exit_code(follow.exit_code(waited), is_whole=is_whole)
 

@@ -5,7 +5,8 @@ The only module of these commands that needs Rich.
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, Literal, Self
 
 from rich.console import Console, Group
@@ -13,9 +14,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from subagents.api.wire.log_answers import LogLine
 from subagents.api.wire.run_answers import RunNode
 from subagents.cli.output import STYLES
 from subagents.cli.show import render
+from subagents.cli.show.log_command import SIGNS
+from subagents.cli.show.log_command import STYLES as LINE_STYLES
 from subagents.cli.show.watch_frame import HEADERS, STALE_MS, Frame
 from subagents.text import harmless, one_line
 
@@ -65,6 +69,27 @@ class LiveTrees(_Redrawn):
         if len(lines) > room:
             shown.append(Text(f"… {len(lines) - room} more: subagents tree", style="dim"))
         self._live.update(Group(*shown))
+
+    def say(self, lines: Sequence[LogLine]) -> None:
+        """What a worker said, above the trees, which stay where they are."""
+        for line in lines:
+            sign = "" if line.type == "text" else f"{SIGNS.get(line.type, '?')} "
+            style = LINE_STYLES.get(line.type, "")
+            self._console.print(Text(f"{sign}{harmless(line.text)}", style=style))
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """The screen without the trees, for somebody who types."""
+        self.clear()
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start()
+
+    def clear(self) -> None:
+        """Draw nothing until the next trees."""
+        self._live.update(Group(), refresh=True)
 
 
 def drawn(line: render.TreeLine) -> Text:

@@ -165,8 +165,8 @@ class AttemptDirectory:
         """Make the directory with ``files``; a file that is there already is replaced whole.
 
         With ``is_fed`` the worker reads from a FIFO, into which the shim feeds ``in``. What begins
-        with the same is then left as it is: a shim that an earlier daemon started just before it was
-        killed may be reading it, and would not see what is appended to another file.
+        with the same is then left as it is: a shim that an earlier daemon started just before it
+        was killed may be reading it, and would not see what is appended to another file.
         """
         for path in (self.path.parent.parent, self.path.parent, self.path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)

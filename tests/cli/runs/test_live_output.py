@@ -1,0 +1,86 @@
+"""On a terminal ``run`` shows what the worker says, and takes the answer to what it asks."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.cli.cli_home import Home, gate, temporary_home
+from tests.cli.terminal import terminal
+
+from subagents.cli.runs.live_output import chosen
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    with temporary_home(tmp_path_factory.mktemp("live")) as found:
+        found.ok("up")
+        yield found
+
+
+@pytest.mark.requirement("cli:live-output")
+def test_what_the_worker_says_is_shown_before_it_ends_and_its_result_once(shared: Home) -> None:
+    task = f"echo first of two; {gate('seen')}; echo second of two"
+    with terminal(shared, "run", task, "--label", "talks") as screen:
+        screen.until("first of two\r\n")
+        assert shared.field("talks", "outcome") is None
+        (shared.work / "seen").touch()
+        assert screen.code() == 0
+    shown = screen.lines
+    assert (shown.count("first of two"), shown.count("second of two")) == (1, 1)
+
+
+@pytest.mark.requirement("cli:live-output")
+def test_a_result_that_was_not_said_last_is_printed(shared: Home) -> None:
+    task = f"echo said; {gate('after')}; echo noise >&2"
+    with terminal(shared, "run", task, "--label", "mixed") as screen:
+        screen.until("said\r\n")
+        (shared.work / "after").touch()
+        assert screen.code() == 0
+    *_, last, summary, _ = [line for line in screen.lines if line] + [""]
+    assert "noise" in screen.lines
+    assert last == "said"
+    assert summary.startswith("✔ mixed: ok")
+
+
+@pytest.mark.requirement("cli:answer-in-place")
+@pytest.mark.parametrize(("typed", "told"), [("2\n", "lite"), ("my own\n", "my own")])
+def test_a_question_is_answered_where_it_is_shown(shared: Home, typed: str, told: str) -> None:
+    task = 'a=$(subagents ask "which?" --option postgres --option lite); echo got "$a"'
+    with terminal(shared, "run", task, "--label", "asks") as screen:
+        screen.until("1  postgres", "2  lite", "answer (Enter = later): ")
+        screen.type(typed)
+        assert screen.code() == 0
+    assert f"got {told}" in screen.shown
+
+
+@pytest.mark.requirement("cli:answer-in-place")
+def test_a_question_that_somebody_else_answers_is_let_go_of(shared: Home) -> None:
+    task = 'a=$(subagents ask "which?"); echo got "$a"'
+    with terminal(shared, "run", task, "--label", "elsewhere") as screen:
+        screen.until("answer (Enter = later): ")
+        shared.ok("answer", "elsewhere", "by another")
+        assert screen.code() == 0
+    assert "it is not open any more" in screen.shown
+    assert "got by another" in screen.shown
+
+
+@pytest.mark.requirement("cli:answer-in-place")
+def test_an_empty_line_leaves_a_question_for_later(shared: Home) -> None:
+    task = 'a=$(subagents ask "which?"); echo got "$a"'
+    with terminal(shared, "run", task, "--label", "later") as screen:
+        screen.until("answer (Enter = later): ")
+        screen.type("\n")
+        screen.until("left open; to answer it: subagents answer")
+        shared.ok("answer", "later", "afterwards")
+        assert screen.code() == 0
+    assert "got afterwards" in screen.shown
+
+
+@pytest.mark.requirement("cli:answer-in-place")
+@pytest.mark.parametrize(
+    ("typed", "options", "meant"),
+    [("2", ["a", "b"], "b"), ("3", ["a", "b"], "3"), ("1", ["0", "1"], "1"), ("b", [], "b")],
+)
+def test_a_number_names_an_option_unless_it_is_one(
+    typed: str, options: list[str], meant: str
+) -> None:
+    assert chosen(typed, options) == meant

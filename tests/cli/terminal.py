@@ -1,0 +1,86 @@
+"""A command on a pseudo-terminal, which a test types into."""
+
+import contextlib
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from tests.cli.cli_home import Home
+
+BOUND_S: Final = 40
+
+
+class Terminal:
+    """A command on a pseudo-terminal, typed into by hand."""
+
+    def __init__(self, home: Home, *argv: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "subagents", *argv],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=home.work,
+            env=home.env(
+                {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", "NO_COLOR": "1"}
+            ),
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self.shown = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def until(self, *texts: str) -> None:
+        """Read on until all of these are shown."""
+        due = time.monotonic() + BOUND_S
+        while not all(text in self.shown for text in texts):
+            assert time.monotonic() < due, self.shown
+            self._read()
+
+    def _read(self) -> bool:
+        """Take what is there, or comes soon; whether there was anything."""
+        ready, _, _ = select.select([self._ours], [], [], 0.1)
+        if not ready:
+            return False
+        try:
+            self.shown += os.read(self._ours, 65536).decode(errors="replace")
+        except OSError:  # nobody has the other end open: the end of the file
+            return False
+        return True
+
+    @property
+    def lines(self) -> list[str]:
+        """What was shown, without colours and cursor movements."""
+        return re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", self.shown).replace("\r", "\n").split("\n")
+
+    def code(self) -> int:
+        """Its exit code, once it ended by itself."""
+        due = time.monotonic() + BOUND_S
+        while self._process.poll() is None:
+            assert time.monotonic() < due, self.shown
+            self._read()
+        while self._read():
+            pass
+        return self._process.returncode
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._ours)
+
+
+@contextlib.contextmanager
+def terminal(home: Home, *argv: str) -> Iterator[Terminal]:
+    found = Terminal(home, *argv)
+    try:
+        yield found
+    finally:
+        found.close()
