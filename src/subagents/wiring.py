@@ -29,6 +29,7 @@ from subagents.couriers.webhook_courier import WebhookCourier
 from subagents.domain.redaction.own_secrets import own_secrets
 from subagents.domain.run.caller_environment import CallerEnvironment, over_daemons
 from subagents.domain.run.run import Run
+from subagents.domain.run.secret_reference import is_reference
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.domain.trace.trace_ids import lineage, traceparent
 from subagents.engine.engine import Engine
@@ -46,6 +47,7 @@ from subagents.runtimes.conversation.conversation import ConversationRuntime
 from subagents.runtimes.dialects import dialects
 from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
+from subagents.runtimes.process.secret_values import SecretValues
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import provider_of
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
@@ -134,6 +136,13 @@ def build_node(
         return [(attempt, pid) for attempt, pid in await command.orphans(expected)]
 
     environments = EnvironmentFiles(paths.environments_dir)
+    asking = DaemonThreads("secrets")
+    secrets = SecretValues(
+        lambda: (settings if settings_now is None else settings_now()).secrets,
+        lambda run: {**configured_env(run), **given_to(run, environments)},
+        os.environ,
+        asking,
+    )
     exporter = exporter_of(store, paths, settings, settings_now or (lambda: settings))
     adapters = Adapters(
         store=store,
@@ -162,16 +171,18 @@ def build_node(
         performance=PerformanceFiles(paths.state_dir),
         results=ResultFiles(paths.results_dir),
         owner=f"{os.uname().nodename}:{os.getpid()}",
-        contract_env=lambda run: shell_and_given(run, environments),
+        contract_env=lambda run: secrets.filled(run, shell_and_given(run, environments)),
         environments=environments,
+        worker_secrets=secrets,
         secrets_of=lambda run: own_secrets(
             run.resolved.options,
             os.environ,
             passes=passes_of(runtimes.get(run.resolved.runtime)),
             given=given_to(run, environments),
+            values=secrets.known(run),
         ),
         worker_env=lambda run: {
-            **worker_env(run, paths, os.environ, brought_for(run, environments)),
+            **worker_env(run, paths, os.environ, brought_for(run, environments), secrets),
             **trace_env(run, engine.queries.open_run, settings),
         },
         orphans=orphans,
@@ -181,7 +192,8 @@ def build_node(
         on_commit=(exporter.on_commit,),
     )
     engine = Engine(adapters)
-    return Node(engine, store, command, paths, (off_loop, checks, processes, trees), exporter)
+    threads = (off_loop, checks, processes, trees, asking)
+    return Node(engine, store, command, paths, threads, exporter)
 
 
 def passes_of(runtime: Runtime | None) -> tuple[str, ...]:
@@ -289,15 +301,28 @@ def shell_and_given(run: Run, environments: EnvironmentFiles) -> Mapping[str, st
     return {**brought.shell, **brought.given}
 
 
+def configured_env(run: Run) -> dict[str, str]:
+    """``env`` of the run's agent, as it was at the spawn."""
+    configured = run.resolved.options.get("env")
+    return dict(configured) if isinstance(configured, dict) else {}
+
+
 def worker_env(
-    run: Run, paths: Paths, environ: Mapping[str, str], brought: CallerEnvironment
-) -> dict[str, str]:
-    """What a worker gets from its caller, and what lets it talk back: the socket, and a PATH on
-    which our command is found.
+    run: Run,
+    paths: Paths,
+    environ: Mapping[str, str],
+    brought: CallerEnvironment,
+    secrets: SecretValues,
+) -> dict[str, str | None]:
+    """What a worker gets from its caller, its secrets, and what lets it talk back: the socket, and
+    a PATH on which our command is found; None = not set, whatever the daemon has.
     """
-    options = run.resolved.options.get("env")
-    configured = options if isinstance(options, dict) else {}
-    env = {**over_daemons(brought, environ, configured), **brought.given}
+    configured = configured_env(run)
+    asked_for = {name: value for name, value in configured.items() if is_reference(value)}
+    env = {
+        **over_daemons(brought, environ, configured),
+        **secrets.filled(run, {**asked_for, **brought.given}),
+    }
     path = env.get("PATH") or environ.get("PATH", os.defpath)
     own = Path(sys.executable).parent
     is_missing = shutil.which("subagents", path=path) is None and (own / "subagents").exists()

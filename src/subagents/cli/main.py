@@ -81,6 +81,9 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         Command("config validate", "setup.config_commands:validate", "Check configuration files"),
         Command("config trust", "setup.config_commands:trust", "Trust a project's file"),
         Command("config schema", "setup.config_commands:schema", "Print the JSON Schema"),
+        Command("secret set", "setup.secret_commands:set_", "Store a secret in the keyring"),
+        Command("secret check", "setup.secret_commands:check", "Check that a secret is there"),
+        Command("secret delete", "setup.secret_commands:delete", "Delete one of the keyring's"),
         Command("serve", "setup.daemon_commands:serve", "Run the daemon in the foreground"),
         Command("up", "setup.daemon_commands:up", "Start the daemon in the background"),
         Command("down", "setup.daemon_commands:down", "Stop the daemon; workers keep running"),
@@ -113,6 +116,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
 PARENTS: Final = {
     "plan": "Start many runs at once",
     "agents": "Look at the configured agents",
+    "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
     "config": "Look at the configuration and trust project files",
     "db": "Check and back up the database",
     "hook": "Commands that Claude Code's hooks run",

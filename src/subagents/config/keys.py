@@ -29,12 +29,14 @@ from subagents.config.settings import (
     DaemonSettings,
     LaneSettings,
     Retention,
+    SecretSource,
     SpendingCap,
     SubagentDefaults,
     Telemetry,
     VerificationSettings,
     nearest,
 )
+from subagents.domain.run.secret_reference import NAME_PATTERN as SECRET_PATTERN
 from subagents.text import cut
 
 SHOWN_CHARS_MAX: Final = 60
@@ -44,6 +46,8 @@ JSON_INTEGER_MAX: Final = 2**63 - 1
 BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 PATTERN_WORDS: Final = {
     TAG_PATTERN: "a tag of at most 200 characters",
+    SECRET_PATTERN: "a name of at most 64 letters, digits, _, . and -, that begins with a letter "
+    "or digit",
     NAME_PATTERN: "a name of at most 64 lower-case letters, digits, _ and -, "
     "starting with a letter or digit",
     VARIABLE_PATTERN: "the name of an environment variable (letters, digits and _)",
@@ -127,6 +131,7 @@ def tree() -> Table:
             "daemon": _table(DaemonSettings),
             "telemetry": _table(Telemetry),
             "budgets": Table(keys={"daily": daily, "tags": _caps("<name>")}),
+            "secrets": Table(each=_table(SecretSource), name_pattern=SECRET_PATTERN),
         }
     )
 

@@ -545,6 +545,20 @@ def _limit(cap: SpendingCap) -> Budget:
     return Budget(max_tokens=cap.max_tokens, max_cost_usd=cap.max_cost_usd)
 
 
+class SecretSource(Section, frozen=True):
+    """`[secrets.<name>]`: where `secret:<name>` comes from, when not from the keyring."""
+
+    command: Annotated[
+        tuple[str, ...],
+        Meta(
+            min_length=1,
+            description="Program and arguments that print the secret, such as "
+            '["pass", "show", "x"]; run without a shell when an attempt begins. Only from your '
+            "own file.",
+        ),
+    ]
+
+
 class Settings(Section, frozen=True):
     """Everything configured, validated.
 
@@ -559,6 +573,7 @@ class Settings(Section, frozen=True):
     daemon: DaemonSettings = DaemonSettings()
     telemetry: Telemetry = Telemetry()
     budgets: Budgets = Budgets()
+    secrets: dict[str, SecretSource] = {}
 
     def agent(self, agent_id: str) -> Agent:
         """Return the agent of that id (trimmed and lower-cased first).

@@ -29,6 +29,7 @@ from subagents.config.settings import (
 from subagents.config.sources import read
 from subagents.config.state_file import read_entries, write_entries
 from subagents.domain.run.access import AccessLevel
+from subagents.domain.run.secret_reference import is_reference
 
 TRUSTED_MAX: Final = 1_000
 """Files remembered; the ones trusted first are forgotten first."""
@@ -76,6 +77,8 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ignored.append("verification.sandbox")
     if whole.budgets != own.budgets:
         ignored.append("budgets")
+    if whole.secrets != own.secrets:
+        ignored.append("secrets")
     settings = msgspec.structs.replace(
         whole,
         defaults=defaults,
@@ -90,6 +93,7 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         daemon=own.daemon,
         telemetry=_telemetry(whole, own, ignored),
         budgets=own.budgets,
+        secrets=own.secrets,
     )
     return settings, tuple(sorted(ignored))
 
@@ -124,7 +128,10 @@ def _added(agent_id: str, agent: Agent, ignored: list[str]) -> Agent:
     if alerts.tokens_per_hour > most:
         ignored.append(f"agents.{agent_id}.alerts.tokens_per_hour")
         alerts = msgspec.structs.replace(alerts, tokens_per_hour=most)
-    return msgspec.structs.replace(agent, subagents=AgentSubagents(), alerts=alerts)
+    env = {name: value for name, value in agent.env.items() if not is_reference(value)}
+    # The user's secrets are for the user's agents.
+    ignored += (f"agents.{agent_id}.env.{name}" for name in agent.env if name not in env)
+    return msgspec.structs.replace(agent, subagents=AgentSubagents(), alerts=alerts, env=env)
 
 
 def _known(agent_id: str, whole: Settings, own: Settings, ignored: list[str]) -> Agent:

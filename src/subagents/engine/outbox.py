@@ -47,7 +47,7 @@ from subagents.domain.run.spec import Contract
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.event_words import EFFECT_WORDS
 from subagents.engine.attempts.judges import Judges
-from subagents.engine.attempts.launch import launch_of, ref_of
+from subagents.engine.attempts.launch import launch_of, ref_of, set_in
 from subagents.engine.attempts.supervisor import Supervisor
 from subagents.engine.attempts.workspaces import Workspaces
 from subagents.engine.kernel.kernel import Kernel
@@ -65,7 +65,6 @@ from subagents.errors import (
     RuntimeUnavailable,
     StoreUnavailable,
     SubagentsError,
-    UsageError,
     plain_error,
 )
 from subagents.ports import (
@@ -73,6 +72,7 @@ from subagents.ports import (
     Batch,
     OutboxEntry,
     Runtime,
+    WorkerSecrets,
 )
 
 log = logging.getLogger(__name__)
@@ -105,8 +105,9 @@ class Outbox:
         runtimes: Mapping[str, Runtime],
         verifier: Verifier,
         deliveries: Deliveries,
-        worker_env: Callable[[Run], Mapping[str, str]],
+        worker_env: Callable[[Run], Mapping[str, str | None]],
         contract_env: Callable[[Run], Mapping[str, str]],
+        worker_secrets: WorkerSecrets | None,
         quarantine: Quarantine,
         supervisor: Supervisor,
         workspaces: Workspaces,
@@ -118,6 +119,7 @@ class Outbox:
         self._deliveries = deliveries
         self._worker_env = worker_env
         self._contract_env = contract_env
+        self._worker_secrets = worker_secrets
         self._queues: dict[RunId, deque[OutboxEntry]] = {}
         self._ready: deque[RunId] = deque()
         self._has_spare = False
@@ -297,9 +299,6 @@ class Outbox:
             return self._start_failed(number, "out of budget before it was started")
         try:
             env = await self._env(run, number)
-        except UsageError as error:
-            return self._start_failed(number, error.message, permanent=True)
-        try:
             await self._workspaces.prepare(run)
             await self._look_before(run)
             # The loop's own timer: one on the clock port would cost two tasks for every start.
@@ -336,12 +335,18 @@ class Outbox:
         taken = BaselineTaken(at_ms=now, baseline=found.baseline, vacuous=found.is_vacuous)
         await self._ledger.apply(run.id, taken)
 
-    async def _env(self, run: Run, number: int) -> dict[str, str]:
-        """What we add to the worker's environment, its token included.
+    async def _env(self, run: Run, number: int) -> dict[str, str | None]:
+        """What we add to the worker's environment, its token included; None = not set there.
 
         The hash of that token is durable on return. Mostly it came with the slot; after a crash,
         and for a further turn, it is made here.
+
+        Raises:
+            UsageError: It cannot have the variables that it is to have.
+            RuntimeUnavailable: Nor now, but maybe later.
         """
+        if self._worker_secrets is not None:
+            await self._worker_secrets.load(run)
         token = self._ledger.tokens.get(run.id, number)
         if token is None:
             hashed = self._ledger.new_token(run.id, number)
@@ -365,10 +370,7 @@ class Outbox:
             await self._runtime(run).stop(ref, grace_s=0)
             return self._start_failed(effect.attempt, "out of budget before its next turn")
         try:
-            env = await self._env(run, effect.attempt)
-        except UsageError as error:
-            return self._start_failed(effect.attempt, error.message)
-        try:
+            env = set_in(await self._env(run, effect.attempt))
             started = await self._runtime(run).resume(ref, effect.message, env=env)
         except SubagentsError as error:
             return self._start_failed(effect.attempt, error.message)
@@ -452,13 +454,18 @@ class Outbox:
 
     async def _check(self, run: Run, contract: Contract) -> Verification:
         runtime, ref = self._runtime(run), ref_of(run)
+        own_env: Mapping[str, str] = {}
+        if contract.commands and run.resolved.commands_trusted:
+            if self._worker_secrets is not None:
+                await self._worker_secrets.load(run)
+            own_env = self._contract_env(run)
         try:
             return await self._verifier.verify(
                 contract,
                 root=root_of(run.resolved),
                 attempt=run.attempt,
                 marker_env={
-                    **(self._contract_env(run) if run.resolved.commands_trusted else {}),
+                    **own_env,
                     **runtime.marker(ref),
                     "SUBAGENTS_RUN_ID": run.id,
                 },

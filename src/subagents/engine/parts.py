@@ -47,6 +47,7 @@ from subagents.ports import (
     Runtime,
     Store,
     TranscriptLog,
+    WorkerSecrets,
     Worktrees,
 )
 
@@ -77,8 +78,8 @@ class Adapters:
     transcripts: TranscriptLog
     performance: PerformanceLog
     results: ResultLog
-    worker_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
-    """Added to the environment of a run's workers."""
+    worker_env: Callable[[Run], Mapping[str, str | None]] = lambda _run: {}
+    """Added to the environment of a run's workers; None = not set there, whatever we have."""
     contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
     """Added to that of the commands of an operator's contract."""
     secrets_of: Callable[[Run], tuple[str, ...]] = secrets_of
@@ -90,6 +91,8 @@ class Adapters:
     """None = none can be made here."""
     environments: EnvironmentLog | None = None
     """None = callers can bring none."""
+    worker_secrets: WorkerSecrets | None = None
+    """None = variables hold what they say."""
     proof_of: ProofOf = no_proof_needed
     on_commit: tuple[CommitListener, ...] = ()
     """Called with every durable batch, after all parts."""
@@ -144,6 +147,7 @@ class Parts:
             workspaces=self.workspaces,
             shared_spending=self.shared_spending,
             lease_ms=lease_ms,
+            worker_secrets=given.worker_secrets,
         )
 
         self.queries = Queries(kernel, self.mailbox, self.recorder, quarantine)
@@ -189,6 +193,7 @@ class Parts:
             deliveries=self.deliveries,
             worker_env=given.worker_env,
             contract_env=given.contract_env,
+            worker_secrets=given.worker_secrets,
             quarantine=quarantine,
             supervisor=self.supervisor,
             workspaces=self.workspaces,

@@ -36,6 +36,7 @@ from subagents.ports.workers import Runtime as Runtime
 from subagents.ports.workers import StartedInfo as StartedInfo
 from subagents.ports.workers import Tidied as Tidied
 from subagents.ports.workers import Varied as Varied
+from subagents.ports.workers import WorkerSecrets as WorkerSecrets
 from subagents.ports.workers import WorkerSetup as WorkerSetup
 from subagents.ports.workers import abilities_of as abilities_of
 from subagents.ports.workers import access_of as access_of

@@ -68,6 +68,8 @@ class Launch(WorkerSetup, frozen=True, kw_only=True):
     """Milliseconds since 1970; the engine ends the attempt then, the worker may know it."""
     env: dict[str, str] = {}
     """What the engine adds: SUBAGENTS_SOCKET, SUBAGENTS_TOKEN, … the runtime adds the rest."""
+    unset: tuple[str, ...] = ()
+    """Variables that its worker has not, whatever the daemon's environment holds."""
     native_session: str | None = None
     """The program's own session to resume (``SessionSeen`` of an earlier attempt), and
     ``prompt`` is what is new in it; None = a new session."""
@@ -349,6 +351,23 @@ def usable_abilities(runtime: Runtime | None, options: Mapping[str, object]) -> 
     except ConfigError:
         return None
     return abilities_of(runtime, options)
+
+
+class WorkerSecrets(Protocol):
+    """The values of variables that only refer to secrets (``secret:NAME``)."""
+
+    async def load(self, run: Run) -> None:
+        """Ask for those of the run's newest attempt; it can be started on return.
+
+        Raises:
+            UsageError: There is no such secret; the message names it and the way out.
+            RuntimeUnavailable: Whoever has it did not answer.
+        """
+        ...
+
+    async def recall(self, run: Run) -> None:
+        """After a restart: know again what its live worker was given, as far as possible."""
+        ...
 
 
 class Courier(Protocol):

@@ -287,6 +287,8 @@ def worker_env(
 ) -> dict[str, str]:
     """The worker's environment without its marker; see the head of this file."""
     passed = passed_variables(daemon, options.pass_env)
+    for name in launch.unset:
+        passed.pop(name, None)
     system = {"SUBAGENTS_SYSTEM_PROMPT_FILE": str(directory.path / SYSTEM_FILE)}
     return passed | options.env | launch.env | attempt_variables(launch, directory.path) | system
 

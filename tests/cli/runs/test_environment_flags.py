@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.cli_home import Home
+from tests.cli.cli_home import Home, until
 
 from subagents.cli.runs.environment_flags import environment
+from subagents.config.paths import Paths
 from subagents.errors import UsageError
 
 SECRET = "tok-0123456789abcdef"
@@ -97,3 +98,70 @@ def test_secrets_last_over_a_kill_and_a_retry_and_are_in_no_record(home: Home) -
 def test_a_worker_brings_no_variables_for_what_it_spawns(shared: Home) -> None:
     done = shared.cli("run", "subagents spawn --env FOO=1 true 2>&1; true")
     assert "are taken from the operator only" in done.out
+
+
+@pytest.mark.requirement("environment:shell")
+def test_what_the_shell_lacks_is_not_set_whatever_the_daemon_has(home: Home) -> None:
+    home.ok("up", env={"NO_COLOR": "1", "LC_PAPER": "C"})
+    show = 'echo "${NO_COLOR-unset} ${LC_PAPER-unset}"'
+
+    lacking = {name: v for name, v in home.env().items() if name not in ("NO_COLOR", "LC_PAPER")}
+    assert home.ok("run", show, env={**lacking, "LC_PAPER": ""}).out == "unset \n"
+
+
+@pytest.mark.requirement("environment:secrets", "environment:redacted")
+def test_a_secret_by_name_reaches_the_worker_and_no_file_also_over_a_kill(home: Home) -> None:
+    place = home.root / "place"
+    place.write_text(f"{SECRET}\n")
+    config = Paths.resolve(home.env()).config_file
+    config.parent.mkdir(parents=True)
+    config.write_text(
+        f"""
+        [secrets.stripe]
+        command = ["cat", "{place}"]
+        [agents.payer]
+        runtime = "command"
+        command = ["sh", "-c", "{{task}}"]
+        env = {{CONFIGURED = "secret:stripe"}}
+        """
+    )
+    task = (
+        f'test "$GIVEN" = {SECRET[:8]}"$REST" && echo "it is $GIVEN" >&2; until [ -e go ]; do :; '
+        'done; echo "and $CONFIGURED"'
+    )
+    run = home.spawn(
+        *(task, "--agent", "payer", "--env", "GIVEN=secret:stripe"),
+        *("--env", f"REST={SECRET[8:]}", "--verify-cmd", 'test -n "$GIVEN"'),
+    )
+    until(lambda: "it is [redacted]" in home.ok("log", run).out, "it began")
+    home.kill_daemon()
+    place.unlink()  # asked again, it would not answer
+    home.ok("up")
+    place.write_text(f"{SECRET}\n")
+    (home.work / "go").touch()
+    assert home.cli("wait", run).code == 0
+
+    for view in (("result",), ("log",), ("why",), ("show", "--json"), ("timeline",)):
+        shown = home.cli(view[0], run, *view[1:])
+        assert SECRET not in shown.out + shown.err
+    assert home.ok("result", run).out == "and [redacted]\n"
+    home.down()
+    kept = [
+        each
+        for each in (home.root / "h").rglob("*")
+        if each.is_file() and SECRET.encode() in each.read_bytes()
+    ]
+    assert {each.parent.parent.name for each in kept} <= {"attempts", run}  # the worker's own words
+
+
+@pytest.mark.requirement("environment:secrets")
+def test_a_secret_that_is_not_there_ends_the_run_with_its_name_and_the_way_out(
+    shared: Home,
+) -> None:
+    done = shared.cli("run", "--env", "A=secret:nobody", "--retry", "3", "true")
+
+    assert done.code == 5
+    assert 'secret "nobody"' in done.err
+    assert "secrets.nobody.command" in done.err
+    bad = shared.cli("run", "--env", "A=secret:not a name", "true")
+    assert (bad.code, bad.err.count("is no name of a secret")) == (2, 1)

@@ -24,6 +24,15 @@ def test_a_runs_own_secret_is_found_in_base64_and_in_a_url() -> None:
     assert redact(f"{coded} behind", own).endswith(" behind")
 
 
+@pytest.mark.requirement("environment:redacted")
+def test_a_secret_by_name_is_its_value_and_not_the_reference_to_it() -> None:
+    own = own_secrets(
+        {"env": {"API_TOKEN": "secret:stripe"}}, given={"A": "secret:other"}, values=[VALUE]
+    )
+
+    assert redact(f"secret:stripe is {VALUE}", own) == f"secret:stripe is {REDACTED}"
+
+
 @pytest.mark.requirement("redact:own-named")
 def test_a_variable_that_an_option_names_is_a_secret_whatever_its_name() -> None:
     environ = {"MY_MODEL_ACCESS": "purple elephant", "OTHER": "green horse"}

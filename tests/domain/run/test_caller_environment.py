@@ -38,7 +38,7 @@ def test_the_shell_stands_in_for_the_daemon_and_the_agents_section_for_both() ->
     daemon = {"PATH": "/daemon", "LANG": "de_DE", "HOME": "/root"}
     brought = CallerEnvironment(shell={"PATH": "/shell", "TERM": "xterm"})
 
-    assert over_daemons(brought, daemon, {"TERM": "dumb"}) == {"PATH": "/shell", "LANG": ""}
+    assert over_daemons(brought, daemon, {"TERM": "dumb"}) == {"PATH": "/shell", "LANG": None}
     assert over_daemons(CallerEnvironment(given={"A": "1"}), daemon, {}) == {}
 
 
@@ -51,6 +51,7 @@ def test_the_shell_stands_in_for_the_daemon_and_the_agents_section_for_both() ->
         ({"SUBAGENTS_TOKEN": "x"}, "belongs to subagents"),
         ({"A": "secret\0value"}, "the value of A is too long or holds a NUL"),
         ({"A": "x" * 131_072}, "the value of A is too long"),
+        ({"A": "secret:hidden word"}, "A: what follows `secret:` is no name"),
         ({f"V{n}": "" for n in range(1_001)}, "more than 1000 variables"),
         ({f"V{n}": "x" * 100_000 for n in range(3)}, "more than 262,144 bytes"),
     ],
@@ -60,4 +61,5 @@ def test_what_no_worker_can_be_given_is_refused_without_its_value(
 ) -> None:
     with pytest.raises(UsageError, match=says) as refused:
         require_usable(CallerEnvironment(given=given))
-    assert "secret" not in str(refused.value)
+    assert "secret\0" not in str(refused.value)
+    assert "hidden" not in str(refused.value)

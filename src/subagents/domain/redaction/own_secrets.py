@@ -2,12 +2,13 @@
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
 from subagents.domain.redaction.secret_spans import REDACTED, names_secret
+from subagents.domain.run.secret_reference import is_reference
 
 OWN_CHARS_MIN: Final = 8
 """Shorter values of our own variables are words that may stand anywhere."""
@@ -26,6 +27,7 @@ def own_secrets(
     *,
     passes: Sequence[str] = (),
     given: Mapping[str, str] | None = None,
+    values: Iterable[str] = (),
 ) -> tuple[str, ...]:
     """What a run's worker must not repeat: values of its variables whose name says secret.
 
@@ -37,16 +39,17 @@ def own_secrets(
         environ: Where the latter have their values.
         passes: Names and prefixes that its runtime lets through by itself.
         given: Variables that its caller set for it.
+        values: What is secret whatever its variable is called.
     """
     env, passed = options.get("env"), options.get("pass_env")
     variables = {str(n): str(v) for n, v in env.items()} if isinstance(env, Mapping) else {}
     named = passed if isinstance(passed, Sequence) else ()
     for pattern in (*passes, *named) if environ else ():
         variables |= {n: v for n, v in (environ or {}).items() if _is_meant(str(pattern), n)}
-    found = set[str]()
+    found = set[str]().union(*map(_forms, values))
     for name, value in (*variables.items(), *(given or {}).items()):
         says_secret = names_secret(name) or _SAYS_SECRET.search(name)
-        if says_secret and not _SAYS_WHERE.search(name):
+        if says_secret and not _SAYS_WHERE.search(name) and not is_reference(value):
             found |= _forms(value)
     for option, named_one in options.items() if environ else ():
         if option.endswith("_env") and option != "pass_env" and isinstance(named_one, str):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from subagents.domain.run.secret_reference import referenced
 from subagents.domain.run.values import Value
 from subagents.errors import UsageError
 
@@ -52,7 +53,13 @@ class CallerEnvironment(Value, frozen=True):
             bytes_total += len(name) + size + 2
         if len(self.shell) + len(self.given) > VARIABLES_MAX:
             return f"there are more than {VARIABLES_MAX} variables"
-        return None if bytes_total <= BYTES_MAX else f"all of it is more than {BYTES_MAX:,} bytes"
+        if bytes_total > BYTES_MAX:
+            return f"all of it is more than {BYTES_MAX:,} bytes"
+        try:
+            referenced(self.given)
+        except UsageError as error:
+            return f"{error.message}; {error.hint}"
+        return None
 
 
 def is_of_shell(name: str) -> bool:
@@ -77,7 +84,7 @@ def shell_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 def over_daemons(
     environment: CallerEnvironment, daemon: Mapping[str, str], configured: Mapping[str, object]
-) -> dict[str, str]:
+) -> dict[str, str | None]:
     """What a plain command's worker gets of the shell, in place of what the daemon has.
 
     Args:
@@ -86,13 +93,13 @@ def over_daemons(
         configured: The agent's own ``env``, which is stronger than the shell's.
 
     Returns:
-        Values by name. What the daemon has and the shell lacks is empty, which to locales and
-        terminals is the same as not set.
+        Values by name; None = what the daemon has and the shell lacks: not set for the worker,
+        either.
     """
     if not environment.shell:
         return {}
-    lacking = {name: "" for name in daemon if is_of_shell(name)}
-    found = {**lacking, **environment.shell}
+    lacking = dict.fromkeys(filter(is_of_shell, daemon))
+    found: dict[str, str | None] = {**lacking, **environment.shell}
     return {name: value for name, value in found.items() if name not in configured}
 
 

@@ -9,8 +9,13 @@ from subagents.domain.text import prompt
 from subagents.ports import AttemptRef, Launch
 
 
-def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
-    """The newest attempt of ``run``, ready to start."""
+def set_in(env: Mapping[str, str | None]) -> dict[str, str]:
+    """Of an environment that may say None for "not set", what is set."""
+    return {name: value for name, value in env.items() if value is not None}
+
+
+def launch_of(run: Run, env: Mapping[str, str | None]) -> Launch:
+    """The newest attempt of ``run``, ready to start; None in ``env`` = not set for its worker."""
     attempt, resolved = run.attempt, run.resolved
     deadline = provider_limits.inherited_deadline_ms(run)
     if deadline is None and resolved.timeout_ms:
@@ -36,7 +41,8 @@ def launch_of(run: Run, env: Mapping[str, str]) -> Launch:
         tools=resolved.effective_tools,
         tools_deny=resolved.tools_deny,
         access=resolved.access,
-        env=dict(env),
+        env=set_in(env),
+        unset=tuple(sorted(name for name, value in env.items() if value is None)),
         native_session=_going_on(run),
     )
 

@@ -42,6 +42,7 @@ from subagents.ports import (
     LongResult,
     Runtime,
     Tidied,
+    WorkerSecrets,
 )
 
 log = logging.getLogger(__name__)
@@ -102,7 +103,9 @@ class Supervisor:
         workspaces: Workspaces,
         shared_spending: SharedSpending,
         lease_ms: int,
+        worker_secrets: WorkerSecrets | None = None,
     ) -> None:
+        self._worker_secrets = worker_secrets
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._recorder = recorder
         self._results = results
@@ -195,6 +198,8 @@ class Supervisor:
 
     async def _watch(self, run: Run, watched: _Watched) -> None:
         try:
+            if self._worker_secrets is not None:
+                await self._worker_secrets.recall(run)
             while self._is_live(run) and not await self._watch_once(run, watched):
                 with contextlib.suppress(MemoryError):
                     await self._clock.sleep(WATCH_AGAIN_S)

@@ -55,6 +55,7 @@ from subagents.engine.runs.dependencies import (
     asked_dependencies,
     dependencies_first,
 )
+from subagents.engine.runs.environments import Environments
 from subagents.engine.runs.grants import Grants, ProofOf, no_proof_needed
 from subagents.engine.runs.queries import Queries
 from subagents.engine.verification.verifier import Verifier, check_schemas
@@ -83,9 +84,6 @@ LABEL_FROM_TASK_CHARS: Final = 32
 SPAWN_TOOL: Final = "sessions_spawn"
 APPROVAL_MS: Final = 600_000
 """So long a person has to allow what goes over a ceiling; no answer is a no."""
-
-PLAIN_COMMAND: Final = "command"
-"""The runtime whose workers get a shell's variables: what a person would have typed there."""
 
 KEYS_MAX: Final = 10_000
 """With so many in memory, those that are over are dropped."""
@@ -128,7 +126,7 @@ class Spawner:
         self._verifier = verifier
         self._workspaces = workspaces
         self._shared_spending = shared_spending
-        self._environments = environments
+        self._environments = Environments(kernel.off_loop, environments)
         self._dependencies = Dependencies(kernel.ledger, queries)
         self.keys = IdempotencyKeys(kernel)
         self._probe = CachedProbe(kernel.off_loop, kernel.clock)
@@ -193,7 +191,7 @@ class Spawner:
             is_operator=is_operator,
             ceiling=ceiling,
             retry_from=run.id,
-            environment=await self._environment_of(run) if is_operator else None,
+            environment=await self._environments.of(run) if is_operator else None,
         )
         return receipts[0]
 
@@ -221,7 +219,8 @@ class Spawner:
             ceiling: The most that the caller may do itself; None = a person, or it is not known.
             retry_from: The run whose parameters are used again.
             plan: What all of them, with the runs below them, may use together: tokens and cost.
-            environment: Variables that an operator brings for their workers; kept in a file.
+            environment: Variables that an operator brings for their workers; kept in a file. A run
+                that continues a session has those given to the run before besides.
 
         Raises:
             UsageError: A parameter; nothing was stored.
@@ -306,12 +305,12 @@ class Spawner:
             )
             for draft in drafts
         ]
-        if environment is not None and is_trusted:
-            drafts = await self._keep_environment(drafts, environment)
+        if is_trusted:
+            drafts = await self._environments.keep(drafts, environment)
         await self._dependencies.look_again(drafts, found)
         if known := self.keys.of(digests, inbox):
             # The same key came in while this call was looking things up.
-            await self._drop_environment(drafts)
+            await self._environments.drop(drafts)
             return await self._repeated(specs, known, again)
         try:
             await session_chain.load_runs(self._ledger, before)
@@ -322,7 +321,7 @@ class Spawner:
             runs = self._store_all(drafts, found, parent=parent, requester=inbox, digests=digests)
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
-            await self._drop_environment(drafts)
+            await self._environments.drop(drafts)
             raise
         await self._ledger.committed()
         said = {draft.spawned.run_id: draft.warnings for draft in drafts}
@@ -333,62 +332,6 @@ class Spawner:
             )
             for run in runs
         )
-
-    async def _environment_of(self, run: Run) -> CallerEnvironment | None:
-        """What the caller brought for this run.
-
-        Raises:
-            Conflict: It cannot be read any more.
-        """
-        if self._environments is None or run.resolved.caller_env is None:
-            return None
-        try:
-            return await self._off_loop(partial(self._environments.read, run.id))
-        except OSError as error:
-            raise Conflict(
-                f"the variables that run {run.id} was given cannot be read: {error}",
-                hint="spawn a new run, with its task and its variables",
-            ) from error
-
-    async def _keep_environment(
-        self, drafts: Sequence[Draft], environment: CallerEnvironment
-    ) -> list[Draft]:
-        """The drafts with the names of what their caller brought; the values are durable.
-
-        Raises:
-            StoreUnavailable: They cannot be kept.
-        """
-        if self._environments is None:
-            return list(drafts)
-        given = replace(environment, shell={})
-        found: list[Draft] = []
-        for brought, is_plain in ((environment, True), (given, False)):
-            meant = [
-                draft
-                for draft in drafts
-                if (draft.spawned.resolved.runtime == PLAIN_COMMAND) is is_plain
-            ]
-            if not brought.names or not meant:
-                found += meant
-                continue
-            ids = [draft.spawned.run_id for draft in meant]
-            try:
-                await self._off_loop(partial(self._environments.keep, ids, brought))
-            except OSError as error:
-                for run_id in ids:
-                    await self._off_loop(partial(self._environments.forget, run_id))
-                await self._drop_environment(found)
-                raise StoreUnavailable(
-                    f"the variables for its worker cannot be kept: {error}; nothing was stored"
-                ) from error
-            found += [_with_variables(draft, brought.names) for draft in meant]
-        order = {draft.spawned.run_id: number for number, draft in enumerate(drafts)}
-        return sorted(found, key=lambda draft: order[draft.spawned.run_id])
-
-    async def _drop_environment(self, drafts: Sequence[Draft]) -> None:
-        for draft in drafts:
-            if self._environments is not None and draft.spawned.resolved.caller_env is not None:
-                await self._off_loop(partial(self._environments.forget, draft.spawned.run_id))
 
     async def _repeated(
         self,
@@ -738,11 +681,6 @@ class Spawner:
                 )
             parent = self._ledger.live.get(upper) if upper is not None else None
         return found
-
-
-def _with_variables(draft: Draft, names: tuple[str, ...]) -> Draft:
-    resolved = replace(draft.spawned.resolved, caller_env=names)
-    return replace(draft, spawned=replace(draft.spawned, resolved=resolved))
 
 
 def _approval(draft: Draft, now_ms: int) -> Request | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final
 
+from subagents.domain.run.secret_reference import is_reference
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.errors import SubagentsError
@@ -41,6 +42,8 @@ def problem(
         named = options.get("pass_env")
         names = tuple(map(str, named)) if isinstance(named, (list, tuple)) else ()
         env = passed_variables(environ, (*dialect.passes, *names)) | env
+        # What is a secret is not asked for to see whether a program speaks.
+        env = {name: value for name, value in env.items() if not is_reference(value)}
         path = {"PATH": env.get("PATH", os.defpath)}
         opening = Opening(
             attempt_id=AttemptId(f"{_RUN}#1"),

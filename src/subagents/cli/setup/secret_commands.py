@@ -1,0 +1,100 @@
+"""``secret set``, ``check`` and ``delete``: what ``secret:NAME`` in a variable stands for."""
+
+import os
+import subprocess
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from subagents.cli import output
+from subagents.cli.connection import paths
+from subagents.cli.flags import Json
+from subagents.config.settings import SecretSource
+from subagents.domain.run.secret_reference import PREFIX, referenced
+from subagents.errors import EXIT_OK, Conflict, RuntimeUnavailable
+
+Name = Annotated[str, Parameter(help="The name of the secret.", metavar="NAME")]
+
+
+def set_(name: Name, /) -> int:
+    """Store a secret in the system's keyring; it is asked for, or read from stdin.
+
+    Workers get it by name: nothing of subagents stores its value.
+
+    For example:
+
+        subagents secret set stripe
+
+        subagents run --env STRIPE_API_KEY=secret:stripe 'python charge.py'
+    """
+    source = _source(name)
+    if source is not None:
+        raise Conflict(
+            f'secret "{name}" comes from a command: {source.command[0]}',
+            hint=f"store it there, or remove secrets.{name} from your subagents.toml",
+        )
+    return _keyring("set", name)
+
+
+def check(name: Name, /, *, json: Json = False) -> int:
+    """Ask for a secret as an attempt would, and say whether it is there, not what it is.
+
+    The daemon asks with the environment that it was started with.
+
+    For example:
+
+        subagents secret check stripe
+    """
+    from subagents.runtimes.process.secret_values import ask  # noqa: PLC0415
+
+    source = _source(name)
+    value = ask(name, source, os.environ)
+    where = "keyring" if source is None else source.command[0]
+    if json:
+        output.document({"name": name, "from": where, "characters": len(value)})
+        return EXIT_OK
+    output.line(f'secret "{name}" is there: {len(value)} characters, from {where}')
+    output.note(f"  to give it to a worker: --env VARIABLE={PREFIX}{name}")
+    return EXIT_OK
+
+
+def delete(name: Name, /) -> int:
+    """Delete a secret from the system's keyring.
+
+    For example:
+
+        subagents secret delete stripe
+    """
+    _source(name)
+    return _keyring("del", name)
+
+
+def _source(name: str) -> SecretSource | None:
+    """Where the user's own configuration says that it comes from; None = the keyring.
+
+    Raises:
+        UsageError: It is no name.
+    """
+    from subagents.config.layers import load  # noqa: PLC0415
+
+    referenced({"NAME": f"{PREFIX}{name}"})
+    return load(None, os.environ, paths=paths()).settings.secrets.get(name)
+
+
+def _keyring(action: str, name: str) -> int:
+    from subagents.runtimes.process.secret_values import (  # noqa: PLC0415
+        keyring_command,
+        last_words,
+    )
+
+    # It asks on the terminal itself; what it writes to stderr may be a traceback.
+    done = subprocess.run(keyring_command(action, name), check=False, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        raise RuntimeUnavailable(
+            f'secret "{name}": the keyring refused{last_words(done.stderr)}',
+            hint=f"or let a command print it: secrets.{name}.command in subagents.toml",
+        )
+    output.note(
+        f'secret "{name}": {"stored in" if action == "set" else "deleted from"} the keyring'
+    )
+    return EXIT_OK

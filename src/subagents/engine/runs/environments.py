@@ -1,0 +1,103 @@
+"""What callers bring for the workers of their runs: kept before a run is stored, read for the next.
+
+A run that repeats another has all that was brought for it; one that continues its session has what
+was given by name, unless it is given other values.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from subagents.domain.run.caller_environment import CallerEnvironment
+from subagents.domain.run.run import Run
+from subagents.domain.run.values import replace
+from subagents.engine.runs.dependencies import Draft
+from subagents.errors import Conflict, StoreUnavailable
+from subagents.ports import EnvironmentLog, OffLoop
+
+PLAIN_COMMAND: Final = "command"
+"""The runtime whose workers get a shell's variables: what a person would have typed there."""
+
+
+class Environments:
+    """See the module's text.
+
+    Args:
+        off_loop: Carries all that blocks.
+        log: Where they are kept; None = callers can bring none.
+    """
+
+    def __init__(self, off_loop: OffLoop, log: EnvironmentLog | None) -> None:
+        self._off_loop = off_loop
+        self._log = log
+
+    async def of(self, run: Run) -> CallerEnvironment | None:
+        """What the caller brought for this run.
+
+        Raises:
+            Conflict: It cannot be read any more.
+        """
+        if self._log is None or run.resolved.caller_env is None:
+            return None
+        try:
+            return await self._off_loop(partial(self._log.read, run.id))
+        except OSError as error:
+            raise Conflict(
+                f"the variables that run {run.id} was given cannot be read: {error}",
+                hint="spawn a new run, with its task and its variables",
+            ) from error
+
+    async def keep(self, drafts: Sequence[Draft], brought: CallerEnvironment | None) -> list[Draft]:
+        """The drafts with the names of what their caller brings; the values are durable.
+
+        Args:
+            drafts: Of runs that an operator asks for.
+            brought: What comes with them.
+
+        Raises:
+            Conflict: What was given to the run before cannot be read any more.
+            StoreUnavailable: They cannot be kept.
+        """
+        if self._log is None:
+            return list(drafts)
+        groups: list[tuple[CallerEnvironment, list[Draft]]] = []
+        for draft in drafts:
+            theirs = await self._theirs(draft, brought or CallerEnvironment())
+            same = next((meant for each, meant in groups if each == theirs), None)
+            if same is None:
+                groups.append((theirs, [draft]))
+            else:
+                same.append(draft)
+        found = {draft.spawned.run_id: draft for draft in drafts}
+        for theirs, meant in groups:
+            if not theirs.names:
+                continue
+            ids = [draft.spawned.run_id for draft in meant]
+            try:
+                await self._off_loop(partial(self._log.keep, ids, theirs))
+            except OSError as error:
+                for run_id in ids:
+                    await self._off_loop(partial(self._log.forget, run_id))
+                await self.drop(list(found.values()))
+                raise StoreUnavailable(
+                    f"the variables for its worker cannot be kept: {error}; nothing was stored"
+                ) from error
+            found |= {draft.spawned.run_id: _with_names(draft, theirs.names) for draft in meant}
+        return list(found.values())
+
+    async def _theirs(self, draft: Draft, brought: CallerEnvironment) -> CallerEnvironment:
+        before = None if draft.previous is None else await self.of(draft.previous)
+        given = brought.given if before is None else {**before.given, **brought.given}
+        is_plain = draft.spawned.resolved.runtime == PLAIN_COMMAND
+        return CallerEnvironment(shell=brought.shell if is_plain else {}, given=given)
+
+    async def drop(self, drafts: Sequence[Draft]) -> None:
+        """Forget what was kept for runs that are not stored after all."""
+        for draft in drafts:
+            if self._log is not None and draft.spawned.resolved.caller_env is not None:
+                await self._off_loop(partial(self._log.forget, draft.spawned.run_id))
+
+
+def _with_names(draft: Draft, names: tuple[str, ...]) -> Draft:
+    resolved = replace(draft.spawned.resolved, caller_env=names)
+    return replace(draft, spawned=replace(draft.spawned, resolved=resolved))
