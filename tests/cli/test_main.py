@@ -48,6 +48,7 @@ NAMED_IN_THE_SPEC += ["attach"]
 NAMED_IN_THE_SPEC += ["continue", "interrupt"]  # not there, but in docs/decisions/0024
 NAMED_IN_THE_SPEC += ["watch"]
 NAMED_IN_THE_SPEC += ["redeliver", "dismiss"]
+NAMED_IN_THE_SPEC += ["secret set", "secret check", "secret delete"]
 CODES = [
     EXIT_OK,
     EXIT_FAILED,
