@@ -44,6 +44,8 @@ def check(name: Name, /, *, json: Json = False) -> int:
     For example:
 
         subagents secret check stripe
+
+        subagents secret check stripe --json
     """
     from subagents.runtimes.process.secret_values import ask  # noqa: PLC0415
 
@@ -64,6 +66,8 @@ def delete(name: Name, /) -> int:
     For example:
 
         subagents secret delete stripe
+
+        subagents secret set stripe       # or store another value instead
     """
     _source(name)
     return _keyring("del", name)
