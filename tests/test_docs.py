@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from scripts import lifecycle_diagram as diagram
 
-from subagents.cli import main
+from subagents.cli import command_table
 from subagents.cli.runs.spawn_flags import FLAGS
 from subagents.config.keys import leaves
 from subagents.domain.run.parameter import leaves as leaves_of
@@ -64,7 +64,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def commands() -> set[str]:
-    return {each.name for group in main.GROUPS.values() for each in group}
+    return {each.name for group in command_table.GROUPS.values() for each in group}
 
 
 def named_commands(text: str) -> set[str]:

@@ -14,8 +14,9 @@ from subagents.api.tools import tool_schemas
 from subagents.api.tools.tool_registry import TOOLS
 from subagents.api.wire.requests import parse_spec
 from subagents.cli.main import main
+from subagents.cli.runs.flag_help import HELP
 from subagents.cli.runs.plan_file import read_plan
-from subagents.cli.runs.spawn_flags import FLAGS, WITHOUT_FLAG
+from subagents.cli.runs.spawn_flags import ARTIFACTS, FLAGS, WITHOUT_FLAG
 from subagents.domain.run.parameter import Parameter, leaves, parameters
 from subagents.domain.run.spec import RunSpec
 
@@ -111,6 +112,14 @@ def test_every_parameter_has_a_flag_or_a_reason_to_have_none() -> None:
 
     assert flags | {*WITHOUT_FLAG} == NAMES
     assert not flags & {*WITHOUT_FLAG}
+    assert all(reason.strip() for reason in WITHOUT_FLAG.values())
+
+
+@pytest.mark.requirement("spawn:declared-once", "cli:help")
+def test_a_text_for_people_belongs_to_a_flag_there_is() -> None:
+    flags = {flag.parameter.name.removeprefix(ARTIFACTS) for flag in FLAGS}
+
+    assert {*HELP} <= flags
 
 
 @pytest.mark.requirement("spawn:declared-once", "cli:help")

@@ -9,14 +9,8 @@ from pathlib import Path
 import pytest
 from tests.cli.cli_home import Home
 
-from subagents.cli.main import (
-    GROUPS,
-    PARENTS,
-    Command,
-    main,
-    overview,
-    target_of,
-)
+from subagents.cli.command_table import ALIASES, GROUPS, PARENTS, Command, target_of
+from subagents.cli.main import main, overview
 from subagents.cli.topics import TOPICS
 from subagents.errors import (
     EXIT_DENIED,
@@ -49,6 +43,7 @@ NAMED_IN_THE_SPEC += ["continue", "interrupt"]  # not there, but in docs/decisio
 NAMED_IN_THE_SPEC += ["watch"]
 NAMED_IN_THE_SPEC += ["redeliver", "dismiss"]
 NAMED_IN_THE_SPEC += ["secret set", "secret check", "secret delete"]
+NAMED_IN_THE_SPEC += ["completion"]
 CODES = [
     EXIT_OK,
     EXIT_FAILED,
@@ -70,7 +65,7 @@ def test_the_overview_names_every_command_and_topic(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == overview() * 4
     for name in [*NAMED_IN_THE_SPEC, *TOPICS]:
         assert name in overview()
-    assert max(map(len, overview().splitlines())) <= 100
+    assert max(map(len, overview().splitlines())) <= 80
 
 
 @pytest.mark.requirement("cli:help")
@@ -151,19 +146,47 @@ def test_the_overview_and_a_status_import_nothing_heavy(tmp_path: Path) -> None:
     assert not imported("--help", home=tmp_path) & {*HEAVY, "cyclopts", "msgspec"}
 
 
-@pytest.mark.requirement("cli:completion")
-def test_completion_for_a_shell_is_written_where_it_looks(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "subagents", "--install-completion", "--shell", "bash"],
-        capture_output=True,
-        text=True,
-        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "SHELL": "/bin/bash"},
-        timeout=30,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    scripts = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
-    assert any("idempotency-key" in script for script in scripts)
+@pytest.mark.requirement("cli:help")
+@pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
+def test_help_finds_every_command_by_its_name(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["help", *command.name.split()]) == EXIT_OK
+    page = capsys.readouterr().out
+    assert page.startswith("Usage: subagents ")
+    assert f"subagents {command.name}" in page.splitlines()[0]
+
+
+@pytest.mark.requirement("cli:help")
+def test_other_programs_names_of_a_command_find_it(capsys: pytest.CaptureFixture[str]) -> None:
+    pages = []
+    for alias, name in ALIASES.items():
+        assert main([alias, "--help"]) == EXIT_OK
+        pages += [capsys.readouterr().out]
+        assert pages[-1].startswith(f"Usage: subagents {name} ")
+    assert main(["help", "logs"]) == EXIT_OK
+    assert capsys.readouterr().out == pages[list(ALIASES).index("logs")]
+
+
+@pytest.mark.requirement("cli:help")
+def test_help_for_an_unknown_word_guesses_what_was_meant(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["help", "exit-code"]) == EXIT_NOT_FOUND
+    assert "did you mean 'exit-codes'?" in capsys.readouterr().err
+
+
+@pytest.mark.requirement("cli:colour")
+def test_a_colour_that_is_no_choice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--color", "sometimes"]) == EXIT_USAGE
+    assert "--color must be auto, always or never, not 'sometimes'" in capsys.readouterr().err
+    assert main(["list", "--color"]) == EXIT_USAGE
+
+
+@pytest.mark.requirement("cli:colour")
+def test_a_tasks_own_color_flag_is_the_tasks(shared: Home) -> None:
+    done = shared.ok("run", "--", "echo", "--color", "x")
+    assert done.out == "--color x\n"
 
 
 USAGE = [

@@ -9,5 +9,5 @@ Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Do not ask for confi
 Run = Annotated[str, Parameter(help="Id, unique prefix of an id, label or `last`.", metavar="RUN")]
 Runs = Annotated[
     str,
-    Parameter(help="Ids, prefixes, labels, `last`, `tree:RUN` or `phase:NAME`.", metavar="RUN"),
+    Parameter(help="Ids, prefixes, labels, `last`, `tree:RUN` or `phase:NAME`.", metavar="RUN..."),
 ]

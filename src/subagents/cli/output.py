@@ -8,7 +8,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -46,13 +46,37 @@ STYLES: Final = {
 }
 
 
+_when: Literal["auto", "always", "never"] = "auto"
+"""``--color``."""
+
+
+def set_colour(when: str) -> None:
+    """Obey ``--color``: it is stronger than NO_COLOR and FORCE_COLOR.
+
+    Args:
+        when: ``auto``, ``always`` or ``never``.
+    """
+    global _when  # noqa: PLW0603  one command line, one process
+    _when = msgspec.convert(when, Literal["auto", "always", "never"])
+
+
 def is_tty() -> bool:
     """Whether stdout is a terminal that takes more than plain lines."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def has_colour() -> bool:
-    return is_tty() and not os.environ.get("NO_COLOR")
+    """Whether stdout takes colours: ``--color``, else NO_COLOR, FORCE_COLOR, else a terminal."""
+    return is_coloured(is_terminal=is_tty())
+
+
+def is_coloured(*, is_terminal: bool) -> bool:
+    """Whether a stream takes colours."""
+    if _when != "auto":
+        return _when == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return is_terminal or os.environ.get("FORCE_COLOR", "") not in {"", "0"}
 
 
 def data(text: str) -> None:
@@ -182,7 +206,7 @@ def _rich_table(
             for index, cell in enumerate(row)
         ]
         shown.add_row(*cells)
-    Console(highlight=False).print(shown)
+    Console(highlight=False, color_system="auto" if has_colour() else None).print(shown)
 
 
 def is_confirmed(question: str, *, yes: bool, flag: str = "--yes") -> bool:

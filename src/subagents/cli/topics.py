@@ -96,6 +96,7 @@ Environment
   SUBAGENTS_HOME          one directory for configuration, state, cache and socket
   SUBAGENTS_A__B=value    sets the configuration key a.b (subagents config show --origin)
   NO_COLOR                disables colours
+  FORCE_COLOR             enables colours in pipes, too; --color always|never overrides both
 
 Set by the daemon for workers:
 

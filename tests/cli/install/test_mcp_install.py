@@ -15,9 +15,10 @@ import pytest
 from tests.e2e.claude_place import program as claude_program
 
 import subagents
+from subagents.cli.command_table import GROUPS
 from subagents.cli.install import agent_programs
 from subagents.cli.install.mcp_install import plugin_dir
-from subagents.cli.main import GROUPS, main
+from subagents.cli.main import main
 from subagents.errors import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE
 
 Document = dict[str, Any]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from subagents.cli.main import application, spawn_arguments
+from subagents.cli.main import spawn_arguments
+from subagents.cli.parser import application
 from subagents.cli.runs.spawn_flags import (
     SpawnFlags,
     read_schema,
@@ -125,6 +126,14 @@ def test_every_flag_reaches_its_parameter(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.requirement("spawn:declared-once", "cli:task")
+def test_a_session_a_thread_a_report_and_a_silent_end_can_be_asked_for() -> None:
+    spec = parsed("x", "--mode", "session", "--thread", "--no-completion-message")
+    assert (spec.mode, spec.thread, spec.expects_completion_message) == ("session", True, False)
+    assert parsed("x", "--completion-report").completion_report
+    assert parsed("x", "--completion-message").expects_completion_message
+
+
 @pytest.mark.requirement("cli:task")
 def test_several_words_are_one_command_line_and_one_word_stays_as_it_is() -> None:
     assert parsed("--", "grep", "-c", "a b", "$HOME").task == "grep -c 'a b' '$HOME'"
@@ -175,6 +184,7 @@ BAD_FLAGS = [
     ("--verification-timeout 5s", "--verification-timeout is about the checks of a contract"),
     ("--judge critic", "--judge-criteria is missing: a judge is an agent and what it judges by"),
     ("--on-dependency-failure run", "--on-dependency-failure needs --after"),
+    ("--mode session", "--mode session needs --thread"),
     ("--max-cost nan", "--max-cost must be 1e-06 to 1000000, not that"),
     ("--max-cost -1", "--max-cost must be 1e-06 to 1000000, not -1.0"),
 ]

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from subagents.domain.run.parameter import LIMITS, WORK, about, leaves, name, number, parameters
+from subagents.domain.run.parameter import LIMITS, TASK, about, leaves, name, number, parameters
 from subagents.domain.run.values import Value
 
 
@@ -21,8 +21,8 @@ class Inner(Value, frozen=True):
 
 
 class Outer(Value, frozen=True):
-    short_name: Annotated[str | None, name("Its name", WORK, chars_max=7)] = None
-    colour: Annotated[Colour, about("Its colour", WORK)] = Colour.RED
+    short_name: Annotated[str | None, name("Its name", TASK, chars_max=7)] = None
+    colour: Annotated[Colour, about("Its colour", TASK)] = Colour.RED
     inner: Annotated[Inner | None, about("One", LIMITS)] = None
     several: Annotated[tuple[Inner, ...], about("Many", LIMITS, maxItems=3)] = ()
 
@@ -36,7 +36,7 @@ def test_each_parameter_is_read_with_all_that_is_declared_of_it() -> None:
         "short_name",
         "Its name",
     )
-    assert (short.section, short.chars_max, short.default) == (WORK, 7, None)
+    assert (short.section, short.chars_max, short.default) == (TASK, 7, None)
     assert (colour.choices, colour.default) == (("red", "blue"), Colour.RED)
     assert (several.is_list, several.items_max, inner.is_list) == (True, 3, False)
 

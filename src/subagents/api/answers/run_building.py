@@ -94,6 +94,7 @@ def row(run: Run, now_ms: int, *, lane: LaneUse | None = None) -> wire.RunRow:
         phase_since_at=iso(run.times.phase_since_ms),
         why=why_now(run, now_ms, lane=lane),
         task=shortened(run.spec.task, ROW_TASK_CHARS_MAX),
+        tags=list(run.spec.tags),
         vacuous=run.verification.vacuous,
     )
 

@@ -247,6 +247,8 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     """When it entered its phase."""
     task: str | None = None
     """At most 500 characters of it."""
+    tags: list[str] = []
+    """Words to find it by."""
 
 
 class RunPage(WireStruct, frozen=True, kw_only=True):

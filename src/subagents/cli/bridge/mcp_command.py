@@ -34,7 +34,9 @@ def mcp(
     Inside a worker, it acts for that worker's run.
 
     For example:
+
         subagents mcp
+
         subagents mcp --session review
 
     Args:

@@ -7,7 +7,9 @@ from typing import Annotated, Final
 
 import cyclopts
 
+from subagents.cli.runs.spawn_flags import GROUPS
 from subagents.domain.run.caller_environment import BYTES_MAX, CallerEnvironment, shell_variables
+from subagents.domain.run.parameter import PLACEMENT
 from subagents.errors import UsageError
 
 ENV: Final = "--env"
@@ -19,14 +21,19 @@ Env = Annotated[
         name=(ENV, "-e"),
         negative=(),
         metavar="NAME[=VALUE]",
-        help="A variable for the worker; NAME alone takes it from here. Repeatable. PATH, "
-        "VIRTUAL_ENV, locale, terminal, proxies and SSH_AUTH_SOCK come along by themselves.",
+        group=GROUPS[PLACEMENT],
+        help="Set a variable for the worker; NAME alone passes on yours. Repeatable. PATH, "
+        "VIRTUAL_ENV, locale, terminal, proxies and SSH_AUTH_SOCK are always passed on.",
     ),
 ]
 EnvFile = Annotated[
     tuple[str, ...],
     cyclopts.Parameter(
-        name=ENV_FILE, negative=(), metavar="FILE", help="A file of such NAME=VALUE lines."
+        name=ENV_FILE,
+        negative=(),
+        metavar="FILE",
+        group=GROUPS[PLACEMENT],
+        help="A file of NAME=VALUE lines.",
     ),
 ]
 

@@ -31,7 +31,8 @@ Named = Callable[[RunSpec], RunSpec]
 Task = Annotated[
     str,
     Parameter(
-        help="The task as one argument; `-` reads it from stdin; after `--`, a command line."
+        help="The task as one argument; `-` reads it from stdin; after `--`, a command line.",
+        metavar="TASK",
     ),
 ]
 Flags = Annotated[SpawnFlags, Parameter(name="*")]

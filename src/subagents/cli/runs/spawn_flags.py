@@ -18,6 +18,7 @@ from msgspec import inspect
 from subagents.cli.connection import caller_cwd
 from subagents.cli.output import note
 from subagents.cli.runs import contract_flags
+from subagents.cli.runs.flag_help import HELP
 from subagents.domain.rules.parameter_checks import check_spec
 from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, parameters
 from subagents.domain.run.spec import TASK_BYTES_MAX, Contract, RunSpec
@@ -50,9 +51,13 @@ NAMES: Final = {
     "budget.maxSeconds": ("--max-time",),
     "tags": ("--tag",),
 }
-PAIRS: Final = {"cleanup": ("--keep", "--delete")}
-"""A flag for each of two choices, in their order."""
+PAIRS: Final = {
+    "cleanup": ("--keep", "--delete"),
+    "expectsCompletionMessage": ("--completion-message", "--no-completion-message"),
+}
+"""A flag for each of two choices, in their order; of a switch, first for on."""
 PLACEHOLDERS: Final = {
+    "agentId": "AGENT",
     "cwd": "DIR",
     "dependsOn": "RUN",
     "toolsAllow": "TOOL",
@@ -74,25 +79,15 @@ PLACEHOLDERS: Final = {
 }
 WITHOUT_FLAG: Final = {
     "task": "the argument",
-    "mode": "a session belongs to a thread",
-    "thread": "whoever holds the conversation outside opens it",
-    "expectsCompletionMessage": "`run` waits, `spawn` says how to",
     "chainAfter": "`--after` with one run",
-    "completionReport": "comes with `--require-report`",
     "verification.fresh": "`--verify-existing`",
     "verification.judge.budget": "in a plan file; as `budget`",
     "verification.judge.verification": "in a plan file; as `verification`",
     "continues": "`subagents continue`",
 }
-"""Parameters of ``RunSpec`` that have no flag, and what stands for them."""
+"""Parameters of ``RunSpec`` that have no flag, and what stands for them; all others have one."""
 ARTIFACTS: Final = "verification.artifacts[]."
 """What ``contract_flags`` reads, and only help and documentation know from here."""
-_FILE_CHECKS: Final = tuple(contract_flags.FLAGS)
-_ALSO: Final = {
-    "agentId": "Default: the configured one, else command.",
-    "path": f"Repeatable; the flags from {_FILE_CHECKS[1]} to {_FILE_CHECKS[-1]} describe the "
-    f"{_FILE_CHECKS[0]} before them.",
-}
 _UNITS: Final = ("Seconds", "Ms", "Usd")
 _DURATIONS: Final = ("seconds", "milliseconds")
 
@@ -131,7 +126,7 @@ def _flag(parameter: Parameter) -> Flag:
 FLAGS: Final = tuple(
     _flag(each) for each in leaves(parameters(RunSpec)) if each.name not in WITHOUT_FLAG
 )
-_GROUPS: Final = {each: cyclopts.Group.create_ordered(each) for each in SECTIONS}
+GROUPS: Final = {each: cyclopts.Group.create_ordered(each) for each in SECTIONS}
 
 
 def _made_of_flags(cls: type[T]) -> type[T]:
@@ -166,18 +161,16 @@ def _annotation(flag: Flag) -> Any:
         cyclopts.Parameter(
             name=flag.names,
             negative=flag.opposite or (),
-            help=_help(parameter, _ALSO.get(name, "")),
+            help=_help(parameter, HELP.get(name)),
             metavar=placeholder,
-            group=_GROUPS[parameter.section],
+            group=GROUPS[parameter.section],
         ),
     ]
 
 
-def _help(parameter: Parameter, also: str) -> str:
-    words = [f"{parameter.description}."]
-    if also:
-        words.append(also)
-    elif parameter.is_list and not parameter.name.startswith(ARTIFACTS):
+def _help(parameter: Parameter, text: str | None) -> str:
+    words = [text or f"{parameter.description}."]
+    if parameter.is_list and not parameter.name.startswith(ARTIFACTS):
         words.append("Repeatable.")
     elif parameter.default not in (None, ()) and not isinstance(parameter.default, bool):
         words.append(f"Default: {_shown(parameter)}.")
@@ -222,6 +215,11 @@ def to_spec(words: Sequence[str], given: SpawnFlags) -> RunSpec:
         raise UsageError(
             "--on-dependency-failure needs --after", details={"field": "--on-dependency-failure"}
         )
+    if values.get("mode") == "session" and not values.get("thread"):
+        raise UsageError(
+            "--mode session needs --thread: its session stays bound to a thread",
+            details={"field": "--mode"},
+        )
     spec = msgspec.convert(values, RunSpec)
     known_as = {flag.parameter.name: flag.names[0] for flag in FLAGS}
     check_spec(spec, field=lambda parameter: known_as.get(parameter.name, parameter.name))
@@ -230,7 +228,7 @@ def to_spec(words: Sequence[str], given: SpawnFlags) -> RunSpec:
 
 def _value(flag: Flag, value: Any) -> object:
     parameter = flag.parameter
-    if flag.opposite:
+    if flag.opposite and parameter.choices:
         return parameter.choices[0 if value else 1]
     if parameter.unit == "seconds":
         return parse_duration(value, field=flag.names[0]) / 1000
@@ -249,7 +247,8 @@ def _add_contract(values: dict[str, Any], given: SpawnFlags) -> None:
         return
     contract |= {"artifacts": checks}
     _check_judge(contract.get("judge"))
-    values["completionReport"] = contract.get("requireCompletionReport", False)
+    if contract.get("requireCompletionReport"):
+        values["completionReport"] = True
     if not msgspec.convert(contract, Contract).has_checks:
         flag = next(
             each.names[0]

@@ -3,7 +3,6 @@
 The only module of these commands that needs Rich.
 """
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from rich.text import Text
 
 from subagents.api.wire.log_answers import LogLine
 from subagents.api.wire.run_answers import RunNode
-from subagents.cli.output import STYLES
+from subagents.cli.output import STYLES, is_coloured
 from subagents.cli.show import render
 from subagents.cli.show.log_command import SIGNS
 from subagents.cli.show.log_command import STYLES as LINE_STYLES
@@ -34,7 +33,7 @@ class _Redrawn:
     """A screen part that is redrawn in place and stays as it was last."""
 
     def __init__(self, *, stderr: bool, by_itself: bool) -> None:
-        colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+        colours: Literal["auto"] | None = "auto" if is_coloured(is_terminal=True) else None
         self._console = Console(stderr=stderr, highlight=False, color_system=colours)
         self._live = Live(
             console=self._console,

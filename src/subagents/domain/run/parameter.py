@@ -21,14 +21,14 @@ LIST_ITEMS_MAX: Final = 1000
 """Of dependencies, tools, tags and retry patterns."""
 
 
-WORK: Final = "The work"
+TASK: Final = "Task"
 CONTRACT: Final = "Contract"
+RETRY: Final = "Retry"
 DEPENDENCIES: Final = "Dependencies"
-RETRIES: Final = "Retries"
-LIMITS: Final = "Tools and limits"
-QUEUE: Final = "Queue and record"
+LIMITS: Final = "Limits"
+PLACEMENT: Final = "Placement"
 SESSION: Final = "Session"
-SECTIONS: Final = (WORK, CONTRACT, DEPENDENCIES, RETRIES, LIMITS, QUEUE, SESSION)
+SECTIONS: Final = (TASK, CONTRACT, RETRY, DEPENDENCIES, LIMITS, PLACEMENT, SESSION)
 """Where help and documentation list a parameter, in this order."""
 
 Unit: TypeAlias = Literal["seconds", "milliseconds", "USD"]

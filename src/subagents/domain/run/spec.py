@@ -13,10 +13,10 @@ from subagents.domain.run.parameter import (
     CONTRACT,
     DEPENDENCIES,
     LIMITS,
-    QUEUE,
-    RETRIES,
+    PLACEMENT,
+    RETRY,
     SESSION,
-    WORK,
+    TASK,
     about,
     name,
     names,
@@ -223,14 +223,14 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     how they are spelled), plan files, and after ``make docs`` the Python keywords and the page.
     """
 
-    task: Annotated[str, about("What to do, complete in itself", WORK, form="task", minLength=1)]
+    task: Annotated[str, about("What to do, complete in itself", TASK, form="task", minLength=1)]
     label: Annotated[
         str | None,
-        name("Short name that stands for its id", WORK, chars_max=LABEL_CHARS_MAX),
+        name("Short name that stands for its id", TASK, chars_max=LABEL_CHARS_MAX),
     ] = None
-    agent_id: Annotated[str | None, name("Agent that does it", WORK)] = None
-    model: Annotated[str | None, name("Model, where its runtime takes one", WORK)] = None
-    thinking: Annotated[str | None, name("Thinking level, where its runtime takes one", WORK)] = (
+    agent_id: Annotated[str | None, name("Agent that does it", TASK)] = None
+    model: Annotated[str | None, name("Model, where its runtime takes one", TASK)] = None
+    thinking: Annotated[str | None, name("Thinking level, where its runtime takes one", TASK)] = (
         None
     )
     run_timeout_seconds: Annotated[
@@ -244,7 +244,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         ),
     ] = None
     cwd: Annotated[
-        str | None, about("Working directory; default the caller's", WORK, form="path")
+        str | None, about("Working directory; default the caller's", PLACEMENT, form="path")
     ] = None
     mode: Annotated[Mode | None, about("session: stays open for messages", SESSION)] = None
     thread: Annotated[
@@ -282,17 +282,17 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         ),
     ] = None
     retry_count: Annotated[
-        int, number("Attempts after a failed one", 0, RETRY_COUNT_MAX, RETRIES)
+        int, number("Attempts after a failed one", 0, RETRY_COUNT_MAX, RETRY)
     ] = 0
     retry_delay: Annotated[
         int,
-        number("Before the first retry", 0, RETRY_DELAY_MS_MAX, RETRIES, unit="milliseconds"),
+        number("Before the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
     ] = 1000
-    retry_backoff: Annotated[Backoff, about("How the delay grows", RETRIES)] = Backoff.EXPONENTIAL
-    retry_on: Annotated[tuple[str, ...], names("Only errors with one of these texts", RETRIES)] = ()
+    retry_backoff: Annotated[Backoff, about("How the delay grows", RETRY)] = Backoff.EXPONENTIAL
+    retry_on: Annotated[tuple[str, ...], names("Only errors with one of these texts", RETRY)] = ()
     retry_max_time: Annotated[
         int | None,
-        number("No retry later than this", 0, RETRY_TIME_MS_MAX, RETRIES, unit="milliseconds"),
+        number("No retry later than this", 0, RETRY_TIME_MS_MAX, RETRY, unit="milliseconds"),
     ] = None
     verification: Annotated[
         Contract | None,
@@ -304,7 +304,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     completion_report: Annotated[
         bool, about("Ask the worker for a structured report", CONTRACT)
     ] = False
-    progress_reporting: Annotated[bool, about("Ask the worker for progress", WORK)] = False
+    progress_reporting: Annotated[bool, about("Ask the worker for progress", TASK)] = False
     tools_allow: Annotated[tuple[str, ...] | None, names("Only these tools", LIMITS)] = None
     tools_deny: Annotated[
         tuple[str, ...], names("Not these tools, also for all below it", LIMITS)
@@ -313,17 +313,19 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         AccessLevel | None, about("read, write below cwd, or full; default all it may", LIMITS)
     ] = None
     budget: Annotated[Budget | None, about("For the run and all below it", LIMITS)] = None
-    lane: Annotated[str | None, name("Pool of slots", QUEUE)] = None
-    priority: Annotated[int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, QUEUE)] = 0
-    tags: Annotated[tuple[str, ...], names("Words to find it by", QUEUE)] = ()
-    isolation: Annotated[Isolation, about("worktree: a git worktree of its own", WORK)] = (
+    lane: Annotated[str | None, name("Pool of slots", PLACEMENT)] = None
+    priority: Annotated[
+        int, number("Higher starts first", -PRIORITY_MAX, PRIORITY_MAX, PLACEMENT)
+    ] = 0
+    tags: Annotated[tuple[str, ...], names("Words to find it by", TASK)] = ()
+    isolation: Annotated[Isolation, about("worktree: a git worktree of its own", PLACEMENT)] = (
         Isolation.NONE
     )
     idempotency_key: Annotated[
         str | None,
         name(
             "The same key within 24 h gives the same run",
-            QUEUE,
+            TASK,
             chars_max=IDEMPOTENCY_KEY_CHARS_MAX,
         ),
     ] = None

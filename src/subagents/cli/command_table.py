@@ -1,0 +1,143 @@
+"""Every command in one line, with the function that does it.
+
+The functions are named by import strings and imported when they are called, so that ``--help`` and
+``status`` start quickly.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Final, NamedTuple
+
+
+class Command(NamedTuple):
+    """One command; its function is imported when it is called."""
+
+    name: str
+    function: str
+    """``module:function``, below ``subagents.cli``."""
+    summary: str
+
+    @property
+    def target(self) -> str:
+        return f"subagents.cli.{self.function}"
+
+
+GROUPS: Final[dict[str, tuple[Command, ...]]] = {
+    "Delegate": (
+        Command("run", "runs.run_commands:run", "Run a task, wait for it and print its result"),
+        Command("spawn", "runs.run_commands:spawn", "Start a run and print its id"),
+        Command("plan run", "runs.run_commands:plan", "Start all runs of a file, or none"),
+        Command("continue", "runs.session_commands:continue_", "Continue an ended run's session"),
+        Command("attach", "runs.attach:attach", "Follow a session and type into it"),
+        Command("wait", "runs.wait_commands:wait", "Wait for runs and print their results"),
+        Command("inbox", "runs.wait_commands:inbox", "Show new messages and mark them as read"),
+        Command("answer", "runs.control_commands:answer", "Answer a worker's question"),
+    ),
+    "Look": (
+        Command("list", "show.show_commands:list_", "List runs, newest first"),
+        Command("tree", "show.show_commands:tree", "Show runs and the runs they spawned"),
+        Command("status", "show.status_command:status", "Show what runs are doing now"),
+        Command("watch", "show.watch_command:watch", "Watch runs live until they end"),
+        Command("show", "show.show_commands:show", "Show everything about a run"),
+        Command("result", "show.show_commands:result", "Print the full result of a run"),
+        Command("log", "show.log_command:log", "Show what a worker said and did"),
+        Command("timeline", "show.show_commands:timeline", "List every event of a run"),
+        Command("events", "show.events_command:events", "Stream the events of all runs"),
+        Command("why", "show.show_commands:why", "Explain why a run is in its current state"),
+        Command("attention", "show.show_commands:attention", "List what needs a person"),
+        Command("agents list", "setup.agent_commands:list_", "List the configured agents"),
+        Command("agents show", "setup.agent_commands:show", "Show an agent's card and record"),
+        Command("agents stats", "setup.agent_commands:stats", "Show how attempts ended"),
+        Command("agents suggest", "setup.agent_commands:suggest", "Suggest agents for a task"),
+    ),
+    "Act": (
+        Command("steer", "runs.control_commands:steer", "Send a message to a live worker"),
+        Command("interrupt", "runs.session_commands:interrupt", "End a turn, keep the session"),
+        Command("pause", "runs.control_commands:pause", "Pause runs"),
+        Command("resume", "runs.control_commands:resume", "Resume paused runs"),
+        Command("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
+        Command("retry", "runs.control_commands:retry", "Start a run again"),
+        Command("redeliver", "runs.control_commands:redeliver", "Offer a result once more"),
+        Command("dismiss", "runs.control_commands:dismiss", "Take an escalation off attention"),
+    ),
+    "Set up": (
+        Command("demo", "demo.demo:demo", "See a small fleet at work; needs no API key"),
+        Command("init", "setup.init_command:init", "Create a subagents.toml for this machine"),
+        Command("doctor", "setup.doctor:doctor", "Check the installation and suggest fixes"),
+        Command("completion", "setup.completion_command:completion", "Print shell completions"),
+        Command("config show", "setup.config_commands:show", "Show the effective configuration"),
+        Command("config validate", "setup.config_commands:validate", "Check configuration files"),
+        Command("config trust", "setup.config_commands:trust", "Trust a project's file"),
+        Command("config schema", "setup.config_commands:schema", "Print the JSON Schema"),
+        Command("secret set", "setup.secret_commands:set_", "Store a secret in the keyring"),
+        Command("secret check", "setup.secret_commands:check", "Check that a secret is there"),
+        Command("secret delete", "setup.secret_commands:delete", "Delete one of the keyring's"),
+        Command("serve", "setup.daemon_commands:serve", "Run the daemon in the foreground"),
+        Command("up", "setup.daemon_commands:up", "Start the daemon in the background"),
+        Command("down", "setup.daemon_commands:down", "Stop the daemon; workers keep running"),
+        Command("db check", "setup.database_commands:check", "Check the database"),
+        Command("db backup", "setup.database_commands:backup", "Back up the database"),
+        Command("db repair", "setup.database_commands:repair", "Rebuild a damaged database"),
+        Command("service install", "setup.service_commands:install", "Install a systemd service"),
+        Command("service uninstall", "setup.service_commands:uninstall", "Remove the service"),
+        Command("mcp", "bridge.mcp_command:mcp", "Serve MCP on stdin and stdout"),
+    ),
+    "For agent programs": (
+        Command("mcp install", "install.mcp_install:install", "Register with an agent program"),
+        Command("mcp uninstall", "install.mcp_install:uninstall", "Remove the registration"),
+        Command("mcp config", "install.mcp_install:config", "Print the entry for any MCP client"),
+        Command("mcp plugin", "install.mcp_install:plugin", "Print the Claude Code plugin's path"),
+        Command("hook stop", "install.claude_hook:stop", "Claude Code's hook at a turn's end"),
+        Command(
+            "hook session-start",
+            "install.claude_hook:session_start",
+            "Claude Code's hook at a start",
+        ),
+    ),
+    "For workers": (
+        Command("report", "runs.worker_commands:report", "Report that the task is complete"),
+        Command("progress", "runs.worker_commands:progress", "Report progress"),
+        Command("notify", "runs.worker_commands:notify", "Send a message to the requester"),
+        Command("ask", "runs.worker_commands:ask", "Ask the requester and wait for the answer"),
+    ),
+}
+PARENTS: Final = {
+    "plan": "Start many runs at once",
+    "agents": "Look at the configured agents",
+    "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
+    "config": "Look at the configuration and trust project files",
+    "db": "Check and back up the database",
+    "hook": "Commands that Claude Code's hooks run",
+    "service": "Run the daemon as a systemd user service",
+    "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",
+}
+ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
+"""What people type who know docker, kubectl or a shell."""
+
+
+def commands() -> list[Command]:
+    """All, in the order of the overview."""
+    return [each for group in GROUPS.values() for each in group]
+
+
+def below(parent: str) -> list[str]:
+    """The names of the commands below ``config``, ``db``, …"""
+    named = [each.name for each in commands() if each.name.startswith(f"{parent} ")]
+    return [name.split()[1] for name in named]
+
+
+def named(words: list[str]) -> str:
+    """The name of the command or group that ``words`` begin with; empty = there is none."""
+    known = {each.name for each in commands()} | set(PARENTS)
+    first = [ALIASES.get(word, word) for word in words[:1]]
+    for name in (" ".join([*first, *words[1:2]]), *first):
+        if name in known:
+            return name
+    return ""
+
+
+def target_of(command: Command) -> Callable[..., int]:
+    """Import a command's function."""
+    module, _, name = command.target.partition(":")
+    found: Callable[..., int] = getattr(import_module(module), name)
+    return found
