@@ -229,6 +229,8 @@ class Storm:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
             self.kills.append(Kill(at_ns, kind, victim))
+        if kind == "caller":  # whoever asks next whether it is there is to know
+            self._callers[victim].wait(SETTLE_S)
 
 
 def _sizes(files: list[Path]) -> list[int]:

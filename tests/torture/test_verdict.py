@@ -26,7 +26,7 @@ class Place:
 
     def starts(self, line: str) -> None:
         with (self.root / "journal").open("a") as journal:
-            journal.write(f"{line}\n")
+            journal.write(f"{line} {time.monotonic():.2f}\n")
 
     def gives(self, data: bytes, *, acked: bool = True) -> None:
         take = self.diary.took(data)
@@ -95,6 +95,17 @@ def test_a_worker_beyond_the_slots_of_its_lane_is_wrong(place: Place) -> None:
     place.gives(announced("t-a"))
     place.starts("t-a r-1#2 over")
     assert place.wrong() == ["r-1#2 worked without a free slot"]
+    assert place.wrong(killed("daemon", "daemon")) == ["r-1#2 worked without a free slot"]
+
+
+@pytest.mark.requirement("torture:verdict")
+def test_a_slot_that_a_just_killed_worker_still_holds_is_nobodys_fault(place: Place) -> None:
+    place.gives(announced("t-a"))
+    kill = killed("worker", "r-2#1")
+    place.starts("t-a r-1#2 over")
+    assert place.wrong(kill) == []
+    long_before = Kill(kill.at_ns - 60 * 10**9, "worker", "r-2#1")
+    assert place.wrong(long_before) == ["r-1#2 worked without a free slot"]
 
 
 @pytest.mark.requirement("torture:verdict")

@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.torture.diary import Diary, Sighting, diaries
 
 SECOND_NS: Final = 1_000_000_000
 MARGIN_NS: Final = 5 * SECOND_NS
 """Whoever was handed something notes it a moment later: its daemon may be dead by then."""
+ORPHANED_NS: Final = 3 * SECOND_NS
+"""Its program that takes the lock may outlive a killed worker for so long, and have its slot."""
 LEASE_NS: Final = 70 * SECOND_NS
 """What a dead reader held is offered again after so long at the latest."""
 
@@ -52,10 +54,10 @@ def judge(root: Path, kills: Sequence[Kill]) -> Verdict:
     starts = _starts(root / "journal")
     books = diaries(root / "diaries")
     verdict = Verdict(0, len(starts), 0, 0, [])
-    verdict.wrong += _wrong_starts(starts)
+    verdict.wrong += _wrong_starts(starts, [k for k in kills if k.kind in {"worker", "shim"}])
     started: dict[str, set[str]] = defaultdict(set)
-    for token, attempt, _ in starts:
-        started[token].add(attempt.partition("#")[0])
+    for each in starts:
+        started[each.token].add(each.attempt.partition("#")[0])
     verdict.wrong += [
         f"{token} was spawned once and became {len(runs)} runs: {sorted(runs)}"
         for token, runs in started.items()
@@ -67,21 +69,32 @@ def judge(root: Path, kills: Sequence[Kill]) -> Verdict:
     return verdict
 
 
-def _starts(journal: Path) -> list[tuple[str, str, str]]:
-    """Token, attempt and slot of every attempt that began."""
+class _Start(NamedTuple):
+    """An attempt that began, as it wrote down itself."""
+
+    token: str
+    attempt: str
+    slot: str
+    at_ns: int
+
+
+def _starts(journal: Path) -> list[_Start]:
     lines = journal.read_text(encoding="utf-8").split("\n")[:-1] if journal.exists() else []
     found = []
     for line in lines:
-        token, attempt, slot = line.split(" ")
-        found.append((token, attempt, slot))
+        token, attempt, slot, up_s = line.split(" ")
+        found.append(_Start(token, attempt, slot, round(float(up_s) * SECOND_NS)))
     return found
 
 
-def _wrong_starts(starts: Sequence[tuple[str, str, str]]) -> list[str]:
-    attempts = Counter(attempt for _, attempt, _ in starts)
+def _wrong_starts(starts: Sequence[_Start], strikes: Sequence[Kill]) -> list[str]:
+    attempts = Counter(each.attempt for each in starts)
     doubled = [f"{attempt} began {n} times" for attempt, n in attempts.items() if n > 1]
     over = [
-        f"{attempt} worked without a free slot" for _, attempt, slot in starts if slot == "over"
+        f"{each.attempt} worked without a free slot"
+        for each in starts
+        if each.slot == "over"
+        and not any(0 <= each.at_ns - kill.at_ns + SECOND_NS <= ORPHANED_NS for kill in strikes)
     ]
     return doubled + over
 
