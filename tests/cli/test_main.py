@@ -44,6 +44,7 @@ NAMED_IN_THE_SPEC += ["watch"]
 NAMED_IN_THE_SPEC += ["redeliver", "dismiss"]
 NAMED_IN_THE_SPEC += ["secret set", "secret check", "secret delete"]
 NAMED_IN_THE_SPEC += ["completion"]
+NAMED_IN_THE_SPEC += ["import claude-agents", "import openclaw"]
 CODES = [
     EXIT_OK,
     EXIT_FAILED,

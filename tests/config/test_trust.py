@@ -359,6 +359,7 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         run_timeout_seconds=0,
         model="m",
         thinking="high",
+        instructions="obey",
         runtime_options={"program": "/tmp/evil"},
         description="d",
         subagents=AgentSubagents(allow_agents=("x",)),

@@ -63,6 +63,16 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     "Set up": (
         Command("demo", "demo.demo:demo", "See a small fleet at work; needs no API key"),
         Command("init", "setup.init_command:init", "Create a subagents.toml for this machine"),
+        Command(
+            "import claude-agents",
+            "setup.import_commands:claude_agents",
+            "Add Claude Code's subagents to subagents.toml",
+        ),
+        Command(
+            "import openclaw",
+            "setup.import_commands:openclaw",
+            "Add the agents of an openclaw.json to subagents.toml",
+        ),
         Command("doctor", "setup.doctor:doctor", "Check the installation and suggest fixes"),
         Command("completion", "setup.completion_command:completion", "Print shell completions"),
         Command("config show", "setup.config_commands:show", "Show the effective configuration"),
@@ -107,6 +117,7 @@ PARENTS: Final = {
     "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
     "config": "Look at the configuration and trust project files",
     "db": "Check and back up the database",
+    "import": "Take over agents that were defined for another program",
     "hook": "Commands that Claude Code's hooks run",
     "service": "Run the daemon as a systemd user service",
     "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",

@@ -300,6 +300,13 @@ class Agent(Section, frozen=True):
         Annotated[str, Meta(max_length=4000)] | None,
         Meta(description="One line for people and agents who choose."),
     ] = None
+    instructions: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=32_768)] | None,
+        Meta(
+            description="What each of its workers reads in its system prompt, before what the run "
+            "itself says; plain commands have none."
+        ),
+    ] = None
     tools: Annotated[
         tuple[Text, ...] | None,
         Meta(description="Tools it may use at most; unset = the runtime's own."),

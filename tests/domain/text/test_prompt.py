@@ -169,6 +169,13 @@ def test_the_system_prompt_conveys_the_facts_of_this_run() -> None:
         assert fact in text
 
 
+@pytest.mark.requirement("prompt:system")
+def test_what_its_agent_is_told_of_old_comes_first() -> None:
+    text = system_prompt(Life.begin(resolved=a_resolved(instructions="You review code.")).run)
+
+    assert text.startswith("You review code.\n\n# You are a sub-agent\n")
+
+
 @pytest.mark.requirement("prompt:system", "spawn:system-prompt", "prompt:only-what-is-asked")
 def test_instructions_that_were_not_asked_for_are_left_out() -> None:
     text = system_prompt(Life.begin(resolved=a_resolved(max_spawn_depth=2)).run)

@@ -372,6 +372,8 @@ class Resolved(Value, frozen=True):
     lane_slots: int
     model: str | None = None
     thinking: str | None = None
+    instructions: str | None = None
+    """Of its agent, for every worker of the run."""
     timeout_ms: int = 0
     """0 = none."""
     effective_tools: tuple[str, ...] | None = None

@@ -84,7 +84,8 @@ def system_prompt(run: Run) -> str:
 
     Instructions that this run does not ask for are left out: every line costs each of its turns.
     """
-    parts = ["\n".join(_role(run)), "\n".join(_facts(run))]
+    parts = [] if run.resolved.instructions is None else [run.resolved.instructions]
+    parts += ["\n".join(_role(run)), "\n".join(_facts(run))]
     if run.resolved.fleet:
         parts.append("\n".join(["## Agents you may name as agentId", *run.resolved.fleet]))
     if run.spec.verification is not None:

@@ -210,6 +210,7 @@ class Grants:
             lane_slots=settings.lane_slots(lane),
             model=judge.model or agent.model,
             thinking=agent.thinking,
+            instructions=agent.instructions,
             timeout_ms=round(judge.run_timeout_seconds * 1000),
             effective_tools=worker.tools,
             tools_deny=worker.deny,

@@ -459,6 +459,7 @@ class Spawner:
             lane_slots=settings.lane_slots(lane),
             model=spec.model or agent.model,
             thinking=spec.thinking or agent.thinking,
+            instructions=agent.instructions,
             timeout_ms=timeout_ms,
             effective_tools=worker.tools,
             tools_deny=worker.deny,
