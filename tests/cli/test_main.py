@@ -43,8 +43,8 @@ NAMED_IN_THE_SPEC += ["continue", "interrupt"]  # not there, but in docs/decisio
 NAMED_IN_THE_SPEC += ["watch"]
 NAMED_IN_THE_SPEC += ["redeliver", "dismiss"]
 NAMED_IN_THE_SPEC += ["secret set", "secret check", "secret delete"]
-NAMED_IN_THE_SPEC += ["completion"]
 NAMED_IN_THE_SPEC += ["import claude-agents", "import openclaw"]
+NAMED_IN_THE_SPEC += ["completion", "version", "paths", "support-bundle", "db restore"]
 CODES = [
     EXIT_OK,
     EXIT_FAILED,

@@ -150,3 +150,60 @@ def test_a_database_of_a_newer_version_is_not_repaired(home: Home) -> None:
     assert said.code == 1
     assert "has schema 99" in said.err
     assert damaged(home).read_bytes() == before
+
+
+@pytest.mark.requirement("cli:db", "cli:db-restore")
+def test_a_backup_takes_the_databases_place_and_the_old_one_is_kept(home: Home) -> None:
+    before = home.spawn("true", "--label", "before")
+    home.ok("wait", before)
+    home.ok("db", "backup", "copy.db")
+    after = home.spawn("true", "--label", "after")
+    home.ok("wait", after)
+    busy = home.cli("db", "restore", "copy.db", "--yes")
+    assert busy.code != 0
+    assert "subagents down" in busy.err
+    home.down()
+
+    done = home.ok("db", "restore", "copy.db", "--yes", "--json").json
+
+    assert done["restored"] == "copy.db"
+    assert (Path(str(done["aside"])) / "subagents.db").is_file()
+    home.ok("up")
+    assert home.ok("show", before, "--json").json["label"] == "before"
+    assert home.cli("show", after).code == 3
+    assert (home.work / "copy.db").is_file()
+
+
+@pytest.mark.requirement("cli:db-restore")
+def test_what_is_no_sound_backup_of_ours_is_not_restored(home: Home) -> None:
+    home.ok("run", "true")
+    home.ok("db", "backup", "good.db")
+    home.down()
+    database = Paths.resolve(home.env()).database
+    kept = database.read_bytes()
+    good = (home.work / "good.db").read_bytes()
+    (home.work / "text.db").write_text("no database at all\n" * 1000)
+    (home.work / "torn.db").write_bytes(good[: len(good) // 2])
+    with closing(sqlite3.connect(home.work / "other.db")) as connection:
+        connection.execute("CREATE TABLE songs (name)")
+        connection.commit()
+    (home.work / "empty.db").touch()
+
+    for name in ("text.db", "torn.db", "other.db", "empty.db", "missing.db"):
+        said = home.cli("db", "restore", name, "--yes")
+        assert said.code != 0, (name, said)
+        assert name in said.err
+        assert "Traceback" not in said.err
+    assert database.read_bytes() == kept
+    assert not list(database.parent.glob("aside-*"))
+
+
+@pytest.mark.requirement("cli:db-restore", "cli:confirm")
+def test_nobody_restores_without_agreeing(home: Home) -> None:
+    home.ok("run", "true")
+    home.ok("db", "backup", "copy.db")
+    home.down()
+    said = home.cli("db", "restore", "copy.db")
+    assert said.code == 2
+    assert "confirm with --yes" in said.err
+    assert not list(Paths.resolve(home.env()).state_dir.glob("aside-*"))

@@ -1,6 +1,7 @@
-"""``db check`` and ``db backup``, both also while the daemon runs, and ``db repair``."""
+"""``db check`` and ``db backup``, both also while the daemon runs, ``restore`` and ``repair``."""
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterable
@@ -13,8 +14,16 @@ from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.cli.flags import Json, Yes
 from subagents.config.paths import Paths
-from subagents.errors import EXIT_FAILED, EXIT_OK, StoreUnavailable, SubagentsError, UsageError
-from subagents.text import counted
+from subagents.errors import (
+    EXIT_FAILED,
+    EXIT_OK,
+    CorruptState,
+    NotFound,
+    StoreUnavailable,
+    SubagentsError,
+    UsageError,
+)
+from subagents.text import counted, size
 
 
 def check(*, json: Json = False) -> int:
@@ -98,12 +107,94 @@ def backup(
         raise StoreUnavailable(f"the backup to {target} failed: {error}") from error
     finally:
         store.close()
-    size = target.stat().st_size
+    written = target.stat().st_size
     if json:
-        output.document({"file": str(target), "bytes": size})
+        output.document({"file": str(target), "bytes": written})
     else:
-        output.line(f"{target} ({size} bytes)")
+        output.line(f"{target} ({written} bytes)")
     return EXIT_OK
+
+
+def restore(
+    file: Annotated[
+        Path, Parameter(help="A backup made by `subagents db backup`.", metavar="FILE")
+    ],
+    /,
+    *,
+    yes: Yes = False,
+    json: Json = False,
+) -> int:
+    """Go back to a backup of the database. The current one is kept beside it.
+
+    No daemon may be running. The backup is checked first and then copied; you are asked before
+    it takes its place. Runs spawned since the backup are no longer known. Those that were active
+    then are picked up where their workers are now, or end as lost.
+
+    For example:
+
+        subagents db restore subagents-20261123-120000.db
+
+        subagents down --yes && subagents db restore /backup/subagents.db --yes
+    """
+    from subagents.store.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
+
+    if not file.is_file():
+        raise NotFound(f"there is no file {file}", details={"field": "FILE"})
+    home = paths()
+    home.ensure()
+    aside = home.state_dir / time.strftime("aside-%Y%m%d-%H%M%S")
+    with (
+        SqliteStore(home.database).locked(),
+        tempfile.TemporaryDirectory(prefix="restore-", dir=home.state_dir) as directory,
+    ):
+        new = Path(directory) / home.database.name
+        _copy_checked(file, new)
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(file.stat().st_mtime))
+        what = f"{file} ({size(file.stat().st_size)}, of {made}) is undamaged"
+        question = f"{what}. Restore it, and keep the current database in {aside}?"
+        if not output.is_confirmed(question, yes=yes):
+            return EXIT_FAILED
+        _move(_files_of(home.database), aside)
+        # It says how far the log of the old one went.
+        os.truncate(f"{home.database}.lock", 0)
+        new.rename(home.database)
+    note = f"{file} is restored; the database from before is in {aside}"
+    _say({"aside": str(aside), "restored": str(file)}, note, json=json)
+    return EXIT_OK
+
+
+def _copy_checked(file: Path, new: Path) -> None:
+    """Copy a backup and look for damage in the copy.
+
+    Raises:
+        StoreUnavailable: It cannot be read or copied.
+        CorruptState: It is damaged, of another program, or of a newer version.
+    """
+    import sqlite3  # noqa: PLC0415
+
+    from subagents.store.sqlite.identity import schema_of  # noqa: PLC0415
+    from subagents.store.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
+
+    mend = "nothing was changed; restore another backup"
+    try:
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        shutil.copyfile(file, new)
+        store = SqliteStore(new)
+        store.open_readonly()
+        if schema_of(new) is None:
+            raise CorruptState(f"{new} is empty")
+        try:
+            problems = list(store.check())
+        finally:
+            store.close()
+    except OSError as error:
+        raise StoreUnavailable(f"cannot copy {file}: {error.strerror}", hint=mend) from error
+    except sqlite3.Error as error:
+        raise CorruptState(f"{file} is no database: {error}", hint=mend) from error
+    except SubagentsError as error:
+        raise CorruptState(error.message.replace(str(new), str(file)), hint=mend) from error
+    if problems:
+        raise CorruptState(f"{file} is damaged: {problems[0]}", hint=mend)
 
 
 def repair(

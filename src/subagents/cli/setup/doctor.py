@@ -1,4 +1,4 @@
-"""``doctor``: looks at everything, changes nothing, and says how to mend what is wrong."""
+"""``doctor``: looks at everything, and says how to mend what is wrong; with --fix it does so."""
 
 import os
 import resource
@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 from cyclopts import Parameter
@@ -51,6 +51,7 @@ def doctor(
             metavar="AGENT",
         ),
     ] = None,
+    fix: Annotated[bool, Parameter(help="Do what it suggests, where that is safe.")] = False,
     yes: Annotated[
         bool, Parameter(name=["--yes", "-y"], help="Probe without asking for confirmation.")
     ] = False,
@@ -58,7 +59,11 @@ def doctor(
 ) -> int:
     """Check the configuration, directories, daemon, database, disk, agents and workers.
 
-    Changes nothing. The exit code is 1 if a check fails.
+    Changes nothing without `--fix`. The exit code is 1 if a check fails.
+
+    With `--fix`, it closes directories and the socket to others and starts a daemon that had
+    crashed, says what it did, and checks again. Everything else is left to you: programs to
+    install, files to edit, processes to end.
 
     With `--probe`, an agent's program runs a few tiny tasks in a temporary directory,
     with its own model and login, to find out whether denied tools are really blocked,
@@ -70,7 +75,7 @@ def doctor(
 
         subagents doctor
 
-        subagents doctor --json
+        subagents doctor --fix --json
 
         subagents doctor --probe claude
     """
@@ -79,6 +84,54 @@ def doctor(
         from subagents.cli.setup.scope_probe import probe_agent  # noqa: PLC0415 - the whole engine
 
         return probe_agent(home, probe, yes=yes, json=json)
+    found, done = examined(home), list[str]()
+    if fix:
+        from subagents.cli.setup.doctor_fixes import fixed  # noqa: PLC0415
+
+        done = fixed(home, found.checks)
+        found = examined(home) if done else found
+    exit_code = EXIT_FAILED if found.has_failed else EXIT_OK
+    if json:
+        output.document({**found.document(home), "fixed": done})
+        return exit_code
+    _print(found)
+    for text in done:
+        output.line(f"Fixed: {text}")
+    if fix and not done:
+        output.line("Nothing was wrong that --fix could put right.")
+    return exit_code
+
+
+class Examined(NamedTuple):
+    """What was found."""
+
+    checks: list[Check]
+    version: Document | None
+    """The daemon's; None = it does not answer."""
+    diagnostics: Document | None
+
+    @property
+    def has_failed(self) -> bool:
+        return any(check.status == FAIL for check in self.checks)
+
+    def document(self, home: Paths) -> Document:
+        """What ``--json`` prints."""
+        version = self.version
+        return {
+            "daemonPid": None if version is None else version.get("pid"),
+            "version": __version__,
+            "daemonVersion": None if version is None else version.get("version"),
+            "socket": str(home.socket),
+            "supervisorSocket": str(home.supervisor_socket),
+            "database": str(home.database),
+            "configFile": str(home.config_file),
+            "ok": not self.has_failed,
+            "checks": self.checks,
+        }
+
+
+def examined(home: Paths) -> Examined:
+    """Look at everything; changes nothing."""
     version, diagnostics, silence = _ask_daemon(home)
     records = _records(home) if version is not None else ()
     checks = [
@@ -93,24 +146,12 @@ def doctor(
         _disk(home),
         _files(),
     ]
-    has_failed = any(check.status == FAIL for check in checks)
-    if json:
-        output.document(
-            {
-                "daemonPid": None if version is None else version.get("pid"),
-                "version": __version__,
-                "daemonVersion": None if version is None else version.get("version"),
-                "socket": str(home.socket),
-                "supervisorSocket": str(home.supervisor_socket),
-                "database": str(home.database),
-                "configFile": str(home.config_file),
-                "ok": not has_failed,
-                "checks": checks,
-            }
-        )
-        return EXIT_FAILED if has_failed else EXIT_OK
-    width = max(12, *(len(check.name) + 1 for check in checks))
-    for check in checks:
+    return Examined(checks, version, diagnostics)
+
+
+def _print(found: Examined) -> None:
+    width = max(12, *(len(check.name) + 1 for check in found.checks))
+    for check in found.checks:
         sign = {OK: "✔", WARN: "!", FAIL: "✖"}[check.status]
         first, *rest = check.detail.splitlines() or [""]
         output.styled_line(f" {check.name:<{width}}{first}", sign, check.status)
@@ -118,11 +159,10 @@ def doctor(
             output.line(f"{'':{width + 2}}{text}")
         if check.fix and check.status != OK:
             output.line(f"{'':{width + 2}}→ {check.fix}")
-    if found := _endpoint(diagnostics):
-        output.line(f"Spans of ended runs are sent to {found}; nothing else is sent.")
+    if endpoint := _endpoint(found.diagnostics):
+        output.line(f"Spans of ended runs are sent to {endpoint}; nothing else is sent.")
     else:
         output.line("Nothing is sent anywhere: no telemetry endpoint is configured.")
-    return EXIT_FAILED if has_failed else EXIT_OK
 
 
 def _ask_daemon(home: Paths) -> tuple[Document | None, Document | None, str]:

@@ -47,6 +47,14 @@ def require_ours(path: Path, belongings: Iterable[Path] = ()) -> None:
         _require_known(path, version)
 
 
+def schema_of(path: Path) -> int | None:
+    """The number of the newest migration applied; None = no database can be read there."""
+    try:
+        return _read(path)[0] or None
+    except sqlite3.Error:
+        return None
+
+
 def require_not_newer(path: Path) -> None:
     """Refuse a database of a newer version, and nothing else.
 

@@ -1,0 +1,108 @@
+"""``version``: of this command, of the daemon that answers it, and of the database."""
+
+import platform
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from subagents.cli import output
+from subagents.cli.connection import paths, session
+from subagents.cli.flags import Json
+from subagents.client.client import Client
+from subagents.config.paths import Paths
+from subagents.errors import EXIT_OK, SubagentsError
+from subagents.version import __version__
+
+DAEMON_S: Final = 5.0
+
+
+class ThisClient(msgspec.Struct, frozen=True):
+    """This command."""
+
+    version: str
+    python: str
+    platform: str
+
+
+class Daemon(msgspec.Struct, frozen=True):
+    """The one that answers; what one of 0.1.0 does not say is missing."""
+
+    version: str
+    pid: int | None = None
+    schema: int | None = None
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """Of the database."""
+
+    newest: int
+    """That this version knows."""
+    database: int | None
+    """That the database has; null = there is none, or it cannot be read."""
+
+
+class Versions(msgspec.Struct, frozen=True):
+    """What ``version --json`` prints."""
+
+    client: ThisClient
+    daemon: Daemon | None
+    """Null = none is running."""
+    schema: Schema
+
+
+def version(*, json: Json = False) -> int:
+    """Show the versions of this command, Python, the daemon and the database.
+
+    Starts nothing: the daemon is `null` in JSON if none is running.
+
+    For example:
+
+        subagents version
+
+        subagents version --json
+    """
+    found = versions(paths())
+    if json:
+        output.document(found)
+        return EXIT_OK
+    for line in _lines(found):
+        output.line(line)
+    return EXIT_OK
+
+
+def _lines(found: Versions) -> Iterator[str]:
+    yield f"subagents  {found.client.version}"
+    yield f"python     {found.client.python} on {found.client.platform}"
+    if found.daemon is None:
+        yield "daemon     not running"
+    else:
+        yield f"daemon     {found.daemon.version}, pid {found.daemon.pid}"
+    database = found.schema.database
+    held = "no database yet" if database is None else f"the database has {database}"
+    yield f"schema     {found.schema.newest} ({held})"
+
+
+def versions(home: Paths) -> Versions:
+    """The versions of everything here; starts nothing."""
+    from subagents.store.sqlite.identity import schema_of  # noqa: PLC0415
+    from subagents.store.sqlite.migrate import migrations  # noqa: PLC0415
+
+    return Versions(
+        client=ThisClient(
+            version=__version__,
+            python=".".join(map(str, sys.version_info[:3])),
+            platform=f"{platform.system()} {platform.machine()}",
+        ),
+        daemon=_daemon(home),
+        schema=Schema(newest=migrations()[-1][0], database=schema_of(home.database)),
+    )
+
+
+def _daemon(home: Paths) -> Daemon | None:
+    try:
+        with Client(home.socket, session=session(), timeout_s=DAEMON_S) as client:
+            return msgspec.convert(client.get("/version"), Daemon)
+    except (SubagentsError, msgspec.ValidationError):
+        return None
