@@ -74,7 +74,9 @@ def named_commands(text: str) -> set[str]:
     found: set[str] = set()
     for line in "\n".join(code).splitlines():
         bare = line.split("  #")[0]
-        for match in re.finditer(r"(?:^|[$;&(`] ?)subagents ([a-z][a-z-]*(?: [a-z][a-z-]*)?)", bare):
+        for match in re.finditer(
+            r"(?:^|[$;&(`] ?)subagents ([a-z][a-z-]*(?: [a-z][a-z-]*)?)", bare
+        ):
             found.add(match[1])
     return found
 
