@@ -29,6 +29,38 @@ def test_a_table_without_a_terminal_is_aligned_columns(capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "RUN    LABEL\nr-1    日本\nr-222  a b\n"
 
 
+@pytest.mark.requirement("cli:colour")
+@pytest.mark.parametrize(
+    ("flag", "environ", "is_coloured"),
+    [
+        ("auto", {}, False),
+        ("auto", {"FORCE_COLOR": "1"}, True),
+        ("auto", {"FORCE_COLOR": "0"}, False),
+        ("auto", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ("always", {"NO_COLOR": "1"}, True),
+        ("never", {"FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_a_table_in_a_pipe_is_coloured_when_asked_for_and_aligned_all_the_same(
+    flag: str,
+    environ: dict[str, str],
+    is_coloured: bool,  # noqa: FBT001  a row of the table above
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    output.set_colour(flag)
+    try:
+        output.table(["run", "state", "x"], [["r-1", "ok", "y"]], styles={1: 1})
+    finally:
+        output.set_colour("auto")
+    state = "\x1b[32mok\x1b[0m" if is_coloured else "ok"
+    assert capsys.readouterr().out == f"RUN  STATE  X\nr-1  {state}     y\n"
+
+
 @pytest.mark.requirement("cli:plain")
 def test_a_long_cell_is_cut_with_a_sign(capsys: pytest.CaptureFixture[str]) -> None:
     output.table(["x"], [["y" * 200]])

@@ -1,13 +1,13 @@
 """Flags that many commands share."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON document on stdout.")]
 Yes = Annotated[bool, Parameter(name=["--yes", "-y"], help="Do not ask for confirmation.")]
 Run = Annotated[str, Parameter(help="Id, unique prefix of an id, label or `last`.", metavar="RUN")]
-Runs = Annotated[
-    str,
-    Parameter(help="Ids, prefixes, labels, `last`, `tree:RUN` or `phase:NAME`.", metavar="RUN..."),
-]
+SELECTORS: Final = "Ids, prefixes, labels, `last`, `tree:RUN` or `phase:NAME`."
+Runs = Annotated[str, Parameter(help=SELECTORS, metavar="RUN...")]
+SomeRuns = Annotated[str, Parameter(help=SELECTORS, metavar="[RUN...]")]
+"""Where none means all."""

@@ -170,11 +170,21 @@ def table(
         max(cells_wide(row[column]) for row in [list(headers), *clean])
         for column in range(len(headers))
     ]
-    for row in [[header.upper() for header in headers], *clean]:
-        padded = [
-            cell + " " * (width - cells_wide(cell)) for cell, width in zip(row, widths, strict=True)
-        ]
-        sys.stdout.write(f"{'  '.join(padded).rstrip()}\n")
+    sys.stdout.write(f"{_aligned([header.upper() for header in headers], widths)}\n")
+    for row in clean:
+        words = {column: row[source] for column, source in (styles or {}).items()}
+        sys.stdout.write(f"{_aligned(row, widths, words)}\n")
+
+
+def _aligned(
+    row: Sequence[str], widths: Sequence[int], words: Mapping[int, str] | None = None
+) -> str:
+    """Cells below each other, coloured by words where colours were asked for."""
+    cells = []
+    for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        shown = styled(cell, words[column]) if words and column in words else cell
+        cells.append(shown + " " * (width - cells_wide(cell)))
+    return "  ".join(cells).rstrip()
 
 
 def cells_wide(text: str) -> int:

@@ -12,14 +12,14 @@ from subagents.api.wire.run_answers import WaitResult
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import long_results, output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Runs
+from subagents.cli.flags import Json, SomeRuns
 from subagents.cli.runs import follow, selectors
 from subagents.errors import EXIT_INTERRUPTED, EXIT_OK
 from subagents.text import duration, parse_duration
 
 
 def wait(
-    *runs: Runs,
+    *runs: SomeRuns,
     any_: Annotated[
         bool, Parameter(name="--any", help="Wait until one run has ended instead of all.")
     ] = False,

@@ -16,7 +16,7 @@ from subagents.api.wire.run_answers import RunPage, RunRow, RunStatus
 from subagents.api.wire.wire_struct import milliseconds_of, read
 from subagents.cli import output
 from subagents.cli.connection import connect, persistently
-from subagents.cli.flags import Json, Runs
+from subagents.cli.flags import Json, SomeRuns
 from subagents.cli.runs import selectors
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
 from subagents.client.client import Client, Document, segment
@@ -171,7 +171,7 @@ def rows_max() -> int:
 
 
 def watch(
-    *runs: Runs,
+    *runs: SomeRuns,
     interval: Annotated[
         str, Parameter(help="Time between two updates. Default: 1s.", metavar="DURATION")
     ] = "1s",
