@@ -191,3 +191,20 @@ def test_without_a_terminal_nothing_destructive_happens_unasked() -> None:
         output.is_confirmed("Cancel 3 runs?", yes=False)
     assert caught.value.hint == "confirm with --yes"
     assert output.is_confirmed("Cancel 3 runs?", yes=True)
+
+
+@pytest.mark.requirement("cli:narrow-terminals")
+@pytest.mark.parametrize(
+    ("room", "given"),
+    [
+        (200, [12, 41, 7, 30]),  # as each would like
+        (80, [12, 41, 7, 14]),  # the more important one first
+        (60, [12, 23, 7, 12]),
+        (50, [12, 27, 7, 0]),  # nothing of the last could be read
+        (30, [12, 16, 7, 0]),  # what is never cut stays whole
+    ],
+)
+def test_only_the_columns_that_may_be_cut_are_the_most_important_last(
+    room: int, given: list[int]
+) -> None:
+    assert output.fitted([12, 41, 7, 30], (1, 3), room) == given

@@ -16,6 +16,9 @@ from subagents.errors import SubagentsError, UsageError
 from subagents.text import harmless, one_line
 
 CELL_CHARS_MAX: Final = 72
+GAP: Final = 2
+READABLE_CELLS: Final = 16
+"""Less than so much of a text tells nobody what it is."""
 _JSON_HARMFUL: Final = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 STYLES: Final = {
     "ok": "green",
@@ -154,22 +157,26 @@ def table(
     rows: Sequence[Sequence[str]],
     *,
     styles: Mapping[int, int] | None = None,
+    cut: Sequence[int] | None = None,
 ) -> None:
-    """Rows under headers: a Rich table on a terminal, aligned columns otherwise.
+    """Rows under headers: as wide as a terminal at most, aligned columns otherwise.
 
     Args:
         headers: One word each.
-        rows: As many cells as headers; the last column takes what room is left.
+        rows: As many cells as headers.
         styles: Column → the column whose word gives it its colour.
+        cut: The columns whose texts may be cut where the terminal is too narrow, the most
+            important first; the last of several is left out where nothing of it could be read.
+            None = the last column. The others are whole on every terminal.
     """
     clean = [[one_line(cell, CELL_CHARS_MAX) for cell in row] for row in rows]
-    if is_tty():
-        _rich_table(headers, clean, styles or {})
-        return
     widths = [
         max(cells_wide(row[column]) for row in [list(headers), *clean])
         for column in range(len(headers))
     ]
+    if is_tty():
+        _rich_table(headers, clean, styles or {}, widths, cut or (len(headers) - 1,))
+        return
     sys.stdout.write(f"{_aligned([header.upper() for header in headers], widths)}\n")
     for row in clean:
         words = {column: row[source] for column, source in (styles or {}).items()}
@@ -197,26 +204,59 @@ def cells_wide(text: str) -> int:
     )
 
 
+def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
+    """The widths that columns get, 0 for one that is left out.
+
+    Args:
+        widths: What each would like, in terminal cells.
+        cut: See ``table``.
+        room: Of the terminal, with ``GAP`` cells between two columns.
+    """
+    given = list(widths)
+    for left, column in enumerate(cut):
+        least = READABLE_CELLS * 3 // 4 if left else READABLE_CELLS
+        given[column] = min(given[column], least)
+
+    def spare() -> int:
+        shown = [width for width in given if width]
+        return room - sum(shown) - GAP * (len(shown) - 1)
+
+    for column in reversed(cut[1:]):
+        if spare() < 0:
+            given[column] = 0
+    for column in cut:
+        if given[column]:
+            given[column] += max(0, min(spare(), widths[column] - given[column]))
+    return given
+
+
 def _rich_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], styles: Mapping[int, int]
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    styles: Mapping[int, int],
+    widths: Sequence[int],
+    cut: Sequence[int],
 ) -> None:
     from rich.console import Console  # noqa: PLC0415  60 ms, for terminals only
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for index, header in enumerate(headers):
-        is_last = index == len(headers) - 1
+    console = Console(highlight=False, color_system="auto" if has_colour() else None)
+    given = fitted(widths, cut, console.width)
+    columns = [index for index, width in enumerate(given) if width]
+    shown = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
+    for index in columns:
         shown.add_column(
-            header.upper(), no_wrap=True, overflow="ellipsis", ratio=1 if is_last else None
+            headers[index].upper(), no_wrap=True, overflow="ellipsis", width=given[index]
         )
     for row in rows:
-        cells = [
-            Text(cell, style=STYLES.get(row[styles[index]], "") if index in styles else "")
-            for index, cell in enumerate(row)
-        ]
-        shown.add_row(*cells)
-    Console(highlight=False, color_system="auto" if has_colour() else None).print(shown)
+        shown.add_row(
+            *(
+                Text(row[index], STYLES.get(row[styles[index]], "") if index in styles else "")
+                for index in columns
+            )
+        )
+    console.print(shown)
 
 
 def is_confirmed(question: str, *, yes: bool, flag: str = "--yes") -> bool:

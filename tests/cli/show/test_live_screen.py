@@ -66,6 +66,19 @@ def test_a_run_is_drawn_live_and_ends_with_its_result_and_summary(shared: Home) 
     assert "drawn: ok" in shown.splitlines()[-1]
 
 
+@pytest.mark.requirement("cli:narrow-terminals")
+def test_at_80_columns_a_run_can_be_copied_and_its_state_and_age_be_read(shared: Home) -> None:
+    label = "a label that is far longer than any narrow terminal has room for"
+    run_id = shared.spawn("exit 3", "--label", label)
+    shared.cli("wait", run_id)
+    _, shown = on_terminal(shared, "list", env={"COLUMNS": "80", "NO_COLOR": "1"})
+
+    (row,) = [line for line in shown.splitlines() if "a label that" in line]
+    assert row.split()[:2] == [run_id, "error"]
+    assert "  command  " in row
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 @pytest.mark.requirement("cli:colour")
 def test_colours_appear_on_a_terminal_and_not_with_no_color(shared: Home) -> None:
     shared.ok("run", "echo x", "--label", "coloured")

@@ -109,9 +109,10 @@ def list_(
     if found.runs:
         now_ms = time.time() * 1000
         output.table(
-            ["run", "label", "agent", "state", "time", "now"],
+            ["run", "state", "label", "agent", "time", "age", "now"],
             [_cells(row, now_ms) for row in found.runs],
-            styles={3: 3},
+            styles={1: 1},
+            cut=(2, 6),
         )
     if found.total is not None and found.total > len(found.runs) + offset:
         output.note(f"{found.total - len(found.runs) - offset} more: --offset, --limit")
@@ -131,8 +132,13 @@ def _nothing(client: Client, elsewhere: str) -> str:
 
 
 def _cells(row: RunRow, now_ms: float) -> list[str]:
-    took, now = render.elapsed(row, now_ms), render.now_text(row)
-    return [row.run_id, row.label, row.agent_id, row.shown_state, took, now]
+    took, now, born_ms = (
+        render.elapsed(row, now_ms),
+        render.now_text(row),
+        milliseconds_of(row.created_at),
+    )
+    age = duration(round(now_ms - born_ms)).split()[0] if born_ms is not None else "-"
+    return [row.run_id, row.shown_state, row.label, row.agent_id, took, age, now]
 
 
 def tree(
